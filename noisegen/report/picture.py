@@ -10,7 +10,7 @@ from noisegen.report.charts import bar_labels
 
 _COLORS = ("#0072b2", "#e69f00")  # from Okabe and Ito's palette for colour-blind readers
 _ABOUT = {"Software": "noisegen"}  # metadata by which a picture of ours is recognised
-_ROWS_BESIDE = 16  # labels of a chart in a picture of the usual height
+_LABELS_MAX = 16  # labels that fit in a chart of the usual height; more make the picture higher
 
 
 def picture(title: str, panels: Sequence[Bars]) -> bytes:
@@ -22,7 +22,7 @@ def picture(title: str, panels: Sequence[Bars]) -> bytes:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     longest = max(len(panel.labels) for panel in panels)
-    height = 8 + max(0, longest - _ROWS_BESIDE) * 0.25  # inches
+    height = 8 + max(0, longest - _LABELS_MAX) * 0.25  # inches
     drawn = Figure(figsize=(11, height), layout="constrained")
     drawn.suptitle(title, fontsize=13)
     for axes, panel in zip(drawn.subplots(2, 2).flat, panels, strict=True):

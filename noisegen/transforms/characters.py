@@ -40,8 +40,8 @@ def leet(
 ) -> Substitution | CountedSubstitution:
     """Replace letters with digits and signs that look alike: 'elite' -> '31173'.
 
-    `rate` is the chance of a letter that has such a sign. With by_length=true, rate x length of the
-    row letters, rounded down, are drawn with repeats, as RoLASER's script does.
+    `rate` is the chance of a letter that has such a sign. With by_length=true, the number of draws
+    is rate x length of the row, rounded down. A letter may be drawn twice, as in RoLASER's script.
     """
     entries = original_characters(settings.nlaug_data, "leet")
     characters = character_map(entries or Lexicon.load(_LEET.of(settings.lang)).entries)
@@ -57,9 +57,9 @@ def spac(settings: Settings, *, drop_rate: float = 0.1, add_rate: float = 0.05) 
 
 
 DOTTED_I = ("tr", "az")  # languages in which I is the capital of ı, and İ that of i
-WORDS = ("all", "first", "next", "i", "names")  # see `caps`
-# By case: the function that writes it; a letter, and what stands for it where i and ı are two
-# letters.
+WORDS = ("all", "first", "next", "i", "names")  # the values of `words` of `caps`
+# By case: the function that writes it. Where i and ı are two letters, the first letter beside it
+# is replaced by the second letter before.
 CASES = {"upper": (pc.utf8_upper, "i", "İ"), "lower": (pc.utf8_lower, "I", "ı")}
 
 
@@ -69,7 +69,7 @@ def is_i(word: str) -> bool:
 
 
 def recased(word: str, case: str, dotted: bool) -> str:
-    """Return a word, or a text of ASCII, in one of `CASES`; `dotted`: i and ı are two letters."""
+    """Return a word, or a text of ASCII, in one of `CASES`; `dotted` if i and ı are two letters."""
     if word.isascii() and not dotted:
         return word.upper() if case == "upper" else word.lower()
     write, letter, other = CASES[case]
@@ -87,7 +87,7 @@ _RECASED = {
 def is_chosen(row: Row, number: int, chosen: str) -> bool:
     """Tell whether a word of a row is one of the `chosen` words, see `caps`.
 
-    Acronyms such as RT and NASA begin no row or sentence small, whoever writes them.
+    An acronym such as RT or NASA is neither 'first' nor 'next', as nobody begins it small.
     """
     word = row.words[number]
     if chosen == "all":
@@ -135,8 +135,7 @@ class Recased:
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Return the words of a batch of rows that change.
 
-        Words of any length are written at once: a rule asked word by word would leave out long
-        ones.
+        Words of any length change, unlike in `WordKernel`, which leaves out long words.
         """
         words = texts.tokens
         limits, eligible = self.limits.take(variants["rate"]), _are_chosen(texts, self.chosen)
@@ -189,8 +188,7 @@ def caps(
 
     With case=lower, 'I saw Anna' becomes 'i saw anna'. `words` chooses 'all' words, the 'first' of
     the row, the first of the 'next' sentences, the pronoun 'i', or 'names', the other words with
-    one capital. Acronyms begin no row or sentence small. Raises UsageError for another case or
-    other words.
+    one capital. Acronyms are neither 'first' nor 'next'. Raises UsageError for other values.
     """
     for name, value, known in (("case", case, [*CASES]), ("words", words, [*WORDS])):
         if value not in known:

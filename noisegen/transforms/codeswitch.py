@@ -31,9 +31,9 @@ from noisegen.text.rows import Row, RowEdit
 from noisegen.text.spans import NO_SPANS, Spans
 from noisegen.transforms import existing, remembered
 
-RATE = 0.3  # about 5 of 18, the words replaced in the three examples that ORACLE prints
+RATE = 0.3  # as in the three examples that ORACLE prints, where 5 of 18 words are replaced
 FORMS = 4  # forms of a translation: as written, Title, UPPER, and Title within a sentence
-TITLE, TITLE_WITHIN = 1, 3  # their numbers
+TITLE, TITLE_WITHIN = 1, 3  # numbers of the two Title forms
 _ENDS = frozenset(".!?\n")  # characters that end a sentence or line
 _IS_END = is_byte("".join(_ENDS).encode())
 
@@ -116,7 +116,7 @@ class CodeSwitch:
         return not any(low < stop and start < high for low, high in row.protected)
 
     def _translation_in(self, row: Row, match: RowMatch, chosen: int) -> str:
-        """Return the translation of a match, in the case of the text, for 16 bits that choose.
+        """Return the translation that 16 random bits choose for a match, in the case of the match.
 
         A sentence begins with its row, and behind the end of a sentence or line.
         """

@@ -178,7 +178,7 @@ def _capital(letter: str) -> str:
 
 
 def _omission(row: Row, match: RowMatch, phrases: Phrases, drawn: int) -> RowEdit:
-    """Return the edit of a match for 16 bits that choose; it changes nothing if the match stays."""
+    """Return the edit that 16 random bits choose for a match; a match that stays is not changed."""
     (first, last, key), table = match, phrases.table
     start, stop = row.span(first, last)
     chosen = table.choices.pick_one(table.first_group(key), drawn)
@@ -267,7 +267,7 @@ for _name, _rate, _summary in MIXED_UP:
 
 
 class RunOn(NamedTuple):
-    """A way to run two sentences together: `between` replaces the '. ' that parts them."""
+    """A way to run two sentences together: `between` replaces the '. ' between them."""
 
     between: str
     lowers: bool  # True if the second sentence loses its capital
@@ -282,7 +282,7 @@ RUN_ON = (
     RunOn(".. ", False, 1),
 )
 _OPENERS = LanguageFiles("runs.tsv")
-_LATIN_1 = 0xC3  # the highest first byte of its letters
+_LATIN_1 = 0xC3  # highest first byte of a letter of Latin-1 in UTF-8
 _LOWERS = np.array([way.lowers for way in RUN_ON], np.bool_)
 _WAYS = WeightedChoices.of([[way.weight for way in RUN_ON]])
 

@@ -29,15 +29,15 @@ ROLES = (
     ("start",),  # START: before the first letter of a row, if it is no capital
     ("opening",),  # OPENING: before the first letter of a row, if it is a capital
     ("comma",),  # COMMA: behind the only comma of a row
-    ("end",),  # BARE: an end without a single mark
-    ("end", "before"),  # MARK: an end behind a single ! or ?
-    ("end", "before", "instead"),  # STOP: an end behind a single full stop
+    ("end",),  # BARE: the end of a line or sentence, behind none of the next two
+    ("end", "before"),  # MARK: the end of a line or sentence, behind a single ! or ?
+    ("end", "before", "instead"),  # STOP: the end of a line or sentence, behind a single full stop
 )
-WORDS_BESIDE_COMMA = 3  # on either side: fewer are an address or a greeting
+WORDS_BESIDE_COMMA = 3  # on either side; with fewer words the comma belongs to a greeting
 STOPPED_WORD_MIN = 5  # characters; shorter words before a full stop are often abbreviations
 
 _LINE_END = re.compile(r"[^ \t\n\r\v\f](?=[ \t\v\f]*(?:[\n\r]|\Z))")
-_SENTENCE_END = re.compile(r"[.!?](?= [^a-z0-9])")  # a small letter or a digit goes on
+_SENTENCE_END = re.compile(r"[.!?](?= [^a-z0-9])")  # small letters and digits continue it
 
 
 class Insertion(NamedTuple):
@@ -123,9 +123,10 @@ def row_places(row: Row) -> list[tuple[int, int]]:
 
 
 def _row_ends(row: Row) -> Iterator[tuple[int, int]]:
-    """Yield the ends of lines and sentences with their kinds, by the marks before them.
+    """Yield the ends of lines and sentences, with their kinds.
 
-    Within a line a sentence ends at a mark. A full stop behind a short word may abbreviate.
+    A sentence ends at a full stop, question or exclamation mark. A full stop behind a short word
+    may abbreviate it and ends no sentence.
     """
     text = row.text
     ends = {match.end() for match in _LINE_END.finditer(text)}

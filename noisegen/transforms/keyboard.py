@@ -29,7 +29,7 @@ from noisegen.transforms import rows_of
 from noisegen.transforms.nlaugmenter import original_characters, original_files
 
 KEYBOARDS = DICTIONARIES / "keyboards"
-REACH = 1.3  # in key widths: the keys that touch a key, up to six
+REACH = 1.3  # key widths between the centres of keys that touch; a key touches up to six
 
 
 class Key(NamedTuple):
@@ -116,8 +116,10 @@ def fing(settings: Settings, *, rate: float = 0.05, layout: str | None = None) -
 
 SLIPS_FROM = (3, 6, 10)  # letters from which on a word gets one, two, three slips
 ADDED, SWAPPED, DOUBLED, DROPPED = range(4)  # kinds of slip; ADDED: a neighbouring key is hit too
-KINDS = np.array([ADDED] * 3 + [SWAPPED] * 2 + [DOUBLED] + [DROPPED] * 2)  # equally likely
-_POINT_BITS = 21  # a code point fits in these bits
+KINDS = np.array(
+    [ADDED] * 3 + [SWAPPED] * 2 + [DOUBLED] + [DROPPED] * 2
+)  # each entry is equally likely
+_POINT_BITS = 21  # bits that hold a code point
 
 
 def allowed_slips(word: str, slips: list[RowEdit]) -> list[RowEdit]:
@@ -177,7 +179,7 @@ class Mashing:
         return allowed_slips(word, slips)
 
     def _slip(self, word: str, run: range, draw: int, key_draw: int) -> RowEdit:
-        """Return the slip of two draws in a run of letters."""
+        """Return the slip that two draws make in a run of letters, as an edit of the word."""
         kind = KINDS[(draw & rng.CHOICE_MASK) * len(KINDS) >> rng.CHOICE_BITS]
         at = run.start + ((draw >> rng.CHOICE_BITS) * len(run) >> rng.DECISION_BITS)
         if kind == SWAPPED:

@@ -37,10 +37,10 @@ from noisegen.text.rows import Row, RowEdit, word_hash
 from noisegen.transforms import IS_SPACE, SPACES, LanguageFiles, existing, remembered
 
 REPLACED_MAX = 4  # tokens of a row, in RCP
-SMOOTHING = 10  # occurrences, with the dictionary's share of errors, that are added to each word's
-SIGNS_MAX = 16  # taken off either end of a token; a token with more signs matches nothing
+SMOOTHING = 10  # occurrences added to those of a word, of which the usual share is wrong
+SIGNS_MAX = 16  # signs taken off either end of a token; a token with more matches nothing
 _TOKEN = re.compile(f"[^{SPACES}]+")
-_SIGNS = "PSZC"  # Unicode categories
+_SIGNS = "PSZC"  # first letters of the Unicode categories of signs
 _IS_ALNUM = np.array([chr(byte).isalnum() and byte < 128 for byte in range(256)], np.bool_)
 _PACKAGED = LanguageFiles("wiki.tsv")
 
@@ -142,7 +142,10 @@ class WordSubstitution:
         return sorted(edit for _, edit in ranked[:wanted])
 
     def _found(self, token: str, at: int) -> tuple[int | None, int, int]:
-        """Return the group of a token that begins at a character, or of its core, and its range."""
+        """Return group and range of a token, or of its core; the group is None if both are unknown.
+
+        The token begins at character `at` of the row.
+        """
         group_of = self.table.group_of
         if (group := group_of.get(word_hash(token))) is not None:
             return group, at, at + len(token)
@@ -197,7 +200,7 @@ def without_signs(values: U8, starts: I64, stops: I64) -> tuple[I64, I64]:
         for _ in range(SIGNS_MAX):
             left = left[starts[left] < stops[left]]
             at = starts[left] if ahead else stops[left] - 1
-            for _ in range(3):  # to the first byte of the last character
+            for _ in range(3):  # step back to the first byte of the last character
                 at = at - ((values[at] & 0xC0) == 0x80)
             points = buffers.code_points(values, at)
             sign = np.flatnonzero(is_sign(points))
@@ -219,7 +222,7 @@ def is_sign(points: I64) -> Bool:
 
 
 def _dictionary_file(dictionary: str | None, lang: str) -> Path:
-    """Return the file of a dictionary: a file, in the folder of a mining run, or packaged."""
+    """Return the file of a dictionary, given as a file or folder of a mining run, or packaged."""
     path = Path(dictionary) if dictionary else _PACKAGED.of(lang)
     return path / "dictionary.parquet" if path.is_dir() else path
 

@@ -1,4 +1,4 @@
-"""Rules on the letters of a word: apostrophes, marks and vowels left out, letters held.
+"""Rules on the letters of a word: apostrophes, marks and vowels left out, letters lengthened.
 
 A rule takes a word and returns its possible forms with whole-number weights; no form means that the
 word stays. Both forms of `WordKernel` ask the same rule.
@@ -94,9 +94,9 @@ def unmarked(word: str, lang: str) -> Forms:
 
 
 def _without_marks(word: str, letters: Mapping[str, str]) -> str:
-    """Return a word without marks; `letters` has the plain letters of small ones.
+    """Return a word without marks; `letters` maps small letters to plain letters.
 
-    The plain letters of a capital begin with a capital.
+    A capital becomes plain letters that begin with a capital.
     """
     written, script = "", ""
     for sign in word:
@@ -135,7 +135,7 @@ def spellings(lang: str) -> list[tuple[dict[str, str], int]]:
 
 
 def _letter_files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
-    """Return the letters of any language, then the letters that this language writes otherwise."""
+    """Return the file of letters for all languages, then the file of this language, if any."""
     return [_OWN_LETTERS.of("any"), *_OWN_LETTERS.read(settings, values)]
 
 
@@ -200,7 +200,7 @@ def _neighbours(places: list[int]) -> list[set[int]]:
 
 @cache
 def vowels_by_language() -> dict[str, frozenset[str]]:
-    """Return the vowels of every language that has some."""
+    """Return the vowels of each language that the packaged table has."""
     return {lang: frozenset(letters) for lang, letters in rows_of(_VOWELS)}
 
 
@@ -221,17 +221,19 @@ def vowl(settings: Settings, *, rate: float = 0.1) -> WordKernel:
 ADDED = (24, 32, 19, 11, 7, 4, 2, 1)  # weights of 1 to 8 letters that are added: a long tail
 # Vowels without their marks: Latin, Cyrillic, Greek, Arabic, Devanagari signs.
 VOWELS = frozenset("aeiouyæøœıə" + "аеиоуыэюяіє" + "αεηιουω" + "اوي" + "ाीुूेैोौ")
-HELD = frozenset("lmnrsyhzfw" + "лмнрсшхйвз" + "λμνρς")  # consonants held at the end of a word
-HELD_LENGTHS = range(2, 9)  # lengths of the words that are held though no list has them
-FULL = 8  # sum of weights of a listed word that is held at the full rate
-OTHERS_SHARE = 40  # words on no list are held this many times less often
+LAST_CONSONANTS = frozenset(
+    "lmnrsyhzfw" + "лмнрсшхйвз" + "λμνρς"
+)  # consonants that may be lengthened at the end of a word
+UNLISTED_LENGTHS = range(2, 9)  # lengths of the unlisted words that may be lengthened
+FULL = 8  # sum of weights of a listed word that is lengthened at the full rate
+OTHERS_SHARE = 40  # unlisted words are lengthened this many times less often
 
-_HELD_WORDS, _FUNCTION_WORDS = LanguageFiles("long.tsv"), LanguageFiles("before.tsv")
-Places = list[tuple[int, int]]  # positions of the letters that may be held, with weights
+_LISTED_WORDS, _FUNCTION_WORDS = LanguageFiles("long.tsv"), LanguageFiles("before.tsv")
+Places = list[tuple[int, int]]  # positions of the letters that may be lengthened, with weights
 
 
 def lengthened(word: str, lang: str) -> Forms:
-    """Return the forms of a word with a letter held."""
+    """Return the forms of a word with a lengthened letter."""
     lower = word.lower()
     listed = listed_places(lang).get(lower) if len(lower) == len(word) else None
     places: Places = listed or []
@@ -240,7 +242,7 @@ def lengthened(word: str, lang: str) -> Forms:
     forms = []
     for at, weight in places:
         # Small letters follow a capital that begins a word.
-        letter = held_as(word[at] if word.isupper() else word[at].lower()[0])
+        letter = lengthening_of(word[at] if word.isupper() else word[at].lower()[0])
         for count, often in enumerate(ADDED, 1):
             forms.append((word[: at + 1] + letter * count + word[at + 1 :], weight * often))
     weights = sum(weight for _, weight in places)
@@ -248,8 +250,8 @@ def lengthened(word: str, lang: str) -> Forms:
     return [*forms, (word, stays * sum(ADDED))] if stays > 0 else forms
 
 
-def held_as(letter: str) -> str:
-    """Return the letter that is repeated to hold a letter: itself, or an Indic sign's vowel."""
+def lengthening_of(letter: str) -> str:
+    """Return the letter that lengthens a letter: itself, or the vowel of an Indic vowel sign."""
     try:
         vowel = unicodedata.name(letter).replace("VOWEL SIGN", "LETTER")
         return unicodedata.lookup(vowel)
@@ -258,13 +260,13 @@ def held_as(letter: str) -> str:
 
 
 def _guessed_places(word: str) -> Places:
-    """Return the places at which a word on no list is held: its end, its last and first vowel.
+    """Return the letters of an unlisted word that may be lengthened: its end, last and first vowel.
 
-    An acronym, a name and a word that holds a letter already have none. Nor has a word with other
-    signs than letters and their marks.
+    An acronym, a name and a word with a long letter have none. Nor has a word with other signs than
+    letters and their marks.
     """
-    is_held = re.search(r"(.)\1\1", word.lower())
-    if len(word) not in HELD_LENGTHS or word[0].isupper() or is_held:
+    has_long_letter = re.search(r"(.)\1\1", word.lower())
+    if len(word) not in UNLISTED_LENGTHS or word[0].isupper() or has_long_letter:
         return []
     if not unicodedata.is_normalized("NFC", word):  # the mark would stay behind at the last letter
         return []
@@ -275,7 +277,7 @@ def _guessed_places(word: str) -> Places:
     if letters[0] == "ا":  # begins the article
         vowels = [at for at in vowels if at]
     last = len(word) - 1
-    places = [(last, 4)] if last in vowels or letters[last] in HELD else []
+    places = [(last, 4)] if last in vowels or letters[last] in LAST_CONSONANTS else []
     if vowels and vowels[-1] != last:
         places.append((vowels[-1], 3))
     if len(vowels) > 1 and vowels[0] != last:
@@ -284,14 +286,14 @@ def _guessed_places(word: str) -> Places:
 
 
 def _is_vowel(letter: str) -> bool:
-    return letter not in HELD and unicodedata.normalize("NFD", letter)[0] in VOWELS
+    return letter not in LAST_CONSONANTS and unicodedata.normalize("NFD", letter)[0] in VOWELS
 
 
 @cache
 def listed_places(lang: str) -> dict[str, Places]:
-    """Return the words of a language's list with the places to hold; a word that stays has none."""
+    """Return the listed words of a language with the letters to lengthen; some words have none."""
     places = defaultdict[str, Places](list)
-    for entry in _held_entries(lang):
+    for entry in _listed_entries(lang):
         pairs = zip(entry.clean, entry.noisy, strict=False)
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         here = [(same - 1, entry.weight)] if entry.noisy != entry.clean else []
@@ -301,26 +303,26 @@ def listed_places(lang: str) -> dict[str, Places]:
 
 @cache
 def function_words(lang: str) -> frozenset[str]:
-    """Return the words of `before.tsv`, which nobody holds unless `long.tsv` lists them."""
+    """Return the words of `before.tsv`, which nobody lengthens unless `long.tsv` lists them."""
     paths = existing(_FUNCTION_WORDS.of(lang))
     return frozenset(word for path in paths for word, *_ in rows_of(path))
 
 
-def _held_entries(lang: str) -> list[Entry]:
-    paths = _HELD_WORDS.read(Settings(lang), {})
+def _listed_entries(lang: str) -> list[Entry]:
+    paths = _LISTED_WORDS.read(Settings(lang), {})
     return [entry for path in paths for entry in Lexicon.load(path).entries]
 
 
-def held_phrases(lang: str, matched_by: str) -> PhraseTable:
+def listed_phrases(lang: str, matched_by: str) -> PhraseTable:
     """Return the table of a language's list, for text without spaces between words."""
-    stay = [entry for entry in _held_entries(lang) if entry.noisy == entry.clean]
+    stay = [entry for entry in _listed_entries(lang) if entry.noisy == entry.clean]
     forms = [(word, form) for word in listed_places(lang) for form in lengthened(word, lang)]
     entries = [Entry(word, form, weight) for word, (form, weight) in forms]
     return build(Lexicon({"name": "long"}, [*stay, *entries]), matched_by)
 
 
 def _word_files(settings: Settings, _: Mapping[str, Any]) -> list[Path]:
-    return existing(_HELD_WORDS.of(settings.lang), _FUNCTION_WORDS.of(settings.lang))
+    return existing(_LISTED_WORDS.of(settings.lang), _FUNCTION_WORDS.of(settings.lang))
 
 
 @kernel("long", _word_files)
@@ -333,6 +335,6 @@ def long(settings: Settings, *, rate: float = 0.2) -> Kernel:
     Thai, which has no spaces between words, only words of the list are lengthened.
     """
     if settings.matched_by != "tokens" and listed_places(settings.lang):
-        table = held_phrases(settings.lang, settings.matched_by)
+        table = listed_phrases(settings.lang, settings.matched_by)
         return LexicalKernel(table, (ListRules(settings.limits(rate)),))
     return WordKernel(partial(lengthened, lang=settings.lang), settings.limits(rate))

@@ -43,7 +43,7 @@ from noisegen.text.case import fold, is_upper
 Reader = Callable[[Path], Iterable[tuple[Any, ...]]]  # yields the fields of entries
 Decoded = TypeVar("Decoded")
 
-_SCAR = "[email\u00a0protected]"  # stands in scraped pages where an address was
+_SCAR = "[email\u00a0protected]"  # stands for an address in scraped pages
 _CUT = re.compile(r"[^\w .+$%-]")  # abr2 cuts texts here, so a rule across a cut never fires
 _NEIGHBOURS = ("key_approx", "keyApprox")  # names of the table of keys in the code
 
@@ -203,7 +203,7 @@ def _choices(element: str) -> list[str]:
 
 
 def _acronyms(path: Path) -> Iterable[tuple[str, str]]:
-    """Read `SHORT:long form` lines: entries in both directions; in any case, the first wins."""
+    """Read `SHORT:long form` lines: entries in both directions; the first of equal keys wins."""
     to_long: dict[str, str] = {}
     to_short: dict[str, str] = {}
     for line in _lines(path):
@@ -216,7 +216,7 @@ def _acronyms(path: Path) -> Iterable[tuple[str, str]]:
 
 
 def _swaps(path: Path) -> Iterable[tuple[str, str]]:
-    """Read `{group: {word: other}}`: entries in both directions; for a key of both, the latter."""
+    """Read `{group: {word: other}}`: entries in both directions; a reversed entry wins."""
     groups = _json(path, dict[str, dict[str, str]]).values()
     words = {word: other for group in groups for word, other in group.items()}
     return (words | {other: word for word, other in words.items()}).items()
@@ -287,7 +287,10 @@ _SOURCES = WORD_LISTS | {
 
 PACKAGE = "nlaugmenter"
 _INTERFACE = "SentenceOperation"
-_FIXED: dict[str, Value] = {"seed": 0, "max_outputs": 1}  # keywords that are always given so
+_FIXED: dict[str, Value] = {
+    "seed": 0,
+    "max_outputs": 1,
+}  # keywords with the values that they always get
 _NO_OPTIONS = {*_FIXED, "verbose"}  # keywords that users cannot set
 _ONE_AT_A_TIME = RLock()
 
@@ -315,7 +318,7 @@ def adapt(name: str) -> Transform:
 
 
 def _defining_folder(class_name: str) -> str:
-    """Return the folder whose file defines a class, without importing any; raises UsageError."""
+    """Return the folder whose file defines a class, without an import; raises UsageError."""
     try:
         spec = find_spec(PACKAGE)
     except ValueError:  # raised for a module that was put into sys.modules by hand

@@ -34,14 +34,14 @@ Rule = tuple[re.Pattern[str], str, int]  # pattern, replacement, weight
 
 @cache
 def rules_of(path: Path) -> tuple[Rule, ...]:
-    """Read the rules of a language: pattern, noisy, weight; none where there is no file."""
+    """Read the rules of a language (pattern, noisy, weight); without a file there are none."""
     rows = rows_of(path) if path.exists() else []
     return tuple((re.compile(pattern), noisy, int(weight)) for pattern, noisy, weight in rows)
 
 
 @cache
 def whole_of(path: Path) -> int:
-    """Return the weight that stands for certainty; 0 where weights are proportions only."""
+    """Return the weight of a rule that always applies; 0 if weights are proportions only."""
     return int(head_of(path, "of").get("of", 0)) if path.exists() else 0
 
 
@@ -62,8 +62,8 @@ class Rewriting(NamedTuple):
 def respelled(word: str, rules: tuple[Rule, ...], of: int = 0) -> Forms:
     """Return the likeliest forms of a word that is respelled in one or two places.
 
-    With `of`, a rule with weight w applies in w of `of` cases; the word stays in the cases that no
-    rule takes. Words with capitals stay: most are names, or begin a sentence and are in the list.
+    If `of` is not 0, a rule of weight w applies in w of `of` cases; in the cases that no rule takes
+    the word stays. Words with capitals stay: most are names, or begin a sentence and are listed.
     """
     is_plain = len(word) >= LETTERS_MIN and word.isalpha() and word == word.lower()
     if not is_plain or not _any_of(rules).search(word):

@@ -54,9 +54,9 @@ WIDE = "。！？｡，、；："  # signs that no space follows
 REPEATED = {2: 4, 3: 5, 4: 2, 5: 1}
 MIXED = {"!": "!?", "?": "?!", "！": "！？", "？": "？！"}
 MIXED_WEIGHT = 2
-SPACES_MAX = 16  # behind the sign that ends a row
+SPACES_MAX = 16  # spaces that may stand behind the sign that ends a row
 
-# In the order in which they are tried.
+# The rates of `punc`, in the order in which they are tried.
 RATES = ("drop_rate", "comma_rate", "blank_rate", "repeat_rate", "glue_rate")
 LEAVING_OUT = RATES[:2]
 
@@ -109,7 +109,7 @@ class Sign(NamedTuple):
     kind: Kind
     start: Fact
     stop: Fact
-    text_stop: Fact  # the end of the row without its last spaces, at most `SPACES_MAX`
+    text_stop: Fact  # the end of the row, not counting up to `SPACES_MAX` last spaces
     is_behind_text: Fact  # other characters than spaces stand before it in the row
     is_behind_space: Fact
     is_behind_word: Fact  # another character than a space stands directly before it
@@ -250,7 +250,7 @@ def _signs_of(texts: Texts, lead_bytes: bytes) -> tuple[I64, Bool, Sign]:
     is_inner = starts > row_starts
     small = [_IS_SMALL[values.take(starts - back, mode="clip")] for back in (1, 2, 3)]
     inked = np.flatnonzero(~IS_SPACE[texts.window]) + texts.offsets[0]
-    inked_before = np.searchsorted(inked, texts.offsets)  # each row
+    inked_before = np.searchsorted(inked, texts.offsets)  # per row
     last_inked = inked.take(inked_before.take(rows + 1) - 1)
     is_before_word = (stops + 1 < row_stops) & (behind == ord(" ")) & ~IS_SPACE[then]
     return (
@@ -389,7 +389,7 @@ class TypedMarks:
         return edits.keep(~self.table.stays.take(written))
 
     def _found_in(self, texts: Texts) -> I64:
-        """Return four rows: row, first byte, end and number of each string in a batch."""
+        """Return an array with four lines: row, first byte, end and number of each string found."""
         pattern = re.compile(self.table.pattern.pattern.encode())
         number_of = {string.encode(): n for string, n in self.table.number_of.items()}
         found = [

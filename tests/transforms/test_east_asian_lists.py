@@ -1,4 +1,4 @@
-"""Chinese, Japanese and Thai word lists and marks: what they do, how often, and the slow twins."""
+"""Chinese, Japanese and Thai word lists and marks: what they do, how often; both forms agree."""
 
 import pytest
 from hypothesis import given, settings
@@ -56,7 +56,7 @@ def rows_in(lang, count=60):
 
 
 @pytest.mark.parametrize(("lang", "name"), LISTS)
-def test_lists_keep_the_promises_and_agree_with_the_slow_twin(lang, name):
+def test_lists_keep_the_promises_and_agree_in_both_forms(lang, name):
     check_transform(name, lang, SENTENCES[lang])
     assert compare(single(name, rate=1), rows_in(lang), lang=lang) > 0
     assert compare(single(name, rate=0.5), rows_in(lang), lang=lang) > 0
@@ -78,7 +78,7 @@ def test_all_lists_of_a_recipe_run_together(lang):
 )
 @settings(max_examples=20)
 @pytest.mark.parametrize(("lang", "name"), [("zh", "homo"), ("ja", "phon"), ("th", "phon")])
-def test_any_text_agrees_with_the_slow_twin(lang, name, rows):
+def test_both_forms_agree_on_any_text(lang, name, rows):
     ours, expected = both(single(name, rate=0.7), rows, lang=lang)
     assert ours == expected
 
@@ -180,7 +180,7 @@ PRINTED = ("“It’s no ‘use’”", "so − ‘no’", "„so…“")
 
 
 @pytest.mark.parametrize(("lang", "changed"), [("zh", 20), ("ja", 20), ("en", 3)])
-def test_marks_keep_the_promises_and_agree_with_the_slow_twin(lang, changed, odd_texts):
+def test_marks_keep_the_promises_and_agree_in_both_forms(lang, changed, odd_texts):
     rows = rows_in(lang) if lang in SENTENCES else list(PRINTED)
     check_transform("mark", lang, tuple(rows[:3]))
     assert compare(single("mark", rate=1), [*rows, *odd_texts], lang=lang) >= changed
@@ -196,7 +196,7 @@ def test_who_types_plain_types_all_plain():
 @given(st.lists(st.text("…。，！？、a 我『\ufe0e\u3099", max_size=12), min_size=1, max_size=8))
 @settings(max_examples=30)
 @pytest.mark.parametrize("lang", ["zh", "ja"])
-def test_marks_of_any_text_agree_with_the_slow_twin(lang, rows):
+def test_marks_of_any_text_agree_in_both_forms(lang, rows):
     ours, expected = both(single("mark", rate=0.7), rows, lang=lang)
     assert ours == expected
 

@@ -1,4 +1,4 @@
-"""`drop` and `runs`: which words go, which sentences run on, how often, and the slow twins."""
+"""`drop` and `runs`: which words go, which sentences run on, how often; both forms agree."""
 
 import pytest
 from hypothesis import given, settings

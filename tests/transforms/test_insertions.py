@@ -1,4 +1,4 @@
-"""Emoticons and interjections: places, rates, the slow twin, and that nothing else changes."""
+"""Emoticons and interjections: places, rates, both forms, and that nothing else changes."""
 
 import math
 
@@ -62,7 +62,7 @@ def test_insertions_say_that_they_add_content(name):
 
 
 @pytest.mark.parametrize("name", BOTH)
-def test_the_slow_twin_agrees_on_real_sentences(name, real_sentences, odd_texts, demo_texts):
+def test_both_forms_agree_on_real_sentences(name, real_sentences, odd_texts, demo_texts):
     untokenised = [row.replace(" .", ".") for row in real_sentences[:700]]
     rows = untokenised + real_sentences[700:1_000] + odd_texts[:-1] + demo_texts
     assert compare(single(name, rate=0.6), rows) > 700
@@ -70,7 +70,7 @@ def test_the_slow_twin_agrees_on_real_sentences(name, real_sentences, odd_texts,
 
 @given(st.lists(st.text(max_size=40) | LIVELY_ROWS, min_size=1, max_size=12), st.integers(0, 99))
 @settings(max_examples=60)
-def test_the_slow_twin_agrees_on_any_text(rows, seed):
+def test_both_forms_agree_on_any_text(rows, seed):
     for name in BOTH:
         ours, expected = both(single(name, rate=0.8), rows, seed)
         assert ours == expected

@@ -1,4 +1,4 @@
-"""`mash`: several slips in a word, and the slow twin."""
+"""`mash`: several slips in a word; both forms agree."""
 
 from collections import Counter
 

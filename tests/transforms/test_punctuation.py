@@ -1,4 +1,4 @@
-"""`punc`: marks left out, repeated, set apart and glued, and the slow twin."""
+"""`punc`: marks left out, repeated, set apart and glued; both forms agree."""
 
 from collections import Counter
 

@@ -74,7 +74,7 @@ def test_every_list_keeps_the_promises(name, lang):
 
 
 @pytest.mark.parametrize(("name", "lang"), LISTS)
-def test_the_slow_twin_agrees_in_every_language(name, lang, odd_texts):
+def test_both_forms_agree_in_every_language(name, lang, odd_texts):
     rows = [*phrases(name, lang, 160), *odd_texts[:-1]]
     assert compare(single(name), rows, lang=lang) > 10
     most = 40 if lang not in MATCHED_BY else 20  # there much of a list may stay as it is
@@ -82,14 +82,14 @@ def test_the_slow_twin_agrees_in_every_language(name, lang, odd_texts):
 
 
 @pytest.mark.parametrize("name", FIVE)
-def test_the_slow_twin_agrees_on_real_sentences(name, real_sentences, odd_texts):
+def test_both_forms_agree_on_real_sentences(name, real_sentences, odd_texts):
     rows = real_sentences[:600] + odd_texts[:-1]
     assert compare(single(name, rate=0.6), rows) > 1
 
 
 @given(st.lists(st.text(max_size=40) | LIVELY_ROWS, min_size=1, max_size=10))
 @settings(max_examples=30)
-def test_the_slow_twin_agrees_on_any_text(rows):
+def test_both_forms_agree_on_any_text(rows):
     for name in FIVE:
         ours, expected = both(single(name, rate=0.7), rows)
         assert ours == expected
