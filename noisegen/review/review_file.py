@@ -92,7 +92,7 @@ class ReviewFile:
         """Return how many items there are and are complete, and the place of the next one."""
         reviewer, name, order = self._reviewer(key)
         query = "SELECT json_group_array(item) FROM latest WHERE reviewer = ? AND question = ?"
-        realism, meaning = (  # arrays as text are read fastest
+        realism, meaning = (  # one JSON array is read faster than many rows
             np.array(json.loads(self._one(query, reviewer, question)[0]), np.int64)
             for question in ("realism", "meaning")
         )

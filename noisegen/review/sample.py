@@ -199,10 +199,10 @@ def make(
 ) -> SampleSummary:
     """Draw a blind sample of `rows` changed rows at every strength and write it as a review.
 
-    `sources` are outputs of `noisegen augment`, a strength each, or clean text that is noised here
+    `sources` are outputs of `noisegen augment`, one per strength, or clean text that is noised here
     at `strengths` ('0.05,0.1,0.2' are rates, 'x0.5,x1,x2' factors of the recipe's rates). Every
-    language has its own sample. `with_real` sources are real pairs: rows with their own noise are
-    drawn too. Raises NoisegenError.
+    language has its own sample. With `with_real`, the sources are real pairs, and rows with their
+    own noise are drawn, too. Raises NoisegenError.
     """
     return _make(decode(MakeOptions, locals()))
 
@@ -228,10 +228,10 @@ def more(
 ) -> SampleSummary:
     """Add `rows` rows of one strength to a review, with texts that are not in it yet.
 
-    `strength` 'best' is for each language and recipe the one that was judged most realistic. The
-    rows come from the sources of the review, or from `sources` where those have moved. `code` are
-    the Python files that the review was made with: a review is data, none of it is run on its word.
-    Raises NoisegenError.
+    With `strength` 'best', each language and recipe gets rows of the strength that was judged most
+    realistic. The rows come from the sources of the review, or from `sources` if those have moved.
+    `code` are the Python files that the review was made with: no code runs because a review names
+    it. Raises NoisegenError.
     """
     return _more(decode(MoreOptions, locals()))
 
@@ -520,7 +520,7 @@ def _shard(path: Path, slots: Mapping[str, str]) -> Iterator[pa.Table]:
             raise no_column(str(path), missing[0], schema.names, "; is it from noisegen augment?")
         is_complete = len(slots) == len(SLOT_COLUMNS) and set(slots.values()) <= set(schema.names)
         for batch in parquet_tables(str(path), 0, rows, BATCH_BYTES):
-            batch.validate(full=True)  # damaged UTF-8 shows here
+            batch.validate(full=True)  # finds damaged UTF-8
             columns = {name: batch[name] for name in schema.names}
             columns |= {name: batch[slots[name]] for name in slots} if is_complete else {}
             columns["row_id"] = pc.cast(batch["id"], pa.string())
@@ -532,7 +532,7 @@ def _shard(path: Path, slots: Mapping[str, str]) -> Iterator[pa.Table]:
 def _by_language(table: pa.Table, stratum: Stratum, column: str) -> Iterator[Batch]:
     """Yield the rows of each language in `column`; without it, all rows have the stratum's."""
     kind = table[column].type if column in table.column_names else pa.null()
-    if pa.types.is_dictionary(kind):  # as pandas writes categories
+    if pa.types.is_dictionary(kind):  # pandas writes categories so
         kind = kind.value_type
     if not is_string(kind):
         yield stratum, table
@@ -586,7 +586,10 @@ def _pairs(source: ReviewSource, dropped: Counter[str]) -> Iterator[pa.Table]:
 
 
 def _engine(recipe: Recipe, lang: str, source: ReviewSource) -> Engine | None:
-    """Return the engine of a language; None if the recipe has no data for another than `lang`."""
+    """Return the engine of a language; None if the recipe lacks the language.
+
+    Raises UsageError if it lacks the language of the source.
+    """
     data = Path(source.nlaug_data) if source.nlaug_data else None
     try:
         settings = Settings(lang, nlaug_data=data, tagger=source.tagger)

@@ -120,7 +120,9 @@ def connect(path: Path, *, threads: bool = False) -> sqlite3.Connection:
             if foreign := sorted(_statements(opened) - _own_statements()):
                 what = f"{foreign[0][0]!r} is not as review make writes it"
                 raise SourceError(f"the review {str(path)!r} is damaged: {what}")
-            (found,) = opened.execute("PRAGMA quick_check(1)").fetchone()  # values and their types
+            (found,) = opened.execute(
+                "PRAGMA quick_check(1)"
+            ).fetchone()  # checks values and their types
             if found != "ok":
                 what = found.splitlines()[-1]
                 raise SourceError(f"the review {str(path)!r} is damaged: {what}")
@@ -260,7 +262,7 @@ def judged_items(opened: sqlite3.Connection) -> Judged:
     reviewers = {number for (number,) in opened.execute("SELECT id FROM reviewers")}
     answers = opened.execute("SELECT reviewer, item, question, value FROM latest")
     for reviewer, item, question, value in answers:
-        try:  # the file may come from anywhere
+        try:  # a foreign file may hold any answer
             answer = msgspec.convert(json.loads(value), ANSWERS[question])
             if reviewer not in reviewers:
                 raise KeyError(reviewer)

@@ -1,4 +1,4 @@
-"""The web application of a review: a page, its files, a JSON interface, and the guard of them."""
+"""The web application of a review: a page, its files, a JSON interface, and a guard."""
 
 import asyncio
 import ipaddress

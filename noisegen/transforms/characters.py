@@ -25,7 +25,7 @@ from noisegen.text.buffers import I64, U64, Bool, Texts, as_arrow
 from noisegen.text.case import SENTENCE_ENDS, begins_row, begins_sentence, case_class, case_classes
 from noisegen.text.rows import Memo, Row, RowEdit
 from noisegen.transforms import LanguageFiles
-from noisegen.transforms.nlaugmenter import original_characters, original_files
+from noisegen.transforms.checkout import original_characters, original_files
 
 _LEET = LanguageFiles("leet.tsv")
 

@@ -26,7 +26,7 @@ from noisegen.text.resources import DICTIONARIES
 from noisegen.text.rows import Row, RowEdit
 from noisegen.text.sequences import forbidden_sequences, may_replace
 from noisegen.transforms import rows_of
-from noisegen.transforms.nlaugmenter import original_characters, original_files
+from noisegen.transforms.checkout import original_characters, original_files
 
 KEYBOARDS = DICTIONARIES / "keyboards"
 REACH = 1.3  # key widths between the centres of keys that touch; a key touches up to six

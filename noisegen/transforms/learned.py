@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate, groupby
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -69,20 +69,31 @@ def limits(counts: Sequence[tuple[int, int]]) -> I64:
     is this share over the median share, where each error counts once, and 1 above the median. Where
     no word was ever right, all chances are 1.
     """
-    wrong, right = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)
+    wrong, right = sum(bad for bad, _ in counts), sum(good for _, good in counts)
     if not right:
         return np.full(len(counts), rng.CERTAIN)
-    total = wrong + right
-    shares = [
-        1
-        + ((bad * total + SMOOTHING * wrong) << rng.DECISION_BITS)
-        // ((bad + good + SMOOTHING) * total)
-        for bad, good in counts
-    ]
-    ordered = sorted((share, bad) for share, (bad, _) in zip(shares, counts, strict=True))
-    errors = accumulate(bad for _, bad in ordered)
-    median = next(share for (share, _), n in zip(ordered, errors, strict=True) if 2 * n >= wrong)
+    shares = [_share(bad, bad + good, wrong, wrong + right) for bad, good in counts]
+    median = _median(shares, [bad for bad, _ in counts])
     return np.array([min(share * rng.CERTAIN // median, rng.CERTAIN) for share in shares])
+
+
+def _share(bad: int, seen: int, wrong: int, total: int) -> int:
+    """Return in 2^-48 the smoothed share of errors of a word that was `bad` of `seen` times wrong.
+
+    All words together were `wrong` of `total` times wrong.
+    """
+    errors = (bad * total + SMOOTHING * wrong) << DECISION_BITS
+    return 1 + errors // ((seen + SMOOTHING) * total)
+
+
+def _median(values: Sequence[int], weights: Sequence[int]) -> int:
+    """Return the least value that, with the values below it, has half of the weight."""
+    total, below = sum(weights), 0
+    for value, weight in sorted(zip(values, weights, strict=True)):
+        below += weight
+        if 2 * below >= total:
+            return value
+    raise ValueError("there is no median of nothing")
 
 
 def least_tokens(rate: Fraction) -> list[int]:

@@ -1,289 +1,32 @@
-"""NL-Augmenter: its word lists in a user's checkout, and its transformations as transforms.
+"""The transformations of NL-Augmenter as transforms: `nlaugmenter:ClassName`.
 
-With `--nlaug-data` the data files of the checkout are parsed, and a dictionary in its code is read
-from the syntax tree: no code of the checkout is imported or run. Phrases that the matcher cannot
-find are left out.
-
-`nlaugmenter:ClassName` runs a transformation of the package, where it is importable. NL-Augmenter
-draws from the global random generators. So every call runs alone, with the generators seeded from
-the row's stream, and they are restored after it.
+They run where the package is importable. NL-Augmenter draws from the global random generators. So
+every call runs alone, with the generators seeded from the row's stream, and they are restored after
+it.
 """
 
 import ast
 import inspect
 import math
 import random
-import re
 import sys
-import warnings
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import chain, product
+from itertools import chain
 from pathlib import Path
 from threading import RLock
-from typing import Any, TypeVar
+from typing import Any
 
-import msgspec
 import numpy as np
 
-from noisegen.errors import LexiconError, NoisegenError, UsageError, did_you_mean
+from noisegen.errors import NoisegenError, UsageError, did_you_mean
 from noisegen.noising import registry
-from noisegen.noising.lexicon import Entry, Lexicon, matchable
-from noisegen.noising.phrases import PhraseTable, build
 from noisegen.noising.registry import Parameter, RowFunction, Settings, Transform, Value
 from noisegen.noising.rng import Draws
-from noisegen.text.buffers import WORD_BYTES_MAX
-from noisegen.text.case import fold, is_upper
-
-Reader = Callable[[Path], Iterable[tuple[Any, ...]]]  # yields the fields of entries
-Decoded = TypeVar("Decoded")
-
-_SCAR = "[email\u00a0protected]"  # stands for an address in scraped pages
-_CUT = re.compile(r"[^\w .+$%-]")  # abr2 cuts texts here, so a rule across a cut never fires
-_NEIGHBOURS = ("key_approx", "keyApprox")  # names of the table of keys in the code
-
-
-@dataclass(frozen=True)
-class OriginalWords:
-    """The original vocabulary of a transform of `WORD_LISTS`, by its name."""
-
-    name: str
-
-    def files(self, folder: Path) -> list[Path]:
-        """Return the files of a checkout that the vocabulary is read from."""
-        return original_files(folder, self.name)
-
-    def table(self, folder: Path) -> PhraseTable:
-        """Return the compiled vocabulary.
-
-        Raises UsageError if the folder is no checkout, LexiconError if a file is missing or
-        damaged.
-        """
-        paths = self.files(folder)
-        entries = _entries(self.name, paths, _is_findable)
-        # Of keys that differ only in case, the key with fewest capitals stays.
-        keys = sorted((entry.clean for entry in entries), key=lambda key: -sum(map(is_upper, key)))
-        spelled = {fold(key): key for key in keys}
-        entries = [entry for entry in entries if spelled[fold(entry.clean)] == entry.clean]
-        source = ", ".join(map(str, paths))
-        head = {"name": self.name, "lang": "en", "source": source, "license": "see the checkout"}
-        return build(Lexicon(head, entries))
-
-
-def original_characters(folder: Path | None, name: str) -> list[Entry] | None:
-    """Return the weighted replacements of characters in a checkout, None without a checkout.
-
-    Raises the errors of `OriginalWords.table`.
-    """
-    if folder is None:
-        return None
-    return _entries(name, original_files(folder, name), lambda clean: len(clean) == 1)
-
-
-def original_files(folder: Path | None, name: str) -> list[Path]:
-    """Return the files of a checkout that a transform is read from; none without a checkout."""
-    if folder is None:
-        return []
-    for root in (folder / "nlaugmenter" / "transformations", folder / "transformations", folder):
-        if any((root / file).parent.is_dir() for files in _SOURCES.values() for file in files):
-            break
-    else:
-        what = "transformations folder in" if folder.is_dir() else "folder"
-        raise UsageError(f"no {what} {str(folder)!r}; give the root of an NL-Augmenter checkout")
-    paths = [root / file for file in _SOURCES[name]]
-    for path in paths:
-        if not path.is_file():
-            raise LexiconError(f"no file {str(path)!r}; is this a whole checkout of NL-Augmenter?")
-    return paths
-
-
-def _entries(name: str, paths: list[Path], is_usable: Callable[[str], bool]) -> list[Entry]:
-    """Return the entries of all files whose clean side is usable.
-
-    Equal entries are one entry, whose weight is their count. Entries that change nothing or have an
-    empty noisy side are left out.
-    """
-    counts = Counter[Entry]()
-    for path, reader in zip(paths, _SOURCES[name].values(), strict=True):
-        try:
-            entries = [Entry(*fields) for fields in reader(path)]
-        except (OSError, ValueError, TypeError, SyntaxError, RecursionError) as error:
-            raise LexiconError(f"cannot read {path}: {error}; check the file out again") from error
-        for entry in entries:
-            empty = not entry.noisy.strip() or fold(entry.noisy) == fold(entry.clean)
-            if not empty and _SCAR not in entry.noisy and is_usable(entry.clean):
-                counts[entry] += 1
-    if not counts:
-        raise LexiconError(f"no usable entry in {paths[0]}; check the file out again")
-    return [entry._replace(weight=count) for entry, count in counts.items()]
-
-
-def _is_findable(phrase: str) -> bool:
-    """Tell whether the matcher can find a phrase."""
-    fits = all(len(word.encode()) <= WORD_BYTES_MAX for word in phrase.split())
-    return fits and matchable(phrase)
-
-
-# Readers of the file formats.
-
-
-def _lines(path: Path) -> list[str]:
-    """Return the lines of a file, stripped, without the empty ones."""
-    return [line.strip() for line in path.read_text("utf-8-sig").split("\n") if line.strip()]
-
-
-def _json(path: Path, kind: type[Decoded]) -> Decoded:
-    return msgspec.json.decode(path.read_text("utf-8-sig"), type=kind)
-
-
-def _source_tree(path: Path) -> ast.Module:
-    """Return the syntax tree of a Python file; raises the errors of `ast.parse` and of reading."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the code has escapes that Python no longer likes
-        return ast.parse(path.read_text("utf-8-sig"), path.name)
-
-
-def _assignments(path: Path) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield target and value of every assignment of a Python file, at any depth."""
-    for node in ast.walk(_source_tree(path)):
-        if isinstance(node, ast.Assign):
-            yield from ((target, node.value) for target in node.targets)
-        elif isinstance(node, ast.AnnAssign) and node.value is not None:
-            yield node.target, node.value
-
-
-def _assigned(path: Path, name: str) -> Iterable[tuple[str, str]]:
-    """Read the dictionary that a Python file assigns to a name or an attribute."""
-    for target, value in _assignments(path):
-        if name in (getattr(target, "id", ""), getattr(target, "attr", "")):
-            return msgspec.convert(ast.literal_eval(value), dict[str, str]).items()
-    raise ValueError(f"nothing is assigned to {name!r}")
-
-
-def _contractions(path: Path) -> Iterable[tuple[str, str]]:
-    """Read `{contracted: expanded}` from code: entries in both directions, the last form wins."""
-    pairs = _assigned(path, "contraction_map")
-    return chain(pairs, {expanded: contracted for contracted, expanded in pairs}.items())
-
-
-def _flat(path: Path) -> Iterable[tuple[str, str]]:
-    """Read `{clean: noisy}`."""
-    return _json(path, dict[str, str]).items()
-
-
-def _rules(path: Path) -> Iterator[tuple[str, str]]:
-    """Read the `noisy = clean` rules of abr2, whose clean side is a list of elements.
-
-    An element is `word`, `"x"`, `word+`, `(optional)` or `w(h)ole`. For equal phrases the rule with
-    most elements wins, then the first rule.
-    """
-    split = (line.replace("\t", " ").partition(" = ") for line in _lines(path) if line[0] != "#")
-    rules = [(" ".join(left.split()), right.split()) for left, equals, right in split if equals]
-    labels: dict[str, str] = {}
-    for label, elements in sorted(rules, key=lambda rule: -len(rule[1])):
-        for chosen in product(*map(_choices, elements)):
-            labels.setdefault(" ".join(filter(None, chosen)), label)
-    for clean, label in labels.items():
-        if clean == clean.lower() and not _CUT.search(clean):
-            yield clean, label
-
-
-def _choices(element: str) -> list[str]:
-    """Return the texts that an element of a rule stands for."""
-    optional = re.fullmatch(r"([^()]*)\(([^()]+)\)([^()]*)", element)
-    if optional is None:
-        return [element.rstrip("+*").strip('"')]
-    before, inside, after = optional.groups()
-    return [before + after, before + inside.strip('"') + after]
-
-
-def _acronyms(path: Path) -> Iterable[tuple[str, str]]:
-    """Read `SHORT:long form` lines: entries in both directions; the first of equal keys wins."""
-    to_long: dict[str, str] = {}
-    to_short: dict[str, str] = {}
-    for line in _lines(path):
-        short, colon, long = line.partition(":")
-        if not colon:
-            raise ValueError(f"no colon in {line[:60]!r}")
-        to_long.setdefault(fold(short), long.lower())
-        to_short.setdefault(fold(long), short)
-    return chain(to_long.items(), to_short.items())
-
-
-def _swaps(path: Path) -> Iterable[tuple[str, str]]:
-    """Read `{group: {word: other}}`: entries in both directions; a reversed entry wins."""
-    groups = _json(path, dict[str, dict[str, str]]).values()
-    words = {word: other for group in groups for word, other in group.items()}
-    return (words | {other: word for word, other in words.items()}).items()
-
-
-def _misspellings(path: Path) -> Iterator[tuple[str, str]]:
-    """Read `{word: [misspelling, ...]}` with underscores for spaces; repeats raise the weight."""
-    for word, wrongs in _json(path, dict[str, list[str]]).items():
-        yield from ((word.replace("_", " "), wrong.replace("_", " ")) for wrong in wrongs)
-
-
-def _slang(path: Path, pos: str, columns: int) -> Iterator[tuple[str, str, int, str]]:
-    """Read `lemma,slang[,plural of slang]` rows; other rows are skipped.
-
-    The list has lemmas, and the matcher finds words: the plural of slang replaces the regular
-    plural of the lemma.
-    """
-    for line in _lines(path):
-        noun, *slang = fields = [part.strip() for part in line.split(",")]
-        if len(fields) == columns and all(fields):
-            if noun.endswith(("s", "x", "z", "ch", "sh")):
-                plural = noun + "es"
-            else:
-                plural = noun[:-1] + "ies" if re.search(r"[^aeiou]y$", noun) else noun + "s"
-            words = (noun, plural)[: columns - 1]
-            yield from ((word, form, 1, pos) for word, form in zip(words, slang, strict=True))
-
-
-def _neighbours(path: Path) -> Iterator[tuple[str, str]]:
-    """Read `key_approx["q"] = "qw..."` lines; a capital gets the neighbours of its letter."""
-    for target, value in _assignments(path):
-        if isinstance(target, ast.Subscript) and getattr(target.value, "id", "") in _NEIGHBOURS:
-            pair = ast.literal_eval(target.slice), ast.literal_eval(value)
-            letter, others = msgspec.convert(pair, tuple[str, str])
-            yield from ((letter, other) for other in others)
-            if letter != letter.upper():
-                yield from ((letter.upper(), other.upper()) for other in others)
-
-
-# By transform: its files in the folder `transformations`, each with its reader.
-WORD_LISTS: dict[str, dict[str, Reader]] = {
-    "abr1": {
-        "abbreviation_transformation/phrase_abbrev_dict.json": _flat,
-        "abbreviation_transformation/word_abbrev_dict.json": _flat,
-    },
-    "abr2": {"insert_abbreviation/replacement_rules_en.txt": _rules},
-    "abr3": {"replace_abbreviation_and_acronyms/abbreviations.txt": _acronyms},
-    "cont": {"contraction_expansions/transformation.py": _contractions},
-    "dysl": {"dyslexia_words_swap/data.json": _swaps},
-    "slng": {
-        "slangificator/Slang_Nouns.txt": partial(_slang, pos="NOUN", columns=3),
-        "slangificator/Slang_Adjectives.txt": partial(_slang, pos="ADJ", columns=2),
-        "slangificator/Slang_Adverbs.txt": partial(_slang, pos="ADV", columns=2),
-    },
-    "spel": {"replace_spelling/spell_errors.json": _misspellings},
-    "week": {
-        "weekday_month_abbreviation/weekday_month_abb_en.json": _flat,
-        "weekday_month_abbreviation/weekday_month_exp_en.json": _flat,
-    },
-}
-_SOURCES = WORD_LISTS | {
-    "fing": {"butter_fingers_perturbation/transformation.py": _neighbours},
-    "leet": {"leet_letters/transformation.py": partial(_assigned, name="leet_letter_mappings")},
-}
-
-
-# Transformations of the package.
+from noisegen.transforms.checkout import source_tree
 
 PACKAGE = "nlaugmenter"
 _INTERFACE = "SentenceOperation"
@@ -333,7 +76,7 @@ def _defining_folder(class_name: str) -> str:
     files = (Path(folder).glob("transformations/*/transformation.py") for folder in locations)
     for path in sorted(chain.from_iterable(files)):
         try:
-            body = _source_tree(path).body
+            body = source_tree(path).body
         except (OSError, ValueError, SyntaxError, RecursionError):
             continue
         known |= {node.name for node in body if isinstance(node, ast.ClassDef)}

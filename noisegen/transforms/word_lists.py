@@ -15,7 +15,7 @@ from noisegen.noising.lexical import LexicalSource, packaged, register_lexicon
 from noisegen.noising.lexicon import codespell_dictionary, parse_codespell
 from noisegen.noising.registry import Kind
 from noisegen.transforms import rows_of
-from noisegen.transforms.nlaugmenter import WORD_LISTS, OriginalWords
+from noisegen.transforms.checkout import WORD_LISTS, OriginalWords
 
 _LISTS = Path(__file__).with_suffix(".tsv")
 

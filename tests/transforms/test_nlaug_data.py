@@ -14,7 +14,7 @@ from noisegen.noising.lexicon import POS, Entry
 from noisegen.noising.phrases import PhraseTable
 from noisegen.noising.registry import Settings
 from noisegen.text.buffers import Texts
-from noisegen.transforms import nlaugmenter
+from noisegen.transforms import checkout
 
 LAYOUTS = ["nlaugmenter/transformations", "transformations", "."]
 ABR1 = [f"abbreviation_transformation/{kind}_abbrev_dict.json" for kind in ("phrase", "word")]
@@ -38,7 +38,7 @@ def write(folder: Path, files: dict[str, str], layout: str = "transformations") 
 
 
 def table_of(folder: Path, name: str, files: dict[str, str]) -> PhraseTable:
-    return nlaugmenter.OriginalWords(name).table(write(folder, files))
+    return checkout.OriginalWords(name).table(write(folder, files))
 
 
 def noisy(table: PhraseTable, text: str, tag: str = "", choice: int = 0) -> str:
@@ -61,15 +61,15 @@ def outcomes(table: PhraseTable, text: str, tag: str = "") -> Counter[str]:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_layout_is_found(tmp_path: Path, layout: str) -> None:
     folder = write(tmp_path, {WEEK[0]: '{"Monday": "Mo9"}', WEEK[1]: "{}"}, layout)
-    table = nlaugmenter.OriginalWords("week").table(folder)
+    table = checkout.OriginalWords("week").table(folder)
     assert noisy(table, "on Monday") == "on Mo9"
-    assert nlaugmenter.original_files(folder, "week") == [tmp_path / layout / name for name in WEEK]
+    assert checkout.original_files(folder, "week") == [tmp_path / layout / name for name in WEEK]
 
 
 def test_the_newer_layout_wins_over_the_older(tmp_path: Path) -> None:
     for layout in LAYOUTS[:2]:
         write(tmp_path, {LEET: f'leet_letter_mappings = {{"A": "{layout}"}}'}, layout)
-    assert nlaugmenter.original_characters(tmp_path, "leet") == [Entry("A", LAYOUTS[0])]
+    assert checkout.original_characters(tmp_path, "leet") == [Entry("A", LAYOUTS[0])]
 
 
 @pytest.mark.parametrize("name", ["homo", "spac"])
@@ -81,8 +81,8 @@ def test_a_transform_without_data_in_a_checkout_reads_its_own(tmp_path: Path, na
 
 
 def test_without_a_folder_there_is_nothing() -> None:
-    assert nlaugmenter.original_characters(None, "leet") is None
-    assert nlaugmenter.original_files(None, "abr1") == []
+    assert checkout.original_characters(None, "leet") is None
+    assert checkout.original_files(None, "abr1") == []
 
 
 def abr1(folder: Path, phrases: dict[str, str], words: dict[str, str]) -> PhraseTable:
@@ -291,7 +291,7 @@ def test_week_leaves_out_what_is_no_noise(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["leet_letter_mappings", "leet_letter_mappings: dict"])
 def test_leet_is_read_from_code_with_its_case(tmp_path: Path, name: str) -> None:
     code = f'import nothing\nx: dict\n{name} = {{"A": "4", "b": "13", "cc": "1", "d": "d"}}\n'
-    found = nlaugmenter.original_characters(write(tmp_path, {LEET: code}), "leet")
+    found = checkout.original_characters(write(tmp_path, {LEET: code}), "leet")
     assert found == [Entry("A", "4"), Entry("b", "13")]
 
 
@@ -299,7 +299,7 @@ def test_leet_is_read_from_code_with_its_case(tmp_path: Path, name: str) -> None
 def test_fing_weighs_neighbours_and_gives_capitals_theirs(tmp_path: Path, name: str) -> None:
     lines = [f"{name} = {{}}", f'{name}["q"] = "qww1"', f'{name}[" "] = " "', 'x["a"] = "b"']
     code = "def butter_finger(text):\n" + "".join(f"    {line}\n" for line in lines)
-    found = nlaugmenter.original_characters(write(tmp_path, {FING: code}), "fing")
+    found = checkout.original_characters(write(tmp_path, {FING: code}), "fing")
     assert found == [
         Entry("q", "w", 2),
         Entry("q", "1"),
@@ -313,13 +313,13 @@ def test_fing_weighs_neighbours_and_gives_capitals_theirs(tmp_path: Path, name: 
 )
 def test_a_folder_that_is_no_checkout_is_named(tmp_path: Path, folder: str, what: str) -> None:
     with pytest.raises(UsageError, match=f"{what}.* '{tmp_path}.*give the root of"):
-        nlaugmenter.OriginalWords("abr1").table(tmp_path / folder)
+        checkout.OriginalWords("abr1").table(tmp_path / folder)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     write(tmp_path, {ABR1[0]: "{}"})
     with pytest.raises(LexiconError, match=r"no file '.*word_abbrev_dict\.json'"):
-        nlaugmenter.original_files(tmp_path, "abr1")
+        checkout.original_files(tmp_path, "abr1")
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ def test_a_damaged_file_is_named_in_one_line(
 ) -> None:
     write(tmp_path, {file: content})
     with pytest.raises(LexiconError) as caught:
-        nlaugmenter.OriginalWords(name).table(tmp_path)
+        checkout.OriginalWords(name).table(tmp_path)
     message = str(caught.value)
     assert str(tmp_path / "transformations" / file) in message
     assert "check the file out again" in message
