@@ -58,7 +58,7 @@ SPACES_MAX = 16  # spaces that may stand behind the sign that ends a row
 
 # The rates of `punc`, in the order in which they are tried.
 RATES = ("drop_rate", "comma_rate", "blank_rate", "repeat_rate", "glue_rate")
-LEAVING_OUT = RATES[:2]
+LEAVING_OUT = RATES[:2]  # rates whose changes leave a sign out
 
 
 # The texts that may be written for a sign: weighted groups, by number.
@@ -89,7 +89,7 @@ class Kind(NamedTuple):
     is_set_apart: Fact
     is_closing: Fact
     is_full_stop: Fact
-    is_repeated: Fact  # a full stop is not: within a row it may abbreviate
+    is_repeated: Fact  # wherever it stands; not a full stop, which may abbreviate within a row
     repeated: Fact  # the group of its repeated forms
 
 
@@ -203,14 +203,14 @@ def _row_changes(text: str) -> dict[int, dict[str, Change]]:
     text_stop = max(len(text.rstrip(SPACES)), len(text) - SPACES_MAX)
     for number, start in enumerate(starts):
         stop = start + 1
-        before, behind = text[start - 1 : start], text[stop : stop + 1]
+        before, behind = text[start - 1 : start], text[stop : stop + 1]  # '' counts as a space
         if before in _KINDS or behind in _KINDS:
             continue
         kind, is_before_word = _KINDS[text[start]], False
         if behind == " ":
             then = text[stop + 1 : stop + 2]
             is_before_word = not (then in SPACES or then in _KINDS)
-        is_behind_small = kind.is_closing and _SMALL.fullmatch(text[:start].encode()[-3:])
+        last_bytes = text[max(0, start - 3) : start].encode()[-3:] if kind.is_closing else b""
         found[number] = changes(
             Sign(
                 kind,
@@ -220,7 +220,7 @@ def _row_changes(text: str) -> dict[int, dict[str, Change]]:
                 is_behind_text=start > text_start,
                 is_behind_space=before == " ",
                 is_behind_word=before not in SPACES,
-                is_behind_small=is_behind_small is not None,
+                is_behind_small=_SMALL.fullmatch(last_bytes) is not None,
                 is_before_space=behind in SPACES,
                 is_before_word=is_before_word,
             )
