@@ -168,7 +168,8 @@ def _which_may_go(texts: Texts, matches: Matches, phrases: Phrases) -> Bool:
     if phrases.within:
         may_go |= case_classes(values, matches.starts, matches.stops) != 1
         may_go |= phrases.table.cases_asked.take(matches.keys) == 1
-    return may_go & (texts.tokens.gaps(matches.lasts) == ord(" "))
+    may_go &= texts.tokens.gaps(matches.lasts) == ord(" ")
+    return may_go
 
 
 def _capital(letter: str) -> str:

@@ -95,9 +95,16 @@ class Kind(NamedTuple):
 
 def _kind(sign: str) -> Kind:
     is_repeatable = sign in _REPEATABLE
-    group = _REPEATABLE.index(sign) if is_repeatable else _NOTHING
-    sets = (ENDS, COMMAS, WIDE, SET_APART, CLOSING, ".")
-    return Kind(*(sign in among for among in sets), is_repeatable and sign != ".", group)
+    return Kind(
+        is_end=sign in ENDS,
+        is_comma=sign in COMMAS,
+        is_wide=sign in WIDE,
+        is_set_apart=sign in SET_APART,
+        is_closing=sign in CLOSING,
+        is_full_stop=sign == ".",
+        is_repeated=is_repeatable and sign != ".",
+        repeated=_REPEATABLE.index(sign) if is_repeatable else _NOTHING,
+    )
 
 
 class Sign(NamedTuple):
