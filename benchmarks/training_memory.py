@@ -40,8 +40,16 @@ def results(rows: int) -> Iterator[Result | Skipped]:
         stores = {"texts": folder / "run" / "data", "vectors": folder / "cache" / "vectors"}
         sizes = ", ".join(f"{name} {size(path):,.0f} MB" for name, path in stores.items())
         note = failure or f"{used.cpu:,.0f} CPU s; on disk {sizes}"
-        yield Result(f"training on {pairs:,} pairs", used.megabytes, megabytes, "MB",
-                     "text in them", Target("<", 4000, "ours"), note, bool(failure))  # fmt: skip
+        yield Result(
+            f"training on {pairs:,} pairs",
+            used.megabytes,
+            megabytes,
+            "MB",
+            "text in them",
+            Target("<", 4000, "ours"),
+            note,
+            bool(failure),
+        )
     with tempfile.TemporaryDirectory(prefix="noisegen-bench-") as name:
         folder = Path(name)
         written(folder, FEW_PAIRS)
@@ -51,18 +59,39 @@ def results(rows: int) -> Iterator[Result | Skipped]:
         logged = (folder / "run" / "log.jsonl").read_text().splitlines() if not later else []
         speeds = [json.loads(line).get("tokens_per_second", 0) for line in logged]
         note = failure or later or f"{np.median([s for s in speeds if s]):,.0f} tokens/s"
-        yield Result(f"{LONG} updates", long.megabytes, short.megabytes, "MB", f"{SHORT} updates",
-                     Target("<", GROWTH), note, bool(failure or later))  # fmt: skip
+        yield Result(
+            f"{LONG} updates",
+            long.megabytes,
+            short.megabytes,
+            "MB",
+            f"{SHORT} updates",
+            Target("<", GROWTH),
+            note,
+            bool(failure or later),
+        )
 
 
 def trained(folder: Path, steps: int, student: Path, *values: str) -> tuple[Usage, str]:
     """Train on the pairs in the folder; return what that used, and why it failed or ''."""
     command = [
-        "-m", "noisegen", "train", folder / "pairs.parquet", "-o", folder / "run", "--force",
-        "--teacher", f"npy:{folder / 'vectors.npy'}", "--student", student, "--recipe", "stored",
-        "--steps", steps, "--quiet",
+        "-m",
+        "noisegen",
+        "train",
+        folder / "pairs.parquet",
+        "-o",
+        folder / "run",
+        "--force",
+        "--teacher",
+        f"npy:{folder / 'vectors.npy'}",
+        "--student",
+        student,
+        "--recipe",
+        "stored",
+        "--steps",
+        steps,
+        "--quiet",
         *(part for value in ("validation_rows=100", *values) for part in ("--set", value)),
-    ]  # fmt: skip
+    ]
     environment = {**os.environ, "NOISEGEN_CACHE": str(folder / "cache")}
     try:
         return child(list(map(str, command)), environment, CPU_LIMIT), ""

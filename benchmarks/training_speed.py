@@ -142,10 +142,23 @@ def _compared(work: Work, seconds: float) -> Iterator[Result]:
     padding = {name: all_[-1].padding for name, all_ in work.found.items()}
     for mine, other, target in COMPARED:
         note = f"padding {padding[mine]:.1%}, theirs {padding[other]:.1%}"
-        yield Result(f"train {mine.removeprefix('ours ')}", rate[mine], rate[other],
-                     "tokens a CPU second", f"MSELoss with {other}", target, note)  # fmt: skip
-    yield Result("train, padding", padding["ours bf16"], padding["defaults"], "of the tokens",
-                 "MSELoss with defaults", Target("<", PADDING_MAX, "ours"))  # fmt: skip
+        yield Result(
+            f"train {mine.removeprefix('ours ')}",
+            rate[mine],
+            rate[other],
+            "tokens a CPU second",
+            f"MSELoss with {other}",
+            target,
+            note,
+        )
+    yield Result(
+        "train, padding",
+        padding["ours bf16"],
+        padding["defaults"],
+        "of the tokens",
+        "MSELoss with defaults",
+        Target("<", PADDING_MAX, "ours"),
+    )
 
 
 COMPARED = (
@@ -171,12 +184,22 @@ def ours(work: Work, precision: str, meter: Meter) -> None:
             raise Enough
 
     values = {
-        "objective": "mse_mean", "recipe": "stored", "steps": 10**6, "validate_every": 10**6,
-        "validation_rows": HELD_OUT, "precision": precision,
-    }  # fmt: skip
+        "objective": "mse_mean",
+        "recipe": "stored",
+        "steps": 10**6,
+        "validate_every": 10**6,
+        "validation_rows": HELD_OUT,
+        "precision": precision,
+    }
     with suppress(Enough):
-        train([str(work.source)], work.folder / "ours", values=values, device="cpu", force=True,
-              sinks=[counted])  # fmt: skip
+        train(
+            [str(work.source)],
+            work.folder / "ours",
+            values=values,
+            device="cpu",
+            force=True,
+            sinks=[counted],
+        )
 
 
 def theirs(work: Work, meter: Meter, **arguments: Any) -> Any:
@@ -211,9 +234,14 @@ def theirs(work: Work, meter: Meter, **arguments: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made = Arguments(
-            str(work.folder / "theirs"), use_cpu=True, num_train_epochs=10**4, report_to=[],
-            save_strategy="no", disable_tqdm=True, **arguments,
-        )  # fmt: skip
+            str(work.folder / "theirs"),
+            use_cpu=True,
+            num_train_epochs=10**4,
+            report_to=[],
+            save_strategy="no",
+            disable_tqdm=True,
+            **arguments,
+        )
         SentenceTransformerTrainer(
             student, made, train_dataset=data, loss=loss, callbacks=[Timed()]
         ).train()

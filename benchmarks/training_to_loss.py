@@ -72,9 +72,16 @@ def _compared(folder: Path, seconds: float) -> Iterator[Result]:
     for arm, words in ARMS.items():
         took, losses = _time_to(goal, work, held_out, words, SLOWEST * seconds)
         note = f"{losses[0]:.4f} -> {min(losses):.4f}, theirs {goal:.4f}"
-        yield Result(f"train to the same loss, {arm}", 1 / took, 1 / seconds, "a CPU second",
-                     f"MSELoss, {name}", Target(">=", 5) if words else None, note,
-                     failed=min(losses) > goal)  # fmt: skip
+        yield Result(
+            f"train to the same loss, {arm}",
+            1 / took,
+            1 / seconds,
+            "a CPU second",
+            f"MSELoss, {name}",
+            Target(">=", 5) if words else None,
+            note,
+            failed=min(losses) > goal,
+        )
 
 
 def _held_out(folder: Path) -> Texts:
@@ -102,13 +109,21 @@ def _time_to(
                 raise Enough
 
     values = {
-        "recipe": RECIPE, "noisy_words": words, "steps": 10**6, "validate_every": 10,
+        "recipe": RECIPE,
+        "noisy_words": words,
+        "steps": 10**6,
+        "validate_every": 10,
         "validation_rows": 20,
-    }  # fmt: skip
+    }
     run = partial(
-        train, [str(clean)], str(work.folder / "ours"), preset="robust-minilm", device="cpu",
-        validation=(str(held_out.source),), force=True,
-    )  # fmt: skip
+        train,
+        [str(clean)],
+        str(work.folder / "ours"),
+        preset="robust-minilm",
+        device="cpu",
+        validation=(str(held_out.source),),
+        force=True,
+    )
     run(values=values | {"noisy_words": 0, "steps": 1})  # the teacher's vectors, once
     began = time.process_time()
     with suppress(Enough):

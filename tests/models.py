@@ -24,9 +24,14 @@ def bert_folder(folder: Path, words: Sequence[str] = ()) -> Path:
     ).save_pretrained(folder)
     torch.manual_seed(0)
     config = BertConfig(
-        vocab_size=len(pieces), hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
-        intermediate_size=64, max_position_embeddings=128, initializer_range=0.2,
-    )  # fmt: skip
+        vocab_size=len(pieces),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=64,
+        max_position_embeddings=128,
+        initializer_range=0.2,
+    )
     BertModel(config, add_pooling_layer=False).save_pretrained(folder)
     return folder
 
@@ -52,15 +57,30 @@ def xlmr_folder(folder: Path, words: Sequence[str] = (), *, is_split: bool = Fal
         single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
     )
     PreTrainedTokenizerFast(
-        tokenizer_object=backend, bos_token="<s>", cls_token="<s>", eos_token="</s>",
-        sep_token="</s>", pad_token="<pad>", unk_token="<unk>", model_max_length=128,
-    ).save_pretrained(folder)  # fmt: skip
+        tokenizer_object=backend,
+        bos_token="<s>",
+        cls_token="<s>",
+        eos_token="</s>",
+        sep_token="</s>",
+        pad_token="<pad>",
+        unk_token="<unk>",
+        model_max_length=128,
+    ).save_pretrained(folder)
     torch.manual_seed(0)
     config = XLMRobertaConfig(
-        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
-        initializer_range=0.2, vocab_size=len(pieces), max_position_embeddings=130,
-        type_vocab_size=1, pad_token_id=1, bos_token_id=0, eos_token_id=2, layer_norm_eps=1e-5,
-    )  # fmt: skip
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=64,
+        initializer_range=0.2,
+        vocab_size=len(pieces),
+        max_position_embeddings=130,
+        type_vocab_size=1,
+        pad_token_id=1,
+        bos_token_id=0,
+        eos_token_id=2,
+        layer_norm_eps=1e-5,
+    )
     XLMRobertaModel(config).save_pretrained(folder)
     return folder
 
@@ -71,9 +91,13 @@ def laser2_pieces(folder: Path, texts: Sequence[str]) -> tuple[bytes, list[str]]
 
     (folder / "text.txt").write_text("\n".join(texts).lower() * 3, "utf-8")
     sentencepiece.SentencePieceTrainer.train(
-        input=str(folder / "text.txt"), model_prefix=str(folder / "m"), vocab_size=300,
-        hard_vocab_limit=False, character_coverage=0.99, minloglevel=5,
-    )  # fmt: skip
+        input=str(folder / "text.txt"),
+        model_prefix=str(folder / "m"),
+        vocab_size=300,
+        hard_vocab_limit=False,
+        character_coverage=0.99,
+        minloglevel=5,
+    )
     read = sentencepiece.SentencePieceProcessor(model_file=str(folder / "m.model"))
     pieces = [read.id_to_piece(number) for number in range(read.get_piece_size())]
     return (folder / "m.model").read_bytes(), pieces
@@ -94,16 +118,24 @@ def laser2_checkpoint(
     weights = {f"lstm.{name}": value.detach() for name, value in lstm.state_dict().items()}
     weights["embed_tokens.weight"] = torch.randn(count, width)
     params = {
-        "num_embeddings": count, "padding_idx": 1, "embed_dim": width, "hidden_size": hidden,
-        "num_layers": layers, "bidirectional": True, "left_pad": False, "padding_value": 0.0,
-    }  # fmt: skip
+        "num_embeddings": count,
+        "padding_idx": 1,
+        "embed_dim": width,
+        "hidden_size": hidden,
+        "num_layers": layers,
+        "bidirectional": True,
+        "left_pad": False,
+        "padding_value": 0.0,
+    }
     return {"params": params, "dictionary": dictionary, "model": weights}
 
 
 REFERENCE = (  # our names of weights, and CharacterBERT's
-    ("characters.weight", "_char_embedding_weights"), ("convolutions.", "char_conv_"),
-    ("highways.", "_highways._layers."), ("ings.projection.", "ings._projection."),
-)  # fmt: skip
+    ("characters.weight", "_char_embedding_weights"),
+    ("convolutions.", "char_conv_"),
+    ("highways.", "_highways._layers."),
+    ("ings.projection.", "ings._projection."),
+)
 
 
 def character_bert(folder, *, prefix="", pickled=False):
@@ -116,9 +148,12 @@ def character_bert(folder, *, prefix="", pickled=False):
 
     torch.manual_seed(5)
     config = BertConfig(
-        hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
         max_position_embeddings=60,
-    )  # fmt: skip
+    )
     made = character_student(config, max_length=60, lower=True)
     weights = {
         "cls.predictions.bias": torch.zeros(3),

@@ -1,1 +1,1 @@
-"""Distilling robust students: data, objectives, the loop, checkpoints."""
+"""Training of robust students: data, objectives, the trainer and its methods."""

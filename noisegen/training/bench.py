@@ -21,12 +21,12 @@ from noisegen.training.settings import DistilSettings, TrainOptions
 from noisegen.training.train import settings_of
 from noisegen.training.trainer import Trainer
 
-_WARM_UP = 3  # updates
-_CHUNKS_SEEN = 3  # that are made while updates on data are timed
+_WARM_UP = 3  # updates before the speed is measured
+_CHUNKS_SEEN = 3  # chunks made while updates on DATA are timed
 
 
 class Speeds(NamedTuple):
-    """Speeds of updates on random ids and on DATA, and of noise and tokenizer in tokens/s."""
+    """Speed of updates on random ids and on DATA, and of noise and tokenizer in tokens/s."""
 
     on_random: Speed
     on_data: Speed
@@ -36,15 +36,16 @@ class Speeds(NamedTuple):
 def bench(options: TrainOptions, seconds: float = 10.0) -> dict[str, Any]:
     """Time the updates of a run, `seconds` for each figure; nothing is written.
 
-    `step`, `data` and `loader` are real tokens per second: of updates on random ids, on DATA, and
-    of noise and tokenizer alone. `padding` is the share of computed tokens that are padding,
-    `loader_cost` the share of the speed that is lost if ids come from DATA. `step_mfu` and
-    `mfu` are the share of the device's bf16 peak on random ids and on DATA, None if it is unknown.
+    `step`, `data` and `loader` are tokens per second without padding: in updates on random ids, in
+    updates on DATA, and in noise and tokenizer alone. `padding` is the share of computed tokens
+    that are padding, `loader_cost` the share of the speed that is lost if ids come from DATA.
+    `step_mfu` and `mfu` are the share of the device's bf16 peak that is used on random ids and on
+    DATA, None if the peak is unknown.
 
     The teacher's vectors are random numbers here, and there are no hard negatives: neither changes
-    the speed once the vectors are computed. Updates on DATA use so few rows that several chunks are
-    made, as in a long run; the additional padding of few rows is not counted. Raises what `train`
-    raises.
+    the speed once the vectors are computed. Updates on DATA use few rows, so that several chunks
+    are made as in a long run; the additional padding of few rows is not counted. Raises the errors
+    of `train`.
     """
     settings = settings_of(options)
     if not isinstance(settings, DistilSettings):
@@ -65,16 +66,22 @@ def bench(options: TrainOptions, seconds: float = 10.0) -> dict[str, Any]:
     return {
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
         "precision": "bf16" if computation.bf16 else "fp32",
-        "packed": computation.packed, "compiled": computation.compiled,
+        "packed": computation.packed,
+        "compiled": computation.compiled,
         "parameters": sum(weight.numel() for weight in method.network.parameters()),
-        "tokens_per_row": length, "padding": 1 - step / on_random["computed"],
-        "step": step, "data": step * share, "loader": speeds.loader, "loader_cost": 1 - share,
-        "step_mfu": computation.mfu(step, length), "mfu": computation.mfu(step * share, length),
-    }  # fmt: skip
+        "tokens_per_row": length,
+        "padding": 1 - step / on_random["computed"],
+        "step": step,
+        "data": step * share,
+        "loader": speeds.loader,
+        "loader_cost": 1 - share,
+        "step_mfu": computation.mfu(step, length),
+        "mfu": computation.mfu(step * share, length),
+    }
 
 
 def _speeds(method: Distillation, folder: Path, options: TrainOptions, seconds: float) -> Speeds:
-    """Return the speeds of a method that has read its data."""
+    """Time updates and data loading of a method that has read its data."""
     settings, progress = method.settings, options.progress
     method.rehearse()
     trainer = Trainer(method, folder)
@@ -95,7 +102,7 @@ def _speeds(method: Distillation, folder: Path, options: TrainOptions, seconds: 
     with closing(trainer.steps()) as on_data:
         trainer.update(*next(on_data))  # waits for the first chunk, as a run does once
         data = speed(trainer, on_data, seconds)
-    # Before and after: other load on a machine varies.
+    # Random ids are timed before and after DATA, since the load of a machine varies.
     progress(Progress("updates on random ids again"))
     after = speed(trainer, on_random, seconds / 2)
     progress(Progress("noise and tokenizer"))
@@ -104,7 +111,7 @@ def _speeds(method: Distillation, folder: Path, options: TrainOptions, seconds: 
 
 
 def _loader_speed(method: Distillation, seconds: float) -> float:
-    """Return tokens per second of noise, tokenizer and plan, epoch after epoch."""
+    """Return the tokens per second that noise, tokenizer and plan yield, epoch after epoch."""
     began, tokens = time.perf_counter(), 0
     for epoch in count(1):
         chunk = method.chunk(epoch, 0)

@@ -1,6 +1,7 @@
-"""Checkpoints: weights, moments of the optimiser and the position, written under their name last.
+"""Checkpoints: weights, moments of the optimizer, and the state of a run.
 
-A checkpoint is a folder of two safetensors files and state.json; nothing in it is executed.
+A checkpoint is a folder with two safetensors files and state.json; reading it runs no code. The
+folder gets its final name once it is complete.
 """
 
 import errno
@@ -25,7 +26,7 @@ from noisegen.runs.atomic import atomic_folder, remove, sync, writing
 
 @dataclass(frozen=True)
 class Position:
-    """The position of a run: step `step` of this chunk of this epoch comes next."""
+    """Position of the next update in the data: a step of a chunk of an epoch, all from 0."""
 
     epoch: int = 0
     chunk: int = 0
@@ -34,42 +35,35 @@ class Position:
 
 @dataclass(frozen=True)
 class RunProgress:
-    """The progress of a run: updates, pairs, and the share of the run that is done.
-
-    `seconds` count from the start of the command, `prepared` those of them before the first update,
-    `cpu` and `cpu_prepared` the same in CPU time; of a resumed run all include the earlier
-    sessions. `closing` are the seconds that its end takes as far as measured, of the limit's kind:
-    the last validation, and saving.
-    """
+    """Progress of a run: its updates and its time. A resumed run includes its earlier sessions."""
 
     updates: int = 0
     pairs: int = 0
-    seconds: float = 0.0
-    prepared: float = 0.0
-    done: float = 0.0
-    closing: float = 0.0
-    cpu: float = 0.0
-    cpu_prepared: float = 0.0
+    seconds: float = 0.0  # wall time since the command began
+    prepared: float = 0.0  # wall seconds before the first update
+    done: float = 0.0  # share of the run, from 0 to 1
+    closing: float = 0.0  # longest time so far for a validation and saving, counted as the limit is
+    cpu: float = 0.0  # CPU seconds of all threads since the command began
+    cpu_prepared: float = 0.0  # CPU seconds before the first update
 
 
 @dataclass(frozen=True)
 class Validation:
-    """The figures of a validation, after so many updates and seconds of training."""
+    """Figures of one validation."""
 
-    step: int
-    seconds: float
+    step: int  # updates before it
+    seconds: float  # training time before it, without preparation
     figures: dict[str, float]
 
 
 @dataclass(frozen=True)
 class State:
-    """The position of a run, besides weights and moments."""
+    """State of a run besides its weights and the moments of its optimizer."""
 
     progress: RunProgress
     position: Position
-    best: float | None  # the lowest validation loss so far
     config: str  # digest of the settings and the data
-    validations: tuple[Validation, ...] = ()
+    validations: tuple[Validation, ...]
 
 
 def save_checkpoint(
@@ -95,21 +89,20 @@ def save_checkpoint(
 
 @contextmanager
 def writing_weights(path: Path) -> Iterator[None]:
-    """Turn what a full disk raises, safetensors' own error too, into an OutputError of one line."""
+    """Turn errors of a full disk, also from safetensors, into an OutputError of one line."""
     with writing(path):
         try:
             yield
         except SafetensorError as error:
-            code = re.search(r"os error (\d+)", str(error))  # it says the number in its text alone
+            code = re.search(r"os error (\d+)", str(error))  # the error has no attribute for it
             number = int(code[1]) if code else errno.EIO
             raise OSError(number, os.strerror(number)) from error
 
 
 def save_weights(student: nn.Module, path: Path) -> None:
-    """Write the weights alone; tied ones are cloned."""
-    save_tensors(
-        {name: value.detach().cpu().clone() for name, value in student.state_dict().items()}, path
-    )
+    """Write the weights of a network. Tied weights are written once per name."""
+    state = student.state_dict()
+    save_tensors({name: value.detach().cpu().clone() for name, value in state.items()}, path)
 
 
 def save_best(student: nn.Module, folder: Path) -> None:
@@ -122,7 +115,7 @@ def save_best(student: nn.Module, folder: Path) -> None:
 
 
 def load_weights(student: nn.Module, path: Path) -> None:
-    """Load what save_weights wrote; raises OutputError."""
+    """Load a file that `save_weights` wrote; raises OutputError."""
     try:
         student.load_state_dict(load_file(path))
     except (OSError, RuntimeError, SafetensorError) as error:
@@ -139,7 +132,7 @@ def checkpoints(folder: Path) -> list[Path]:
 def load_checkpoint(
     folder: Path, student: nn.Module, optimizer: torch.optim.Optimizer, config: str
 ) -> State:
-    """Load the newest checkpoint; raises OutputError if it is damaged, or another run's."""
+    """Load the newest checkpoint; raises OutputError if it is damaged or belongs to another run."""
     path = max(checkpoints(folder))
     try:
         state = msgspec.convert(json.loads((path / "state.json").read_text()), State)

@@ -1,4 +1,4 @@
-"""The processes of a run: one, or those that torchrun started."""
+"""How a run computes: its processes, its device, and a student's vectors on that device."""
 
 import os
 import re
@@ -21,7 +21,7 @@ from noisegen.training.settings import DistilSettings, PretrainSettings
 
 @dataclass(frozen=True)
 class Workers:
-    """The rank of this process among `world` processes, and its device."""
+    """Rank of this process among the `world` processes of a run, and its device."""
 
     rank: int = 0
     world: int = 1
@@ -29,11 +29,11 @@ class Workers:
 
     @property
     def leads(self) -> bool:
-        """Whether this is the process that writes and prints."""
+        """Whether this process, the first one, writes files and prints."""
         return self.rank == 0
 
     def sum_gradients(self, weights: list[nn.Parameter]) -> None:
-        """Replace the gradients of each process by the sum over all."""
+        """Replace the gradients of each process by the sum over all processes."""
         if self.world == 1:
             return
         gradients = [w.grad if w.grad is not None else torch.zeros_like(w) for w in weights]
@@ -44,11 +44,11 @@ class Workers:
             weight.grad = part.view_as(weight)
 
     def agreed(self, value: float) -> float:
-        """Return the maximum over all processes, such as the elapsed seconds."""
+        """Return the maximum of a value over all processes."""
         return self._reduced(value, dist.ReduceOp.MAX)
 
     def summed(self, value: float) -> float:
-        """Return the sum over all processes."""
+        """Return the sum of a value over all processes."""
         return self._reduced(value, dist.ReduceOp.SUM)
 
     def _reduced(self, value: float, operation: Any) -> float:
@@ -59,19 +59,19 @@ class Workers:
         return float(shared)
 
     def gather(self, rows: Tensor) -> Tensor:
-        """Gather rows that are zero in all processes but one."""
+        """Return the sum over all processes of rows that are zero in all processes but one."""
         if self.world > 1:
             dist.all_reduce(rows)
         return rows
 
     def wait(self) -> None:
-        """Wait for all processes."""
+        """Wait until all processes of the run have come to this call."""
         if self.world > 1:
             dist.barrier()
 
 
 def join_workers(device: str = "auto") -> Workers:
-    """Return the rank of this process, from the variables that torchrun sets.
+    """Return the place of this process in the run, by the variables that torchrun sets.
 
     `device` is cpu, cuda, cuda:NUMBER, or auto (CUDA if there is any). Raises UsageError.
     """
@@ -86,26 +86,31 @@ def join_workers(device: str = "auto") -> Workers:
 
 
 def join_group(device: torch.device) -> None:
-    """Join the processes that exchange gradients from this device, by its collectives."""
-    is_cuda = device.type == "cuda"  # bound to its device, a barrier need not guess one
-    backend, bound = ("nccl", device) if is_cuda else ("gloo", None)
-    dist.init_process_group(backend, device_id=bound)
+    """Join the group of processes that exchange gradients: NCCL on CUDA, else Gloo."""
+    if device.type == "cuda":  # with its device, a barrier of NCCL need not guess one
+        dist.init_process_group("nccl", device_id=device)
+    else:
+        dist.init_process_group("gloo")
 
 
 class Computation:
-    """Computes vectors of rows of ids, by settings and device; raises UsageError if they conflict.
+    """Computes a student's vectors from rows of token ids, packed or padded, in bf16 or float32.
 
-    `network` is the student's, compiled if the settings say so.
+    Raises UsageError if settings and device conflict. `network` is the student's network, compiled
+    if the settings ask for it.
     """
 
     def __init__(
-        self, settings: DistilSettings | PretrainSettings, student: SentenceEncoder,
-        device: torch.device, world: int = 1,
-    ) -> None:  # fmt: skip
+        self,
+        settings: DistilSettings | PretrainSettings,
+        student: SentenceEncoder,
+        device: torch.device,
+        world: int = 1,
+    ) -> None:
         self.student, self.device = student, device
         self.bf16 = uses_bf16(settings.precision, device)
         cuda = device.type == "cuda"
-        # dropout: the kernel drops no weights of the attention
+        # The kernel of packed attention has no dropout.
         can_pack = self.bf16 and not settings.dropout and is_packable(student.config)
         self.packed = cuda and can_pack if settings.packed is None else settings.packed
         if settings.packed:
@@ -114,7 +119,7 @@ class Computation:
                 raise UsageError(
                     "packed batches on CUDA need precision bf16; else set packed=false"
                 )
-        self.shape: dict[str, int] = {}  # of batches, where the network is compiled
+        self.shape: dict[str, int] = {}  # fixed sizes of batches, if the network is compiled
         if isinstance(settings, DistilSettings) and settings.compile:
             tokens, longest = settings.tokens_per_batch(world), student.tokenizer.max_length
             self.shape = {"tokens": tokens, "longest": longest}
@@ -129,7 +134,7 @@ class Computation:
         return torch.autocast(self.device.type, torch.bfloat16) if self.bf16 else nullcontext()
 
     def batch(self, ids: Ragged, counts: MutableMapping[str, Any] | None = None) -> Padded | Packed:
-        """Put rows of ids on the device; add their rows and tokens to `counts`, if given.
+        """Return rows of ids as a batch on the device; add its rows and tokens to `counts`.
 
         Batches for a compiled network have few shapes.
         """
@@ -146,27 +151,27 @@ class Computation:
         return batch
 
     def states(self, batch: Padded | Packed) -> Tensor:
-        """Return the last hidden states, of shape as `batch.states` has them."""
+        """Return the last hidden states, in the shape that `batch.states` gives."""
         if isinstance(batch, Padded) and self.bf16:
             with attending_fast(self.student.config, batch):
                 return batch.states(self.network)
         return batch.states(self.network)
 
     def vectors(self, ids: Ragged, counts: MutableMapping[str, Any] | None = None) -> Tensor:
-        """Return shape (rows, width), float32; `counts` as of `batch`."""
+        """Return the vectors of rows of ids, (rows, width) float32; `counts` as in `batch`."""
         batch = self.batch(ids, counts)
         vectors: Tensor = self.student.head(self.states(batch), batch)
         return vectors
 
     def mfu(self, tokens_per_second: float, tokens_per_row: float) -> float | None:
-        """Return the share of the device's bf16 peak at this speed; None if the peak is unknown."""
+        """Return the share of the device's bf16 peak that is used; None if the peak is unknown."""
         if not self.peak:
             return None
         return tokens_per_second * flop_per_token(self.student, tokens_per_row) / self.peak
 
 
 def peak_flop_per_second(name: str) -> float | None:
-    """Return the bf16 peak of a device of this name; None for an unknown one, or a part of one."""
+    """Return the bf16 peak of a device by its name; None for unknown devices and parts (MIG)."""
     words = set(re.findall(r"\w+", name))
     for line in (Path(__file__).parent / "peaks.tsv").read_text("utf-8").splitlines()[2:]:
         device, peak, _ = line.split("\t")
@@ -176,7 +181,7 @@ def peak_flop_per_second(name: str) -> float | None:
 
 
 def flop_per_token(student: SentenceEncoder, length: float) -> float:
-    """Return 6 x weights outside the embeddings, plus attention over `length` tokens."""
+    """Return 6 x weights outside the embeddings, plus the attention over `length` tokens."""
     embedded = student.network.get_input_embeddings()  # type: ignore[operator]
     table = sum(weight.numel() for weight in embedded.parameters())
     dense = sum(weight.numel() for weight in student.parameters()) - table

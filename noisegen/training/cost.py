@@ -1,7 +1,8 @@
-"""`train --dry-run`: what a run costs, by its own updates, timed for a second."""
+"""`train --dry-run`: estimates the cost of a run by timing its updates for a second."""
 
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import cycle, islice
 from math import ceil
 from pathlib import Path
@@ -12,14 +13,25 @@ import torch
 
 from noisegen.encoders.tokens import Rows
 from noisegen.runs.estimate import SAMPLE_SECONDS
-from noisegen.training.trainer import C, Clock, Method, Trainer
+from noisegen.training.clock import Clock
+from noisegen.training.trainer import C, Method, Trainer
+
+
+@dataclass(frozen=True)
+class Timings:
+    """Measured seconds of the parts of a run."""
+
+    prepared: float  # time from the start of the command to the first update
+    update: float
+    validation: float
+    limit_pace: float  # seconds counted by the limit per second of wall time
 
 
 def dry_run(method: Method[C], sources: Sequence[str], clock: Clock) -> dict[str, Any]:
-    """Return the sizes of a run, and how many updates and seconds it takes.
+    """Return the sizes of a run, its number of updates and its time in seconds.
 
-    `seconds` are those of the whole run, `prepared` of them before the first update, with all that
-    the command did until now. Raises what a run raises.
+    `seconds` is the time of the whole run, `prepared` the part of it before the first update; both
+    include the time since the command began. Raises the errors that a run raises.
     """
     with TemporaryDirectory() as folder:
         method.read(sources, Path(folder))
@@ -29,36 +41,49 @@ def dry_run(method: Method[C], sources: Sequence[str], clock: Clock) -> dict[str
         chunk = method.chunk(0, 0)
         assert chunk is not None  # there are pairs to train on
         prepared = clock.seconds - rehearsed + rehearsal.vectors
-        trainer = Trainer(method, Path(folder))
-        method.network.train()
-        steps = cycle((chunk, batches) for batches in chunk.steps)
-        speed(trainer, islice(steps, 1), SAMPLE_SECONDS)  # the first one takes longer
-        spent, seconds = clock.spent, clock.seconds
-        update = 1 / speed(trainer, steps, SAMPLE_SECONDS)["updates"]
-        elapsed = clock.seconds - seconds
-        pace = (clock.spent - spent) / elapsed if clock.counts_cpu else 1.0  # CPU s per second
-        began = time.monotonic()
-        method.validate()
-        validation = (time.monotonic() - began) * rehearsal.shortened
-    cost, settings = method.estimate(chunk), method.settings
-    every = min(settings.validate_every, method.unvalidated)
-    if limit := settings.limit and settings.limit / pace:
-        updates = max(1, int((limit - prepared - 2 * validation) / (update + validation / every)))
+        timings = _timings(
+            Trainer(method, Path(folder), clock=clock), chunk, prepared, rehearsal.shortened
+        )
+    sizes, settings = method.estimate(chunk), method.settings
+    every = min(settings.validate_every, method.validation_interval)
+    limit = settings.limit and settings.limit / timings.limit_pace
+    if limit:
+        left = limit - timings.prepared - 2 * timings.validation
+        updates = max(1, int(left / (timings.update + timings.validation / every)))
+        seconds = limit
     else:
-        updates = settings.steps or ceil((settings.epochs or 0) * cost["updates_per_epoch"])
-    validations = 2 + int(updates // every)
-    seconds = limit or prepared + updates * update + validations * validation
+        updates = settings.steps or ceil((settings.epochs or 0) * sizes["updates_per_epoch"])
+        validations = 2 + int(updates // every)
+        seconds = timings.prepared + updates * timings.update + validations * timings.validation
     return {
-        **cost, "updates": updates, "seconds": round(seconds, 1), "prepared": round(prepared, 1),
-        "update_seconds": update, "validation_seconds": validation,
-    }  # fmt: skip
+        **sizes,
+        "updates": updates,
+        "seconds": round(seconds, 1),
+        "prepared": round(timings.prepared, 1),
+        "update_seconds": timings.update,
+        "validation_seconds": timings.validation,
+    }
 
 
-Speed = dict[str, float]  # per second: updates, and the log's sums: tokens, computed, rows
+def _timings(trainer: Trainer[C], chunk: C, prepared: float, shortened: float) -> Timings:
+    """Time updates on a chunk and a validation, which a run makes `shortened` times as long."""
+    clock = trainer.clock
+    trainer.method.network.train()
+    steps = cycle((chunk, batches) for batches in chunk.steps)
+    speed(trainer, islice(steps, 1), SAMPLE_SECONDS)  # the first update takes longer
+    spent, began = clock.spent, clock.seconds
+    update = 1 / speed(trainer, steps, SAMPLE_SECONDS)["updates"]
+    pace = (clock.spent - spent) / (clock.seconds - began) if clock.counts_cpu else 1.0
+    began = time.monotonic()
+    trainer.method.validate()
+    return Timings(prepared, update, (time.monotonic() - began) * shortened, pace)
+
+
+Speed = dict[str, float]  # updates, tokens, computed (tokens with padding) and rows per second
 
 
 def speed(trainer: Trainer[C], steps: Iterable[tuple[C, list[Rows]]], seconds: float) -> Speed:
-    """Do updates for so long, one at least; return how much of what is counted a second has."""
+    """Do updates for some seconds, at least one update; return their speed."""
     device = trainer.workers.device
     settle = torch.cuda.synchronize if device.type == "cuda" else lambda device: None
     trainer.window.clear()

@@ -1,11 +1,11 @@
 """Disentangling (DREAM, MEAT, ORACLE): heads for meaning and language on frozen vectors.
 
-Their DATA are pairs of texts with labels: languages, clean or noisy, or names of transforms.
+DATA are pairs of texts with labels: languages, clean or noisy, or names of transforms.
 """
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -31,6 +31,7 @@ from noisegen.evaluation.xsim_search import retrieval_accuracy
 from noisegen.runs.progress import Show
 from noisegen.text.resources import cache_folder
 from noisegen.training.checkpoint import writing_weights
+from noisegen.training.clock import UNLIMITED, Clock
 from noisegen.training.computation import Workers
 from noisegen.training.heads import (
     POINTS_MAX,
@@ -57,22 +58,23 @@ from noisegen.training.stores import (
     teacher_vectors,
     writing_distinct,
 )
-from noisegen.training.trainer import UNLIMITED, Chunk, Clock, Method, Rehearsal, Trainer, adam
+from noisegen.training.trainer import Chunk, Method, Rehearsal, Trainer, adam
 
 CLEAN, NOISY, SEVERAL = "clean", "noisy", "several"
 LABELS_MAX = 1_000
-PAIRS_MAX = 1_000  # of two labels that are looked up, as in the ORACLE paper
+PAIRS_MAX = 1_000  # pairs per set of a retrieval, as in the ORACLE paper
+# Columns that the output of `augment` has.
 _NOISED = {"noisy": pa.string(), "clean": pa.string(), "transforms": pa.list_(pa.string())}
-_ROWS = 8_192  # vectors that are measured at a time
-CHUNK_BATCHES = 64  # whose vectors are in memory together
-_SPLIT = 2**32  # the draw that splits training and validation, apart from all epochs
+_ROWS = 8_192  # vectors in memory while centre and scale are computed
+CHUNK_BATCHES = 64  # batches whose vectors are in memory together
+_SPLIT = 2**32  # key of the draw that splits off validation; the keys of epochs are smaller
 
 
 @dataclass(frozen=True)
 class LabelledPairs:
-    """Pair i has the texts of numbers `sides[i]`, source and target, and the labels `labels[i]`.
+    """Pairs of texts, source and target, with a label for each side.
 
-    Both have shape (pairs, 2); labels are numbers of `names`.
+    `sides` (pairs, 2) are numbers of `texts`, `labels` (pairs, 2) are numbers of `names`.
     """
 
     texts: TextStore
@@ -85,78 +87,113 @@ class LabelledPairs:
         return len(self.sides)
 
 
+@dataclass(frozen=True)
+class LabelledPair:
+    """Two texts with their labels."""
+
+    source: str
+    target: str
+    source_label: str
+    target_label: str
+
+
 def prepare_labelled(
     folder: Path, sources: Sequence[str], settings: DisentangleSettings
 ) -> LabelledPairs:
-    """Read DATA, its distinct texts into the folder; raises SourceError for unusable pairs.
+    """Read DATA and store its distinct texts in the folder; raises SourceError for unusable pairs.
 
-    Rows with an empty side are dropped and counted, and of noisy text those that equal their clean
-    form: one vector cannot be both.
+    Rows with an empty side are dropped and counted. So is noisy text that equals its clean form,
+    since one vector cannot have both labels.
     """
     folder.mkdir(parents=True, exist_ok=True)
     dropped: Counter[str] = Counter()
     numbers: dict[str, int] = {}
     sides, labels = array("i"), array("i")
     with writing_distinct(folder, "texts") as number_of:
-        for source, target, *names in _labelled(sources, settings, dropped):
-            sides.extend(map(number_of, (source, target)))
-            labels.extend(numbers.setdefault(name, len(numbers)) for name in names)
+        for pair in _labelled(sources, settings, dropped):
+            sides.extend([number_of(pair.source), number_of(pair.target)])
+            for label in (pair.source_label, pair.target_label):
+                labels.append(numbers.setdefault(label, len(numbers)))
             if len(numbers) > LABELS_MAX:
-                raise SourceError(f"more than {LABELS_MAX:,} labels, such as {source[:40]!r}'s: "
-                                  "are these columns languages?")  # fmt: skip
+                raise SourceError(
+                    f"more than {LABELS_MAX:,} labels, such as {pair.source[:40]!r}'s: "
+                    "are these columns languages?"
+                )
     shown = ", ".join(sources)
     if not sides:
         raise SourceError(f"no pairs to train on in {shown}{in_brackets(dropped)}")
     if len(numbers) < 2:
         raise SourceError(f"{shown}: all texts are {next(iter(numbers))}: two labels are needed")
-    pairs, both = (np.array(column, np.int32).reshape(-1, 2) for column in (sides, labels))
-    for side, texts in zip(("source", "target"), pairs.T, strict=True):
+    side_array = np.array(sides, np.int32).reshape(-1, 2)
+    label_array = np.array(labels, np.int32).reshape(-1, 2)
+    for side, texts in zip(("source", "target"), side_array.T, strict=True):
         if (texts == texts[0]).all():
             raise SourceError(f"{shown}: every {side} is the same text: give other data")
-    return LabelledPairs(TextStore(folder, "texts"), pairs, both, tuple(numbers), dropped)
+    texts_stored = TextStore(folder, "texts")
+    return LabelledPairs(texts_stored, side_array, label_array, tuple(numbers), dropped)
 
 
 def _labelled(
     sources: Sequence[str], settings: DisentangleSettings, dropped: Counter[str]
-) -> Iterator[tuple[str, str, str, str]]:
-    """Yield source and target, then the labels of both."""
+) -> Iterator[LabelledPair]:
+    """Yield the pairs of DATA with the labels that the settings ask for."""
     if settings.labels == "language":
         langs = (settings.languages[0], settings.languages[1]) if settings.languages else None
         for pair in stream_bitext(all_bitext(sources, langs), dropped):
-            yield pair[:4]
-        return
-    by_side = settings.labels == "side"
-    for noisy, clean, names in (
-        ((*pair, [NOISY]) for pair in stream_pairs(sources, dropped)) if by_side
-        else _augmented(sources)
-    ):  # fmt: skip
+            yield LabelledPair(pair.source, pair.target, pair.source_lang, pair.target_lang)
+    elif settings.labels == "side":
+        rows = ((noisy, clean, NOISY) for noisy, clean in stream_pairs(sources, dropped))
+        yield from _noised(rows, dropped)
+    else:
+        yield from _noised(_augmented(sources), dropped)
+
+
+def _noised(rows: Iterable[tuple[str, str, str]], dropped: Counter[str]) -> Iterator[LabelledPair]:
+    """Yield rows of noisy text, clean text and label as pairs; drop and count unusable rows."""
+    for noisy, clean, label in rows:
         if not (noisy and clean and noisy.strip() and clean.strip()):
             dropped["empty_side"] += 1
         elif noisy == clean:
             dropped["same_sides"] += 1
         else:
-            yield noisy, clean, names[0] if len(names or ()) == 1 else SEVERAL, CLEAN
+            yield LabelledPair(noisy, clean, label, CLEAN)
 
 
-def _augmented(sources: Sequence[str]) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield the rows of files of augment; raises SourceError for others."""
-    for path in (item.path for source in sources for item in expand([shards_of(source)])):
-        schema, rows = parquet_head(path) if path.endswith(".parquet") else (pa.schema([]), 0)
-        if not all(name in schema.names and schema.field(name).type == kind
-                   for name, kind in _NOISED.items()):  # fmt: skip
-            raise SourceError(
-                f"{path} has no columns {', '.join(_NOISED)}: labels transform are for the output "
-                "of augment"
-            )
-        for table in parquet_tables(path, 0, rows, BATCH_BYTES):
-            yield from zip(*(table[name].to_pylist() for name in _NOISED), strict=True)
+def _augmented(sources: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield noisy text, clean text and transform from the output of augment.
+
+    Rows that more or fewer than one transform changed have the label `several`. Raises SourceError
+    for other files.
+    """
+    for source in sources:
+        for item in expand([shards_of(source)]):
+            rows = _rows_of_augment(item.path)
+            for table in parquet_tables(item.path, 0, rows, BATCH_BYTES):
+                columns = [table[name].to_pylist() for name in _NOISED]
+                for noisy, clean, transforms in zip(*columns, strict=True):
+                    label = transforms[0] if len(transforms or ()) == 1 else SEVERAL
+                    yield noisy, clean, label
+
+
+def _rows_of_augment(path: str) -> int:
+    """Return the number of rows of a file of augment; raises SourceError for other files."""
+    if path.endswith(".parquet"):
+        schema, rows = parquet_head(path)
+        found = {field.name: field.type for field in schema}
+        if all(found.get(name) == kind for name, kind in _NOISED.items()):
+            return rows
+    raise SourceError(
+        f"{path} has no columns {', '.join(_NOISED)}: labels transform are for the output of "
+        "augment"
+    )
 
 
 def standard(vectors: TeacherVectors) -> tuple[Vectors, float]:
-    """Return centre and scale: (e - centre) * scale have mean 0 and, over all, mean square 1.
+    """Return centre and scale: for vectors e, (e - centre) * scale has mean 0 and mean square 1.
 
-    Where all vectors share a direction, as most encoders' do, or are short beside the start of a
-    bias, language vectors would rather become one constant than tell languages apart.
+    The mean square is over all entries. The vectors of most encoders share a direction, and some
+    are short beside the start of a bias: without standardisation, language vectors would become one
+    constant instead of telling languages apart.
     """
     total, squares = np.zeros(vectors.width), 0.0
     for first in range(0, len(vectors), _ROWS):
@@ -171,7 +208,7 @@ def standard(vectors: TeacherVectors) -> tuple[Vectors, float]:
 
 @dataclass(frozen=True)
 class PairVectors:
-    """Pairs with the frozen vectors of their texts: in batches, and to be looked up."""
+    """Pairs with the frozen vectors of their texts, in batches for training and in other sets."""
 
     pairs: LabelledPairs
     vectors: TeacherVectors
@@ -180,32 +217,38 @@ class PairVectors:
     scale: float = 1.0
 
     def batch(self, rows: Rows) -> PairBatch:
-        """Return these pairs, their vectors standardised."""
-        columns = []
-        for side in self.pairs.sides[rows].T:
-            columns.append(self.vectors.take(side))
-            columns[-1] -= self.centre  # in place: a chunk is large
-            columns[-1] *= np.float32(self.scale)
+        """Return these pairs with standardised vectors."""
+        sources, targets = (self._standardised(side) for side in self.pairs.sides[rows].T)
         labels = self.pairs.labels[rows].T.astype(np.int64)
-        return PairBatch(*(torch.from_numpy(part).to(self.device) for part in (*columns, *labels)))
+        columns = sources, targets, labels[0], labels[1]
+        return PairBatch(*(torch.from_numpy(column).to(self.device) for column in columns))
+
+    def _standardised(self, texts: Rows) -> Vectors:
+        vectors = self.vectors.take(texts)
+        vectors -= self.centre  # in place, since a chunk is large
+        vectors *= np.float32(self.scale)
+        return vectors
 
     def by_label(self, rows: Rows) -> dict[str, Vectors]:
-        """Return the frozen vectors of the distinct texts of these pairs by their labels."""
+        """Return the frozen vectors of the distinct texts of these pairs, by label."""
         texts, labels = self.pairs.sides[rows], self.pairs.labels[rows]
-        return {
-            self.pairs.names[label]: self.vectors.take(np.unique(texts[labels == label]))
-            for label in np.unique(labels).tolist()
-        }
+        found = {}
+        for label in np.unique(labels).tolist():
+            own = np.unique(texts[labels == label])
+            found[self.pairs.names[label]] = self.vectors.take(own)
+        return found
 
-    def retrieval_sets(self, rows: Rows) -> dict[str, tuple[Vectors, Vectors]]:
-        """Return the frozen vectors of both sides of these pairs, a set for each two labels, en-de.
+    def retrieval_sets(
+        self, rows: Rows, most: int = PAIRS_MAX
+    ) -> dict[str, tuple[Vectors, Vectors]]:
+        """Return the frozen vectors of sources and targets, a set per two labels, such as "en-de".
 
-        Of many pairs the first `PAIRS_MAX` of each are taken.
+        A set has at most the first `most` of its pairs.
         """
         pairs, sets = self.pairs, {}
         labels = pairs.labels[rows]
         for both in np.unique(labels, axis=0).tolist():
-            some = rows[(labels == both).all(1)][:PAIRS_MAX]
+            some = rows[(labels == both).all(1)][:most]
             source, target = (self.vectors.take(side) for side in pairs.sides[some].T)
             sets["-".join(pairs.names[label] for label in both)] = source, target
         return sets
@@ -213,7 +256,7 @@ class PairVectors:
 
 @dataclass(frozen=True)
 class VectorChunk(Chunk):
-    """Pairs of frozen vectors on the device; the batches of `steps` are slices of them."""
+    """Frozen vectors of pairs, on the device; the batches of `steps` are slices of them."""
 
     pairs: PairBatch
 
@@ -221,21 +264,26 @@ class VectorChunk(Chunk):
 def retrieval(
     sets: Mapping[str, tuple[Vectors, Vectors]], head: Callable[[Vectors], Vectors]
 ) -> dict[str, float]:
-    """Return the per cent of pairs that find each other, both ways, after a head.
+    """Return the percentage of texts whose nearest text is their other side, after a head.
 
-    Names are `retrieval.forward`, `.backward` (means over the sets), `.forward.en-de` and so on.
-    Vectors that tie share what they find: language vectors that are one constant find nothing.
+    `retrieval.forward` looks up targets by sources, `retrieval.backward` sources by targets: means
+    over the sets, which follow as `retrieval.forward.en-de` and so on. Tied vectors share a find,
+    so language vectors that are one constant find almost nothing.
     """
-    ways: dict[str, dict[str, float]] = {"forward": {}, "backward": {}}
+    forward, backward = {}, {}
     for name, (source, target) in sets.items():
-        for way, share in zip(ways, retrieval_accuracy(head(source), head(target)), strict=True):
-            ways[way][f"retrieval.{way}.{name}"] = share
-    means = {f"retrieval.{way}": fmean(shares.values()) for way, shares in ways.items()}
-    return {**means, **ways["forward"], **ways["backward"]}
+        there, back = retrieval_accuracy(head(source), head(target))
+        forward[f"retrieval.forward.{name}"] = there
+        backward[f"retrieval.backward.{name}"] = back
+    means = {
+        "retrieval.forward": fmean(forward.values()),
+        "retrieval.backward": fmean(backward.values()),
+    }
+    return {**means, **forward, **backward}
 
 
 class Disentangling(Method[VectorChunk]):
-    """Heads that split the vectors of a frozen encoder into meaning and language, or noise."""
+    """Trains heads that split the vectors of a frozen encoder into meaning and language."""
 
     is_resumable: ClassVar[bool] = False
     optimizer_class: ClassVar[type[torch.optim.Optimizer]] = torch.optim.Adam
@@ -252,50 +300,52 @@ class Disentangling(Method[VectorChunk]):
         self.start = open_encoder(settings.teacher)
 
     def read(self, sources: Sequence[str], folder: Path, *, resume: bool = False) -> str:
-        """Read labelled pairs; raises SourceError for too few, and for a single label."""
+        """Read labelled pairs; raises SourceError for too few pairs, and for a single label."""
         self.pairs = pairs = prepare_labelled(folder, sources, self.settings)
         order: Rows = generator(self.settings.seed, _SPLIT).permutation(len(pairs))
         held_out = max(1, min(self.settings.validation_rows, len(pairs) // 10))
         self.training, self.held_out = order[held_out:], order[:held_out]
         self.pairs_read, self.rows = len(pairs), len(self.training)
-        self.unvalidated = max(1, self.rows // self.settings.batch_pairs)  # an epoch
+        self.validation_interval = max(1, self.rows // self.settings.batch_pairs)  # once per epoch
         if self.rows < 2:
-            raise SourceError(f"{len(pairs)} pairs, of which one is held out: give more data")
+            raise SourceError(f"{len(pairs)} pairs, one of them is held out: give more data")
         if held_out < 2 and self.objective.needs("partners"):
             raise SourceError(
                 f"{len(pairs)} pairs, one is held out, but {self.settings.objective} compares two: "
                 "give more data, at least 20 pairs, and validation_rows of at least 2"
             )
-        return "; ".join([
-            f"{self.rows:,} pairs to train on, {held_out:,} held out",
-            f"labels {', '.join(pairs.names)}", *lost(pairs.dropped),
-        ])  # fmt: skip
+        counts = f"{self.rows:,} pairs to train on, {held_out:,} held out"
+        return "; ".join([counts, f"labels {', '.join(pairs.names)}", *lost(pairs.dropped)])
 
     def estimate(self, chunk: VectorChunk) -> dict[str, Any]:
-        """Return the numbers of weights, pairs and texts."""
+        """Return the numbers of weights, pairs and texts, for a dry run."""
         weights = 2 * self.start.width * (self.start.width + 1)
         return {
-            "weights": weights, "pairs": len(self.pairs), "texts": len(self.pairs.texts),
-            "pairs_per_update": len(chunk.steps[0][0]), "updates_per_epoch": self.unvalidated,
-        }  # fmt: skip
+            "weights": weights,
+            "pairs": len(self.pairs),
+            "texts": len(self.pairs.texts),
+            "pairs_per_update": len(chunk.steps[0][0]),
+            "updates_per_epoch": self.validation_interval,
+        }
 
     def prepare(self, folder: Path, progress: Show, clock: Clock = UNLIMITED) -> None:
-        """Compute the frozen vectors, and start the heads."""
+        """Compute the frozen vectors, and make the heads with random weights."""
         cache = cache_folder() / "vectors"
         texts = self.pairs.texts
         self._begin(teacher_vectors(self.start, texts, cache, "frozen vectors", progress))
 
     def rehearse(self) -> Rehearsal:
-        """Start the heads on random vectors."""
+        """Make the heads, with random vectors for the frozen ones."""
         self._begin(random_vectors(len(self.pairs.texts), self.start.width))
         return Rehearsal(encoding_seconds(self.start, self.pairs.texts))
 
     def _begin(self, vectors: TeacherVectors) -> None:
         settings, pairs, device = self.settings, self.pairs, self.workers.device
         width, labels = vectors.width, len(pairs.names)
-        plain = np.zeros(width, np.float32), 1.0
-        shift = standard(vectors) if settings.standardize else plain
-        self.vectors = PairVectors(pairs, vectors, device, *shift)
+        centre, scale = np.zeros(width, np.float32), 1.0
+        if settings.standardize:
+            centre, scale = standard(vectors)
+        self.vectors = PairVectors(pairs, vectors, device, centre, scale)
         random = torch.Generator().manual_seed(settings.seed)
         self.heads = Heads(width, random).to(device)
         self.classifier = new_linear(width, labels, random).to(device)
@@ -304,9 +354,9 @@ class Disentangling(Method[VectorChunk]):
         self.adversary = adam(self.optimizer_class, self.discriminator, settings)
 
     def chunk(self, epoch: int, number: int) -> VectorChunk | None:
-        """Return pairs of frozen vectors in batches.
+        """Return pairs of frozen vectors in batches of `batch_pairs`.
 
-        They are full and left-over pairs are skipped; fewer pairs than `batch_pairs` are one batch.
+        All batches are full: the pairs left over are skipped. Data of fewer pairs are one batch.
         """
         size = min(self.settings.batch_pairs, self.rows)
         order = generator(self.settings.seed, epoch).permutation(self.training)
@@ -320,19 +370,18 @@ class Disentangling(Method[VectorChunk]):
     def backward(
         self, trainer: Trainer[VectorChunk], chunk: VectorChunk, batches: list[Rows]
     ) -> int:
-        """Step the discriminator on the meaning vectors as they are; add up the heads' gradient."""
+        """Update the discriminator on the current meaning vectors; add up the heads' gradient."""
         (rows,) = batches
-        span = slice(int(rows[0]), int(rows[-1]) + 1)
-        batch = PairBatch(*(column[span] for column in vars(chunk.pairs).values()))
+        batch = chunk.pairs.part(int(rows[0]), int(rows[-1]) + 1)
         output = self._output(batch)
         if self.objective.needs("discriminator"):
             own = discrimination(batch, output, self.discriminator)
             own.backward()  # type: ignore[no-untyped-call]
             trainer.step(self.adversary)
             trainer.window["loss_discriminator"] += own.detach().double()
-        judge = self.discriminator
-        still = partial(linear, weight=judge.weight.detach(), bias=judge.bias.detach())
-        loss, parts = self.objective(batch, replace(output, discriminator=still))
+        weight, bias = self.discriminator.weight.detach(), self.discriminator.bias.detach()
+        frozen = partial(linear, weight=weight, bias=bias)
+        loss, parts = self.objective(batch, replace(output, discriminator=frozen))
         loss.backward()  # type: ignore[no-untyped-call]
         trainer.count(loss, parts)
         return len(rows)
@@ -345,26 +394,34 @@ class Disentangling(Method[VectorChunk]):
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """Return the loss and its parts, means over the pairs held out."""
-        size = self.settings.batch_pairs
-        rows = [self.held_out[at : at + size] for at in range(0, len(self.held_out), size)]
-        batches = zip(map(len, rows), map(self.vectors.batch, rows), strict=True)
-        loss, parts = self.objective.means((n, (b, self._output(b))) for n, b in batches)
+        """Return the loss and its parts, means over the held-out pairs."""
+        loss, parts = self.objective.means(self._held_out_batches())
         return {"loss": loss, **parts}
 
+    def _held_out_batches(self) -> Iterator[tuple[int, tuple[PairBatch, Disentangled]]]:
+        """Yield the size of a batch of held-out pairs, the batch, and the output of the heads."""
+        size = self.settings.batch_pairs
+        for first in range(0, len(self.held_out), size):
+            rows = self.held_out[first : first + size]
+            batch = self.vectors.batch(rows)
+            yield len(rows), (batch, self._output(batch))
+
     def export(self, trainer: Trainer[VectorChunk]) -> dict[str, Any]:
-        """Write RUN/heads, complete encoders with a head where they can be, and a picture."""
+        """Write RUN/heads, a picture, and whole encoders with a head if the encoder has a folder.
+
+        Return the content of metrics.json.
+        """
         pairs, encoder, out = self.pairs, self.start, trainer.out
         heads = self.heads.cpu()
         heads.unfold(torch.from_numpy(self.vectors.centre), self.vectors.scale)
         best = trainer.best_validation
-        assert best is not None  # heads are not resumed
         metrics = {
-            "validation": {**best.figures, "step": best.step}, **trainer.reached,
+            "validation": {**best.figures, "step": best.step},
+            **trainer.reached,
             "labels": list(pairs.names),
             "parameters": sum(weight.numel() for weight in heads.parameters()),
             "dropped": dict(pairs.dropped),
-        }  # fmt: skip
+        }
         texts = self.vectors.by_label(self.held_out[:POINTS_MAX])
         if sum(map(len, texts.values())) >= TEXTS_MIN:
             write_picture(texts, heads, out / "vectors.html")
@@ -374,7 +431,8 @@ class Disentangling(Method[VectorChunk]):
             **{side: retrieval(sets, applied(heads, side)) for side in SIDES},
         }
         spec, objective = self.settings.teacher, self.settings.objective
-        spec = str(Path(spec).resolve()) if Path(spec).is_dir() else spec
+        if Path(spec).is_dir():
+            spec = str(Path(spec).resolve())
         config = HeadConfig(spec, encoder.digest, encoder.width, pairs.names, objective)
         with torch.no_grad(), writing_weights(out / "heads"):
             save_heads(heads, config, out / "heads")

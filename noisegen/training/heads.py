@@ -1,6 +1,7 @@
-"""The two heads on a frozen encoder: their folder, and the encoders that they make of it.
+"""Two heads on a frozen encoder, for meaning and language: their folder, encoders and picture.
 
-SPEC `heads:RUN/heads` opens the encoder of meaning vectors, `heads:RUN/heads#language` the other.
+SPEC `heads:RUN/heads` opens the encoder of meaning vectors, `heads:RUN/heads#language` the encoder
+of language vectors.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,11 +37,12 @@ _CONFIG, _WEIGHTS = "config.json", "model.safetensors"
 
 
 class Heads(nn.Module):
-    """Two single linear layers on a vector e: meaning m = W_m e + b_m, and language likewise."""
+    """Two linear layers on a vector e: meaning m = W_m e + b_m, language l = W_l e + b_l."""
 
     def __init__(self, width: int, random: torch.Generator | None = None) -> None:
         super().__init__()
-        self.meaning, self.language = (new_linear(width, width, random) for _ in SIDES)
+        self.meaning = new_linear(width, width, random)
+        self.language = new_linear(width, width, random)
 
     def forward(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
         """Return meaning and language vectors, each of shape (rows, width)."""
@@ -48,14 +50,14 @@ class Heads(nn.Module):
 
     @torch.no_grad()
     def unfold(self, centre: Tensor, scale: float) -> None:
-        """Change the layers so that they do to e what they did to (e - centre) * scale."""
+        """Change the layers so that they map e to their old output for (e - centre) * scale."""
         for layer in (self.meaning, self.language):
             layer.weight.mul_(scale)
             layer.bias.sub_(layer.weight @ centre)
 
 
 def applied(heads: Heads, side: str) -> Callable[[Vectors], Vectors]:
-    """Return the function that makes meaning or language vectors of frozen ones."""
+    """Return the function from frozen vectors to meaning or language vectors."""
     layer = getattr(heads, side)
 
     def head(vectors: Vectors) -> Vectors:
@@ -67,7 +69,7 @@ def applied(heads: Heads, side: str) -> Callable[[Vectors], Vectors]:
 
 
 def new_linear(width: int, out: int, random: torch.Generator | None = None) -> nn.Linear:
-    """Return a layer with torch's usual start, uniform within 1/sqrt(width), by this generator."""
+    """Return a layer with weights and bias uniform within 1/sqrt(width), torch's default start."""
     layer: nn.Linear = nn.utils.skip_init(nn.Linear, width, out)  # type: ignore[no-untyped-call]
     bound = width**-0.5
     for weights in layer.parameters():
@@ -77,10 +79,10 @@ def new_linear(width: int, out: int, random: torch.Generator | None = None) -> n
 
 @dataclass(frozen=True)
 class HeadConfig:
-    """config.json of heads: the encoder whose vectors they are for, and what they tell apart."""
+    """Content of config.json of heads: their encoder, labels and objective."""
 
-    encoder: str  # SPEC
-    digest: str  # of the encoder
+    encoder: str  # SPEC of the encoder
+    digest: str  # digest of the encoder
     width: Annotated[int, msgspec.Meta(ge=1, le=1 << 16)]
     labels: Sequence[str]
     objective: str
@@ -94,7 +96,7 @@ def save_heads(heads: Heads, config: HeadConfig, folder: Path) -> None:
 
 
 def load_heads(folder: Path) -> tuple[Heads, HeadConfig]:
-    """Open what `save_heads` wrote; raises SourceError for any other folder."""
+    """Open a folder that `save_heads` wrote; raises SourceError for any other folder."""
     path = folder / _CONFIG
     if not path.is_file():
         raise SourceError(f"{folder} has no heads: no {_CONFIG}; give RUN/heads")
@@ -121,9 +123,9 @@ def load_heads(folder: Path) -> tuple[Heads, HeadConfig]:
 
 
 def save_students(heads: Heads, encoder: Encoder, out: Path) -> None:
-    """Write RUN/student (meaning vectors) and RUN/language; other kinds of encoder have no folder.
+    """Write RUN/student (meaning vectors) and RUN/language: the encoder with a head.
 
-    `heads:RUN/heads` opens both for every kind.
+    Encoders that are no SentenceEncoder have no such folder; `heads:RUN/heads` opens them.
     """
     if not isinstance(encoder, SentenceEncoder):
         return
@@ -139,7 +141,7 @@ def save_students(heads: Heads, encoder: Encoder, out: Path) -> None:
 
 @dataclass
 class HeadEncoder:
-    """The vectors of an encoder after a linear layer."""
+    """An encoder that applies a linear layer to the vectors of a frozen encoder."""
 
     name: str
     frozen: Encoder
@@ -148,26 +150,25 @@ class HeadEncoder:
 
     @property
     def width(self) -> int:
-        """The number of dimensions of a vector."""
+        """Number of dimensions of a vector."""
         return len(self.weight)
 
     @property
     def digest(self) -> str:
-        """A hex digest of the encoder and the layer."""
+        """Hex digest of the encoder and the layer."""
         weights = sha256(self.weight.tobytes() + self.bias.tobytes()).hexdigest()
         return sha256(f"{self.frozen.digest} {weights}".encode()).hexdigest()
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
-        """Return shape (texts, width), not normalised."""
+        """Return the vectors of texts, shape (texts, width), not normalised."""
         vectors: Vectors = self.frozen.encode(texts, progress) @ self.weight.T + self.bias
         return vectors
 
 
 def open_heads(spec: str) -> HeadEncoder:
-    """Open FOLDER, FOLDER#meaning (the same) or FOLDER#language.
+    """Open the heads in a folder: FOLDER or FOLDER#meaning for meaning, FOLDER#language.
 
-    Raises SourceError for a folder that has no heads, or whose encoder is no longer what they were
-    trained on.
+    Raises SourceError for a folder without heads, or whose encoder has changed since training.
     """
     path, mark, side = spec.rpartition("#")
     folder, side = (path, side) if mark and side in SIDES else (spec, SIDES[0])
@@ -185,22 +186,26 @@ def open_heads(spec: str) -> HeadEncoder:
     return HeadEncoder(f"{PREFIX}{spec}", frozen, layer.weight.numpy(), layer.bias.numpy())
 
 
-POINTS_MAX = 1_200  # of a panel
+POINTS_MAX = 1_200  # points per panel of the picture
 TEXTS_MIN = 3
-PERPLEXITY, ITERATIONS = 10, 300  # of t-SNE, as in the ORACLE paper; metric cosine
-Points = npt.NDArray[np.float64]
+PERPLEXITY, ITERATIONS = 10, 300  # settings of t-SNE in the ORACLE paper, with metric cosine
+Points = npt.NDArray[np.float64]  # (rows, 2)
 Flatten = Callable[[Vectors], Points]
 
 
-def write_picture(groups: Mapping[str, Vectors], heads: Heads, path: Path) -> None:
-    """Draw texts, given as frozen vectors by their language or other label, by PCA and by t-SNE.
+def write_picture(
+    groups: Mapping[str, Vectors], heads: Heads, path: Path, most: int = POINTS_MAX
+) -> None:
+    """Write a page that draws texts as points, by PCA and by t-SNE of meaning and language vectors.
 
-    Raises MissingExtra without scikit-learn, UsageError for fewer than `TEXTS_MIN` texts.
+    `groups` are the frozen vectors of the texts by label, each label in its own colour. At most
+    `most` texts are drawn, the same share of every group. Raises MissingExtra without scikit-learn,
+    UsageError for fewer than `TEXTS_MIN` texts.
     """
     total = sum(map(len, groups.values()))
     if total < TEXTS_MIN:
         raise UsageError(f"{total} texts are too few for a picture: give more pairs")
-    share = min(1.0, POINTS_MAX / total)  # of every group the same
+    share = min(1.0, most / total)
     parts = [vectors[: max(1, int(share * len(vectors)))] for vectors in groups.values()]
     styles = [style for style, part in enumerate(parts) for _ in part]
     key = [charts.sample(style, name) for style, name in enumerate(groups)]
@@ -208,8 +213,9 @@ def write_picture(groups: Mapping[str, Vectors], heads: Heads, path: Path) -> No
     for name, (flatten, caption) in _WAYS.items():
         panels = []
         for side in SIDES:
-            points = flatten(applied(heads, side)(np.concatenate(parts))).tolist()
-            spots = [Spot(x, y, style) for (x, y), style in zip(points, styles, strict=True)]
+            vectors = applied(heads, side)(np.concatenate(parts))
+            places = zip(flatten(vectors).tolist(), styles, strict=True)
+            spots = [Spot(x, y, style) for (x, y), style in places]
             panels.append(charts.plane(spots, title=f"{side} vectors"))
         sections.append(Section(name, name, [Figure(panels, caption, key=key)]))
     title = f"Meaning and language vectors of {len(styles):,} texts"
@@ -217,18 +223,19 @@ def write_picture(groups: Mapping[str, Vectors], heads: Heads, path: Path) -> No
 
 
 def principal_components(vectors: Vectors) -> Points:
-    """Return the first two principal components of the normalised vectors, shape (rows, 2)."""
+    """Return the first two principal components of the normalised vectors."""
     units = unit(vectors).astype(np.float64)
     return principal_axes(units).project(units)
 
 
 def neighbour_map(vectors: Vectors) -> Points:
-    """Return t-SNE's map by cosine distances, shape (rows, 2), the same for the same vectors."""
+    """Return t-SNE's map by cosine distances; equal vectors always give the same map."""
     with naming_extras():
         from sklearn.manifold import TSNE
     perplexity = min(PERPLEXITY, (len(vectors) - 1) / 2)
-    tsne = TSNE(metric="cosine", perplexity=perplexity, max_iter=ITERATIONS, init="random",
-                random_state=0)  # fmt: skip
+    tsne = TSNE(
+        metric="cosine", perplexity=perplexity, max_iter=ITERATIONS, init="random", random_state=0
+    )
     points: Points = tsne.fit_transform(vectors).astype(np.float64)
     return points
 

@@ -1,8 +1,8 @@
-"""Objectives of every method: functions of a batch and the network's output to named losses.
+"""Objectives of all methods: functions from a batch and the network's output to named losses.
 
 Each loss is a mean over the sentences or pairs of the batch. Batches are weighted by their size,
-so one process and several give the same gradient. Those of distillation come first, then those of
-heads on frozen vectors, then the contrasts of pre-training.
+so one process and several processes give the same gradient. The order: objectives of distillation,
+of heads on frozen vectors, and contrasts of pre-training.
 """
 
 from collections.abc import Callable
@@ -15,13 +15,13 @@ from torch.nn.functional import cosine_similarity, cross_entropy, mse_loss, norm
 
 from noisegen.training.objectives import Losses, objective
 
-TEMPERATURE = 0.05  # of NT-Xent, as in RCP's code
-Classifier = Callable[[Tensor], Tensor]  # vectors to logits of the languages
+TEMPERATURE = 0.05  # default of NT-Xent, as in RCP's code
+Classifier = Callable[[Tensor], Tensor]  # from vectors to logits of the languages
 
 
 @dataclass(frozen=True)
 class Batch:
-    """The targets that the student is compared with.
+    """Targets of the student in a batch.
 
     `teacher` (sentences, width): the teacher's vectors of the clean text. `negatives`
     (any number, width): its vectors of other texts, for contrastive objectives.
@@ -34,14 +34,14 @@ class Batch:
 
 @dataclass(frozen=True)
 class Output:
-    """The student's vectors of the noisy side, and of the clean one where an objective asks."""
+    """The student's vectors of the noisy side, and of the clean side if an objective needs them."""
 
     noisy: Tensor
     clean: Tensor | None = None
 
     @property
     def clean_side(self) -> Tensor:
-        """The vectors of the clean side; raises ValueError where they were not computed."""
+        """The vectors of the clean side; raises ValueError if they were not computed."""
         if self.clean is None:
             raise ValueError("this objective needs the student's vectors of the clean side")
         return self.clean
@@ -70,7 +70,7 @@ def two_term(batch: Batch, output: Output) -> Losses:
 
 @objective("snr")
 def snr(batch: Batch, output: Output) -> Losses:
-    """Return the length of the error over that of T(clean) (RoLASER's released launcher)."""
+    """Return the mean of |S(noisy) - T(clean)| / |T(clean)| (RoLASER's released launcher)."""
     error = torch.linalg.vector_norm(batch.teacher - output.noisy, dim=1)
     return {"noisy": (error / torch.linalg.vector_norm(batch.teacher, dim=1)).mean()}
 
@@ -84,8 +84,10 @@ def cosine(batch: Batch, output: Output) -> Losses:
 @objective("info_nce", "distil", "negatives")
 def info_nce(batch: Batch, output: Output) -> Losses:
     """Return the cross-entropy of finding T(clean) by S(noisy) in the batch and its negatives."""
-    others = [] if batch.negatives is None else [batch.negatives]
-    targets = normalize(torch.cat([batch.teacher, *others]))
+    targets = batch.teacher
+    if batch.negatives is not None:
+        targets = torch.cat([targets, batch.negatives])
+    targets = normalize(targets)
     scores = normalize(output.noisy) @ targets.T / batch.temperature
     right = torch.arange(len(scores), device=scores.device)
     same = targets[: len(scores)] @ targets.T > 1 - 1e-4  # the same clean text in another pair
@@ -107,12 +109,17 @@ def _squared(teacher: Tensor, student: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class PairBatch:
-    """Frozen vectors of both sides (pairs, width), and the number of the language of each."""
+    """Frozen vectors (pairs, width) of both sides, and numbers (pairs,) of their languages."""
 
     source: Tensor
     target: Tensor
     source_label: Tensor
     target_label: Tensor
+
+    def part(self, first: int, stop: int) -> "PairBatch":
+        """Return the pairs from `first` up to `stop`."""
+        columns = self.source, self.target, self.source_label, self.target_label
+        return PairBatch(*(column[first:stop] for column in columns))
 
 
 def _no_classifier(vectors: Tensor) -> Tensor:
@@ -136,10 +143,10 @@ class Disentangled:
 
     @property
     def sides(self) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-        """The meaning and language vectors of the source, and of the target."""
-        return (
-            (self.source_meaning, self.source_language), (self.target_meaning, self.target_language)
-        )  # fmt: skip
+        """Meaning and language vectors: a tuple for the source, and a tuple for the target."""
+        source = self.source_meaning, self.source_language
+        target = self.target_meaning, self.target_language
+        return source, target
 
 
 @objective("dream", "heads", "partners")
@@ -147,7 +154,7 @@ def dream(batch: PairBatch, output: Disentangled) -> Losses:
     """Return DREAM's losses: the first half of a batch has random partners in the second half.
 
     Reconstruction is a squared error; the last pair of an odd batch is left out. The released code
-    computes a third language term and drops it: `dream:third-term` has it.
+    computes a third language term and drops it; `dream:third-term` uses it.
     """
     half = len(batch.source) // 2
     here, there = slice(0, half), slice(half, 2 * half)
@@ -175,7 +182,7 @@ def dream_third_term(batch: PairBatch, output: Disentangled) -> Losses:
 
 @objective("meat", "heads", "discriminator")
 def meat(batch: PairBatch, output: Disentangled) -> Losses:
-    """Return MEAT's losses: reconstruction by cosine, also across the pair, and a discriminator."""
+    """Return MEAT's losses: two reconstructions by cosine, languages apart, and deception."""
     (m_s, l_s), (m_t, l_t) = output.sides
     return {
         "reconstruction": _apart(m_s + l_s, batch.source) + _apart(m_t + l_t, batch.target),
@@ -187,9 +194,9 @@ def meat(batch: PairBatch, output: Disentangled) -> Losses:
 
 def discrimination(batch: PairBatch, output: Disentangled, discriminator: Classifier) -> Tensor:
     """Return the loss of MEAT's discriminator, which predicts languages from meaning vectors."""
-    return _crossed(discriminator, output.source_meaning.detach(), batch.source_label) + _crossed(
-        discriminator, output.target_meaning.detach(), batch.target_label
-    )
+    source = _crossed(discriminator, output.source_meaning.detach(), batch.source_label)
+    target = _crossed(discriminator, output.target_meaning.detach(), batch.target_label)
+    return source + target
 
 
 @objective("oracle", "heads", "partners")
@@ -206,8 +213,8 @@ def oracle(batch: PairBatch, output: Disentangled) -> Losses:
 def oracle_reference_code(batch: PairBatch, output: Disentangled) -> Losses:
     """Return ORACLE's losses as the released configurations compute them (class "oracle_new").
 
-    `intra_class` includes i = j: it is (B - 1)/B of the paper's. `inter_class` compares the
-    languages of a pair, not meaning and language.
+    `intra_class` includes i = j, which gives (B - 1)/B of the paper's value in a batch of B pairs.
+    `inter_class` compares the languages of a pair, not meaning and language.
     """
     apart = _alike(output.source_language, output.target_language)
     return {"intra_class": _intra_class(output, diagonal=True), "inter_class": apart}
@@ -255,17 +262,20 @@ def _intra_class(output: Disentangled, *, diagonal: bool = False) -> Tensor:
 
 
 def _apart(x: Tensor, y: Tensor) -> Tensor:
-    """Return the mean of 1 - cosine, which pulls rows together."""
+    """Return the mean of 1 - cosine of rows; minimising it pulls the rows of a pair together."""
     return _mean(1 - cosine_similarity(x, y))
 
 
 def _alike(x: Tensor, y: Tensor) -> Tensor:
-    """Return the mean of max(0, cosine), which pushes rows apart until they are orthogonal."""
+    """Return the mean of max(0, cosine) of rows; minimising it makes them orthogonal."""
     return _mean(cosine_similarity(x, y).clamp_min(0))
 
 
 def _unsure(discriminator: Classifier, vectors: Tensor) -> Tensor:
-    """Return the cross-entropy of the discriminator's answer with 1/n for each of n languages."""
+    """Return the cross-entropy of the discriminator's answer with 1/n for each of n languages.
+
+    It is lowest if the discriminator cannot tell the languages apart.
+    """
     return _mean(-discriminator(vectors).log_softmax(1).mean(1))
 
 
@@ -283,10 +293,10 @@ def _mean(values: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Sides:
-    """Vectors (2N, width) of both sides of N pairs, the noisy ones first, and earlier ones.
+    """Vectors (2N, width) of both sides of N pairs, the noisy sides first, and vectors of others.
 
-    `others` (any number, width) are negatives alone. `owners` (2N,) and `owners_of_others` number
-    the clean text that each belongs to.
+    `others` (any number, width) serve as negatives only. `owners` (2N,) and `owners_of_others` are
+    the numbers of the clean texts that the vectors belong to.
     """
 
     vectors: Tensor
@@ -295,10 +305,11 @@ class Sides:
     owners_of_others: Tensor | None = None
 
     def scores(self, temperature: float) -> Tensor:
-        """Return cosines over the temperature, shape (2N, 2N + others), -inf for no negative.
+        """Return cosines divided by the temperature, shape (2N, 2N + others).
 
-        Masked are a vector itself and the sides of other pairs with the same clean text (copies of
-        `augment`, or an earlier epoch in a memory): an anchor must not move away from its own.
+        Scores of the vector itself, and of other pairs with the same clean text (copies of
+        `augment`, or an earlier epoch in a memory), are -inf: an anchor must not move away from its
+        own text.
         """
         units, owners = normalize(self.vectors), self.owners
         scores = units @ units.T / temperature
@@ -312,7 +323,7 @@ class Sides:
 
     @property
     def other_sides(self) -> Tensor:
-        """The row of the other side of each row."""
+        """For each row, the row of the other side of its pair."""
         rows = torch.arange(len(self.vectors), device=self.vectors.device)
         return rows.roll(len(rows) // 2)
 
@@ -321,8 +332,8 @@ class Sides:
 def nt_xent_of_sides(sides: Sides, temperature: float = TEMPERATURE) -> Losses:
     """Return NT-Xent, the mean over 2N anchors with a temperature on both sides (RCP's code).
 
-    The positive of an anchor is its other side; its negatives are the sides of pairs of other clean
-    texts (2N - 2 where no two share one) and earlier vectors.
+    The positive of an anchor is its other side. Its negatives are the sides of pairs of other clean
+    texts (2N - 2 if no two pairs share a text) and the vectors of earlier updates.
     """
     scores = sides.scores(temperature)
     return {"contrast": cross_entropy(scores, sides.other_sides)}

@@ -1,4 +1,7 @@
-"""Masks on tokens, drawn by key: a resumed run masks the same tokens."""
+"""Masks on tokens, and models that learn to fill them.
+
+Keys determine the masks, so a resumed run masks the same tokens.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,13 +17,7 @@ from noisegen.encoders.encoder import Ints, Ragged, Tokenizer, open_encoder
 from noisegen.encoders.folders import load_network, save_folder, save_network
 from noisegen.encoders.head import HeadSettings
 from noisegen.encoders.sentence_encoder import SentenceEncoder
-from noisegen.encoders.tokens import (
-    Packed,
-    Padded,
-    PieceTokenizer,
-    PreparedTokenizer,
-    Rows,
-)
+from noisegen.encoders.tokens import Packed, Padded, PieceTokenizer, PreparedTokenizer, Rows
 from noisegen.errors import UsageError
 from noisegen.noising import rng
 from noisegen.training.losses import Sides
@@ -28,45 +25,46 @@ from noisegen.training.settings import PretrainSettings
 from noisegen.training.students import cut, freeze, set_dropout
 
 NO_TARGET = -1
-# Of the tokens that are chosen (BERT: Devlin and others, 2019, section 3.1), in 65,536ths.
+# A chosen token draws a number below 65,536. Below _MASKED it becomes the mask, below _REPLACED a
+# random token, else it stays (BERT: Devlin and others, 2019, section 3.1).
 _MASKED = round(0.8 * 2**16)
-_REPLACED = round(0.9 * 2**16)  # those from _MASKED on by a random token; the others stay
+_REPLACED = round(0.9 * 2**16)
 
 
 @dataclass(frozen=True)
 class Masked:
-    """Rows of ids, some of them masked.
+    """Rows of token ids with masks.
 
-    `targets` has rows of the same lengths: the original id at a mask, -1 elsewhere.
+    `targets` has rows of the same lengths: the original id under a mask, -1 elsewhere.
     """
 
     ids: Ragged
     targets: Ragged
 
     def take(self, rows: Ints) -> "Masked":
-        """Return these rows, in this order."""
+        """Return the rows with these numbers, in their order."""
         return Masked(self.ids.take(rows), self.targets.take(rows))
 
     def counts(self) -> npt.NDArray[np.int64]:
-        """Return the number of targets of each row."""
+        """Return the number of masks of each row."""
         sums = np.concatenate([[0], np.cumsum(self.targets.values != NO_TARGET)])
         return np.diff(sums[self.ids.offsets])
 
     def hidden(self) -> npt.NDArray[np.int64]:
-        """Return all targets, row by row."""
+        """Return the original ids under all masks, row by row."""
         hidden = self.targets.values[self.targets.values != NO_TARGET]
         return np.asarray(hidden, np.int64)
 
     def without_masks(self) -> "Masked":
-        """Return the original ids, without targets."""
+        """Return the original ids without masks."""
         targets, offsets = self.targets.values, self.ids.offsets
         ids = np.where(targets == NO_TARGET, self.ids.values, targets).astype(np.int32)
         return Masked(Ragged(ids, offsets), Ragged(np.full_like(ids, NO_TARGET), offsets))
 
     def under_masks(self, states: Tensor, batch: Padded | Packed) -> Tensor:
-        """Return the states at the targets, (targets, hidden) float32, of all states of a batch."""
+        """Return the states of a batch at the targets, shape (targets, hidden), float32."""
         places = np.flatnonzero(self.targets.values != NO_TARGET)
-        if isinstance(batch, Padded):  # where rows begin in a rectangle
+        if isinstance(batch, Padded):  # rows begin at multiples of the width of the rectangle
             shift = np.arange(len(self.ids)) * batch.ids.shape[1] - self.ids.offsets[:-1]
             places = places + np.repeat(shift, self.counts())
         index = torch.from_numpy(places).to(states.device)
@@ -77,7 +75,7 @@ class Masked:
 class Masker:
     """Masks each token that is not special with probability `rate`.
 
-    Random tokens are drawn from the `ordinary` ids; `special` marks all others.
+    Random tokens are drawn from the `ordinary` ids; `special` is true for all other ids.
     """
 
     mask_id: int
@@ -88,7 +86,7 @@ class Masker:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer, rate: float, seed: int) -> "Masker":
-        """Return the masker for a tokenizer; raises UsageError if it has no mask token."""
+        """Return the masker of a tokenizer; raises UsageError for one without a mask token."""
         pieces = tokenizer.tokenizer if isinstance(tokenizer, PreparedTokenizer) else tokenizer
         if not isinstance(pieces, PieceTokenizer):
             raise UsageError(
@@ -102,56 +100,68 @@ class Masker:
         return cls(inner.mask_token_id, np.flatnonzero(~special), special, rate, seed)
 
     def masked(self, ids: Ragged, pairs: Rows, side: str, epoch: int) -> Masked:
-        """Mask the texts of one side of these pairs; each side and each epoch has its own masks."""
+        """Mask the texts of one side of pairs; each side and each epoch has its own masks."""
         keys = rng.row_keys(
             rng.stream_key(self.seed, f"mask {side}", epoch), pairs.astype(np.uint64)
         )
         places = np.arange(len(ids.values)) - np.repeat(ids.offsets[:-1], ids.lengths)
-        draws, others = (
-            rng.draw_array(np.repeat(stream, ids.lengths), places)
-            for stream in (keys, rng.fork_array(keys, "token"))
-        )
+        draws = rng.draw_array(np.repeat(keys, ids.lengths), places)
+        token_keys = rng.fork_array(keys, "token")
+        token_draws = rng.draw_array(np.repeat(token_keys, ids.lengths), places)
         chosen = (rng.decisions(draws) < rng.threshold(self.rate)) & ~self.special[ids.values]
         how = rng.choices(draws)
         values = ids.values.copy()
         values[chosen & (how < _MASKED)] = self.mask_id
         random = chosen & (how >= _MASKED) & (how < _REPLACED)
-        high = others[random] >> np.uint64(32)  # 32 bits to a number below the count of tokens
+        high = token_draws[random] >> np.uint64(32)  # scaled to a number below the count of tokens
         number = (high * np.uint64(len(self.ordinary)) >> np.uint64(32)).astype(np.int64)
         values[random] = self.ordinary[number]
         targets = np.where(chosen, ids.values, NO_TARGET).astype(np.int32)
         return Masked(Ragged(values, ids.offsets), Ragged(targets, ids.offsets))
 
 
-# Per kind of model, of its head: the dense layer, the norm, and the name of the activation in the
-# config ('': gelu, whatever the config says).
-_ROBERTA = ("lm_head.dense", "lm_head.layer_norm", "")
-_HEADS: Mapping[str, tuple[str, str, str]] = {
-    "bert": (
-        "cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "hidden_act",
+@dataclass(frozen=True)
+class _HeadNames:
+    """Names of the parts of a masked-language model's head: dense layer and norm.
+
+    `activation` is the name of the setting that has the activation, gelu if empty.
+    """
+
+    dense: str
+    norm: str
+    activation: str = ""
+
+
+_BERT = "cls.predictions.transform"
+_HEADS: Mapping[str, _HeadNames] = {
+    "bert": _HeadNames(f"{_BERT}.dense", f"{_BERT}.LayerNorm", "hidden_act"),
+    "distilbert": _HeadNames("vocab_transform", "vocab_layer_norm", "activation"),
+    **dict.fromkeys(
+        ("roberta", "xlm-roberta", "camembert", "mpnet"),
+        _HeadNames("lm_head.dense", "lm_head.layer_norm"),
     ),
-    "distilbert": ("vocab_transform", "vocab_layer_norm", "activation"),
-    **dict.fromkeys(("roberta", "xlm-roberta", "camembert", "mpnet"), _ROBERTA),
-}  # fmt: skip
+}
 
 
 class PredictionHead(nn.Module):
     """Maps states to scores of all tokens: dense layer, activation, norm, embeddings and a bias.
 
-    The layers are those of `whole`, a masked-language model of transformers.
+    The layers belong to `whole`, a masked-language model of transformers.
     """
 
     def __init__(self, whole: Any) -> None:
         from transformers.activations import ACT2FN
 
         super().__init__()
-        dense, norm, activation = _HEADS[whole.config.model_type]
-        self.dense, self.norm = whole.get_submodule(dense), whole.get_submodule(norm)
+        names = _HEADS[whole.config.model_type]
+        self.dense = whole.get_submodule(names.dense)
+        self.norm = whole.get_submodule(names.norm)
         self.bias = whole.get_output_embeddings().bias
-        self._activation = ACT2FN[getattr(whole.config, activation) if activation else "gelu"]
+        activation = getattr(whole.config, names.activation) if names.activation else "gelu"
+        self._activation = ACT2FN[activation]
 
     def forward(self, states: Tensor, embeddings: Tensor) -> Tensor:
-        """Return shape (states, tokens of the vocabulary); `embeddings` has a row for each."""
+        """Return scores, shape (states, tokens); `embeddings` has a row per token."""
         hidden = self.norm(self._activation(self.dense(states)))
         return nn.functional.linear(hidden, embeddings, self.bias)
 
@@ -169,24 +179,24 @@ class Memory(nn.Module):
         self.register_buffer("filled", torch.zeros((), dtype=torch.int64))
 
     def beside(self, vectors: Tensor, owners: Tensor) -> Sides:
-        """Return the vectors of an update with the earlier ones as negatives, newest first."""
+        """Return the vectors of an update; the newest vectors in memory are their negatives."""
         count = int(self.filled)
         return Sides(vectors, owners, self.vectors[:count], self.owners[:count])
 
     def add(self, vectors: Tensor, owners: Tensor) -> None:
-        """Replace the oldest vectors and their owners by these."""
+        """Add these vectors and owners in front; the oldest ones beyond the size are dropped."""
         count = int(self.filled)
-        for old, new in ((self.vectors, vectors), (self.owners, owners)):
-            both = torch.cat([new.detach(), old[:count]])[: len(old)]
-            old[: len(both)] = both
+        for kept, new in ((self.vectors, vectors), (self.owners, owners)):
+            newest = torch.cat([new.detach(), kept[:count]])[: len(kept)]
+            kept[: len(newest)] = newest
         self.filled.fill_(min(len(self.vectors), count + len(vectors)))
 
 
 class MaskedModel(nn.Module):
     """A mean-pooling sentence encoder with a head for masks and a memory of vectors.
 
-    Encoder and head are parts of `whole`, a model of transformers. `is_new`: the model's folder has
-    no head, so it is drawn at random.
+    Encoder and head are parts of `whole`, a model of transformers. `is_new` tells that the model's
+    folder has no head, so that the head is drawn at random.
     """
 
     def __init__(
@@ -196,11 +206,11 @@ class MaskedModel(nn.Module):
         self.encoder, self.prediction = encoder, PredictionHead(whole)
         self.memory = Memory(memory, encoder.width)
         self.masker, self.is_new = masker, is_new
-        self._whole = (whole,)  # in a tuple: its weights are those above, and no others
+        self._whole = (whole,)  # a tuple hides it from torch: its weights are registered above
 
     @property
     def embeddings(self) -> Tensor:
-        """The embeddings of the vocabulary, (tokens, hidden): of the input and of the head."""
+        """Embeddings of the vocabulary, (tokens, hidden), which input and head share."""
         weight: Tensor = self.encoder.network.get_input_embeddings().weight  # type: ignore[operator]
         return weight
 
@@ -212,7 +222,7 @@ class MaskedModel(nn.Module):
     def save(self, folder: Path) -> None:
         """Write a folder for SentenceTransformer, AutoModel and AutoModelForMaskedLM."""
         save_folder(self.encoder, folder)
-        save_network(self._whole[0], folder)  # over the network alone: it has the head too
+        save_network(self._whole[0], folder)  # replaces the network by one with the head
 
 
 def open_model(settings: PretrainSettings) -> MaskedModel:
@@ -233,7 +243,7 @@ def open_model(settings: PretrainSettings) -> MaskedModel:
         masker = Masker.of(start.tokenizer, settings.mask_rate, settings.seed)
     except UsageError as error:
         raise UsageError(f"model {spec}: {error}") from error
-    torch.manual_seed(settings.seed)  # a head that is new is drawn at random
+    torch.manual_seed(settings.seed)  # a new head is drawn at random
     whole, info = load_network(AutoModelForMaskedLM, str(start.network.name_or_path))
     if whole.get_output_embeddings().weight is not whole.get_input_embeddings().weight:
         raise UsageError(

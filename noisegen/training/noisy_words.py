@@ -1,20 +1,21 @@
-"""Noisy words that the student knows: `ppl` is a token that starts as `people`, `dont` is `don't`.
+"""Noisy words that a student knows before training: `ppl` starts as `people`, `dont` as `don't`.
 
-A teacher cuts forms that it never met into pieces of other words, and a student has to learn text
-by text what they stand for. Noise knows it from the start. A form that mostly stands for a word of
-one piece, and that clean text hardly has, gets a row of the embedding, which starts as that word's.
-One row cannot stand for several pieces: their mean, as in Gee and others (2022, Fast Vocabulary
-Transfer, section 3), brought texts no nearer, and in e5 less near (docs/development/log.md, 9). So the
-tokenizer replaces the most frequent forms of contractions and phrases before it cuts text
-(docs/development/log.md, 11).
+A teacher cuts forms that it never met into pieces of other words, so a student would have to learn
+their meaning text by text. Noise tells it from the start. A form that mostly stands for a word of
+one piece, and is rare in clean text, becomes a token: its row of the embeddings starts as the
+word's row.
+A form of several pieces cannot start as their mean, as in Gee and others (2022, Fast Vocabulary
+Transfer, section 3): that brought texts no nearer, and in e5 less near (docs/development/log.md,
+9). Instead the tokenizer replaces the most frequent forms of contractions and phrases before it
+cuts text (docs/development/log.md, 11).
 """
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
-from itertools import accumulate, filterfalse, groupby
+from itertools import groupby
 from operator import itemgetter
 from typing import Annotated, Any
 
@@ -35,46 +36,53 @@ from noisegen.encoders.tokens import (
 from noisegen.text.alignment import aligned, token_spans
 from noisegen.training.pairs import PIECE_ROWS, VALIDATION_EPOCH, NoiseSource, PairData
 
-SEEN = 3  # times that a form must have stood for any word; chosen on development tweets
-SHARE = 0.5  # of them that the most frequent word must have
-TOLERATED = 0.2  # occurrences in clean text, for each that stands for another word
-PIECE_SEEN = 20  # times, if it is a piece already: it may be a word that the text lacks
-RARE = 0.1  # of the occurrences: words with fewer are left out of the mean
-PHRASE = 4  # words that a form may stand for
-# A contraction or a phrase replaces a form whatever training shows. So a form that is a piece, or
-# has at most `SHORT` letters, as initials do ("ID"), must occur often, and hardly in clean text.
+SEEN = 3  # minimum occurrences of a form; chosen on development tweets
+SHARE = 0.5  # minimum share of the most frequent word among the words that a form stands for
+TOLERATED = 0.2  # maximum occurrences in clean text per occurrence as another word
+PIECE_SEEN = 20  # minimum occurrences of a form that is a piece: it may be a word by itself
+RARE = 0.1  # words with a smaller share of a form's occurrences are left out of the mean
+PHRASE = 4  # maximum words of a phrase that a form may stand for
+# The tokenizer replaces forms of contractions and phrases in every text, so training cannot correct
+# them. A form that is a piece, or has at most SHORT letters (it may be initials, such as "ID"),
+# must therefore occur often, and hardly in clean text.
 SHORT, SHORT_SEEN, SHORT_TOLERATED = 3, 100, 0.02
 COVERED = 0.95  # share of the occurrences of forms of contractions and phrases that rules cover
 MAX_RULES = 200  # contractions and phrases; each takes half a microsecond per post
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _WORDS = re.compile(rf"{WORD.pattern}(?: {WORD.pattern})*")
-_SEVERAL = re.compile(r"[ '’]")  # in contractions and phrases
+_SEVERAL = re.compile(r"[ '’]")  # characters inside contractions and phrases
 _PART = re.compile(r"[^\W_]+")
-# No part of a word, a mention, a tag or a link.
+# Matches words that are not part of a longer word, a mention, a tag or a link.
 _ALONE = r"(?<![\w@#/='’-])(?<!\w\.)(?:%s)(?![\w@/=-]|['’.]\w)"
 
-# What XLM-R and others split text with, and what takes the place of WhitespaceSplit.
-_SPACES = pre_tokenizers.Metaspace()  # puts one before each text between added tokens
+# Pre-tokenizers of XLM-R and similar models. Metaspace adds a space before each text between added
+# tokens.
+_SPACES = pre_tokenizers.Metaspace()
 _SPLIT = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), _SPACES])
-_SINGLE = (
-    normalizers.Strip(left=False), normalizers.Replace(Regex(r"\s+▁"), "▁"),
+# Normalizers that replace WhitespaceSplit.
+_SINGLE_SPACES = (
+    normalizers.Strip(left=False),
+    normalizers.Replace(Regex(r"\s+▁"), "▁"),
     normalizers.Replace(Regex(r"\s+"), " "),
-)  # fmt: skip
+)
 
-# For each noisy form, how often it stood for which word, or words with spaces between them.
+# Counts of the words that a noisy form stood for, by form; a phrase has spaces between its words.
 _Text = Annotated[str, Meta(min_length=1)]
 Words = dict[_Text, Annotated[dict[_Text, Annotated[int, Meta(ge=1)]], Meta(min_length=1)]]
 
 
 def find_noisy_words(
-    student: SentenceEncoder, pairs: PairData, noise: NoiseSource, rows: int,
+    student: SentenceEncoder,
+    pairs: PairData,
+    noise: NoiseSource,
+    rows: int,
     stop: Callable[[int], bool] = lambda read: False,
-) -> Words:  # fmt: skip
-    """Return noisy forms of words and phrases that clean text hardly has, found in `rows` rows.
+) -> Words:
+    """Return forms of words and phrases in noisy text that clean text hardly has.
 
-    Text is noised again and again until it has that many rows; a stored pair counts once. Reading
-    ends when `stop`, called with the number of rows so far, returns true. Raises UsageError for a
-    student without a tokenizer of pieces.
+    `rows` noisy rows are read; drawn noise is drawn again until there are enough, and a stored pair
+    counts once. Reading ends when `stop`, called with the number of rows so far, returns true.
+    Raises UsageError for a student without a tokenizer of pieces.
     """
     pieces = pieces_of(student).tokenizer
     prepare = PREPARATIONS[getattr(student.tokenizer, "preparation", "")]
@@ -89,29 +97,38 @@ def find_noisy_words(
                 seen[form][word] += 1
     found = {}
     for form, words in seen.items():
-        word, total = _most_frequent(words), words.total()
-        if total < SEEN or words[word] < SHARE * total:
-            continue
-        is_piece = _piece(pieces, form) is not None
-        least, tolerated = (PIECE_SEEN if is_piece else SEEN), TOLERATED
-        if _SEVERAL.search(word) and (is_piece or len(form) <= SHORT):
-            least, tolerated = SHORT_SEEN, SHORT_TOLERATED
-        if total >= least and usual[form] <= tolerated * total:
-            found[form] = {word: n for word, n in words.items() if n >= RARE * total}
+        if words.total() >= SEEN and _is_noisy(pieces, form, words, usual[form]):
+            rare = RARE * words.total()
+            found[form] = {word: count for word, count in words.items() if count >= rare}
     return found
+
+
+def _is_noisy(pieces: Any, form: str, words: Counter[str], usual: int) -> bool:
+    """Return whether a form is a noisy word.
+
+    `words` counts the words that it stood for, `usual` its occurrences in clean text.
+    """
+    word, total = _most_frequent(words), words.total()
+    if words[word] < SHARE * total:
+        return False
+    is_piece = _piece(pieces, form) is not None
+    least, tolerated = (PIECE_SEEN if is_piece else SEEN), TOLERATED
+    if _SEVERAL.search(word) and (is_piece or len(form) <= SHORT):
+        least, tolerated = SHORT_SEEN, SHORT_TOLERATED
+    return total >= least and usual <= tolerated * total
 
 
 def _rows(
     pairs: PairData, noise: NoiseSource, rows: int, stop: Callable[[int], bool]
 ) -> Iterator[tuple[str, str]]:
-    """Yield noisy and clean text of training pairs, noised in epochs of their own.
+    """Yield noisy and clean texts of training pairs, with noise of epochs that training lacks.
 
-    Where some noise is stored, the same pair comes once, so that its words are not counted anew in
-    each epoch.
+    If some noise is stored, equal pairs are yielded once: else each epoch would count them again.
     """
     training, read, epoch = pairs.training, 0, VALIDATION_EPOCH
-    known, comes_again = set[int](), noise.is_stored and noise.is_drawn
-    while read < rows and (epoch == VALIDATION_EPOCH or noise.is_drawn):
+    known = set[int]()
+    may_repeat = noise.is_stored and noise.is_drawn
+    while read < rows:
         epoch += 1
         size = min(rows - read, len(training))
         some = training[np.linspace(0, len(training) - 1, size).astype(np.int64)]
@@ -121,47 +138,63 @@ def _rows(
             piece = some[first : first + PIECE_ROWS]
             clean = pairs.clean.take(pairs.owner[piece]).to_pylist()
             for row in zip(noise.noisy(pairs, piece, epoch), clean, strict=True):
-                if comes_again:
+                if may_repeat:
                     if (key := hash(row)) in known:
                         continue
                     known.add(key)
                 yield row
             read += len(piece)
+        if not noise.is_drawn:
+            return
 
 
 def _aligned_words(noisy: str, clean: str) -> Iterator[tuple[str, str]]:
-    """Yield words of the noisy side, each with the one, or the phrase, whose place it took."""
-    ours, theirs = (
-        [text[start:stop] for start, stop in token_spans(text)] for text in (clean, noisy)
-    )
+    """Yield the changed words of the noisy side, each with the word or phrase that it replaced."""
+    ours = [clean[start:stop] for start, stop in token_spans(clean)]
+    theirs = [noisy[start:stop] for start, stop in token_spans(noisy)]
     for is_equal, block in groupby(aligned(ours, theirs), itemgetter(0)):
+        if is_equal:
+            continue
         parts = list(block)
         words, forms = ours[parts[0][1] : parts[-1][2]], theirs[parts[0][3] : parts[-1][4]]
         if len(forms) == 1 < len(words) <= PHRASE:
             words = [" ".join(words)]
-        if not is_equal and len(words) == len(forms):
+        if len(words) == len(forms):
             for word, form in zip(words, forms, strict=True):
                 if _WORDS.fullmatch(word) and WORD.fullmatch(form) and not form.isdecimal():
                     yield form, word
 
 
 def add_noisy_words(student: SentenceEncoder, words: Words) -> tuple[int, int]:
-    """Let the student read forms as words; return how many are tokens, and how many are replaced.
+    """Let the student read forms as words; return the numbers of new tokens and replaced forms.
 
-    Forms of words of one piece are tokens that start as these. The tokenizer replaces the most
-    frequent forms of contractions and phrases. Raises UsageError for a student without a tokenizer
-    of pieces.
+    A form of a word of one piece becomes a token that starts as that piece. The tokenizer replaces
+    the most frequent forms of contractions and phrases. Raises UsageError for a student without a
+    tokenizer of pieces.
     """
     whole = pieces_of(student)
     replacements = _replacements(whole.tokenizer, words)
     replaced = {form for forms in replacements.values() for form in forms}
     pieces = _with_replacements(_with_words_at_spaces(whole.tokenizer), replacements)
-    starts = {
-        content: known
-        for form in filterfalse(replaced.__contains__, words)
-        if (known := _known(whole.tokenizer, words[form])) and (content := _content(pieces, form))
-    }
+    starts = {}
+    for form, counts in words.items():
+        if form not in replaced:
+            known, content = _known(whole.tokenizer, counts), _content(pieces, form)
+            if known and content:
+                starts[content] = known
     pieces.add_tokens([AddedToken(content, single_word=True, lstrip=True) for content in starts])
+    _start_embeddings(student, pieces, starts)
+    tokenizer: Tokenizer = PieceTokenizer(pieces, whole.max_length)
+    if isinstance(student.tokenizer, PreparedTokenizer):
+        tokenizer = replace(student.tokenizer, tokenizer=tokenizer)
+    student.tokenizer = tokenizer
+    return len(starts), len(replaced)
+
+
+def _start_embeddings(
+    student: SentenceEncoder, pieces: Any, starts: Mapping[str, Mapping[int, int]]
+) -> None:
+    """Set the embedding of each new token to the mean of pieces, weighted by their counts."""
     network: Any = student.network
     old = network.get_input_embeddings().weight.detach()
     if len(pieces) > len(old):
@@ -172,24 +205,20 @@ def add_noisy_words(student: SentenceEncoder, words: Words) -> tuple[int, int]:
             shares = torch.tensor([*known.values()], dtype=old.dtype)
             row = shares @ old[[*known]] / shares.sum()
             rows[pieces.convert_tokens_to_ids(content)] = row
-    tokenizer: Tokenizer = PieceTokenizer(pieces, whole.max_length)
-    if isinstance(student.tokenizer, PreparedTokenizer):
-        tokenizer = replace(student.tokenizer, tokenizer=tokenizer)
-    student.tokenizer = tokenizer
-    return len(starts), len(replaced)
 
 
 def pieces_of(student: SentenceEncoder) -> PieceTokenizer:
-    """Return the tokenizer that gets tokens; raises UsageError for a student without pieces."""
+    """Return the student's tokenizer of pieces; raises UsageError if it has none."""
     return piece_tokenizer(student.tokenizer, "the student", "set noisy_words=0")
 
 
 def _with_words_at_spaces(pieces: Any) -> Any:
-    """Return a copy, since the teacher may have the same, that reads "people," and "ppl," alike.
+    """Return a copy of the tokenizer that splits "ppl," as it splits "people,".
 
-    XLM-R's rules begin a word after each added token, so "ppl," is "ppl" and " ,". These begin one
-    after a space, and read text without added tokens as before. XLMRobertaTokenizer sets its own
-    rules when it opens a folder; PreTrainedTokenizerFast keeps those of the file.
+    XLM-R's rules begin a word after each added token, so "ppl," would be "ppl" and " ,". The rules
+    of the copy begin a word after a space, and read text without added tokens as before.
+    XLMRobertaTokenizer sets its own rules when it opens a folder; PreTrainedTokenizerFast keeps the
+    rules of the file. The given tokenizer is left unchanged, since the teacher may use it.
     """
     pieces = deepcopy(pieces)
     backend = pieces.backend_tokenizer
@@ -198,15 +227,14 @@ def _with_words_at_spaces(pieces: Any) -> Any:
         return pieces
     backend.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
     if state == _SPLIT.__getstate__():
-        rules = [*filter(None, [backend.normalizer]), *_SINGLE]
-        backend.normalizer = normalizers.Sequence(rules)
+        _add_rules(backend, _SINGLE_SPACES)
     return _keeping_rules(pieces)
 
 
 def _replacements(pieces: Any, words: Words) -> dict[str, list[str]]:
-    """Return contractions and phrases of several pieces, with the forms that are replaced by them.
+    """Return the contractions and phrases that the tokenizer writes for forms, with these forms.
 
-    They are the most frequent ones: so many as have `COVERED` of all occurrences of such forms.
+    They have several pieces, and are the most frequent ones, with `COVERED` of all occurrences.
     """
     added = {token.content.lower() for token in pieces.added_tokens_decoder.values()}
     forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -215,47 +243,59 @@ def _replacements(pieces: Any, words: Words) -> dict[str, list[str]]:
         if form.lower() not in added and _SEVERAL.search(word) and _is_cut(pieces, form, word):
             forms[word][form] = counts[word]
     totals = {word: counts.total() for word, counts in forms.items()}
-    order = sorted(totals, key=totals.__getitem__, reverse=True)
-    before = accumulate((totals[word] for word in order), initial=0)
     most = COVERED * sum(totals.values())
-    chosen = [word for word, count in zip(order, before, strict=False) if count < most]
-    return {word: sorted(forms[word]) for word in chosen[:MAX_RULES]}
+    chosen: dict[str, list[str]] = {}
+    covered = 0
+    for word in sorted(totals, key=totals.__getitem__, reverse=True)[:MAX_RULES]:
+        if covered >= most:
+            break
+        covered += totals[word]
+        chosen[word] = sorted(forms[word])
+    return chosen
 
 
 def _is_cut(pieces: Any, form: str, word: str) -> bool:
-    """Return whether a word has several pieces, and neither it nor its form is normalised first."""
+    """Return whether a word has several pieces, and normalisation keeps it and its form."""
     normalizer = pieces.backend_tokenizer.normalizer
+    if normalizer is not None:
+        for text in (form, word):
+            if normalizer.normalize_str(text) != text:
+                return False
     ids = pieces(f" {word}", add_special_tokens=False)["input_ids"]
-    is_kept = normalizer is None or all(normalizer.normalize_str(t) == t for t in (form, word))
-    return is_kept and len(ids) > 1 and pieces.unk_token_id not in ids
+    return len(ids) > 1 and pieces.unk_token_id not in ids
 
 
 def _with_replacements(pieces: Any, replacements: Mapping[str, list[str]]) -> Any:
-    """Return a tokenizer that replaces forms by words, in text as its other rules leave it."""
+    """Return a tokenizer that replaces forms by words after its other rules."""
     if not replacements:
         return pieces
     backend = pieces.backend_tokenizer
     rules = [normalizers.Replace(_alone(forms), word) for word, forms in replacements.items()]
     if getattr(backend.pre_tokenizer, "prepend_scheme", "") == "first":
-        # Metaspace begins a word at offset 0, and those of a replaced beginning start later.
+        # Metaspace begins a word at offset 0, but a replaced form at the beginning has none there.
         forms = [form for forms in replacements.values() for form in forms]
         rules.insert(0, normalizers.Replace(_alone(forms, r"\A(?=%s)"), "▁"))
-    backend.normalizer = normalizers.Sequence([*filter(None, [backend.normalizer]), *rules])
+    _add_rules(backend, rules)
     return _keeping_rules(pieces)
 
 
+def _add_rules(backend: Any, rules: Iterable[Any]) -> None:
+    """Let a tokenizer apply more normalizers after its own."""
+    own = [] if backend.normalizer is None else [backend.normalizer]
+    backend.normalizer = normalizers.Sequence([*own, *rules])
+
+
 def _alone(forms: list[str], where: str = "%s") -> Regex:
-    """Return what matches these forms where they are words of their own."""
+    """Return an expression that matches these forms as words of their own."""
     return Regex(where % (_ALONE % "|".join(map(re.escape, forms))))
 
 
 def _keeping_rules(pieces: Any) -> Any:
-    """Return a tokenizer that opens with these rules: a model's own class would set its own."""
+    """Return a tokenizer of a class that keeps its rules in a folder; a model's class would not."""
     kept = ("model_max_length", "model_input_names", "padding_side", "truncation_side")
-    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
-        tokenizer_object=pieces.backend_tokenizer, **{name: getattr(pieces, name) for name in kept},
-        **pieces.special_tokens_map,
-    )  # fmt: skip
+    options = {name: getattr(pieces, name) for name in kept} | pieces.special_tokens_map
+    backend = pieces.backend_tokenizer
+    return PreTrainedTokenizerFast(tokenizer_object=backend, **options)  # type: ignore[no-untyped-call]
 
 
 def _is_uncased(pieces: Any) -> bool:
@@ -268,7 +308,7 @@ def _most_frequent(counts: Mapping[str, int]) -> str:
 
 
 def _known(pieces: Any, counts: Mapping[str, int]) -> dict[int, int]:
-    """Return the counts of words by their piece; none if the most frequent one has several."""
+    """Return the counts of words by their piece; none if the most frequent word has several."""
     found = {word: _piece(pieces, word) for word in counts}
     if found[_most_frequent(counts)] is None:
         return {}
@@ -282,10 +322,11 @@ def _piece(pieces: Any, word: str) -> int | None:
 
 
 def _content(pieces: Any, form: str) -> str | None:
-    """Return the text of a new token that matches a form; None if there can be none.
+    """Return the text of a new token that matches a form; None if no token can match it.
 
-    A token of the same text would also be found inside longer words. That of another case is not,
-    and an uncased tokenizer matches it all the same, since added tokens are normalised too.
+    If the form is a piece already, a token with its text would also be found inside longer words.
+    Its text in upper case is not, and an uncased tokenizer matches it, since added tokens are
+    normalised too.
     """
     has = pieces.backend_tokenizer.token_to_id
     if has(form) is None:

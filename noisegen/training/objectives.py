@@ -1,8 +1,8 @@
 """The registry of objectives, and weighted sums of them, written `two_term+0.2*info_nce`.
 
-An objective is a function of a batch and the network's output that returns named losses
-(`losses`). It registers itself with the decorator `objective`: in `losses`, in a file named by
-`--code`, or in a package that names it under the entry-point group `noisegen.objectives`.
+An objective is a function of a batch and the network's output that returns named losses. The
+decorator `objective` registers it: in `noisegen.training.losses`, in a file given as `--code`, or
+in a package that names it under the entry-point group `noisegen.objectives`.
 """
 
 from collections import defaultdict
@@ -26,7 +26,7 @@ F = TypeVar("F", bound=Callable[..., Losses])
 
 @dataclass(frozen=True)
 class Objective:
-    """A function of a method's batches, and its needs besides the noisy side (`NEEDS`)."""
+    """A registered function of the batches of a method; `needs` are some of `NEEDS`."""
 
     name: str
     method: str
@@ -34,15 +34,15 @@ class Objective:
     needs: tuple[str, ...] = ()
 
 
-_REGISTERED: dict[tuple[str, str], Objective] = {}
+REGISTERED: dict[tuple[str, str], Objective] = {}
 
 
 def objective(name: str, method: str = "distil", *needs: str) -> Callable[[F], F]:
-    """Register an objective of a method: distil, pretrain or heads.
+    """Return a decorator that registers an objective of a method: distil, pretrain or heads.
 
-    `needs` of distil: clean, the student's vectors of the clean side; negatives, the teacher's
-    vectors of other texts. Of heads: discriminator, which learns beside them; partners, other pairs
-    of the batch. Raises UsageError if another file has registered the name.
+    Needs in distil are clean (the student's vectors of the clean side) and negatives (the teacher's
+    vectors of other texts); in heads they are discriminator (which learns beside the heads) and
+    partners (other pairs of the batch). Raises UsageError if another file has registered the name.
     """
     if method not in PRESETS or not {*needs} <= {*NEEDS}:
         raise UsageError(
@@ -51,24 +51,24 @@ def objective(name: str, method: str = "distil", *needs: str) -> Callable[[F], F
         )
 
     def add(function: F) -> F:
-        before = _REGISTERED.get((method, name))
+        before = REGISTERED.get((method, name))
         if before and before.function.__code__.co_filename != function.__code__.co_filename:
             raise UsageError(f"an objective named {name!r} is already registered")
-        _REGISTERED[method, name] = Objective(name, method, function, needs)
+        REGISTERED[method, name] = Objective(name, method, function, needs)
         return function
 
     return add
 
 
 def objectives(method: str) -> list[str]:
-    """Return the names of a method's objectives, including those of loaded plug-ins."""
-    return [name for owner, name in _REGISTERED if owner == method]
+    """Return the names of a method's objectives, including objectives of loaded plug-ins."""
+    return [name for owner, name in REGISTERED if owner == method]
 
 
 def find_objective(name: str, method: str) -> Objective:
-    """Return an objective, also of a plug-in; raises UsageError with the nearest name.
+    """Return an objective, if need be from a plug-in; raises UsageError with the nearest name.
 
-    An entry point's function that does not register itself becomes an objective of distil.
+    A function under an entry point that does not register itself becomes an objective of distil.
     """
     if name not in objectives(method):
         for point in entry_points(group=ENTRY_POINTS, name=name):
@@ -76,17 +76,18 @@ def find_objective(name: str, method: str) -> Objective:
                 function = point.load()
             except Exception as error:
                 raise NoisegenError(f"plug-in {name!r} cannot be imported: {error!r}") from error
-            if not any(known == name for _, known in _REGISTERED):  # it did not register itself
+            # A plug-in may register itself while it is imported.
+            if not any(known == name for _, known in REGISTERED):
                 objective(name)(function)
     known = objectives(method)
     if name not in known:
         near = did_you_mean(name, known)
         raise UsageError(f"no objective {name!r} among {', '.join(known)}{near}")
-    return _REGISTERED[method, name]
+    return REGISTERED[method, name]
 
 
 def preset_for(text: str) -> str:
-    """Return the preset of the method that has the first part of an objective."""
+    """Return the preset of the method to which the first part of an objective belongs."""
     first = text.partition("+")[0].rpartition("*")[2].strip()
     if first == "mlm":
         return PRESETS["pretrain"]
@@ -121,11 +122,11 @@ class WeightedSum:
         return cls(tuple(parts))
 
     def needs(self, what: str) -> bool:
-        """Return whether one of the objectives has this need, one of `NEEDS`."""
+        """Return whether one of the objectives has the need `what`, one of `NEEDS`."""
         return any(what in part.needs for _, part in self.parts)
 
     def __call__(self, *inputs: Any) -> tuple[Tensor, Losses]:
-        """Return the weighted sum of all losses, and these by name, unweighted and detached."""
+        """Return the weighted sum of all losses, and each loss by name, unweighted, detached."""
         weighted, parts = [], Losses()
         for weight, part in self.parts:
             for name, value in part.function(*inputs).items():
@@ -136,12 +137,13 @@ class WeightedSum:
     def means(
         self, batches: Iterable[tuple[int, tuple[Any, ...]]]
     ) -> tuple[float, dict[str, float]]:
-        """Return the mean loss over batches, each with its size and inputs, and of its parts."""
-        total, mean = 0, 0.0
+        """Return the mean of the loss, and of its parts, over batches given as size and inputs."""
+        rows, whole = 0, 0.0
         sums: dict[str, float] = defaultdict(float)
         for size, inputs in batches:
             loss, parts = self(*inputs)
-            total, mean = total + size, mean + float(loss) * size
+            rows += size
+            whole += float(loss) * size
             for name, value in parts.items():
                 sums[name] += float(value) * size
-        return mean / total, {name: value / total for name, value in sums.items()}
+        return whole / rows, {name: value / rows for name, value in sums.items()}

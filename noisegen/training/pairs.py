@@ -1,10 +1,10 @@
 """DATA of `noisegen train`: pairs of noisy and clean text, copied to disk once per run.
 
-RUN/data has each distinct clean text once, the noisy side of each pair, its language, and the
-number of its clean text. Pairs with an empty side are dropped, texts of over TEXT_MAX characters
-are cut, and both are counted; some clean texts are held out. In bitext the side in the teacher's
-language is the clean one, its translation the noisy one. Recipes may redraw the noisy side in each
-epoch.
+RUN/data has each distinct clean text once; for each pair it has the noisy side, its language, and
+the number of its clean text. Pairs with an empty side are dropped, texts of over TEXT_MAX
+characters are cut, and both are counted. Some clean texts are held out. In bitext the side in the
+teacher's language counts as clean, its translation as noisy. Recipes may redraw the noisy side in
+each epoch.
 """
 
 import json
@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from noisegen.data.bitext import TEXT_MAX, find_bitext, stream_bitext
+from noisegen.data.bitext import TEXT_MAX, Bitext, find_bitext, stream_bitext
 from noisegen.data.columns import TextColumns, by_reason, in_brackets, stream_columns
 from noisegen.data.pairs import PAIRS_ARE, damage, shards_of, stream_pairs
 from noisegen.data.sources import named_source
@@ -36,19 +36,19 @@ from noisegen.training.computation import Workers
 from noisegen.training.stores import TextStore, writing_distinct, writing_texts
 
 PIECE_ROWS = 4_096  # rows noised and tokenised at a time
-VALIDATION_EPOCH = 2**20  # no epoch of training has its noise
-_CLEAN = (("clean",), ("text",))  # columns that hold clean text
+VALIDATION_EPOCH = 2**20  # epoch of the noise of held-out pairs; training never reaches it
+_CLEAN = (("clean",), ("text",))  # paths of columns with clean text, in order of preference
 _ADVICE = f"{PAIRS_ARE}; clean text alone needs a recipe, such as --recipe ugc"
 _STORED = "stored"
-_TEXTS = 65_536  # hashed at a time
+_TEXTS = 65_536  # clean texts in memory while they are hashed
 
 
 @dataclass(frozen=True)
 class PairData:
-    """Noisy text `noisy[i]` belongs to clean text `clean[owner[i]]`.
+    """Pairs on disk: pair i has noisy text `noisy[i]` and clean text `clean[owner[i]]`.
 
-    It is of language `langs[lang[i]]`. `training` and `validation` are pair numbers; no clean text
-    has pairs in both. `cut` counts pairs with a side that was too long.
+    The language of the noisy text is `langs[lang[i]]`. `training` and `validation` are pair
+    numbers; no clean text has pairs in both. `cut` counts pairs with a side that was too long.
     """
 
     clean: TextStore
@@ -60,28 +60,41 @@ class PairData:
     validation: Rows
     dropped: Counter[str]
     cut: int = 0
-    clean_only: bool = False  # both sides are the same text, of that language
+    clean_only: bool = False  # DATA is clean text, and both sides of a pair are the same
 
     @property
     def summary(self) -> str:
-        """Return the numbers of pairs, and of those that were dropped or cut."""
+        """Return in words how many pairs there are, and how many were dropped or cut."""
         parts = [f"{len(self.training):,} pairs to train on, {len(self.validation):,} held out"]
         return "; ".join([*parts, *lost(self.dropped, self.cut)])
 
 
 def lost(dropped: Mapping[str, int], cut: int = 0) -> list[str]:
     """Return in words how many pairs were dropped and cut; an empty list if none were."""
-    parts = [f"dropped {by_reason(dropped)}"] if dropped else []
-    return parts + ([f"{cut:,} cut to {TEXT_MAX:,} characters"] if cut else [])
+    parts = []
+    if dropped:
+        parts.append(f"dropped {by_reason(dropped)}")
+    if cut:
+        parts.append(f"{cut:,} cut to {TEXT_MAX:,} characters")
+    return parts
+
+
+class Pair(NamedTuple):
+    """A pair of DATA, with the language of its noisy side."""
+
+    noisy: str
+    clean: str
+    lang: str
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Options of reading DATA; with `clean_only` it is clean text, which also is the noisy side.
+    """Options of reading DATA, and the reader.
 
-    `lang` is the language of clean text, but for sources that are given as LANG=SOURCE. `most` is
-    the maximum of rows per language pair of each bitext. About `held_out` pairs, at most a `share`
-    of all, are held out, chosen by the seed.
+    With `clean_only` DATA is clean text, and both sides of a pair are the same text. `lang` is the
+    language of clean text; a source LANG=SOURCE has its own. `most` limits the rows per language
+    pair of each bitext. About `held_out` pairs, at most a `share` of all, are held out; the seed
+    chooses them.
     """
 
     clean_only: bool = False
@@ -91,23 +104,38 @@ class Reading:
     seed: int = 0
     share: float = 0.1
 
-    def pairs(
-        self, sources: Sequence[str], dropped: Counter[str]
-    ) -> Iterator[tuple[str, str, str]]:
-        """Yield noisy and clean text, with the language of the noisy one; raises SourceError."""
-        bitext = {source: find_bitext(source) for source in sources}
-        others = [self._with_language(source) for source in sources if not bitext[source]]
+    def pairs(self, sources: Sequence[str], dropped: Counter[str]) -> Iterator[Pair]:
+        """Yield the pairs of DATA, bitext last; raises SourceError."""
+        bitext, others = {}, []
+        for source in sources:
+            if files := find_bitext(source):
+                bitext[source] = files
+            else:
+                others.append(self._with_language(source))
         if self.clean_only:
             for source, lang in others:
-                read = TextColumns({}, dropped)
-                for (text,) in stream_columns(shards_of(source), _CLEAN, "training", read):
-                    yield text, text, lang
-                if read.damaged:
-                    raise damage(read.damaged)
+                yield from self._clean_texts(source, lang, dropped)
         else:
-            for noisy, clean in stream_pairs([source for source, _ in others], dropped, _ADVICE):
-                yield noisy, clean, self.lang
-        files = [file for files in bitext.values() for file in files]
+            names = [source for source, _ in others]
+            for noisy, clean in stream_pairs(names, dropped, _ADVICE):
+                yield Pair(noisy, clean, self.lang)
+        all_files = [file for files in bitext.values() for file in files]
+        yield from self._bitext(all_files, dropped)
+
+    def _clean_texts(self, source: str, lang: str, dropped: Counter[str]) -> Iterator[Pair]:
+        """Yield each clean text of a source as both sides of a pair."""
+        read = TextColumns({}, dropped)
+        for (text,) in stream_columns(shards_of(source), _CLEAN, "training", read):
+            yield Pair(text, text, lang)
+        if read.damaged:
+            raise damage(read.damaged)
+
+    def _bitext(self, files: Sequence[Bitext], dropped: Counter[str]) -> Iterator[Pair]:
+        """Yield translations as noisy sides of texts in the teacher's language.
+
+        With `clean_only` the translations are not used. Raises SourceError for a file without the
+        teacher's language, before any file is read.
+        """
         for file in files:
             if self.lang not in file.langs and not file.is_mixed:
                 raise SourceError(
@@ -116,16 +144,16 @@ class Reading:
                 )
         for pair in stream_bitext(files, dropped, self.most):
             if pair.source_lang == self.lang:
-                noisy, clean, lang = pair.target, pair.source, pair.target_lang
+                clean, translation = pair.source, Pair(pair.target, pair.source, pair.target_lang)
             elif pair.target_lang == self.lang:
-                noisy, clean, lang = pair.source, pair.target, pair.source_lang
+                clean, translation = pair.target, Pair(pair.source, pair.target, pair.source_lang)
             else:
                 dropped[f"no_{self.lang}"] += 1
                 continue
-            yield (clean, clean, self.lang) if self.clean_only else (noisy, clean, lang)
+            yield Pair(clean, clean, self.lang) if self.clean_only else translation
 
     def _with_language(self, given: str) -> tuple[str, str]:
-        """Return a source that is no bitext, and its language: LANG=SOURCE, for clean text."""
+        """Return a source and its language, given as SOURCE, or as LANG=SOURCE for clean text."""
         name, source = named_source(given)
         if source == given:
             return given, self.lang
@@ -153,20 +181,23 @@ def prepare_data(folder: Path, sources: Sequence[str], reading: Reading) -> Pair
         atomic(folder / "owner") as owners,
         atomic(folder / "lang") as languages,
     ):
-        for noisy, clean, lang in reading.pairs(sources, dropped):
+        for pair in reading.pairs(sources, dropped):
             pairs += 1
-            cut += max(len(noisy), len(clean)) > TEXT_MAX
-            add_noisy(noisy[:TEXT_MAX])  # the tokenizer cuts far earlier
-            owners.write(np.int32(number_of(clean)).tobytes())
-            languages.write(np.uint16(langs.setdefault(lang, len(langs))).tobytes())
+            cut += max(len(pair.noisy), len(pair.clean)) > TEXT_MAX
+            add_noisy(pair.noisy[:TEXT_MAX])  # the tokenizer cuts texts far earlier
+            owners.write(np.int32(number_of(pair.clean)).tobytes())
+            languages.write(np.uint16(langs.setdefault(pair.lang, len(langs))).tobytes())
     if not pairs:
         raise SourceError(f"no pairs to train on in {', '.join(sources)}{in_brackets(dropped)}")
     texts = len(TextStore(folder, "clean"))
     record = {
         "held_out": max(1, round(texts * min(reading.share, reading.held_out / pairs))),
-        "seed": reading.seed, "langs": list(langs), "dropped": dropped, "cut": cut,
+        "seed": reading.seed,
+        "langs": list(langs),
+        "dropped": dropped,
+        "cut": cut,
         "clean_only": reading.clean_only,
-    }  # fmt: skip
+    }
     write_text(folder / "data.json", json.dumps(record))
     return open_data(folder)
 
@@ -174,7 +205,7 @@ def prepare_data(folder: Path, sources: Sequence[str], reading: Reading) -> Pair
 def read_pairs(
     folder: Path, sources: Sequence[str], reading: Reading, workers: Workers, *, resume: bool
 ) -> PairData:
-    """Read DATA in the first process, unless a resumed run has it; then open it in all.
+    """Read DATA in the first process, unless a resumed run has it; then open it in all processes.
 
     Raises SourceError for too few pairs.
     """
@@ -191,9 +222,10 @@ def read_pairs(
 
 
 def open_data(folder: Path) -> PairData:
-    """Open what `prepare_data` wrote; raises SourceError if it is missing or damaged.
+    """Open the files of `prepare_data`; raises SourceError if they are missing or damaged.
 
-    Clean texts are held out by their content, so order and duplicates do not matter.
+    The content of clean texts decides which ones are held out, so order and duplicates do not
+    matter.
     """
     try:
         record = json.loads((folder / "data.json").read_text())
@@ -202,12 +234,8 @@ def open_data(folder: Path) -> PairData:
         lang = np.memmap(folder / "lang", np.uint16, "r")
         if not len(owner) == len(lang) == len(noisy):
             raise ValueError(f"{len(owner):,} owners, {len(lang):,} languages of {len(noisy):,}")
-        count, key = record["held_out"], mix(record["seed"])
-        hashes = (mix(key ^ name_number(text)) for texts in clean.blocks(_TEXTS) for text in texts)
-        numbers = np.fromiter(hashes, np.uint64, len(clean))
-        is_held = np.zeros(len(clean), np.bool_)
-        is_held[np.argpartition(numbers, min(count, len(clean) - 1))[:count]] = True
-        parts = np.flatnonzero(~is_held[owner]), np.flatnonzero(is_held[owner])
+        is_held = _held_out(clean, record["held_out"], record["seed"])[owner]
+        parts = np.flatnonzero(~is_held), np.flatnonzero(is_held)
         dropped, cut, langs = Counter(record["dropped"]), int(record["cut"]), tuple(record["langs"])
         if lang.max(initial=0) >= len(langs):
             raise ValueError(f"language {lang.max()} of {len(langs)}")
@@ -219,13 +247,30 @@ def open_data(folder: Path) -> PairData:
     return PairData(clean, noisy, owner, lang, langs, *parts, dropped, cut, clean_only)
 
 
+def _held_out(clean: TextStore, count: int, seed: int) -> npt.NDArray[np.bool_]:
+    """Return for each clean text whether it is held out: the `count` texts of lowest hash are."""
+    key = mix(seed)
+    hashes = (mix(key ^ name_number(text)) for texts in clean.blocks(_TEXTS) for text in texts)
+    numbers = np.fromiter(hashes, np.uint64, len(clean))
+    is_held = np.zeros(len(clean), np.bool_)
+    is_held[np.argpartition(numbers, min(count, len(clean) - 1))[:count]] = True
+    return is_held
+
+
+class NoisePart(NamedTuple):
+    """One source of noise: the stored noisy side or the clean side, and a recipe or ""."""
+
+    is_stored: bool
+    recipe: str
+
+
 @dataclass(frozen=True)
 class NoiseSource:
-    """The source of the noisy side: `stored` in DATA, or a recipe, redrawn in every epoch.
+    """The source of the noisy side: "stored", recipes, or a mixture of these joined by "+".
 
-    RECIPE noises the clean side, `stored:RECIPE` the stored noisy side in its own language. Of
-    several, joined by +, each row draws one per epoch. Raises UsageError for others, which names
-    the setting.
+    "stored" is the noisy side of DATA. RECIPE noises the clean side and stored:RECIPE the stored
+    noisy side in its own language; both are redrawn in every epoch. Of several, each row draws one
+    per epoch. Raises UsageError for unknown recipes, which names the `setting`.
     """
 
     spec: str = _STORED
@@ -234,13 +279,13 @@ class NoiseSource:
     setting: str = "recipe"
 
     def __post_init__(self) -> None:
-        with self._named():
-            for is_stored, recipe in self.parts:
-                if recipe or not is_stored:  # a wrong name shows before anything is read
-                    Recipe.named(recipe)
+        with self._naming_setting():
+            for part in self.parts:
+                if part.recipe or not part.is_stored:
+                    Recipe.named(part.recipe)  # a wrong name shows before anything is read
 
     @contextmanager
-    def _named(self) -> Iterator[None]:
+    def _naming_setting(self) -> Iterator[None]:
         try:
             yield
         except (UsageError, RecipeError) as error:
@@ -248,56 +293,67 @@ class NoiseSource:
 
     def check(self, data: PairData) -> None:
         """Raise UsageError if a recipe lacks a language of the text that it noises."""
-        with self._named():
-            for is_stored, recipe in self.parts:
-                langs = data.langs if self._in_own(data, is_stored) else (self.lang,)
-                for lang in langs if recipe else ():
-                    engine_for(recipe, lang, "rule")
-
-    @staticmethod
-    def _in_own(data: PairData, is_stored: bool) -> bool:
-        """Tell text in languages of its own: the clean side of pairs is in the teacher's."""
-        return is_stored or data.clean_only
+        with self._naming_setting():
+            for part in self.parts:
+                if part.recipe:
+                    for lang in data.langs if _has_own_langs(data, part) else (self.lang,):
+                        engine_for(part.recipe, lang, "rule")
 
     @property
-    def parts(self) -> list[tuple[bool, str]]:
-        """For each source that `+` joins, whether the noisy side is read, and the recipe or ''."""
+    def parts(self) -> list[NoisePart]:
+        """The sources that "+" joins."""
         parts = []
         for name in map(str.strip, self.spec.split("+")):
             side, _, recipe = name.partition(":")
-            parts.append((True, recipe) if side == _STORED else (False, name))
+            is_stored = side == _STORED
+            parts.append(NoisePart(is_stored, recipe if is_stored else name))
         return parts
 
     @property
     def is_stored(self) -> bool:
         """Whether the noisy side of DATA is read."""
-        return any(is_stored for is_stored, _ in self.parts)
+        return any(part.is_stored for part in self.parts)
 
     @property
     def is_drawn(self) -> bool:
         """Whether noise is drawn, so that each epoch has its own."""
-        return any(recipe for _, recipe in self.parts)
+        return any(part.recipe for part in self.parts)
 
     def noisy(self, data: PairData, rows: Rows, epoch: int) -> list[str]:
-        """Return the noisy texts of these pairs."""
+        """Return the noisy texts of pairs in an epoch."""
         parts, out = self.parts, np.empty(len(rows), object)
         streams = Streams(rows.astype(np.uint64), self.seed, epoch)
         drawn = streams.decide("source of noise", np.arange(len(rows))) * len(parts)
-        for part, (is_stored, recipe) in enumerate(parts):
-            chosen = np.flatnonzero(drawn >> DECISION_BITS == part)
-            some = rows[chosen]
-            texts = data.noisy.take(some) if is_stored else data.clean.take(data.owner[some])
-            if not recipe:
-                out[chosen] = texts.to_pylist()
-                continue
-            in_own = self._in_own(data, is_stored)
-            numbers: npt.NDArray[Any] = data.lang[some] if in_own else np.zeros_like(some)
-            for number in np.unique(numbers).tolist():
-                here = np.flatnonzero(numbers == number)
-                lang = data.langs[number] if in_own else self.lang
-                engine = engine_for(recipe, lang, "rule")
-                streams = Streams(some[here].astype(np.uint64), self.seed, epoch)
-                spoken = texts.take(pa.array(here)).cast(pa.string())
-                noised = engine.noise(spoken, streams, protect_kinds(PROTECTED))
-                out[chosen[here]] = noised.noisy.to_pylist()
+        for number, part in enumerate(parts):
+            chosen = np.flatnonzero(drawn >> DECISION_BITS == number)
+            out[chosen] = self._noisy_of_part(part, data, rows[chosen], epoch)
         return list(out)
+
+    def _noisy_of_part(
+        self, part: NoisePart, data: PairData, rows: Rows, epoch: int
+    ) -> npt.NDArray[np.object_]:
+        """Return the noisy texts that one source gives for these pairs."""
+        texts = data.noisy.take(rows) if part.is_stored else data.clean.take(data.owner[rows])
+        out = np.empty(len(rows), object)
+        if not part.recipe:
+            out[:] = texts.to_pylist()
+            return out
+        has_own_langs = _has_own_langs(data, part)
+        numbers: npt.NDArray[Any] = data.lang[rows] if has_own_langs else np.zeros_like(rows)
+        for number in np.unique(numbers).tolist():
+            here = np.flatnonzero(numbers == number)
+            lang = data.langs[number] if has_own_langs else self.lang
+            engine = engine_for(part.recipe, lang, "rule")
+            streams = Streams(rows[here].astype(np.uint64), self.seed, epoch)
+            strings = texts.take(pa.array(here)).cast(pa.string())
+            noised = engine.noise(strings, streams, protect_kinds(PROTECTED))
+            out[here] = noised.noisy.to_pylist()
+        return out
+
+
+def _has_own_langs(data: PairData, part: NoisePart) -> bool:
+    """Whether each text that this source noises has its own language.
+
+    The clean sides of pairs have no language of their own: they are in the teacher's.
+    """
+    return part.is_stored or data.clean_only

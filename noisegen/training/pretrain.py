@@ -1,17 +1,18 @@
-"""Pre-training (RCP): L = contrast(noisy, clean) + MLM(noisy) + MLM(clean) on pairs.
+"""Pre-training on pairs (RCP): loss = contrast(noisy, clean) + MLM(noisy) + MLM(clean).
 
-The loss is a function of the vectors of all texts of an update and of the states under all masks.
-So batches go forward one by one; the loss and its gradient in vectors and states are taken of all
-together; then that gradient goes back batch by batch (gradient caching: Gao and others, 2021,
-section 3.2). What backward needs is kept as far as memory allows, and computed again beyond that.
+The loss depends on the vectors of all texts of an update and on the states under all masks. First
+the batches go forward one by one. Then the loss of all batches is computed together, with its
+gradient in vectors and states. At last that gradient goes back batch by batch (gradient caching:
+Gao and others, 2021, section 3.2). The graph of a batch is kept for the backward pass as far as
+memory allows, and computed a second time beyond that.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,25 +27,26 @@ from noisegen.errors import SourceError, UsageError
 from noisegen.evaluation.similarity import cosine_distance
 from noisegen.noising.rng import row_key, stream_key
 from noisegen.runs.progress import Show
+from noisegen.training.clock import UNLIMITED, Clock
 from noisegen.training.computation import Computation, Workers
 from noisegen.training.losses import Sides
 from noisegen.training.masking import Masked, MaskedModel, open_model
 from noisegen.training.objectives import WeightedSum, objectives
+from noisegen.training.pair_method import PairChunk, PairMethod, xsim_error
 from noisegen.training.pairs import VALIDATION_EPOCH, NoiseSource
 from noisegen.training.settings import PretrainSettings, Tell
-from noisegen.training.students import PairChunk, PairMethod, xsim_error
-from noisegen.training.trainer import UNLIMITED, Clock, Trainer
+from noisegen.training.trainer import Trainer
 
 SIDES = ("noisy", "clean")
-_SCORES_MAX = 2**27  # that are computed together: half a gigabyte in float32
+SCORES_MAX = 2**27  # scores in memory together: half a gigabyte in float32
 
 
 @dataclass(frozen=True)
 class MaskedChunk(PairChunk):
-    """Row i of `texts` is the noisy side of pair i; row `pairs` + i is its clean side.
+    """Masked texts of pairs: row i is the noisy side of pair i, row `pairs` + i its clean side.
 
-    `masks` counts those of every row. A step has whole pairs; its batches are rows of like length,
-    of either side.
+    `masks` is the number of masks of every row. A step has whole pairs; its batches have rows of
+    similar length, of either side.
     """
 
     texts: Masked
@@ -52,7 +54,7 @@ class MaskedChunk(PairChunk):
 
     @property
     def pairs(self) -> int:
-        """The number of pairs."""
+        """Number of pairs in the chunk."""
         return len(self.owner) // 2
 
 
@@ -62,8 +64,8 @@ class Pretraining(PairMethod[MaskedChunk]):
     card = "language_model.md"
     settings: PretrainSettings
     network: MaskedModel
-    held_out: Masked  # noisy sides before clean ones, masked once for good
-    owners: npt.NDArray[np.int64]  # of the clean texts of all of these
+    held_out: Masked  # noisy sides before clean sides; their masks never change
+    owners: npt.NDArray[np.int64]  # number of the clean text of each held-out row
 
     def __init__(self, settings: PretrainSettings, workers: Workers, tell: Tell) -> None:
         self.settings, self.workers = settings, workers
@@ -83,16 +85,19 @@ class Pretraining(PairMethod[MaskedChunk]):
         self.start = self.network.encoder
         self.computation = Computation(settings, self.network.encoder, workers.device)
         if self.network.is_new:
-            tell(f"{settings.student} has no head that fills masks: a new one, tied to its "
-                 "embeddings")  # fmt: skip
+            tell(
+                f"{settings.student} has no head that fills masks: a new one, tied to its "
+                "embeddings"
+            )
 
     def read(self, sources: Sequence[str], folder: Path, *, resume: bool = False) -> str:
         """Read pairs; raises SourceError for too few pairs, and for bitext."""
-        if bitext := next((source for source in sources if find_bitext(source)), None):
-            raise SourceError(
-                f"{bitext} is bitext: pre-training needs pairs of noisy and clean text, in columns "
-                "of these names"
-            )
+        for source in sources:
+            if find_bitext(source):
+                raise SourceError(
+                    f"{source} is bitext: pre-training needs pairs of noisy and clean text, in "
+                    "columns of these names"
+                )
         summary = super().read(sources, folder, resume=resume)
         owners = self.pairs.owner[self.pairs.training]
         if self.contrast and (owners == owners[0]).all():
@@ -103,11 +108,11 @@ class Pretraining(PairMethod[MaskedChunk]):
         return summary
 
     def prepare(self, folder: Path, progress: Show, clock: Clock = UNLIMITED) -> None:
-        """Mask the held-out pairs once; raises SourceError if none of their tokens is masked."""
+        """Mask the held-out pairs; raises SourceError if none of their tokens is masked."""
         self.hold_out(self.held_rows)
 
     def hold_out(self, rows: Rows) -> None:
-        """Mask pairs once and for all."""
+        """Keep these pairs for `validate`, with masks that never change."""
         self.held_out = self.masked(rows, VALIDATION_EPOCH)
         if not self.held_out.counts().any():
             raise SourceError(
@@ -118,14 +123,13 @@ class Pretraining(PairMethod[MaskedChunk]):
         self.owners = np.tile(self.pairs.owner[rows].astype(np.int64), 2)
 
     def masked(self, rows: Rows, epoch: int) -> Masked:
-        """Return the noisy sides of these pairs, then their clean sides, masked."""
-        tokens = self.tokens(rows, epoch, both_sides=True)
-        sides = [
-            self.network.masker.masked(ids, rows, name, epoch)
-            for name, ids in zip(SIDES, tokens, strict=True)
-        ]
-        ids, targets = (side.ids for side in sides), (side.targets for side in sides)
-        return Masked(Ragged.joined(ids), Ragged.joined(targets))
+        """Return masked texts of pairs in an epoch: first all noisy sides, then all clean sides."""
+        masker = self.network.masker
+        noisy_ids, clean_ids = self.tokens(rows, epoch, both_sides=True)
+        noisy = masker.masked(noisy_ids, rows, "noisy", epoch)
+        clean = masker.masked(clean_ids, rows, "clean", epoch)
+        ids = Ragged.joined([noisy.ids, clean.ids])
+        return Masked(ids, Ragged.joined([noisy.targets, clean.targets]))
 
     def batched(self, rows: Rows, epoch: int, number: int) -> MaskedChunk:
         """Return masked token ids in batches."""
@@ -143,66 +147,93 @@ class Pretraining(PairMethod[MaskedChunk]):
     def backward(
         self, trainer: Trainer[MaskedChunk], chunk: MaskedChunk, batches: list[Rows]
     ) -> int:
-        """Accumulate the gradient of this process's batches."""
-        every = np.sort(np.concatenate(batches))  # the noisy sides, then the clean ones
+        """Accumulate the gradient of this process's batches.
+
+        A contrast needs the vectors of all batches; without one, no batch depends on another.
+        """
+        every = np.sort(np.concatenate(batches))  # the noisy sides, then the clean sides
         masks = np.array([chunk.masks[side].sum() for side in np.split(every, 2)])
+        own = range(self.workers.rank, len(batches), self.workers.world)
         dropout = stream_key(self.settings.seed, "dropout", trainer.progress.updates)
-        mine = range(self.workers.rank, len(batches), self.workers.world)
-        # Without contrast no batch depends on another one.
-        for some in [list(mine)] if self.contrast else [[number] for number in mine]:
-            texts = [chunk.texts.take(batches[number]) for number in some]
-            keys = [row_key(dropout, number) for number in some]
-            budget = self.settings.graph_gb * 1e9 if len(some) > 1 else float("inf")
-            graphs = KeptGraphs(budget, self.network.parameters())
-            has_graph, outputs = [], []
-            for text, key in zip(texts, keys, strict=True):
-                has_graph.append(graphs.has_room)
-                with graphs.counted() if has_graph[-1] else torch.no_grad():
-                    outputs.append(self._encode(text, key, trainer.window))
-            rows = np.concatenate([batches[number] for number in some])
-            vectors, states = (
-                torch.cat([side.detach() for side in sides]) for sides in zip(*outputs, strict=True)
-            )
-            into_vectors = self._contrast(trainer, chunk.owner[every], every, rows, vectors)
-            hidden = np.concatenate([text.hidden() for text in texts])
-            is_clean = np.repeat(rows >= chunk.pairs, chunk.masks[rows])
-            parts, into_states = self._fill_masks(states, hidden, is_clean, masks)
-            trainer.count(sum(parts.values(), torch.zeros(())), parts)
-            gradients = zip(
-                torch.split(into_vectors, [len(vectors) for vectors, _ in outputs]),
-                torch.split(into_states, [len(states) for _, states in outputs]),
-                strict=True,
-            )
-            for gradient, text, key, is_kept in zip(gradients, texts, keys, has_graph, strict=True):
-                output = outputs.pop(0)
-                if not is_kept:
-                    output = self._encode(text, key)
-                if output[0].requires_grad:  # where the whole encoder is frozen they have none
-                    torch.autograd.backward(output, gradient)
+        for numbers in [list(own)] if self.contrast else [[number] for number in own]:
+            forward = [
+                _Forward(
+                    batches[number], chunk.texts.take(batches[number]), row_key(dropout, number)
+                )
+                for number in numbers
+            ]
+            self._backward_together(trainer, chunk, forward, every, masks)
         return len(every) // 2
 
-    def _encode(
-        self, texts: Masked, key: int | None = None,
-        window: MutableMapping[str, Any] | None = None,
-    ) -> tuple[Tensor, Tensor]:  # fmt: skip
-        """Return vectors (texts, width) and states under masks (masks, hidden), both float32.
+    def _backward_together(
+        self,
+        trainer: Trainer[MaskedChunk],
+        chunk: MaskedChunk,
+        batches: "list[_Forward]",
+        every: Rows,
+        masks: npt.NDArray[np.int64],
+    ) -> None:
+        """Accumulate the gradient of these batches, whose losses are computed together.
 
-        `key` gives the same dropout each time, `window` counts tokens for the log.
+        `every` are the rows of the whole update, `masks` the number of masks of each of its sides.
         """
-        if self.settings.dropout and key is not None:
-            torch.manual_seed(key)
+        budget = self.settings.graph_gb * 1e9 if len(batches) > 1 else float("inf")
+        graphs = KeptGraphs(budget, self.network.parameters())
+        for batch in batches:
+            batch.has_graph = graphs.has_room
+            with graphs.counted() if batch.has_graph else torch.no_grad():
+                batch.output = self._encode(batch.texts, batch.dropout, trainer.window)
+        rows = np.concatenate([batch.rows for batch in batches])
+        vectors = torch.cat([batch.output.vectors.detach() for batch in batches])
+        states = torch.cat([batch.output.states.detach() for batch in batches])
+        into_vectors = self._contrast(trainer, chunk.owner[every], every, rows, vectors)
+        hidden = np.concatenate([batch.texts.hidden() for batch in batches])
+        is_clean = np.repeat(rows >= chunk.pairs, chunk.masks[rows])
+        parts, into_states = self._fill_masks(states, hidden, is_clean, masks)
+        trainer.count(sum(parts.values(), torch.zeros(())), parts)
+        first_row = first_mask = 0
+        for batch in batches:
+            row, mask = first_row + len(batch.rows), first_mask + len(batch.output.states)
+            gradient = into_vectors[first_row:row], into_states[first_mask:mask]
+            first_row, first_mask = row, mask
+            output = batch.output
+            del batch.output  # frees the graph of each batch after its own backward pass
+            if not batch.has_graph:
+                output = self._encode(batch.texts, batch.dropout)
+            if output.vectors.requires_grad:  # false if the whole encoder is frozen
+                torch.autograd.backward((output.vectors, output.states), gradient)
+
+    def _encode(
+        self,
+        texts: Masked,
+        dropout: int | None = None,
+        window: MutableMapping[str, Any] | None = None,
+    ) -> "_Encoded":
+        """Return the vectors of texts, and their states under masks.
+
+        `dropout` is the seed of dropout: the same seed drops the same activations. `window` counts
+        tokens for the log.
+        """
+        if self.settings.dropout and dropout is not None:
+            torch.manual_seed(dropout)
         with self.computation.precision():
             tokens = self.computation.batch(texts.ids, window)
             states = self.computation.states(tokens)
-            return self.network.encoder.head(states, tokens), texts.under_masks(states, tokens)
+            vectors = self.network.encoder.head(states, tokens)
+            return _Encoded(vectors, texts.under_masks(states, tokens))
 
     def _contrast(
-        self, trainer: Trainer[MaskedChunk], owners: npt.NDArray[np.integer], every: Rows,
-        rows: Rows, own: Tensor,
-    ) -> Tensor:  # fmt: skip
-        """Return the gradient, in this process's own vectors, of the contrast of all processes'.
+        self,
+        trainer: Trainer[MaskedChunk],
+        owners: npt.NDArray[np.integer],
+        every: Rows,
+        rows: Rows,
+        own: Tensor,
+    ) -> Tensor:
+        """Return the gradient of the contrast of the whole update in `own` vectors.
 
-        `owners` are those of the rows of the whole update, `every`, `own` the vectors of `rows`.
+        `every` are the rows of the whole update and `owners` their clean texts; `own` are this
+        process's vectors, which belong to `rows`.
         """
         if self.contrast is None:
             return torch.zeros_like(own)
@@ -218,21 +249,25 @@ class Pretraining(PairMethod[MaskedChunk]):
         return gradient[places]
 
     def _fill_masks(
-        self, states: Tensor, hidden: npt.NDArray[np.int64], is_clean: npt.NDArray[np.bool_],
+        self,
+        states: Tensor,
+        hidden: npt.NDArray[np.int64],
+        is_clean: npt.NDArray[np.bool_],
         masks: npt.NDArray[np.int64],
-    ) -> tuple[dict[str, Tensor], Tensor]:  # fmt: skip
-        """Return the loss of each side, and the gradient of both in the states under masks.
+    ) -> tuple[dict[str, Tensor], Tensor]:
+        """Return the loss of predicting masked tokens per side, and its gradient in the states.
 
-        That of the head is added up too, unless gradients are off. The cross-entropy of a mask is
-        divided by `masks` of its side; a side without any has no loss: there is nothing to predict.
+        `hidden` are the original ids under masks, `is_clean` their sides, and `masks` the number of
+        masks per side, by which the cross-entropy of a mask is divided. A side without masks has no
+        loss. The gradient of the head is accumulated too, unless gradients are off.
         """
         weights = (1 / np.maximum(masks, 1)).astype(np.float32)[is_clean.astype(np.int64)]
-        targets, clean, share = (
-            torch.from_numpy(column).to(states.device) for column in (hidden, is_clean, weights)
-        )
+        targets = torch.from_numpy(hidden).to(states.device)
+        clean = torch.from_numpy(is_clean).to(states.device)
+        share = torch.from_numpy(weights).to(states.device)
         gradient = torch.zeros_like(states)
         losses = {side: states.new_zeros(()) for side, count in enumerate(masks.tolist()) if count}
-        size = max(1, _SCORES_MAX // len(self.network.embeddings))
+        size = max(1, SCORES_MAX // len(self.network.embeddings))
         for first in range(0, max(1, len(states)), size):
             piece = slice(first, first + size)
             some = states[piece].requires_grad_(torch.is_grad_enabled())
@@ -249,9 +284,9 @@ class Pretraining(PairMethod[MaskedChunk]):
 
     @torch.inference_mode()
     def validate(self) -> dict[str, float]:
-        """Return the loss and its parts under fixed masks, and two figures without masks.
+        """Return the loss and its parts under the masks of held-out pairs, and two other figures.
 
-        A side without a mask has no part in the loss.
+        A side without a mask has no part in the loss. The other figures are without masks.
         `distance`: mean 1 - cosine of noisy and clean side. `xsim_error`: the percentage of noisy
         sides for which xSIM finds another clean side than their own.
         """
@@ -265,10 +300,12 @@ class Pretraining(PairMethod[MaskedChunk]):
         parts: dict[str, float] = defaultdict(float)
         for rows in by_length(texts.ids.lengths, self.settings.batch_tokens):
             batch = texts.take(rows)
-            vectors[torch.from_numpy(rows)], states = self._encode(batch)
-            plain[torch.from_numpy(rows)], _ = self._encode(batch.without_masks())
+            places = torch.from_numpy(rows)
+            masked = self._encode(batch)
+            vectors[places] = masked.vectors
+            plain[places] = self._encode(batch.without_masks()).vectors
             is_clean = np.repeat(rows >= pairs, counts[rows])
-            losses, _ = self._fill_masks(states, batch.hidden(), is_clean, masks)
+            losses, _ = self._fill_masks(masked.states, batch.hidden(), is_clean, masks)
             for name, value in losses.items():
                 parts[f"loss_{name}"] += float(value)
         self.network.train(training)
@@ -277,13 +314,13 @@ class Pretraining(PairMethod[MaskedChunk]):
             contrast, of_contrast = self.contrast.means(self._contrasts(vectors))
             loss += contrast
             parts |= {f"loss_{name}": value for name, value in of_contrast.items()}
-        noisy, clear = np.split(plain.cpu().numpy(), 2)
-        error = xsim_error(noisy, clear, self.owners[:pairs])
-        distance = cosine_distance(noisy, clear)
+        noisy, clean = np.split(plain.cpu().numpy(), 2)
+        error = xsim_error(noisy, clean, self.owners[:pairs])
+        distance = cosine_distance(noisy, clean)
         return {"loss": loss, **parts, "distance": distance, "xsim_error": error}
 
     def _contrasts(self, vectors: Tensor) -> Iterator[tuple[int, tuple[Sides, float]]]:
-        """Yield the held-out vectors in batches as large as those of training."""
+        """Yield the held-out vectors in batches of the size of training, each with its size."""
         pairs, owners = len(vectors) // 2, torch.from_numpy(self.owners).to(vectors.device)
         count = -(-pairs // self.settings.batch_pairs)
         for some in torch.arange(pairs, device=vectors.device).tensor_split(count):
@@ -291,14 +328,32 @@ class Pretraining(PairMethod[MaskedChunk]):
             yield len(some), (Sides(vectors[both], owners[both]), self.settings.temperature)
 
     def save(self, folder: Path) -> None:
-        """Write the model with the head that fills masks."""
+        """Write the model and its head that fills masks."""
         self.network.cpu().save(folder)
 
 
-class KeptGraphs:
-    """Counts the bytes that autograd keeps of what is computed under `counted`, without weights.
+class _Encoded(NamedTuple):
+    """Vectors of texts, (texts, width), and states under masks, (masks, hidden), both float32."""
 
-    Unless the budget is 0, the first graph is kept; after one that does not fit, none is.
+    vectors: Tensor
+    states: Tensor
+
+
+@dataclass
+class _Forward:
+    """A batch on its way through the network: its rows, masked texts, and seed of dropout."""
+
+    rows: Rows
+    texts: Masked
+    dropout: int
+    has_graph: bool = False  # the graph of `output` is kept
+    output: _Encoded = field(init=False)
+
+
+class KeptGraphs:
+    """Counts the bytes that autograd keeps for computations under `counted`, without weights.
+
+    The first graph is kept unless the budget is 0. After a graph that does not fit, none is kept.
     """
 
     def __init__(self, budget: float, weights: Iterable[Tensor]) -> None:
@@ -307,12 +362,12 @@ class KeptGraphs:
 
     @property
     def has_room(self) -> bool:
-        """Whether the next graph is to be kept: whether one as large as any before fits."""
+        """Whether to keep the next graph: whether a graph as large as the largest before fits."""
         return self.budget > 0 and self.bytes + self._largest <= self.budget
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """Count each piece of memory that is kept once; all graphs live until the end."""
+        """Count the memory that the block keeps. Memory shared by several tensors counts once."""
         before = self.bytes
 
         def keep(tensor: Tensor) -> Tensor:

@@ -30,12 +30,12 @@ from noisegen.training.pairs import (
 )
 from noisegen.training.stores import TeacherVectors, teacher_vectors
 
-SPARE = 0.02  # batches of an epoch above those of the first, as noise changes lengths
-_WIDER = 1.01  # the budget of an epoch that has no room even so
+SPARE = 0.02  # share of additional batches per epoch, since noise changes lengths
+_WIDER = 1.01  # growth of the budget while an epoch still needs more batches
 
 
 class Datasets(NamedTuple):
-    """Two `datasets.Dataset`: pairs to train on, and held-out pairs."""
+    """Pairs to train on, and held-out pairs, each as a `datasets.Dataset`."""
 
     training: Any
     validation: Any
@@ -45,14 +45,16 @@ class Datasets(NamedTuple):
 class NoisyPairsOptions:
     """Options of `noisy_pairs`."""
 
-    data: Annotated[Strings, option("Sources, as of `noisegen train`")]
-    folder: Annotated[str | Path, option("Folder that keeps what is read from the data")]
+    data: Annotated[Strings, option("Sources, as for `noisegen train`")]
+    folder: Annotated[str | Path, option("Folder for the texts read from the data")]
     teacher: Annotated[str, option("SPEC of the teacher")] = "minilm"
-    recipe: Annotated[str, option("Noisy side, as of `noisegen train`")] = "stored"
+    recipe: Annotated[str, option("Noisy side, as for `noisegen train`")] = "stored"
     lang: Annotated[str, option("Language of clean text")] = "en"
     held_out: Annotated[int, option("Maximum held-out pairs", ge=1)] = 500
-    both_sides: Annotated[bool, option("Column clean, for objectives that encode it")] = True
-    seed: Annotated[int, option("Seed of noise and of what is held out", ge=0)] = 0
+    both_sides: Annotated[
+        bool, option("Whether to have the column clean, for objectives that encode it")
+    ] = True
+    seed: Annotated[int, option("Seed of the noise and of the choice of held-out pairs", ge=0)] = 0
 
 
 @public
@@ -66,10 +68,10 @@ def noisy_pairs(
     both_sides: bool = True,
     seed: int = 0,
 ) -> Datasets:
-    """Return datasets with the columns noisy, clean and label, the teacher's vector of clean.
+    """Return datasets with the columns noisy, clean and label (the teacher's vector of clean).
 
-    Only the numbers of the pairs are stored in Arrow: texts and vectors stay in memory-mapped
-    files, and a recipe is redrawn in every epoch. Raises UsageError, SourceError, OutputError,
+    The datasets store only numbers of pairs: texts and vectors stay in memory-mapped files, and
+    recipes are redrawn in every epoch. Raises UsageError, SourceError, OutputError,
     MissingExtra.
     """
     return _noisy_pairs(decode(NoisyPairsOptions, locals()))
@@ -101,7 +103,8 @@ def _noisy_pairs(options: NoisyPairsOptions) -> Datasets:
 class PairTexts:
     """Maps numbers of pairs to their texts and vectors, with the noise of an epoch.
 
-    The epoch is in shared memory, so that loader processes see it change, unless it `is_fixed`.
+    Unless it `is_fixed`, the epoch changes. It is in shared memory, so that loader processes see
+    the change.
     """
 
     data: PairData
@@ -124,7 +127,7 @@ class PairTexts:
             self.epoch.fill_(epoch)
 
     def __call__(self, batch: Mapping[str, Sequence[int]]) -> dict[str, list[Any]]:
-        """Return the columns of these pairs."""
+        """Return the columns noisy, clean and label of these pairs."""
         rows = np.asarray(batch["pair"], np.int64)
         owners = self.data.owner[rows]
         columns: dict[str, Any] = {"noisy": self.noise.noisy(self.data, rows, int(self.epoch))}
@@ -137,8 +140,8 @@ class PairTexts:
 class TokenBudget:
     """The `batch_sampler` of SentenceTransformerTrainingArguments: batches of `tokens` tokens.
 
-    Works with any dataset that has columns of text; `per_device_train_batch_size` and drop_last are
-    ignored. One process only.
+    It works with any dataset that has columns of text. `per_device_train_batch_size` and
+    `drop_last` are ignored. Several processes are not supported.
     """
 
     tokenizer: PieceTokenizer
@@ -146,7 +149,7 @@ class TokenBudget:
 
     @classmethod
     def of(cls, model: Any, tokens: int = 2048) -> "TokenBudget":
-        """Count with the tokenizer of a SentenceTransformer; ValueError if it is not fast."""
+        """Count tokens as a SentenceTransformer does; raises ValueError for a slow tokenizer."""
         return cls(PieceTokenizer(model.tokenizer, model.max_seq_length or LENGTH_MAX), tokens)
 
     def __call__(self, dataset: Any, *, seed: int = 0, **_: object) -> "BudgetedBatches":
@@ -157,11 +160,11 @@ class TokenBudget:
 
 
 class BudgetedBatches(Sampler[list[int]]):
-    """Batches of rows of similar length, each row once per epoch: a function of (seed, epoch).
+    """Batches of rows of similar length, each row once per epoch; (seed, epoch) determine them.
 
-    A batch has at most the budget in the rectangle of each of its sides. The Trainer wants as many
-    batches from every epoch as from the first, but noise changes lengths: so there are `SPARE`
-    more than the first epoch needs, and the largest ones are halved until there are as many.
+    The padded tokens of each side of a batch are at most the budget. The Trainer expects the same
+    number of batches from every epoch, but noise changes lengths. So an epoch has `SPARE` more
+    batches than the first one needs; its largest batches are halved until it has that number.
     """
 
     def __init__(self, dataset: Any, budget: TokenBudget, seed: int) -> None:
@@ -171,14 +174,14 @@ class BudgetedBatches(Sampler[list[int]]):
         self._count = min(len(dataset), first + int(first * SPARE) + 1)
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch, and that of the dataset's noise."""
+        """Set the epoch of the batches and of the dataset's noise."""
         if epoch == self.epoch:
             return
         self.epoch = epoch
         transform = self.dataset.format["format_kwargs"].get("transform")
         if hasattr(transform, "set_epoch"):
             transform.set_epoch(epoch)
-        lengths = []  # tokens of every row, a column for each side
+        lengths = []  # tokens per row, with a column per side
         for first in range(0, len(self.dataset), PIECE_ROWS):
             columns = self.dataset[first : first + PIECE_ROWS].values()
             texts = [column for column in columns if isinstance(column[0], str)]
@@ -206,10 +209,10 @@ class BudgetedBatches(Sampler[list[int]]):
 
 
 class StudentLoss(nn.Module):
-    """Objectives of `noisegen train` (`two_term+0.2*info_nce`) as a loss without weights.
+    """Objectives of `noisegen train`, such as `two_term+0.2*info_nce`, as a loss without weights.
 
-    The dataset's columns are noisy, clean where an objective asks for it, and label, the teacher's
-    vector. Contrastive objectives see only the other rows of the batch.
+    The dataset has the columns noisy, clean (if an objective needs it), and label (the teacher's
+    vector). Contrastive objectives see only the other rows of the batch.
     """
 
     def __init__(
@@ -222,9 +225,10 @@ class StudentLoss(nn.Module):
     def forward(
         self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None
     ) -> Tensor:
-        """Return the weighted sum; raises UsageError for a dataset that does not fit."""
-        needed = list(sentence_features)[: 1 + self.objective.needs("clean")]
-        if labels is None or len(needed) < 1 + self.objective.needs("clean"):
+        """Return the weighted sum of losses; raises UsageError for a dataset without a column."""
+        sides = 1 + self.objective.needs("clean")
+        needed = list(sentence_features)[:sides]
+        if labels is None or len(needed) < sides:
             raise UsageError(f"{self.name} needs the columns noisy, clean and label")
         vectors = [self.model(side)["sentence_embedding"].float() for side in needed]
         student, teacher = vectors[0].shape[1], labels.shape[1]
@@ -237,5 +241,5 @@ class StudentLoss(nn.Module):
         return self.objective(batch, Output(*vectors))[0]
 
     def get_config_dict(self) -> dict[str, Any]:
-        """Return the entry of a model card on the loss."""
+        """Return the loss's entry in a model card."""
         return {"objective": self.name, "temperature": self.temperature}

@@ -1,6 +1,6 @@
 """Options of `noisegen train`, and settings of its methods: presets, a file and single values.
 
-It imports nothing heavy: the command line reads it at its start.
+The command line imports this module at its start, so it imports nothing heavy.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,36 +15,40 @@ from noisegen.options import Strings, argument, decode, internal, option
 from noisegen.runs.progress import Show, silent
 
 Sink = Callable[[dict[str, Any]], None]  # takes one row of figures
-Tell = Callable[[str], None]  # takes a line for people, of what is said once
-# Settings that the command has options of its own for; --set gives all others.
-OPTIONS = ("teacher", "student", "objective", "recipe", "lang", "seed", "epochs", "steps",
-            "time_limit", "cpu_limit", "max_drift", "validation")  # fmt: skip
-
-
-Text = str | None  # None leaves a setting as the preset has it
+Tell = Callable[[str], None]  # takes a line of text for people
+# Settings with an option of their own on the command line; --set gives all others.
+OPTIONS = (
+    *("teacher", "student", "objective", "recipe", "lang", "seed", "epochs", "steps"),
+    *("time_limit", "cpu_limit", "max_drift", "validation"),
+)
+Text = str | None  # None: the preset's value
 
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """Options of `noisegen train`; None leaves a setting as the preset has it."""
+    """Options of `noisegen train`. None stands for the preset's value."""
 
     data: Annotated[Strings, argument("DATA...")]
     out: Annotated[Text, option("Folder of the run", "-o", "--out", metavar="RUN")] = None
     preset: Annotated[
         Text,
-        option("Preset, one of --list (default: quickstart, or that of the objective's method)",
-               metavar="NAME"),
-    ] = None  # fmt: skip
+        option(
+            "Preset, one of --list (default: quickstart, or the preset of the objective's method)",
+            metavar="NAME",
+        ),
+    ] = None
     config: Annotated[
-        Text, option("File with settings that replace those of the preset", metavar="FILE.yaml")
+        Text, option("File with settings that replace the preset's", metavar="FILE.yaml")
     ] = None
     values: Annotated[Mapping[str, Any] | None, internal()] = None
     teacher: Annotated[
         Text,
-        option("Teacher: minilm, use, e5, a folder, hf:NAME, laser2:FOLDER, rolaser:FOLDER, "
-               "npy:FILE, social:SPEC",
-               metavar="SPEC"),
-    ] = None  # fmt: skip
+        option(
+            "Teacher: minilm, use, e5, a folder, hf:NAME, laser2:FOLDER, rolaser:FOLDER, "
+            "npy:FILE, social:SPEC",
+            metavar="SPEC",
+        ),
+    ] = None
     student: Annotated[
         Text,
         option(
@@ -57,10 +61,12 @@ class TrainOptions:
     ] = None
     recipe: Annotated[
         Text,
-        option("Noisy side: that of DATA (stored), noise on it in its own language "
-               "(stored:RECIPE), or noise on clean text, redrawn in every epoch (RECIPE)",
-               metavar="stored[:RECIPE]|RECIPE"),
-    ] = None  # fmt: skip
+        option(
+            "Noisy side: the noisy text of DATA (stored), more noise on it in its own language "
+            "(stored:RECIPE), or noise on clean text, redrawn in every epoch (RECIPE)",
+            metavar="stored[:RECIPE]|RECIPE",
+        ),
+    ] = None
     lang: Annotated[Text, option("Language of the clean text", metavar="LANG")] = None
     seed: Annotated[int | None, option("Seed of batches, noise and new weights", ge=0)] = None
     epochs: Annotated[float | None, option("Passes over the data")] = None
@@ -68,23 +74,29 @@ class TrainOptions:
     time_limit: Annotated[
         Text,
         option(
-            "Time limit for the whole run, teacher's vectors, validation and saving included",
+            "Time limit for the whole run, including teacher's vectors, validation and saving",
             metavar="10m",
         ),
     ] = None
     cpu_limit: Annotated[
         Text,
-        option("The same in CPU time of all threads, however busy the machine is", metavar="10m"),
+        option(
+            "Like --time-limit in CPU time of all threads, however busy the machine is",
+            metavar="10m",
+        ),
     ] = None
     validation: Annotated[
         tuple[str, ...],
-        option("Noisy/clean pairs, as of evaluate --pairs, that choose the weights in place of "
-               "those held out of DATA; repeatable", metavar="PAIRS"),
-    ] = ()  # fmt: skip
+        option(
+            "Noisy/clean pairs, as for evaluate --pairs, that choose the weights in place of "
+            "pairs held out of DATA; repeatable",
+            metavar="PAIRS",
+        ),
+    ] = ()
     max_drift: Annotated[
         float | None,
         option(
-            "Stop when clean vectors drift further than this from the teacher's (mean 1 - cosine)"
+            "Stop if clean vectors drift further than this from the teacher's (mean 1 - cosine)"
         ),
     ] = None
     code: Annotated[
@@ -100,7 +112,7 @@ class TrainOptions:
         bool, option("Time some updates, print size, cost and time; write nothing")
     ] = False
     boards: Annotated[bool, option("Also write RUN/tensorboard", "--tensorboard")] = False
-    # time.monotonic() and time.process_time() that a limit counts from
+    # time.monotonic() and time.process_time() at the start of the time limit
     began: Annotated[tuple[float, float] | None, internal()] = None
     sinks: Annotated[Sequence[Sink], internal()] = ()
     tell: Annotated[Tell, internal()] = silent
@@ -108,7 +120,7 @@ class TrainOptions:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """DATA as decoded."""
+        """DATA as a tuple of strings."""
         return cast(tuple[str, ...], self.data)
 
 
@@ -116,10 +128,10 @@ LIMITS = ("time_limit", "cpu_limit")
 LENGTHS = ("epochs", "steps", *LIMITS)
 CHUNK_ROWS = 32_768  # rows that are noised, tokenised and put into batches together
 DEFAULT = "quickstart"
-GIVEN = "given_"  # begins the names of figures on pairs of --validation
+GIVEN = "given_"  # prefix of the names of figures on pairs of --validation
 _PRESETS = Path(__file__).parent / "presets"
-_INFINITE = ("clip", "graph_gb")  # may be: inf clips nothing, and keeps all
-_RECORDED = ("version", "data")  # what config.yaml of a run says besides its settings
+_INFINITE = ("clip", "graph_gb")  # settings that may be infinite
+_NO_SETTINGS = ("version", "data")  # other content of config.yaml, which --config ignores
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 Precision = Literal["auto", "bf16", "fp32"]
 
@@ -128,11 +140,11 @@ Precision = Literal["auto", "bf16", "fp32"]
 class RunSettings:
     """Settings that every method has.
 
-    The length is `epochs`, `steps`, `time_limit` or `cpu_limit` (seconds, or 90s, 10m, 2h). Over it
-    the learning rate falls to 0 (`schedule` linear), stays (`constant`), or falls after the warm-up
-    as 1 / sqrt(updates) (`inverse_sqrt`). A limit counts from the start of the command; the
-    learning rate falls over what preparation leaves of it. A run ends early when the figure that
-    chooses the weights has not reached a new minimum in `patience` validations in a row.
+    The length of a run is given by `epochs`, `steps`, `time_limit` or `cpu_limit` (seconds, or 90s,
+    10m, 2h). During the run the learning rate falls to 0 (`schedule` linear), stays (`constant`),
+    or falls after the warm-up as 1 / sqrt(updates) (`inverse_sqrt`). A limit counts from the start
+    of the command; the learning rate falls over the time after preparation. A run ends early if the
+    figure that chooses the weights reaches no new minimum in `patience` validations in a row.
     """
 
     preset: str = DEFAULT
@@ -153,7 +165,7 @@ class RunSettings:
         int | None, option("Validations without a new best until the end", ge=1)
     ] = None
     keep: Annotated[int, option("Checkpoints kept", ge=1)] = 3
-    # torch takes 64 bits, and dropout multiplies it
+    # Below 2**32: dropout multiplies the seed, and torch takes 64 bits.
     seed: Annotated[int, option("Seed of batches, noise and new weights", ge=0, lt=2**32)] = 0
 
     def __post_init__(self) -> None:
@@ -169,11 +181,11 @@ class RunSettings:
 
     @property
     def limit(self) -> float | None:
-        """The seconds that the whole run may take, wall or CPU; None without a limit."""
+        """Limit of the whole run in seconds, wall or CPU time; None without a limit."""
         return self.time_limit or self.cpu_limit
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, as they stand in config.yaml."""
+        """Return plain values, as config.yaml has them."""
         return {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in asdict(self).items()
@@ -182,7 +194,7 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class DistilSettings(RunSettings):
-    """All settings of a distillation run, as in its `config.yaml`."""
+    """All settings of a distillation run, as its `config.yaml` has them."""
 
     method: Literal["distil"] = "distil"
     teacher: Annotated[str, option("SPEC of the teacher")] = "minilm"
@@ -190,37 +202,36 @@ class DistilSettings(RunSettings):
         str, option("copy, layers:0,3,5, char, char:FOLDER, or a SPEC of a folder")
     ] = "copy"
     objective: Annotated[str, option("Objectives with weights: two_term+0.2*info_nce")] = "two_term"
-    # stored, or recipes that are redrawn in every epoch; stored+ugc+stored:ugc: one per row
+    # Sources of noise, joined by "+": each row draws one of them per epoch.
     recipe: str = "stored"
     lang: Annotated[str, option("Language of clean text")] = "en"
     bitext_rows: Annotated[int | None, option("Rows read per language pair and set", ge=1)] = None
-    # None: as it is, or as LASER does for its students; plain: not at all
+    # None: the student's own preparation, or LASER's for students of LASER; plain: none
     prepare: Annotated[
         Literal["social", "laser", "plain"] | None, option("How texts are prepared")
     ] = None
-    # None: the student's own
+    # None: the student's own pooling
     pooling: Literal["mean", "max", "cls"] | None = None
     project: Annotated[
-        Literal["before", "after"] | None, option("A projection before or after pooling")
+        Literal["before", "after"] | None, option("Place of a projection: before or after pooling")
     ] = None
     projection_bias: bool = True
     projection_activation: Literal["gelu", "tanh"] | None = None
-    normalize: Annotated[bool | None, option("Vectors of length 1; None: as the teacher")] = None
+    normalize: Annotated[bool | None, option("Vectors of length 1; None: like the teacher's")] = (
+        None
+    )
     lower: Annotated[bool, option("Lower-case text first")] = False
     freeze: Annotated[tuple[str, ...], option("Prefixes of names of frozen weights")] = ()
     noisy_words: Annotated[
-        int,
-        option("Noisy rows read for forms that the student then reads as their words", ge=0),
+        int, option("Noisy rows in which noisy words are searched, for the student to know", ge=0)
     ] = 0
-    # recipes that these rows draw beside those of `recipe`; spel: misspellings, too rare in posts
+    # More recipes for these rows. spel adds misspellings, which are too rare in posts.
     noisy_words_also: str | None = None
     batch_tokens: Annotated[
         int, option("Tokens per update over all processes, padding included", ge=1)
     ] = 2048
-    accumulate: Annotated[
-        int, option("Batches that each process cuts its share of an update into", ge=1)
-    ] = 1
-    max_length: Annotated[int, option("Tokens that a text is cut to", ge=8)] = 128
+    accumulate: Annotated[int, option("Batches per update in each process", ge=1)] = 1
+    max_length: Annotated[int, option("Maximum tokens of a text", ge=8)] = 128
     dropout: Annotated[float, option("Dropout rate", ge=0, lt=1)] = 0.0
     activation_dropout: Annotated[
         float, option("Dropout rate inside the feed-forward layers", ge=0, lt=1)
@@ -233,18 +244,18 @@ class DistilSettings(RunSettings):
         int, option("Hard negatives per text, for contrastive losses", ge=0)
     ] = 0
     precision: Precision = "auto"
-    # rows without padding; None: on CUDA in bf16 without dropout
+    # Batches without padding. None: only on CUDA in bf16 without dropout.
     packed: bool | None = None
     compile: Annotated[bool, option("Compile the network, for packed batches on CUDA")] = False
     interpolate: Annotated[
         float,
-        option("Share of the trained weights in the mean with those at the start", gt=0, le=1),
+        option("Share of the trained weights in a mean with the weights at the start", gt=0, le=1),
     ] = 1.0
     max_drift: Annotated[
         float | None, option("Maximum clean drift; training stops above", gt=0)
     ] = None
-    validation: tuple[str, ...] | None = None  # sources of pairs that choose the weights
-    # pairs whose loss chooses the weights; None: those of `validation`, if there are any
+    validation: tuple[str, ...] | None = None  # sources of more pairs to validate on
+    # Pairs whose loss chooses the weights. None: the pairs of `validation`, if there are any.
     select_by: Literal["held_out"] | None = None
 
     def __post_init__(self) -> None:
@@ -256,55 +267,57 @@ class DistilSettings(RunSettings):
             )
 
     def tokens_per_batch(self, world: int) -> int:
-        """Return the most tokens that one of `world` processes computes at a time."""
+        """Return the maximum tokens of a batch in each of `world` processes."""
         return max(1, self.batch_tokens // (world * self.accumulate))
 
 
 @dataclass(frozen=True)
 class PretrainSettings(RunSettings):
-    """All settings of a pre-training run, as in its `config.yaml`.
+    """All settings of a pre-training run, as its `config.yaml` has them.
 
-    An update learns from up to `batch_pairs` pairs, cut into batches of `batch_tokens` on their way
-    through the network. What a backward pass needs of them is kept up to `graph_gb` gigabytes (of
-    each process); others are computed a second time, with the same gradient.
+    An update learns from up to `batch_pairs` pairs, which go through the network in batches of
+    `batch_tokens`. Each process keeps the graphs of batches for the backward pass, up to `graph_gb`
+    gigabytes; it computes the other batches a second time, with the same gradient.
     """
 
     method: Literal["pretrain"] = "pretrain"
     student: Annotated[str, option("SPEC of a masked-language model")] = "minilm"
     objective: Annotated[str, option("mlm, or mlm+NAME with a contrast")] = "mlm+nt_xent"
-    recipe: str = "stored"  # as of distillation
+    recipe: str = "stored"  # as in DistilSettings
     lang: Annotated[str, option("Language of clean text")] = "en"
     batch_pairs: Annotated[
         int, option("Pairs per update, over all processes", ge=2, le=CHUNK_ROWS)
     ] = 2048
     batch_tokens: Annotated[int, option("Tokens per pass, padding included", ge=1)] = 2048
-    graph_gb: Annotated[float, option("Gigabytes of graphs kept per process", ge=0)] = 4.0
-    max_length: Annotated[int, option("Tokens that a text is cut to", ge=8)] = 128
+    graph_gb: Annotated[float, option("Maximum gigabytes of graphs kept per process", ge=0)] = 4.0
+    max_length: Annotated[int, option("Maximum tokens of a text", ge=8)] = 128
     mask_rate: Annotated[float, option("Share of tokens masked", gt=0, lt=1)] = 0.15
     dropout: Annotated[float, option("Dropout rate", ge=0, lt=1)] = 0.1
     temperature: Annotated[float, option("Temperature of the contrast", ge=1e-3)] = 0.05
-    memory: Annotated[int, option("Vectors of earlier updates that are negatives", ge=0)] = 0
+    memory: Annotated[int, option("Vectors of earlier updates used as negatives", ge=0)] = 0
     freeze: Annotated[tuple[str, ...], option("Prefixes of names of frozen weights")] = ()
     precision: Precision = "auto"
-    packed: bool | None = None  # as of distillation
+    packed: bool | None = None  # as in DistilSettings
     validation_share: Annotated[float, option("Share of pairs held out", gt=0, lt=1)] = 0.01
 
 
 @dataclass(frozen=True)
 class DisentangleSettings(RunSettings):
-    """All settings of a run that trains heads on frozen vectors, as in its `config.yaml`.
+    """All settings of a run that trains heads on frozen vectors, as its `config.yaml` has them.
 
-    The validation loss is measured every `validate_every` updates, at least once per epoch.
+    The validation loss is measured every `validate_every` updates, and at least once per epoch.
     """
 
     preset: str = "oracle-small"
-    keep: Literal[3] = 3  # not used: of heads the best are kept
+    keep: Literal[3] = 3  # without effect: training heads writes no checkpoints
     method: Literal["heads"] = "heads"
     teacher: Annotated[str, option("SPEC of the encoder whose vectors are frozen")] = "minilm"
     objective: Annotated[str, option("Objectives with weights: dream+0.5*oracle")] = "meat+oracle"
-    # what language vectors tell apart; side: clean or noisy
+    # Kind of labels that language vectors tell apart; "side" means clean or noisy.
     labels: Literal["language", "side", "transform"] = "language"
-    languages: Annotated[tuple[str, ...], option("Of source and target, over file names")] = ()
+    languages: Annotated[
+        tuple[str, ...], option("Languages of source and target; default: from file names")
+    ] = ()
     standardize: Annotated[bool, option("Train on vectors of mean 0 and mean square 1")] = True
     batch_pairs: Annotated[int, option("Pairs per update, compared with each other", ge=2)] = 512
     patience: Annotated[
@@ -325,21 +338,21 @@ SETTINGS = {"distil": DistilSettings, "pretrain": PretrainSettings, "heads": Dis
 
 @dataclass(frozen=True)
 class Preset:
-    """A training method with values for its settings; the other fields describe it."""
+    """A training method with `values` for its settings; the other fields are for readers."""
 
     name: str
     method: str
-    paper: str  # that it follows
-    data: str  # that it reads
-    cost: str  # time and machines
+    paper: str  # source of the settings
+    data: str  # kind of DATA
+    cost: str  # time and machines of a run
     command: str
-    tables: Mapping[str, str] | str  # commands by table of the paper; or the preset that has them
-    needs: Mapping[str, str]  # settings without a default, and what to give for them
+    tables: Mapping[str, str] | str  # commands per table of the paper, or a preset with the same
+    needs: Mapping[str, str]  # settings without a default, each with a hint for an error
     values: Mapping[str, Any] = field(repr=False)
 
     @property
     def objective(self) -> str:
-        """The objective that the preset trains with."""
+        """The objective of the preset."""
         return str(self.values["objective"])
 
 
@@ -350,7 +363,7 @@ def preset_names() -> list[str]:
 
 
 def read_preset(name: str) -> Preset:
-    """Return a preset; raises UsageError."""
+    """Return the preset of this name; raises UsageError."""
     if name not in (names := preset_names()):
         near = did_you_mean(str(name), names)
         raise UsageError(f"no preset {name!r} among {', '.join(names)}{near}")
@@ -366,26 +379,35 @@ def load_settings(
 ) -> Any:
     """Return a preset's settings, overridden by a file and then by single values.
 
-    They are of the class in `SETTINGS` that belongs to the preset's method. Raises UsageError.
+    The result is of the class in `SETTINGS` that belongs to the preset's method. Raises UsageError.
     """
     base = read_preset(preset)
     kind = SETTINGS[base.method]
     known = [field.name for field in fields(kind)]
     merged: dict[str, Any] = {"preset": preset}
     for layer in (base.values, _read(Path(config)) if config else {}, values or {}):
-        if layer.get("preset", preset) != preset:
-            raise UsageError(f"setting preset: give it as --preset {layer['preset']}")
-        if any(layer.get(name) is not None for name in LENGTHS):  # another length replaces one
-            merged = {name: value for name, value in merged.items() if name not in LENGTHS}
-        if foreign := next((name for name in layer if name not in known), None):
-            near = did_you_mean(str(foreign), known)
-            raise UsageError(f"preset {preset} has no setting {foreign!r}{near}")
+        _check_names(layer, preset, known)
+        if any(layer.get(name) is not None for name in LENGTHS):
+            for name in LENGTHS:  # the length of this layer replaces an earlier one
+                merged.pop(name, None)
         merged |= layer
     for name, what in base.needs.items():
         if name not in merged:
             raise UsageError(f"preset {preset} needs {what}")
-    merged |= {k: seconds(merged[k], k) for k in LIMITS if isinstance(merged.get(k), str)}
+    for name in LIMITS:
+        if isinstance(merged.get(name), str):
+            merged[name] = seconds(merged[name], name)
     return decode(kind, merged, label=lambda name: f"setting {name}")
+
+
+def _check_names(values: Mapping[str, Any], preset: str, known: Sequence[str]) -> None:
+    """Raise UsageError for values of another preset, and for unknown settings."""
+    if values.get("preset", preset) != preset:
+        raise UsageError(f"setting preset: give it as --preset {values['preset']}")
+    for name in values:
+        if name not in known:
+            near = did_you_mean(str(name), known)
+            raise UsageError(f"preset {preset} has no setting {name!r}{near}")
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -395,11 +417,11 @@ def _read(path: Path) -> dict[str, Any]:
         raise UsageError(f"cannot read {path}: {str(error).splitlines()[0]}") from error
     if not isinstance(content, dict):
         raise UsageError(f"{path} is not a mapping of settings to values")
-    return {name: value for name, value in content.items() if name not in _RECORDED}
+    return {name: value for name, value in content.items() if name not in _NO_SETTINGS}
 
 
 def seconds(text: str, name: str) -> float:
-    """Read 90, 90s, 10m or 2h; raises UsageError, which names the setting."""
+    """Return the seconds of 90, 90s, 10m or 2h; raises UsageError that names the setting."""
     number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
     try:
         return float(number) * _UNITS[unit]

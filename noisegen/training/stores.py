@@ -1,8 +1,9 @@
-"""Texts and the teacher's vectors on disk, memory-mapped, and negatives drawn from them.
+"""Memory-mapped files of texts and of the teacher's vectors; negatives for contrasts.
 
 Vectors are computed once per clean text and kept as float16. A file has the vectors of
-`BLOCK_ROWS` consecutive texts and is named by the teacher's digest and that of the texts. All runs
-share the files, which are written one by one, so an interrupted run loses at most one block.
+`BLOCK_ROWS` consecutive texts; a digest of the texts is its name, and a digest of the teacher that
+of its folder. All runs share these files. They are written one by one, so an interrupted run loses
+at most one block.
 """
 
 import time
@@ -30,10 +31,9 @@ from noisegen.runs.estimate import SAMPLE_SECONDS
 from noisegen.runs.progress import Progress, Show, silent
 
 BLOCK_ROWS = 4_096
-_FIRST_ROWS = 16  # of a sample that is timed
-_TEXTS = 16_384  # clean texts whose hard negatives are made together; names come from among them
-
-
+_FIRST_ROWS = 16  # rows of the first sample that is timed
+# Clean texts whose hard negatives are made together; names are exchanged among these texts.
+_TEXTS = 16_384
 DAMAGED = "; train again in another folder"
 _CACHE = "; set NOISEGEN_CACHE to another folder"
 
@@ -45,49 +45,50 @@ class TextStore:
     """
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._given = folder, name
-        text, offsets = folder / f"{name}.text", folder / f"{name}.offsets"
-        self._rows = offsets.stat().st_size // 8 - 1
-        self._parts = [  # an empty file cannot be mapped
-            np.memmap(path, np.uint8, "r") if path.stat().st_size else np.zeros(0, np.uint8)
-            for path in (offsets, text)
-        ]
-        self._array = pa.LargeStringArray.from_buffers(
-            self._rows, *(pa.py_buffer(part) for part in self._parts)
-        )
+        self.folder, self.name = folder, name
+        self._offsets = _mapped(folder / f"{name}.offsets")
+        self._text = _mapped(folder / f"{name}.text")
+        self._rows = len(self._offsets) // 8 - 1
+        buffers = pa.py_buffer(self._offsets), pa.py_buffer(self._text)
+        self._array = pa.LargeStringArray.from_buffers(self._rows, *buffers)
         self._array.validate(full=True)
         self._release()
 
     def _release(self) -> None:
-        for part in self._parts:
-            release_pages(part)
+        release_pages(self._offsets)
+        release_pages(self._text)
 
     def __len__(self) -> int:
         return self._rows
 
     def __reduce__(self) -> tuple[type, tuple[Path, str]]:
-        return type(self), self._given  # a copy opens the files, it does not hold their text
+        return type(self), (self.folder, self.name)  # a pickle names the files, without their text
 
     def take(self, rows: "np.ndarray[tuple[int], np.dtype[np.integer]]") -> pa.Array:
-        """Return these texts, in this order, as an array of strings."""
+        """Return the texts with these numbers, in their order, as an array of strings."""
         texts = self._array.take(pa.array(rows))
         self._release()
         return texts
 
     def blocks(self, size: int) -> Iterator[list[str]]:
-        """Yield all texts in blocks of this size."""
+        """Yield all texts in blocks of `size` texts."""
         yield from (self.block(number, size) for number in range(-(-len(self) // size)))
 
     def block(self, number: int, size: int) -> list[str]:
-        """Return one of the blocks of this size."""
+        """Return block `number` of the blocks of `size` texts."""
         first = number * size
         texts: list[str] = self.take(np.arange(first, min(first + size, len(self)))).to_pylist()
         return texts
 
 
+def _mapped(path: Path) -> npt.NDArray[np.uint8]:
+    """Map a file into memory; an empty file, which cannot be mapped, gives an empty array."""
+    return np.memmap(path, np.uint8, "r") if path.stat().st_size else np.zeros(0, np.uint8)
+
+
 @contextmanager
 def writing_texts(folder: Path, name: str) -> Iterator[Callable[[str], None]]:
-    """Yield a function that adds a text to a store; it can be opened after the block.
+    """Yield a function that adds a text to the store NAME, which is complete after the block.
 
     Raises OutputError.
     """
@@ -105,9 +106,9 @@ def writing_texts(folder: Path, name: str) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def writing_distinct(folder: Path, name: str) -> Iterator[Callable[[str], int]]:
-    """Yield a function that adds a text, cut to TEXT_MAX characters, if it is new.
+    """Yield a function that adds a text to the store NAME if it is new, and returns its number.
 
-    It returns the text's number in the store.
+    Texts are compared as a whole, and cut to TEXT_MAX characters in the store.
     """
     numbers: dict[bytes, int] = {}
     with writing_texts(folder, name) as add:
@@ -126,22 +127,29 @@ Block = npt.NDArray[np.float16]
 
 
 class TeacherVectors:
-    """Vectors in blocks, each a memory-mapped file; `rows` are those of the blocks that exist."""
+    """Vectors in memory-mapped blocks of `BLOCK_ROWS` texts; a block that is None has no vectors.
+
+    `rows` are the numbers of the texts that have vectors.
+    """
 
     def __init__(self, blocks: Sequence[Block | None]) -> None:
-        known = [(number, block) for number, block in enumerate(blocks) if block is not None]
-        spans = [number * BLOCK_ROWS + np.arange(len(block)) for number, block in known]
-        self._blocks, self.rows, self.width = blocks, np.concatenate(spans), known[0][1].shape[1]
+        self._blocks = blocks
+        spans = []
+        for number, block in enumerate(blocks):
+            if block is not None:
+                spans.append(number * BLOCK_ROWS + np.arange(len(block)))
+                self.width = block.shape[1]
+        self.rows = np.concatenate(spans)
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __reduce__(self) -> "tuple[Callable[..., TeacherVectors], tuple[list[str | None]]]":
-        # a copy opens the files, it does not hold them
+        # A pickle names the files, without their content.
         return _reopened, ([getattr(block, "filename", None) for block in self._blocks],)
 
     def take(self, rows: npt.NDArray[np.integer]) -> Vectors:
-        """Return shape (rows, width), float32."""
+        """Return the vectors of texts by their numbers, shape (rows, width), float32."""
         out = np.empty((len(rows), self.width), np.float32)
         for number in np.unique(rows // BLOCK_ROWS).tolist():
             here, block = rows // BLOCK_ROWS == number, cast(Block, self._blocks[number])
@@ -151,14 +159,18 @@ class TeacherVectors:
 
 
 def random_vectors(texts: int, width: int) -> TeacherVectors:
-    """Return random vectors of length 1 or so, which stand for a teacher's in a rehearsal."""
+    """Return random vectors of length about 1, as a rehearsal uses them for the teacher's."""
     drawn = generator(0).standard_normal((min(texts, BLOCK_ROWS), width)) / width**0.5
-    block, (full, last) = drawn.astype(np.float16), divmod(texts, BLOCK_ROWS)
-    return TeacherVectors([block] * full + [block[:last]] * bool(last))
+    block = drawn.astype(np.float16)
+    full, rest = divmod(texts, BLOCK_ROWS)
+    blocks = [block] * full
+    if rest:
+        blocks.append(block[:rest])
+    return TeacherVectors(blocks)
 
 
 def encoding_seconds(teacher: Encoder, texts: TextStore) -> float:
-    """Return the seconds that a teacher takes for all texts, by a measured second for some."""
+    """Estimate the seconds that a teacher takes for all texts, from a sample timed for a second."""
 
     def encode(rows: int) -> None:
         some = np.linspace(0, len(texts) - 1, rows).astype(np.int64)
@@ -168,9 +180,9 @@ def encoding_seconds(teacher: Encoder, texts: TextStore) -> float:
 
 
 def sampled_seconds(work: Callable[[int], object], size: int) -> float:
-    """Return the seconds of work on so many rows, by a measured second for some."""
+    """Estimate the seconds of work on `size` rows, from a sample of rows timed for a second."""
     rows = min(_FIRST_ROWS, size)
-    work(rows)  # the first time takes longer
+    work(rows)  # not timed: the first call takes longer
     while True:
         began = time.perf_counter()
         work(rows)
@@ -184,28 +196,50 @@ def _reopened(paths: list[str | None]) -> TeacherVectors:
     return TeacherVectors([np.load(path, mmap_mode="r") if path else None for path in paths])
 
 
+@dataclass(frozen=True)
+class VectorLimit:
+    """Limit on computing vectors: a number of texts, or else the seconds that are left.
+
+    With seconds, no block begins that would take longer than the slowest block so far.
+    """
+
+    texts: int | None = None
+    seconds_left: Callable[[], float] = lambda: inf
+
+
 def teacher_vectors(
-    teacher: Encoder, texts: TextStore, folder: Path, what: str = "vectors",
-    progress: Show = silent, stop: Callable[[int, bool], bool] = lambda texts, is_known: False,
-) -> TeacherVectors:  # fmt: skip
+    teacher: Encoder,
+    texts: TextStore,
+    folder: Path,
+    what: str = "vectors",
+    progress: Show = silent,
+    limit: VectorLimit | None = None,
+) -> TeacherVectors:
     """Return the teacher's vectors of the texts, from the folder if it has them.
 
-    `progress` gets an event per block; `what` names what is computed. Blocks come in a fixed random
-    order until `stop` returns true, called before each with the number of texts so far and whether
-    the folder has the vectors of the block. Raises NoisegenError if the teacher yields numbers that
-    are not finite, or a zero vector, and OutputError for a folder that cannot be written.
+    Blocks come in a fixed random order until the limit is reached; there is at least one block.
+    `progress` gets an event per block, which names `what` is computed. Raises NoisegenError if the
+    teacher yields numbers that are not finite, or a zero vector, and OutputError for a folder that
+    cannot be written.
     """
-    home, done = folder / teacher.digest[:16], 0
+    limit = limit or VectorLimit()
+    home = folder / teacher.digest[:16]
     with writing(home, _CACHE):
         home.mkdir(parents=True, exist_ok=True)
     count = -(-len(texts) // BLOCK_ROWS)
     paths: list[str | None] = [None] * count
+    done, slowest, left = 0, 0.0, limit.seconds_left()
     progress(Progress(what, 0, len(texts), "texts"))
     for number in generator(count).permutation(count).tolist():
         block = texts.block(number, BLOCK_ROWS)
         path = home / f"{sha256(chr(0).join(block).encode()).hexdigest()[:32]}.npy"
         is_known = _has_vectors(path, len(block), teacher.width)
-        if stop(done, is_known):
+        if limit.texts is None:
+            needed = 0.0 if is_known else slowest
+            is_over = done > 0 and left < needed
+        else:
+            is_over = done >= limit.texts
+        if is_over:
             break
         if not is_known:
             vectors = _encoded(teacher, block)
@@ -213,12 +247,14 @@ def teacher_vectors(
                 np.save(file, vectors, allow_pickle=False)
         paths[number] = str(path)
         done += len(block)
+        before, left = left, limit.seconds_left()
+        slowest = max(slowest, before - left)
         progress(Progress(what, done, len(texts), "texts"))
     return _reopened(paths)
 
 
 def _encoded(teacher: Encoder, texts: Sequence[str]) -> Block:
-    with np.errstate(over="ignore"):  # what float16 cannot hold is refused below
+    with np.errstate(over="ignore"):  # numbers too large for float16 raise the error below
         vectors = teacher.encode(texts).astype(np.float16)
     if not np.isfinite(vectors).all():
         raise NoisegenError(f"teacher {teacher.name} gives vectors that float16 cannot hold")
@@ -231,11 +267,10 @@ def _encoded(teacher: Encoder, texts: Sequence[str]) -> Block:
 
 @dataclass(frozen=True)
 class StoredTexts:
-    """The texts NAME in the data of a run, of which some blocks, or all, have teacher's vectors.
+    """The text store NAME in the data of a run, and the seconds `left` for its vectors.
 
-    Blocks are computed until the next one would take longer than the seconds that are `left`.
-    NAME.known records how many texts have vectors: other processes and a resumed run use the same
-    ones.
+    The file NAME.known records the number of texts that have vectors, so that other processes and a
+    resumed run use the same vectors.
     """
 
     folder: Path
@@ -243,33 +278,25 @@ class StoredTexts:
     left: Callable[[], float] = lambda: inf
 
     def vectors(self, teacher: Encoder, cache: Path, what: str, progress: Show) -> TeacherVectors:
-        """Return the teacher's vectors, of one block at least."""
+        """Return the teacher's vectors of the texts that have or get some in time."""
         path, texts = self.folder / f"{self.name}.known", TextStore(self.folder, self.name)
-        with reading(path, OSError, ValueError, hint=DAMAGED):
-            count = int(path.read_text()) if path.exists() else None
-            if count is not None and not 0 < count <= len(texts):
-                raise ValueError(f"vectors of {count:,} texts, of which there are {len(texts):,}")
-
-        left, longest = self.left(), 0.0
-
-        def stop(done: int, is_known: bool) -> bool:
-            nonlocal left, longest
-            if count or not done:
-                return done == count
-            longest, left = max(longest, left - (now := self.left())), now
-            return left < (0.0 if is_known else longest)
-
-        vectors = teacher_vectors(teacher, texts, cache, what, progress, stop)
-        if count is None:
+        if not path.exists():
+            limit = VectorLimit(seconds_left=self.left)
+            vectors = teacher_vectors(teacher, texts, cache, what, progress, limit)
             write_text(path, str(len(vectors)))
-        return vectors
+            return vectors
+        with reading(path, OSError, ValueError, hint=DAMAGED):
+            count = int(path.read_text())
+            if not 0 < count <= len(texts):
+                raise ValueError(f"vectors of {count:,} texts, of which there are {len(texts):,}")
+        return teacher_vectors(teacher, texts, cache, what, progress, VectorLimit(count))
 
 
 def _has_vectors(path: Path, rows: int, width: int) -> bool:
-    """Return whether a file exists, is complete, and has vectors that a teacher may yield."""
+    """Return whether a file exists, is complete, and has finite vectors other than zero."""
     try:
         vectors = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):  # the last for an empty file
+    except (OSError, ValueError, EOFError):  # EOFError: an empty file
         return False
     if getattr(vectors, "dtype", None) != np.float16 or vectors.shape != (rows, width):
         return False
@@ -280,9 +307,10 @@ def _has_vectors(path: Path, rows: int, width: int) -> bool:
 
 @dataclass(frozen=True)
 class Negatives:
-    """`count` vectors of random texts for each batch, and hard negatives of its own texts.
+    """Negatives of a batch: `count` vectors of random texts, and hard negatives of its own texts.
 
-    `hard` are vectors of hard negatives; those of clean text i begin at `hard_rows[i]`.
+    `hard` has the vectors of hard negatives; clean text i has rows `hard_rows[i]` to
+    `hard_rows[i + 1]` of it.
     """
 
     vectors: TeacherVectors
@@ -292,7 +320,10 @@ class Negatives:
     hard_rows: npt.NDArray[np.int64] | None = None
 
     def take(self, clean: Ints, *batch: int) -> Vectors:
-        """Return shape (any number, width); `batch` are the numbers that identify a batch."""
+        """Return negatives of a batch with these clean texts, shape (any number, width).
+
+        The numbers `batch`, such as its update and its place in it, are keys of the random draw.
+        """
         count = min(self.count, len(self.vectors))
         places = generator(self.seed, *batch, 2).integers(0, len(self.vectors), count)
         negatives = [self.vectors.take(self.vectors.rows[np.sort(places)])]
@@ -308,8 +339,8 @@ def write_hard_texts(folder: Path, clean: TextStore, most: int, seed: int, lang:
     """Write up to `most` hard negatives of each text into the folder.
 
     A hard negative says something else in nearly the same words: a number, a name or a statement
-    is changed. English has all three kinds, in turn by the text's number; other languages have
-    numbers only. They come from rules, without a parser. Raises OutputError.
+    is changed. English texts begin with each of the three kinds in turn; other languages have
+    numbers only. Hard negatives come from rules, without a parser. Raises OutputError.
     """
     counts: list[int] = []
     with writing_texts(folder, "hard") as add:
@@ -328,9 +359,10 @@ def write_hard_texts(folder: Path, clean: TextStore, most: int, seed: int, lang:
 
 
 def open_hard_texts(folder: Path, clean: int) -> tuple[TextStore, npt.NDArray[np.int64]]:
-    """Open what `write_hard_texts` wrote for so many clean texts: texts, and the first one of each.
+    """Open the files of `write_hard_texts` for `clean` clean texts: hard negatives, and offsets.
 
-    Raises SourceError if it is missing or damaged.
+    Clean text i has hard negatives `offsets[i]` to `offsets[i + 1]`. Raises SourceError if a file
+    is missing or damaged.
     """
     with reading(f"hard negatives in {folder}", OSError, ValueError, hint=DAMAGED):
         texts, rows = TextStore(folder, "hard"), np.memmap(folder / "hard.rows", np.int64, "r")

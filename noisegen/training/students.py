@@ -1,49 +1,26 @@
-"""Students: their start, how they learn from pairs, and the folder they are saved in.
+"""Students: the network that a run begins with, and changes to it before and after training.
 
-A student starts as a copy of the teacher, as some of its layers, or as another encoder.
+A student starts as a copy of the teacher, as some layers of such a copy, or as another encoder.
 """
 
-from abc import abstractmethod
-from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from dataclasses import replace
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
-import yaml
 from torch import nn
 
 from noisegen.encoders.character_cnn import WordTokenizer
-from noisegen.encoders.encoder import Encoder, Ragged, Tokenizer, Vectors, open_encoder
-from noisegen.encoders.head import DenseLayer, SentenceHead
+from noisegen.encoders.encoder import Encoder, Tokenizer, open_encoder
+from noisegen.encoders.head import DenseLayer, HeadSettings, SentenceHead
 from noisegen.encoders.laser2 import LaserEncoder
 from noisegen.encoders.sentence_encoder import SentenceEncoder
-from noisegen.encoders.tokens import (
-    PieceTokenizer,
-    PreparedTokenizer,
-    Rows,
-    chunks_of,
-    lowered,
-    with_preparation,
-)
+from noisegen.encoders.tokens import PieceTokenizer, PreparedTokenizer, lowered, with_preparation
 from noisegen.errors import UsageError
-from noisegen.evaluation.xsim_search import xsim
-from noisegen.runs.atomic import write_text
-from noisegen.training.checkpoint import writing_weights
-from noisegen.training.computation import Computation, flop_per_token
-from noisegen.training.pairs import PIECE_ROWS, NoiseSource, PairData, Reading, read_pairs
-from noisegen.training.settings import DistilSettings, PretrainSettings
-from noisegen.training.summary import tables
-from noisegen.training.trainer import Chunk, Method, Rehearsal, Trainer
+from noisegen.training.settings import DistilSettings
 
-# Where the networks of transformers have their list of layers.
+# Paths of the list of layers in the networks of transformers.
 _LAYERS = ("encoder.layer", "encoder.layers", "layers", "transformer.layer")
-_BYTES = 16  # of a trained float32 weight: itself, gradient, two moments of Adam
-_REHEARSED = 50  # held-out pairs
-_TEMPLATES = Path(__file__).parent / "templates"
 
 
 def make_student(settings: DistilSettings, teacher: Encoder) -> SentenceEncoder:
@@ -53,22 +30,8 @@ def make_student(settings: DistilSettings, teacher: Encoder) -> SentenceEncoder:
     """
     torch.manual_seed(settings.seed)  # new layers are drawn at random
     start = _start(settings.student, teacher)
-    own = head = start.head.settings
-    if settings.pooling:
-        head = head.pooled(settings.pooling)
-    if settings.project:
-        bias, activation = settings.projection_bias, settings.projection_activation
-        head = head.projected(teacher.width, settings.project, bias=bias, activation=activation)
-    normal = isinstance(teacher, SentenceEncoder) and teacher.head.settings.normalize
-    head = head.normalized(normal if settings.normalize is None else settings.normalize)
-    head = own if head == own else head
-    tokenizer = cut(start.tokenizer, settings.max_length, settings.lower)
-    is_prepared = isinstance(tokenizer, PreparedTokenizer) and tokenizer.preparation
-    of_teacher = teacher.preparation if isinstance(teacher, LaserEncoder) else ""
-    if settings.prepare == "plain":
-        tokenizer = with_preparation(tokenizer, "") if is_prepared else tokenizer
-    elif preparation := settings.prepare or ("" if is_prepared else of_teacher):
-        tokenizer = with_preparation(tokenizer, preparation)
+    head = _head(settings, start.head.settings, teacher)
+    tokenizer = _tokenizer(settings, start.tokenizer, teacher)
     student = SentenceEncoder(start.network, tokenizer, head, "student")
     _begin_head(student.head, start.head)
     if student.width != teacher.width:
@@ -86,10 +49,41 @@ def make_student(settings: DistilSettings, teacher: Encoder) -> SentenceEncoder:
     return student
 
 
-def _begin_head(head: SentenceHead, before: SentenceHead) -> None:
-    """Give steps that were there before their weights, and start new projections as RoLASER's do.
+def _head(settings: DistilSettings, own: HeadSettings, teacher: Encoder) -> HeadSettings:
+    """Return the student's head: its `own`, with the pooling, projection and norm of settings."""
+    head = own
+    if settings.pooling:
+        head = head.pooled(settings.pooling)
+    if settings.project:
+        bias, activation = settings.projection_bias, settings.projection_activation
+        head = head.projected(teacher.width, settings.project, bias=bias, activation=activation)
+    normalize = settings.normalize
+    if normalize is None:
+        normalize = isinstance(teacher, SentenceEncoder) and teacher.head.settings.normalize
+    head = head.normalized(normalize)
+    # Steps keep their weights if they are the same objects.
+    return own if head == own else head
 
-    Its code draws them from N(0, 1 / width); a layer with an activation starts as torch's.
+
+def _tokenizer(settings: DistilSettings, own: Tokenizer, teacher: Encoder) -> Tokenizer:
+    """Return the student's tokenizer: its `own`, cut to the maximum length, with a preparation.
+
+    A student without a preparation of its own prepares texts as a LASER teacher does.
+    """
+    tokenizer = cut(own, settings.max_length, settings.lower)
+    is_prepared = isinstance(tokenizer, PreparedTokenizer) and bool(tokenizer.preparation)
+    preparation: str | None = settings.prepare
+    if preparation == "plain":
+        return with_preparation(tokenizer, "") if is_prepared else tokenizer
+    if preparation is None and not is_prepared and isinstance(teacher, LaserEncoder):
+        preparation = teacher.preparation or None
+    return with_preparation(tokenizer, preparation) if preparation else tokenizer
+
+
+def _begin_head(head: SentenceHead, before: SentenceHead) -> None:
+    """Copy the weights of steps that the head `before` has; start new projections as RoLASER does.
+
+    RoLASER's code draws them from N(0, 1 / width). A layer with an activation starts as torch's.
     """
     for step, module, width in zip(head.settings.steps, head.steps, head.widths, strict=False):
         places = [at for at, known in enumerate(before.settings.steps) if known is step]
@@ -100,7 +94,7 @@ def _begin_head(head: SentenceHead, before: SentenceHead) -> None:
 
 
 def cut(tokenizer: Tokenizer, max_length: int, lower: bool = False) -> Tokenizer:
-    """Return the tokenizer with texts cut to at most `max_length` tokens, or words."""
+    """Return the tokenizer with texts cut to `max_length` tokens (words if it reads words)."""
     length = min(max_length, tokenizer.max_length)
     if isinstance(tokenizer, PreparedTokenizer):
         return replace(tokenizer, tokenizer=cut(tokenizer.tokenizer, length, lower))
@@ -113,12 +107,12 @@ def cut(tokenizer: Tokenizer, max_length: int, lower: bool = False) -> Tokenizer
 
 
 def _start(spec: str, teacher: Encoder) -> SentenceEncoder:
-    """Return the encoder that the student starts as."""
-    kind, _, numbers = spec.partition(":")  # or the folder of a CharacterBERT
-    if kind == "char" and (numbers or spec == "char"):
+    """Return the encoder that the student starts as; `spec` is a setting `student`."""
+    kind, _, rest = spec.partition(":")
+    if spec == "char" or (kind == "char" and rest):
         from noisegen.encoders.character_folder import character_student, open_character_bert
 
-        return open_character_bert(numbers) if numbers else character_student()
+        return open_character_bert(rest) if rest else character_student()
     if spec == "copy" or kind == "layers":
         if not isinstance(teacher, SentenceEncoder):
             raise UsageError(
@@ -127,7 +121,7 @@ def _start(spec: str, teacher: Encoder) -> SentenceEncoder:
             )
         copy = deepcopy(teacher)
         if kind == "layers":
-            _keep_layers(copy, numbers)
+            _keep_layers(copy, rest)
         return copy
     encoder = open_encoder(spec)
     if not isinstance(encoder, SentenceEncoder):
@@ -136,7 +130,7 @@ def _start(spec: str, teacher: Encoder) -> SentenceEncoder:
 
 
 def _keep_layers(encoder: SentenceEncoder, numbers: str) -> None:
-    """Keep only these layers of the network, numbered from 0."""
+    """Keep only the layers of the network with these numbers, such as "0,3,5"."""
     modules = dict(encoder.network.named_modules())
     stack: Any = next((modules[path] for path in _LAYERS if path in modules), None)
     if stack is None:
@@ -154,16 +148,16 @@ def _keep_layers(encoder: SentenceEncoder, numbers: str) -> None:
 
 
 def interpolate(student: SentenceEncoder, start: SentenceEncoder, share: float) -> None:
-    """Interpolate the student's weights with those it started with; `share` is of the trained ones.
+    """Replace the student's weights by `share` * weights + (1 - `share`) * weights of `start`.
 
     A copy of the teacher then loses most of its drift and little of its robustness (WiSE-FT:
     Wortsman and others, 2022, section 3; `share` is their alpha).
     """
-    begun = start.state_dict()
+    started = start.state_dict()
     with torch.no_grad():
         for name, weight in student.state_dict().items():
             if weight.is_floating_point():
-                weight.lerp_(begun[name].to(weight), 1 - share)
+                weight.lerp_(started[name].to(weight), 1 - share)
 
 
 def set_dropout(student: nn.Module, share: float) -> None:
@@ -171,14 +165,14 @@ def set_dropout(student: nn.Module, share: float) -> None:
     for module in student.modules():
         if isinstance(module, nn.Dropout):
             module.p = share
-        elif hasattr(module, "dropout_prob"):  # attention that drops in its kernel
+        elif hasattr(module, "dropout_prob"):  # attention with dropout inside its kernel
             setattr(module, "dropout_prob", share)  # noqa: B010
 
 
 def add_activation_dropout(network: nn.Module, share: float) -> None:
-    """Drop activations of the feed-forward layers in training; raises UsageError.
+    """Add dropout after the activations of the feed-forward layers; raises UsageError.
 
-    Networks of transformers have no such dropout, the paper's student of fairseq has (RoLASER).
+    RoLASER's student in fairseq has this dropout, networks of transformers have none.
     """
     layers: list[Any] = [m for m in network.modules() if hasattr(m, "intermediate_act_fn")]
     if not layers:
@@ -189,160 +183,15 @@ def add_activation_dropout(network: nn.Module, share: float) -> None:
         layer.intermediate_act_fn = nn.Sequential(layer.intermediate_act_fn, nn.Dropout(share))
 
 
-def freeze(student: SentenceEncoder, beginnings: tuple[str, ...]) -> None:
+def freeze(student: SentenceEncoder, prefixes: tuple[str, ...]) -> None:
     """Freeze the weights whose names have one of these prefixes, such as `embeddings`.
 
     Raises UsageError for a prefix that no weight has.
     """
-    names = dict(student.network.named_parameters())
-    for beginning in beginnings:
-        frozen = [weight for name, weight in names.items() if name.startswith(beginning)]
+    weights = dict(student.network.named_parameters())
+    for prefix in prefixes:
+        frozen = [weight for name, weight in weights.items() if name.startswith(prefix)]
         if not frozen:
-            raise UsageError(f"freeze {beginning!r}: no weight of the student has this prefix")
+            raise UsageError(f"freeze {prefix!r}: no weight of the student has this prefix")
         for weight in frozen:
             weight.requires_grad_(False)
-
-
-@dataclass(frozen=True)
-class PairChunk(Chunk):
-    """Token ids of pairs.
-
-    Batches are rows of each of the `sides`; row i belongs to clean text `owner[i]`.
-    """
-
-    sides: tuple[Ragged, ...]
-    owner: npt.NDArray[np.integer]
-
-    @property
-    def pairs(self) -> int:
-        """The number of pairs."""
-        return len(self.owner)
-
-
-P = TypeVar("P", bound=PairChunk)
-
-
-class PairMethod(Method[P]):
-    """A method whose student learns from pairs of noisy and clean text, and gets a model card."""
-
-    card: ClassVar[str]  # the template of the model card
-    settings: DistilSettings | PretrainSettings
-    pairs: PairData
-    noise: NoiseSource
-    computation: Computation
-
-    def read(self, sources: Sequence[str], folder: Path, *, resume: bool = False) -> str:
-        """Read pairs, or clean text if all noise comes from recipes.
-
-        Raises SourceError, and UsageError if a recipe lacks a language.
-        """
-        settings = self.settings
-        reading = Reading(
-            not self.noise.is_stored, settings.lang, getattr(settings, "bitext_rows", None),
-            settings.validation_rows, settings.seed, getattr(settings, "validation_share", 0.1),
-        )  # fmt: skip
-        self.pairs = read_pairs(folder, sources, reading, self.workers, resume=resume)
-        self.pairs_read, self.rows = len(self.pairs.noisy), len(self.pairs.training)
-        self.noise.check(self.pairs)
-        return self.pairs.summary
-
-    @property
-    def held_rows(self) -> Rows:
-        """The pairs that the network is validated on."""
-        return self.pairs.validation[: self.settings.validation_rows]
-
-    @abstractmethod
-    def hold_out(self, rows: Rows) -> None:
-        """Keep these pairs for `validate`, noised and tokenised."""
-
-    def stand_in(self) -> float:
-        """Replace what is computed before training; return the seconds that it would take."""
-        return 0.0
-
-    def rehearse(self) -> Rehearsal:
-        """Prepare with some of the held-out pairs, and without a teacher."""
-        seconds, rows = self.stand_in(), self.held_rows[:_REHEARSED]
-        self.hold_out(rows)
-        return Rehearsal(seconds, len(self.held_rows) / len(rows))
-
-    def chunk(self, epoch: int, number: int) -> P | None:
-        """Return a chunk of an epoch, in batches; None after the last."""
-        chunks = chunks_of(self.pairs.training, self.settings.seed, epoch)
-        return self.batched(chunks[number], epoch, number) if number < len(chunks) else None
-
-    @abstractmethod
-    def batched(self, rows: Rows, epoch: int, number: int) -> P:
-        """Return these pairs as a chunk; all processes have equally many batches per step."""
-
-    def tokens(self, rows: Rows, epoch: int, *, both_sides: bool) -> tuple[Ragged, ...]:
-        """Return the token ids of the noisy side of these pairs, then those of the clean one."""
-        tokenizer, pairs = self.computation.student.tokenizer, self.pairs
-        noisy, clean = [], []
-        for first in range(0, len(rows), PIECE_ROWS):
-            piece = rows[first : first + PIECE_ROWS]
-            noisy.append(tokenizer.tokenize(self.noise.noisy(pairs, piece, epoch)))
-            if both_sides:
-                texts = pairs.clean.take(pairs.owner[piece]).to_pylist()
-                clean.append(tokenizer.tokenize(texts))
-        return tuple(map(Ragged.joined, (noisy, clean) if both_sides else (noisy,)))
-
-    def estimate(self, chunk: P) -> dict[str, Any]:
-        """Return the numbers of weights, pairs and tokens, with their cost.
-
-        `trained` are the weights that are not frozen. `flop_per_token` is for forward and backward;
-        `weight_bytes` includes gradients and moments.
-        """
-        tokens = sum(len(side.values) for side in chunk.sides)
-        computed = sum(
-            len(batch) * int(side.lengths[batch].max())
-            for step in chunk.steps for batch in step for side in chunk.sides
-        )  # fmt: skip
-        weights = [(w.numel(), w.requires_grad) for w in self.network.parameters()]
-        parameters, trained = sum(n for n, _ in weights), sum(n for n, grad in weights if grad)
-        length = tokens / len(chunk.sides[0])
-        return {
-            "parameters": parameters, "trained": trained, "pairs": self.rows,
-            "tokens_per_pair": tokens / chunk.pairs,
-            "pairs_per_update": chunk.pairs / len(chunk.steps), "padding": 1 - tokens / computed,
-            "updates_per_epoch": round(self.rows / chunk.pairs * len(chunk.steps)),
-            "flop_per_token": flop_per_token(self.computation.student, length),
-            "weight_bytes": parameters * 4 + trained * (_BYTES - 4),
-        }  # fmt: skip
-
-    @abstractmethod
-    def save(self, folder: Path) -> None:
-        """Write the student's folder."""
-
-    def export(self, trainer: Trainer[P]) -> dict[str, Any]:
-        """Write RUN/student with a model card."""
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-        folder, recorded = trainer.out / "student", trainer.recorded
-        best = None if self.is_altered else trainer.best_validation
-        with torch.no_grad(), writing_weights(folder):
-            self.save(folder)
-        metrics = {
-            "validation": best.figures if best else self.validate(), **trainer.reached,
-            "parameters": sum(weight.numel() for weight in self.network.parameters()),
-            "dropped": dict(self.pairs.dropped), "cut": self.pairs.cut,
-        }  # fmt: skip
-        templates = Environment(
-            loader=FileSystemLoader(_TEMPLATES), undefined=StrictUndefined, trim_blocks=True,
-            keep_trailing_newline=True,
-        )  # fmt: skip
-        settings = yaml.safe_dump(recorded, sort_keys=False, allow_unicode=True)
-        values = {"select_by": None, **recorded, **metrics, "settings": settings}
-        values["tables"] = tables(metrics)
-        values["prepare"] = getattr(self.computation.student.tokenizer, "preparation", "")
-        values["validation_pairs"] = recorded.get("validation")  # metrics have figures so called
-        card = templates.get_template(self.card).render(values)
-        write_text(folder / "README.md", card)
-        return metrics
-
-
-def xsim_error(noisy: Vectors, clean: Vectors, owners: npt.NDArray[np.integer]) -> float:
-    """Return the xSIM error of noisy against clean rows, as a percentage.
-
-    `owners` are the numbers of the clean texts: to find an equal text of another row is no error.
-    """
-    return xsim(noisy, clean, texts=list(map(str, owners.tolist()))).error_rate

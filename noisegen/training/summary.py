@@ -1,4 +1,4 @@
-"""What `noisegen train` prints: a dry run's cost, and what a run did and would bring in longer."""
+"""Lines that `noisegen train` prints: cost of a dry run; figures and outlook of a run."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import log2
@@ -14,8 +14,9 @@ from noisegen.training.settings import GIVEN
 
 FORECAST_SECONDS = 600
 _BEHIND = 0.8  # share of the planned updates below which a run is behind its plan
-_DOUBLINGS_MAX = 3  # of the time of training that a forecast reaches beyond it
-_MEASURES = {  # titles and formats of the figures that are shown
+_DOUBLINGS_MAX = 3  # a forecast covers at most three doublings of the time of training
+# Titles and formats of the figures that are shown.
+_MEASURES = {
     "distance": ("distance of noisy to clean text", ".4f"),
     "anchored": ("distance of noisy text to the teacher's clean vector", ".4f"),
     "drift": ("drift of clean text from the teacher", ".4f"),
@@ -25,14 +26,18 @@ _MEASURES = {  # titles and formats of the figures that are shown
     "loss": ("validation loss", ".4f"),
 }
 Curve = Sequence[tuple[float, float]]  # seconds of training and validation losses
-Row = tuple[str, str, str]  # what is measured, before and after
-_WRITTEN = {  # what a run may write
-    "student": "student", "heads": "heads", "language": "language", "picture": "vectors.html",
-}  # fmt: skip
+Row = tuple[str, str, str]  # title of a figure, its value before and after training
+# Titles and names of files that a run may write.
+_WRITTEN = {
+    "student": "student",
+    "heads": "heads",
+    "language": "language",
+    "picture": "vectors.html",
+}
 
 
 def lines(metrics: Mapping[str, Any], out: Path) -> Iterator[str]:
-    """Yield the lines on a run, from the content of its metrics.json; `out` is its folder."""
+    """Yield the lines about a run in the folder `out`, from the content of its metrics.json."""
     yield reached(metrics)
     yield cpu_time(metrics)
     data = f"data: {seen(metrics['pairs'], metrics['training_pairs'])}"
@@ -41,14 +46,16 @@ def lines(metrics: Mapping[str, Any], out: Path) -> Iterator[str]:
         yield from aligned(table)
     yield outlook(metrics["curve"])
     for name, percent in metrics.get("retrieval", {}).items():
-        there, back = (percent[f"retrieval.{way}"] for way in ("forward", "backward"))
+        there, back = percent["retrieval.forward"], percent["retrieval.backward"]
         yield f"retrieval by {name} vectors: {there:.1f} % forward, {back:.1f} % backward"
-    yield from (f"{name}: {out / path}" for name, path in _WRITTEN.items() if (out / path).exists())
+    for name, path in _WRITTEN.items():
+        if (out / path).exists():
+            yield f"{name}: {out / path}"
 
 
 def cost(estimate: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines on a run that is not made, from what a dry run returned."""
-    if "padding" in estimate:  # of pairs that a network reads
+    """Yield the lines on the estimated cost of a run, as a dry run returned it."""
+    if "padding" in estimate:  # the network reads texts; heads read vectors
         size, flop = estimate["weight_bytes"] / 1e9, estimate["flop_per_token"] / 1e6
         yield (
             f"{estimate['parameters']:,} weights, {estimate['trained']:,} trained ({size:.2f} GB "
@@ -71,15 +78,17 @@ def cost(estimate: Mapping[str, Any]) -> Iterator[str]:
 def reached(metrics: Mapping[str, Any]) -> str:
     """Return '620 updates in 5 min: 41 s of preparation, 4 min 19 s of training and saving'.
 
-    Where the run fell behind its plan, it is '310 of about 620 planned updates in 5 min'.
+    A run behind its plan begins with '310 of about 620 planned updates in 5 min'.
     """
     whole, prepared = metrics["seconds"], metrics["prepared"]
-    parts = f"{duration(prepared)} of preparation, {duration(whole - prepared)} of training"
     updates = counted(metrics["updates"], "update")
     if _is_behind(metrics):
         updates = f"{metrics['updates']:,} of about {metrics['planned_updates']:,} planned updates"
-    early = "; it ended early, without a new best in its last validations"
-    return f"{updates} in {duration(whole)}: {parts} and saving{early * metrics['stopped_early']}"
+    parts = f"{duration(prepared)} of preparation, {duration(whole - prepared)} of training"
+    line = f"{updates} in {duration(whole)}: {parts} and saving"
+    if metrics["stopped_early"]:
+        line += "; it ended early, without a new best in its last validations"
+    return line
 
 
 def _is_behind(metrics: Mapping[str, Any]) -> bool:
@@ -87,22 +96,24 @@ def _is_behind(metrics: Mapping[str, Any]) -> bool:
 
 
 def cpu_time(metrics: Mapping[str, Any]) -> str:
-    """Return the CPU time of a run, as a share of its threads' time."""
+    """Return the CPU time of a run, and its share of the time of all threads."""
     cpu, threads = metrics["cpu_seconds"], metrics["threads"]
     share = cpu / (metrics["seconds"] * threads or 1)
     line = f"CPU time: {duration(cpu)}, {share:.0%} of {counted(threads, 'thread')}"
-    return line + "; --cpu-limit counts CPU time, whatever else runs" * _is_behind(metrics)
+    if _is_behind(metrics):
+        line += "; --cpu-limit counts CPU time, whatever else runs"
+    return line
 
 
 def seen(pairs: int, of: int) -> str:
-    """Return the share of the training pairs that a run saw, or how often it saw them."""
+    """Return in words which share of the training pairs a run saw, or how often it saw them."""
     if pairs < of:
         return f"{pairs:,} of {of:,} training pairs were seen ({pairs / of:.1%})"
     return f"all {of:,} training pairs were seen, {pairs / of:,.1f} times on average"
 
 
 def tables(metrics: Mapping[str, Any]) -> list[list[Row]]:
-    """Return the figures before and after training on held-out pairs, and on others, if given."""
+    """Return tables of figures before and after training: on held-out and on validation pairs."""
     before, after = metrics["before"], metrics["validation"]
     found = [before_and_after(before, after, "held-out pairs")]
     if others := _given(after):
@@ -111,26 +122,25 @@ def tables(metrics: Mapping[str, Any]) -> list[list[Row]]:
 
 
 def _given(figures: Mapping[str, float]) -> dict[str, float]:
-    """Return the figures on given pairs under the names of those on held-out ones."""
-    return {k.removeprefix(GIVEN): v for k, v in figures.items() if k.startswith(GIVEN)}
+    """Return the figures on pairs of --validation, under their names without a prefix."""
+    own = [name for name in figures if name.startswith(GIVEN)]
+    return {name.removeprefix(GIVEN): figures[name] for name in own}
 
 
 def before_and_after(before: Mapping[str, float], after: Mapping[str, float], of: str) -> list[Row]:
-    """Return a small table of the figures on pairs, its head first."""
+    """Return a table of figures on some pairs; its first row is the heading."""
     known = [name for name in _MEASURES if name in after]
     names = known if len(known) > 1 else [name for name in after if name != "step"]
     rows: list[Row] = [(of, "before", "after")]
     for name in names:
         title, form = _MEASURES.get(name, (name.replace("_", " "), ".4f"))
-        first, second = (
-            format(side[name], form) if name in side else "-" for side in (before, after)
-        )
-        rows.append((title, first, second))
+        first = format(before[name], form) if name in before else "-"
+        rows.append((title, first, format(after[name], form)))
     return rows
 
 
 def aligned(rows: Sequence[Row]) -> list[str]:
-    """Return the rows of a table as lines whose columns stand below each other."""
+    """Return the rows of a table as lines with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         f"{title:<{widths[0]}}  {first:>{widths[1]}}  {second:>{widths[2]}}"
@@ -139,7 +149,7 @@ def aligned(rows: Sequence[Row]) -> list[str]:
 
 
 def outlook(curve: Curve) -> str:
-    """Return what ten more minutes of training would probably bring."""
+    """Return in words the validation loss expected after ten more minutes of training."""
     likely = forecast(curve)
     if likely is None:
         return "ten more minutes: no estimate, the run was too short"
@@ -155,8 +165,8 @@ def outlook(curve: Curve) -> str:
 def forecast(curve: Curve, more: float = FORECAST_SECONDS) -> float | None:
     """Return the expected validation loss after `more` seconds; None if the curve is too short.
 
-    A loss falls by about the same factor whenever the time of training doubles, so the factor of
-    the last doubling is extrapolated, over three doublings at most.
+    A loss falls by about the same factor whenever the time of training doubles. The factor of the
+    last doubling is extrapolated, over three doublings at most.
     """
     if len(curve) < 3 or (end := curve[-1][0]) <= 0:
         return None
@@ -164,6 +174,6 @@ def forecast(curve: Curve, more: float = FORECAST_SECONDS) -> float | None:
     if doublings > _DOUBLINGS_MAX:
         return None
     seconds, losses = np.array(curve, np.float64).T
-    lowest = np.minimum.accumulate(losses)  # so far, at each validation
+    lowest = np.minimum.accumulate(losses)  # lowest loss up to each validation
     factor = lowest[-1] / np.interp(end / 2, seconds, lowest)
     return float(lowest[-1] * min(1.0, factor) ** doublings)

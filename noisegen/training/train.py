@@ -15,21 +15,16 @@ from noisegen.options import Strings, decode, public
 from noisegen.runs.atomic import write_text
 from noisegen.runs.folder import CONFIG, Layout, RunFolder, read_config
 from noisegen.runs.progress import Progress, Show, reading, silent
+from noisegen.training.clock import Clock
 from noisegen.training.computation import Workers, join_workers
 from noisegen.training.cost import dry_run
 from noisegen.training.disentangle import Disentangling
 from noisegen.training.distil import Distillation
+from noisegen.training.log import json_lines, line_of, tensorboard
 from noisegen.training.objectives import preset_for
 from noisegen.training.pretrain import Pretraining
-from noisegen.training.settings import (
-    OPTIONS,
-    RunSettings,
-    Sink,
-    Tell,
-    TrainOptions,
-    load_settings,
-)
-from noisegen.training.trainer import Clock, Method, Trainer, json_lines, line_of, tensorboard
+from noisegen.training.settings import OPTIONS, RunSettings, Sink, Tell, TrainOptions, load_settings
+from noisegen.training.trainer import Method, Trainer
 from noisegen.version import __version__
 
 METHODS: Mapping[str, type[Method[Any]]] = {
@@ -37,19 +32,25 @@ METHODS: Mapping[str, type[Method[Any]]] = {
     "pretrain": Pretraining,
     "heads": Disentangling,
 }
+# Files and folders that a run writes into RUN.
+_FILES = (
+    *("log.jsonl", "metrics.json", "vectors.html", "data", "checkpoints", "student"),
+    *("tensorboard", "heads", "language", CONFIG),
+)
 LAYOUT: Layout[None] = Layout(
-    "train", CONFIG, frozenset({"version", "data", "preset"}),
-    whole=("log.jsonl", "metrics.json", "vectors.html", "data", "checkpoints", "student",
-           "tensorboard", "heads", "language", CONFIG),
-)  # fmt: skip
+    "train", CONFIG, frozenset({"version", "data", "preset"}), whole=_FILES
+)
 
 
 def settings_of(options: TrainOptions) -> RunSettings:
-    """Return the settings of these options; runs the files of `code`; raises UsageError."""
+    """Return the settings that options ask for; runs the files of `code`; raises UsageError."""
     for path in options.code:
         load_code(path)
-    given = ((name, getattr(options, name)) for name in OPTIONS)
-    values = dict(options.values or {}) | {k: v for k, v in given if v not in (None, ())}
+    values = dict(options.values or {})
+    for name in OPTIONS:
+        value = getattr(options, name)
+        if value not in (None, ()):
+            values[name] = value
     preset = options.preset or preset_for(str(values.get("objective", "")))
     settings: RunSettings = load_settings(preset, options.config, values)
     return settings
@@ -85,23 +86,23 @@ def train(
     tell: Tell = silent,
     progress: Show = silent,
 ) -> dict[str, Any]:
-    """Train a student, or heads, and return the metrics of the run.
+    """Train a student, or heads on frozen vectors, and return the metrics of the run.
 
-    `data` is clean text where `recipe` names recipes, else pairs: folders of augment or mine,
-    tables with the columns noisy and clean, or bitext. `values` are settings that override those of
-    the preset and of `config` (`noisegen.training.settings`). Writes RUN/student (RUN/heads for
-    heads), checkpoints, log.jsonl, config.yaml and metrics.json. With `dry_run` some updates are
-    timed, nothing is written, and the estimated cost is returned. A limit counts from `began` (of
+    `data` is clean text if `recipe` names recipes, else pairs: folders of augment or mine, tables
+    with the columns noisy and clean, or bitext. `values` are settings that override the preset and
+    the file `config` (`noisegen.training.settings`). Writes RUN/student (RUN/heads for heads),
+    checkpoints, log.jsonl, config.yaml and metrics.json. With `dry_run` some updates are timed,
+    nothing is written, and the estimated cost is returned. A limit counts from `began` (values of
     `time.monotonic()` and `time.process_time()`; default: now) and includes the teacher's vectors,
-    validation and saving.
-    `sinks` get each row of the log, `tell` lines for people, `progress` events. Raises UsageError,
-    SourceError, OutputError, and NoisegenError where training cannot continue.
+    validation and saving. `sinks` get each row of the log, `tell` lines for people, `progress`
+    events. Raises UsageError, SourceError, OutputError, and NoisegenError if training cannot
+    continue.
     """
     return _train(decode(TrainOptions, locals()))
 
 
 def _train(options: TrainOptions) -> dict[str, Any]:
-    """Run `train` with options that are checked."""
+    """Run `train` with decoded options."""
     settings = settings_of(options)
     clock = Clock(settings.limit, options.began, counts_cpu=settings.cpu_limit is not None)
     kind = METHODS[settings.to_dict()["method"]]
@@ -136,16 +137,18 @@ def _refuse_conflicts(options: TrainOptions, kind: type[Method[Any]]) -> None:
 
 @contextmanager
 def _opened(method: Method[Any], options: TrainOptions) -> Iterator[RunFolder[None]]:
-    """Hold the folder of a new run, or of one that is resumed; one process does it for all."""
+    """Hold the folder of a new or a resumed run in the block; only the first process does so."""
     out = Path(options.out or ".")
     recorded = {"version": __version__, "data": list(options.sources), **method.settings.to_dict()}
     if options.resume:
         recorded = _same_settings(out, recorded)
     folder = RunFolder(out, LAYOUT, recorded)
     opened = folder.opened(
-        resume=options.resume, force=options.force, can_resume=method.is_resumable,
+        resume=options.resume,
+        force=options.force,
+        can_resume=method.is_resumable,
         show=options.progress,
-    )  # fmt: skip
+    )
     with opened if method.workers.leads else nullcontext():
         if method.workers.leads and not options.resume:
             config = yaml.safe_dump(recorded, sort_keys=False, allow_unicode=True)
@@ -157,7 +160,7 @@ def _opened(method: Method[Any], options: TrainOptions) -> Iterator[RunFolder[No
 def _open_run(
     method: Method[Any], folder: RunFolder[None], options: TrainOptions, clock: Clock
 ) -> Trainer[Any]:
-    """Return the trainer of a new run, or of one that is resumed; a new one fails without trace."""
+    """Return the trainer of a new or a resumed run; a new run that fails here leaves no files."""
     out, workers, resume = folder.out, method.workers, options.resume
     is_new = workers.leads and not resume
     with folder.removed_on_error() if is_new else nullcontext():
@@ -181,32 +184,33 @@ def _open_run(
 
 
 def _sinks(trainer: Trainer[Any], options: TrainOptions) -> list[Sink]:
-    """Return what takes the rows of the log: the caller's sinks, the progress, and files."""
-    latest: dict[str, Any] = {}  # of the log, by name
+    """Return the sinks of the log: the caller's sinks, the progress line, and files."""
+    latest: dict[str, Any] = {}  # newest value of each figure of the log
 
     def show(row: dict[str, Any]) -> None:
         latest.update(row)
         if "loss" in row:
-            done, note = row["done"], line_of(latest)
-            options.progress(Progress("training", row["pairs"], 0, "pairs", share=done, note=note))
+            share, note = row["done"], line_of(latest)
+            options.progress(Progress("training", row["pairs"], 0, "pairs", share=share, note=note))
 
     sinks = [*options.sinks, show]
     if trainer.workers.leads:
         sinks.append(json_lines(trainer.out / "log.jsonl", trainer.progress.updates))
-        sinks += [tensorboard(trainer.out / "tensorboard")] if options.boards else []
+        if options.boards:
+            sinks.append(tensorboard(trainer.out / "tensorboard"))
     return sinks
 
 
 def _same_settings(out: Path, recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Return config.yaml as written; raises OutputError if it is not of these settings."""
+    """Return the content of config.yaml; raises OutputError if it has other settings."""
     if (written := read_config(out)) is None:
         raise OutputError(
             f"{out} has no run to resume: its {CONFIG} cannot be read; train in another folder"
         )
-    name = next((key for key in recorded if written.get(key) != recorded[key]), None)
-    if name is not None:
-        raise OutputError(
-            f"{out} was trained with {name} {written.get(name)!r}, not {recorded[name]!r}; resume "
-            "with the same settings, or use another folder"
-        )
+    for name, value in recorded.items():
+        if written.get(name) != value:
+            raise OutputError(
+                f"{out} was trained with {name} {written.get(name)!r}, not {value!r}; resume "
+                "with the same settings, or use another folder"
+            )
     return written

@@ -38,12 +38,8 @@ def test_it_says_what_updates_and_data_yield(timed, monkeypatch):
     assert found["loader"] > 0
     assert 20 < found["tokens_per_row"] < 100
     assert 0 <= found["padding"] < 0.2
-    assert (found["device"], found["precision"], found["packed"], found["mfu"]) == (
-        "cpu",
-        "fp32",
-        False,
-        None,
-    )
+    assert (found["device"], found["precision"]) == ("cpu", "fp32")
+    assert (found["packed"], found["mfu"]) == (False, None)
 
 
 @pytest.mark.nightly
@@ -61,16 +57,21 @@ def test_packed_batches_are_timed_too(timed):
     assert timed(packed=True, objective="two_term+info_nce")["padding"] == 0
 
 
-def test_the_command_prints_it_and_writes_nothing(tiny_bert, pairs_file, tmp_path, capsys,
-                                                  monkeypatch):  # fmt: skip
+def test_the_command_prints_it_and_writes_nothing(
+    tiny_bert, pairs_file, tmp_path, capsys, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
-    given = ["train", str(pairs_file), "--teacher", str(tiny_bert), "--recipe", "stored", "--bench",
-             "--bench-seconds", "0.1", "--device", "cpu", "--quiet"]  # fmt: skip
+    given = (
+        f"train {pairs_file} --teacher {tiny_bert} --recipe stored --bench --bench-seconds 0.1"
+        " --device cpu --quiet"
+    ).split()
     assert run(given) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split("  ")[0] for line in lines[1:4]] == [
-        "updates on random ids", "updates on DATA", "noise and tokenizer alone",
-    ]  # fmt: skip
+        "updates on random ids",
+        "updates on DATA",
+        "noise and tokenizer alone",
+    ]
     assert lines[4].startswith("the loader costs ")
     assert run([*given, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["step"] > 0
@@ -90,10 +91,14 @@ def test_a_run_needs_its_folder(pairs_file, capsys):
 
 @pytest.mark.parametrize(
     ("device", "said"),
-    [("gpu", "give cpu, cuda, cuda:1 or auto"), ("cuda:x", "give cpu, cuda"),
-     ("cpu:0", "give cpu, cuda"), ("cuda", "torch finds no CUDA device; give --device cpu"),
-     ("cuda:1", "torch finds no CUDA device")],
-)  # fmt: skip
+    [
+        ("gpu", "give cpu, cuda, cuda:1 or auto"),
+        ("cuda:x", "give cpu, cuda"),
+        ("cpu:0", "give cpu, cuda"),
+        ("cuda", "torch finds no CUDA device; give --device cpu"),
+        ("cuda:1", "torch finds no CUDA device"),
+    ],
+)
 def test_a_device_that_is_not_there_is_one_line(monkeypatch, capsys, pairs_file, device, said):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     for what in (["-o", "never"], ["--bench"]):

@@ -109,9 +109,13 @@ def test_rows_of_bitext_that_cannot_be_read_are_counted(tmp_path, bitext, tiny_m
     with (bitext / "talks.de-en.en").open("ab") as file:
         file.write(b"March\nno German\n")
     values = {
-        "teacher": str(tiny_models(32, 0)), "student": str(tiny_models(32, 1)), "epochs": None,
-        "steps": 1, "precision": "fp32", "batch_tokens": 512,
-    }  # fmt: skip
+        "teacher": str(tiny_models(32, 0)),
+        "student": str(tiny_models(32, 1)),
+        "epochs": None,
+        "steps": 1,
+        "precision": "fp32",
+        "batch_tokens": 512,
+    }
     told = []
     run = tmp_path / "run"
     noisegen.train([str(bitext)], run, preset="ct", values=values, tell=told.append)
@@ -138,10 +142,18 @@ def test_the_preset_has_the_settings_of_the_paper():
 def test_bitext_trains_a_student_in_one_command(tmp_path, bitext, tiny_models):
     teacher, student = tiny_models(32, 0), tiny_models(32, 1)
     values = {
-        "teacher": str(teacher), "student": str(student), "epochs": None, "steps": 30, "lr": 3e-3,
-        "warmup": 3, "validation_rows": 8, "validate_every": 10, "precision": "fp32",
-        "batch_tokens": 512, "dropout": 0.0,
-    }  # fmt: skip
+        "teacher": str(teacher),
+        "student": str(student),
+        "epochs": None,
+        "steps": 30,
+        "lr": 3e-3,
+        "warmup": 3,
+        "validation_rows": 8,
+        "validate_every": 10,
+        "precision": "fp32",
+        "batch_tokens": 512,
+        "dropout": 0.0,
+    }
     noisegen.train([str(bitext)], tmp_path / "run", preset="ct", values=values)
     rows = log_rows(tmp_path / "run")
     losses = [row["validation_loss"] for row in rows if "validation_loss" in row]

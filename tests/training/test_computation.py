@@ -58,13 +58,33 @@ def test_the_network_attends_afterwards_as_it_did(student, sentences):
 
 @pytest.mark.parametrize(
     ("name", "peak"),
-    [("NVIDIA H200", 989.5e12), ("NVIDIA H200 NVL", 835.5e12), ("NVIDIA H100 PCIe", 756.5e12),
-     ("NVIDIA H100 80GB HBM3", 989.5e12), ("NVIDIA A100-SXM4-80GB", 312e12),
-     ("NVIDIA L4", 121e12), ("NVIDIA L40S", 362e12), ("NVIDIA L40", None),
-     ("NVIDIA H100 80GB HBM3 MIG 1g.10gb", None), ("Tesla T4", None)],
-)  # fmt: skip
+    [
+        ("NVIDIA H200", 989.5e12),
+        ("NVIDIA H200 NVL", 835.5e12),
+        ("NVIDIA H100 PCIe", 756.5e12),
+        ("NVIDIA H100 80GB HBM3", 989.5e12),
+        ("NVIDIA A100-SXM4-80GB", 312e12),
+        ("NVIDIA L4", 121e12),
+        ("NVIDIA L40S", 362e12),
+        ("NVIDIA L40", None),
+        ("NVIDIA H100 80GB HBM3 MIG 1g.10gb", None),
+        ("Tesla T4", None),
+    ],
+)
 def test_the_peak_is_that_of_the_device_named(name, peak):
     assert peak_flop_per_second(name) == peak
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """Let torch say that there is an L4, and compile nothing."""
+    answers = {
+        "torch.cuda.get_device_name": lambda device: "NVIDIA L4",
+        "torch.cuda.is_bf16_supported": lambda including_emulation: True,
+        "torch.compile": lambda network: network,
+    }
+    for name, answer in answers.items():
+        monkeypatch.setattr(name, answer)
 
 
 def computation(folder, device="cpu", world=1, **values):
@@ -72,11 +92,9 @@ def computation(folder, device="cpu", world=1, **values):
     return Computation(settings, open_encoder(str(folder)), torch.device(device), world)
 
 
-def test_mfu_is_the_share_of_the_peak(tiny_bert, monkeypatch):
+def test_mfu_is_the_share_of_the_peak(tiny_bert, gpu):
     """By hand: two layers of 32 x 32 and 32 x 64, norms and biases, positions and kinds."""
     assert computation(tiny_bert).mfu(1e6, 20) is None
-    monkeypatch.setattr("torch.cuda.get_device_name", lambda device: "NVIDIA L4")
-    monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda including_emulation: True)
     found = computation(tiny_bert, "cuda")
 
     layer = 4 * (32 * 32 + 32) + 2 * 32 * 64 + 64 + 32 + 4 * 32
@@ -84,10 +102,7 @@ def test_mfu_is_the_share_of_the_peak(tiny_bert, monkeypatch):
     assert found.mfu(1e6, 20) == pytest.approx(1e6 * (6 * dense + 12 * 2 * 32 * 20) / 121e12)
 
 
-def test_a_compiled_network_gets_batches_of_its_share_of_an_update(tiny_bert, monkeypatch):
-    monkeypatch.setattr("torch.cuda.get_device_name", lambda device: "NVIDIA L4")
-    monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda including_emulation: True)
-    monkeypatch.setattr("torch.compile", lambda network: network)
+def test_a_compiled_network_gets_batches_of_its_share_of_an_update(tiny_bert, gpu):
     given = {"compile": True, "batch_tokens": 32_000, "accumulate": 2, "packed": True}
     found = computation(tiny_bert, "cuda", 8, **given)
 
@@ -95,10 +110,7 @@ def test_a_compiled_network_gets_batches_of_its_share_of_an_update(tiny_bert, mo
     assert not computation(tiny_bert, "cuda").shape
 
 
-def test_batches_are_packed_on_cuda_where_nothing_is_lost_by_it(tiny_bert, monkeypatch):
-    monkeypatch.setattr("torch.cuda.get_device_name", lambda device: "NVIDIA L4")
-    monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda including_emulation: True)
-
+def test_batches_are_packed_on_cuda_where_nothing_is_lost_by_it(tiny_bert, gpu):
     assert computation(tiny_bert, "cuda").packed
     assert not computation(tiny_bert, "cuda", dropout=0.1).packed
     assert not computation(tiny_bert, "cuda", precision="fp32").packed

@@ -12,6 +12,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from runs import log_rows, same_weights, trained_weights
+from training_runs import SHORT, settings
 
 import noisegen
 from noisegen.encoders.encoder import open_encoder
@@ -23,10 +24,8 @@ from noisegen.training.settings import DistilSettings, TrainOptions
 
 pytestmark = pytest.mark.gpu
 
-SHORT = {
-    "recipe": "stored", "steps": 12, "batch_tokens": 512, "validation_rows": 30,
-    "validate_every": 100, "lr": 1e-3, "warmup": 2, "precision": "bf16", "packed": True,
-}  # fmt: skip
+STEPS = 12
+PACKED = settings("recipe=stored validate_every=100 negatives=1024 precision=bf16 packed=true")
 
 
 @pytest.fixture(params=["cpu", "cuda"])
@@ -41,12 +40,16 @@ def train(tiny_bert, pairs_file, tmp_path, device):
     """Train into a folder of this name; return its weights and the rows of its log."""
 
     def run(name, sinks=(), *, resume=False, **values):
-        given = {**SHORT, "teacher": str(tiny_bert), **values}
+        given = {**SHORT, **PACKED, "steps": STEPS, "teacher": str(tiny_bert), **values}
         noisegen.train(
-            [str(pairs_file)], tmp_path / name, values=given, device=device.type, sinks=sinks,
+            [str(pairs_file)],
+            tmp_path / name,
+            values=given,
+            device=device.type,
+            sinks=sinks,
             resume=resume,
-        )  # fmt: skip
-        return trained_weights(tmp_path / name, SHORT["steps"]), log_rows(tmp_path / name)
+        )
+        return trained_weights(tmp_path / name, STEPS), log_rows(tmp_path / name)
 
     return run
 
@@ -161,7 +164,7 @@ def test_processes_exchange_gradients_and_figures_on_their_device(joined, device
 
 @pytest.mark.nightly
 def test_bench_reports_the_share_of_the_peak(tiny_bert, pairs_file, device):
-    values = {**SHORT, "teacher": str(tiny_bert), "steps": None, "epochs": 1}
+    values = {**SHORT, **PACKED, "teacher": str(tiny_bert), "epochs": 1}
     found = bench(TrainOptions((str(pairs_file),), values=values, device=device.type), 0.2)
 
     is_known = device.type == "cuda" and peak_flop_per_second(found["device"]) is not None

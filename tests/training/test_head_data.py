@@ -27,9 +27,11 @@ def read(folder, *data, **values):
 
 def test_languages_come_from_columns_settings_or_the_name(tmp_path):
     columns = table(
-        tmp_path / "a.tsv", "source\ttarget\tsource_lang\ttarget_lang", "a b\tc d\ten\tdeu",
+        tmp_path / "a.tsv",
+        "source\ttarget\tsource_lang\ttarget_lang",
+        "a b\tc d\ten\tdeu",
         "e\tf\teng\tfr",
-    )  # fmt: skip
+    )
     named = table(tmp_path / "eng-cmn_Hans.tsv", "source\ttarget", "g\th", "i\tj")
     packed = tmp_path / "deu-eng.tsv.gz"
     packed.write_bytes(gzip.compress(named.read_bytes()))
@@ -67,10 +69,14 @@ def test_every_form_of_bitext_gives_the_same_pairs(tmp_path):
     rows = ["\t".join(row) for row in zip(*sides.values(), strict=True)]
     forms = [
         f"{tmp_path}/moses/talks.de-en.de,{tmp_path}/moses/talks.de-en.en",
-        tmp_path / "moses/talks.de-en", tmp_path / "moses", tmp_path / "de-en.txt.zip",
-        table(tmp_path / "deu-eng.tsv", *rows), table(tmp_path / "any.tsv", "de\ten", *rows),
-        table(tmp_path / "x.deu-eng.tsv", "source\ttarget", *rows), f"{tmp_path}/deu-*.tsv",
-    ]  # fmt: skip
+        tmp_path / "moses/talks.de-en",
+        tmp_path / "moses",
+        tmp_path / "de-en.txt.zip",
+        table(tmp_path / "deu-eng.tsv", *rows),
+        table(tmp_path / "any.tsv", "de\ten", *rows),
+        table(tmp_path / "x.deu-eng.tsv", "source\ttarget", *rows),
+        f"{tmp_path}/deu-*.tsv",
+    ]
     for number, form in enumerate(forms):
         pairs = read(tmp_path / str(number), form)
         texts = pairs.texts.take(np.arange(len(pairs.texts))).to_pylist()
@@ -92,9 +98,12 @@ def test_every_text_is_kept_once_and_every_pair_finds_its_own(tmp_path):
         for (a, b), (x, y) in zip(pairs.sides, pairs.labels, strict=True)
     ]
     assert found == [
-        ("yes", "ja", "en", "de"), ("no", "nein", "en", "de"), ("yes", "doch", "en", "de"),
-        ("no", "non", "en", "fr"), ("yes", "oui", "en", "fr"),
-    ]  # fmt: skip
+        ("yes", "ja", "en", "de"),
+        ("no", "nein", "en", "de"),
+        ("yes", "doch", "en", "de"),
+        ("no", "non", "en", "fr"),
+        ("yes", "oui", "en", "fr"),
+    ]
     assert pairs.dropped == {"empty_side": 2}
 
 
@@ -118,9 +127,13 @@ def test_noise_is_a_language_too(tmp_path, sentences):
 
 @pytest.mark.parametrize(
     ("rows", "said"),
-    [(["a\tb", "c\td"], None), (["a\tb"], "every source is the same"),
-     (["a\tb", "c\tb"], "every target is the same"), (["\tb"], "no rows")],
-)  # fmt: skip
+    [
+        (["a\tb", "c\td"], None),
+        (["a\tb"], "every source is the same"),
+        (["a\tb", "c\tb"], "every target is the same"),
+        (["\tb"], "no rows"),
+    ],
+)
 def test_pairs_that_cannot_be_told_apart_are_refused(tmp_path, rows, said):
     data = table(tmp_path / "en-de.tsv", "source\ttarget", *rows)
     if said is None:
@@ -132,17 +145,20 @@ def test_pairs_that_cannot_be_told_apart_are_refused(tmp_path, rows, said):
 
 def test_one_language_alone_is_refused(tmp_path):
     data = table(
-        tmp_path / "a.tsv", "source\ttarget\tsource_lang\ttarget_lang", "a\tb\ten\ten",
+        tmp_path / "a.tsv",
+        "source\ttarget\tsource_lang\ttarget_lang",
+        "a\tb\ten\ten",
         "c\td\ten\ten",
-    )  # fmt: skip
+    )
     with pytest.raises(SourceError, match=r"no pairs to train on in .*\(2 same_language\)"):
         read(tmp_path / "data", data)
 
 
 def test_names_of_transforms_need_output_of_augment(tmp_path):
     tsv = table(tmp_path / "a.tsv", "noisy\tclean\ttransforms", "a\tb\tfing")
-    pq.write_table(pa.table({"noisy": ["a"], "clean": ["b"], "transforms": ["c"]}),
-                   tmp_path / "a.parquet")  # fmt: skip
+    pq.write_table(
+        pa.table({"noisy": ["a"], "clean": ["b"], "transforms": ["c"]}), tmp_path / "a.parquet"
+    )
     for path in (tsv, tmp_path / "a.parquet"):
         with pytest.raises(SourceError, match="output of augment"):
             read(tmp_path / "data", path, labels="transform")

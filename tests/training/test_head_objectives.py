@@ -101,8 +101,11 @@ def test_dream_equals_a_loop_over_pairs_and_their_partners(seed, rows, width, la
 def test_meat_equals_a_loop_over_pairs(seed, rows, width, labels):
     batch, out = made(seed, rows, width, labels)
     m_s, m_t, l_s, l_t = (
-        out.source_meaning, out.target_meaning, out.source_language, out.target_language,
-    )  # fmt: skip
+        out.source_meaning,
+        out.target_meaning,
+        out.source_language,
+        out.target_language,
+    )
     every = range(rows)
 
     def off(one, other):
@@ -112,16 +115,19 @@ def test_meat_equals_a_loop_over_pairs(seed, rows, width, labels):
         shares = [logits(out.discriminator, meaning[i]) for i in every]
         return mean(-sum(log_share(one, k) for k in range(labels)) / labels for one in shares)
 
-    assert numbers(losses.meat(batch, out)) == close_to({
-        "reconstruction": off(m_s + l_s, batch.source) + off(m_t + l_t, batch.target),
-        "cross_reconstruction": off(m_s + l_t, batch.target) + off(m_t + l_s, batch.source),
-        "language": mean(max(0, cos(l_s[i], l_t[i])) for i in every),
-        "adversarial": deceived(m_s) + deceived(m_t),
-    })  # fmt: skip
+    assert numbers(losses.meat(batch, out)) == close_to(
+        {
+            "reconstruction": off(m_s + l_s, batch.source) + off(m_t + l_t, batch.target),
+            "cross_reconstruction": off(m_s + l_t, batch.target) + off(m_t + l_s, batch.source),
+            "language": mean(max(0, cos(l_s[i], l_t[i])) for i in every),
+            "adversarial": deceived(m_s) + deceived(m_t),
+        }
+    )
     told = mean(
         -log_share(logits(out.discriminator, m[i]), int(label[i]))
-        for m, label in ((m_s, batch.source_label), (m_t, batch.target_label)) for i in every
-    )  # fmt: skip
+        for m, label in ((m_s, batch.source_label), (m_t, batch.target_label))
+        for i in every
+    )
     found = losses.discrimination(batch, out, out.discriminator)
     assert float(found) == pytest.approx(2 * told, abs=1e-9)
 
@@ -134,8 +140,11 @@ def spread(vectors, pairs):
 def test_oracle_equals_a_loop_over_all_pairs_of_rows(seed, rows, width, labels):
     batch, out = made(seed, rows, width, labels)
     m_s, m_t, l_s, l_t = (
-        out.source_meaning, out.target_meaning, out.source_language, out.target_language,
-    )  # fmt: skip
+        out.source_meaning,
+        out.target_meaning,
+        out.source_language,
+        out.target_language,
+    )
     others = [(i, j) for i in range(rows) for j in range(rows) if i != j]
     all_of_them = [(i, j) for i in range(rows) for j in range(rows)]
     crossed = [cos(m[i], v[i]) for m, v in ((m_s, l_s), (m_t, l_t)) for i in range(rows)]
@@ -151,12 +160,14 @@ def test_oracle_equals_a_loop_over_all_pairs_of_rows(seed, rows, width, labels):
         {"intra_class": code, "inter_class": apart}
     )
     assert numbers(losses.oracle_main(batch, out)) == close_to({"inter_class": between / 2})
-    assert numbers(losses.oracle_old(batch, out)) == close_to({
-        "intra_class": code,
-        "semantic": mean(1 - cos(m_s[i], m_t[i]) for i in range(rows)),
-        "orthogonal": 2 * mean(abs(one) for one in crossed),
-        "inter_class": apart,
-    })  # fmt: skip
+    assert numbers(losses.oracle_old(batch, out)) == close_to(
+        {
+            "intra_class": code,
+            "semantic": mean(1 - cos(m_s[i], m_t[i]) for i in range(rows)),
+            "orthogonal": 2 * mean(abs(one) for one in crossed),
+            "inter_class": apart,
+        }
+    )
     assert code == pytest.approx(paper * (rows - 1) / rows)
 
 
@@ -195,8 +206,12 @@ def test_figures_are_those_of_the_released_classes():
         source, target, torch.tensor([0, 1, 2, 0, 1, 2]), torch.tensor([2, 2, 1, 1, 0, 0])
     )
     out = Disentangled(meaning_s, language_s, meaning_t, language_t, layer, layer)
-    meat = {"reconstruction": 2.280938638, "cross_reconstruction": 2.163084359,
-            "language": 0.135565522, "adversarial": 2.932655970}  # fmt: skip
+    meat = {
+        "reconstruction": 2.280938638,
+        "cross_reconstruction": 2.163084359,
+        "language": 0.135565522,
+        "adversarial": 2.932655970,
+    }
 
     assert numbers(losses.meat(batch, out)) == near(meat)
     assert numbers(losses.oracle_reference_code(batch, out)) == near(
@@ -204,10 +219,14 @@ def test_figures_are_those_of_the_released_classes():
     )
     assert numbers(losses.oracle_main(batch, out)) == near({"inter_class": 0.080717580})
     assert float(losses.discrimination(batch, out, layer)) == near(2.918041093)
-    assert numbers(losses.dream(batch, out)) == near({
-        "semantic": 1.704607331, "reconstruction": 2.867175567, "language": 3.858676934,
-        "identification": 5.159994573,
-    })  # fmt: skip
+    assert numbers(losses.dream(batch, out)) == near(
+        {
+            "semantic": 1.704607331,
+            "reconstruction": 2.867175567,
+            "language": 3.858676934,
+            "identification": 5.159994573,
+        }
+    )
 
 
 def test_the_heads_learn_nothing_into_the_discriminator_that_judges_them():
@@ -231,9 +250,14 @@ def test_weights_count_in_the_sum_and_not_in_the_parts():
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("orakle", "did you mean 'oracle'"), ("oracle:odd", "no objective 'oracle:odd'"),
-     ("x*meat", "write WEIGHT"), ("-1*meat", "positive and finite"), ("meat+", "no objective ''")],
-)  # fmt: skip
+    [
+        ("orakle", "did you mean 'oracle'"),
+        ("oracle:odd", "no objective 'oracle:odd'"),
+        ("x*meat", "write WEIGHT"),
+        ("-1*meat", "positive and finite"),
+        ("meat+", "no objective ''"),
+    ],
+)
 def test_what_is_no_objective_of_heads_is_refused(text, said):
     with pytest.raises(UsageError, match=said):
         WeightedSum.parse(text, "heads")

@@ -75,10 +75,9 @@ def test_points_of_texts_that_are_all_the_same_are_drawn(tmp_path):
     assert np.allclose(heads.principal_components(same), 0)
 
 
-def test_a_picture_has_the_same_share_of_every_label(groups, tmp_path, monkeypatch):
-    monkeypatch.setattr(heads, "POINTS_MAX", 30)
+def test_a_picture_has_the_same_share_of_every_label(groups, tmp_path):
     some = {name: groups[name] for name in ("<en>", "de")}
-    heads.write_picture(some, Heads(WIDTH), tmp_path / "p.html")
+    heads.write_picture(some, Heads(WIDTH), tmp_path / "p.html", most=30)
 
     text = (tmp_path / "p.html").read_text("utf-8")
     assert [len(re.findall(rf'class="m{style} mark soft', text)) for style in (0, 1)] == [80, 40]

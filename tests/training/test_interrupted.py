@@ -4,21 +4,20 @@ import os
 import resource
 import signal
 import subprocess
-import sys
 import threading
 import time
 
 import pytest
 import torch
-from runs import left_over, log_rows, same_weights, trained_weights
+from runs import PROGRAM, left_over, log_rows, same_weights, trained_weights
+from training_runs import SHORT
 
 import noisegen
 from noisegen.errors import OutputError
 from noisegen.training.trainer import deferred_interrupts
 
-SETTINGS = {"recipe": "stored", "precision": "fp32", "batch_tokens": 512, "validation_rows": 30,
-            "validate_every": 1000, "lr": 1e-3, "warmup": 2, "dropout": 0.1}  # fmt: skip
-STEPS = 40
+SETTINGS = {**SHORT, "recipe": "stored", "dropout": 0.1}
+STEPS = 24
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +25,7 @@ def train(tiny_bert, pairs_file):
     values = {**SETTINGS, "teacher": str(tiny_bert), "steps": STEPS}
 
     def run(out, sinks=(), every=1000, **more):
-        given = values | {"validate_every": every}
+        given = {**values, "validate_every": every}
         noisegen.train([str(pairs_file)], out, values=given, device="cpu", sinks=sinks, **more)
 
     return run
@@ -50,10 +49,10 @@ def begin(tiny_bert, pairs_file):
     """Start the command of the same run in a process of its own."""
 
     def start(out, *more, every=1000):
-        given = [f"--set={name}={value}" for name, value in SETTINGS.items()]
-        command = [sys.executable, "-m", "noisegen", "train", str(pairs_file), "-o", str(out),
-                   "--teacher", str(tiny_bert), "--steps", str(STEPS), "--device", "cpu", "--quiet",
-                   *given, f"--set=validate_every={every}", *more]  # fmt: skip
+        settings = {**SETTINGS, "validate_every": every, "steps": STEPS}
+        given = [f"--set={name}={value}" for name, value in settings.items()]
+        words = f"train {pairs_file} -o {out} --teacher {tiny_bert} --device cpu --quiet".split()
+        command = [*PROGRAM, *words, *given, *more]
         threads = str(torch.get_num_threads())  # sums of another number of threads round otherwise
         environment = {**os.environ, "OMP_NUM_THREADS": threads}
         return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
@@ -87,7 +86,7 @@ MOMENTS = {
     "training": has_begun,
     "saving": lambda run: [*(run / "checkpoints").glob("step-*.tmp")],
     "between": lambda run: len([*(run / "checkpoints").glob("step-???????")]) > 1,
-}  # fmt: skip
+}
 
 
 @pytest.mark.nightly

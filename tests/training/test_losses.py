@@ -106,8 +106,9 @@ def test_weights_and_sums_are_read():
     weighted = WeightedSum.parse("two_term + 0.2*info_nce")
 
     assert [(weight, part.name) for weight, part in weighted.parts] == [
-        (1.0, "two_term"), (0.2, "info_nce")
-    ]  # fmt: skip
+        (1.0, "two_term"),
+        (0.2, "info_nce"),
+    ]
     assert weighted.needs("clean")
     assert weighted.needs("negatives")
     assert not WeightedSum.parse("mse_sum").needs("clean")
@@ -124,11 +125,17 @@ def test_the_sum_is_weighted_and_the_parts_are_not(made):
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("mse", "no objective 'mse'"), ("x*mse_sum", "write WEIGHT"), ("", "no objective ''"),
-     ("two_trem", "did you mean 'two_term'"), ("nan*mse_sum", "positive and finite"),
-     ("inf*mse_sum", "positive and finite"), ("two_term+-1*mse_sum", "positive and finite"),
-     ("0*mse_sum", "positive and finite")],
-)  # fmt: skip
+    [
+        ("mse", "no objective 'mse'"),
+        ("x*mse_sum", "write WEIGHT"),
+        ("", "no objective ''"),
+        ("two_trem", "did you mean 'two_term'"),
+        ("nan*mse_sum", "positive and finite"),
+        ("inf*mse_sum", "positive and finite"),
+        ("two_term+-1*mse_sum", "positive and finite"),
+        ("0*mse_sum", "positive and finite"),
+    ],
+)
 def test_what_is_no_objective_is_refused(text, said):
     with pytest.raises(UsageError, match=said):
         WeightedSum.parse(text)

@@ -108,8 +108,9 @@ def test_states_under_masks_equal_a_loop_over_rows(seed):
     expected = [
         state[at].float()
         for state, row in zip(states, targets, strict=True)
-        for at, target in enumerate(row) if target != NO_TARGET
-    ]  # fmt: skip
+        for at, target in enumerate(row)
+        if target != NO_TARGET
+    ]
     expected = torch.stack(expected) if expected else torch.zeros(0, 4)
 
     padded = torch.nn.utils.rnn.pad_sequence(states, batch_first=True, padding_value=9.0)

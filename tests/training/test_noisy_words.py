@@ -6,7 +6,7 @@ from unittest.mock import ANY
 import numpy as np
 import pytest
 import torch
-from models import bert_folder, xlmr_folder
+from models import bert_folder, character_bert, xlmr_folder
 from tokenizers import normalizers
 
 import noisegen
@@ -20,10 +20,22 @@ from noisegen.training.pairs import NoiseSource, Reading, prepare_data
 from noisegen.training.settings import load_settings
 from noisegen.training.students import make_student
 
-WORDS = (
-    "are", "back", "great", "like", "people", "peoples", "purple", "see", "than", "them", "then",
-    "tomorrow", "will", "you",
-)  # fmt: skip
+WORDS = [
+    "are",
+    "back",
+    "great",
+    "like",
+    "people",
+    "peoples",
+    "purple",
+    "see",
+    "than",
+    "them",
+    "then",
+    "tomorrow",
+    "will",
+    "you",
+]
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +72,7 @@ def xlmr(request, tmp_path):
 def either(request, tmp_path):
     if request.param in KINDS:
         return open_xlmr(tmp_path / "xlmr", request.param)
-    folder = bert_folder(tmp_path / "bert", (*WORDS, "[MASK]"))
+    folder = bert_folder(tmp_path / "bert", [*WORDS, "[MASK]"])
     return open_folder(with_class(folder, "BertTokenizer") if "class" in request.param else folder)
 
 
@@ -86,9 +98,11 @@ def numbered(template, times):
 
 def test_a_form_is_found_with_the_words_it_stands_for(student, tmp_path):
     pairs = [
-        *numbered(("hello Ppl", "Hello people"), 6), *numbered(("my ppl", "my peoples"), 2),
-        *numbered(("a ppl", "a purple"), 1), *numbered(("bk", "back"), 2),
-    ]  # fmt: skip
+        *numbered(("hello Ppl", "Hello people"), 6),
+        *numbered(("my ppl", "my peoples"), 2),
+        *numbered(("a ppl", "a purple"), 1),
+        *numbered(("bk", "back"), 2),
+    ]
 
     # purple is 1 of 9, bk stands for a word twice only
     assert found(student, tmp_path, pairs) == {"ppl": {"people": 6, "peoples": 2, "purple": 1}}
@@ -151,14 +165,15 @@ def test_forms_are_those_of_the_text_that_the_student_reads(student, tmp_path):
 def test_a_student_of_characters_is_refused_before_any_work(tiny_bert, tmp_path):
     texts, out = tmp_path / "texts.txt", tmp_path / "run"
     texts.write_text("see you tomorrow\nit is too late\n" * 9)
-    said = {"teacher": str(tiny_bert), "student": "char", "project": "after", "noisy_words": 9}
+    character_bert(tmp_path / "characters")
+    said = {"student": f"char:{tmp_path / 'characters'}", "noisy_words": 9}
 
     for dry_run in (True, False):
         with pytest.raises(
             UsageError,
             match="the student reads words or characters, not pieces of words: set noisy_words=0",
         ):
-            noisegen.train([texts], out, values=said, dry_run=dry_run)
+            noisegen.train([texts], out, teacher=str(tiny_bert), values=said, dry_run=dry_run)
     assert not out.exists()
 
 
@@ -183,8 +198,12 @@ def test_a_dry_run_counts_the_time_of_reading_noise(tiny_bert, tmp_path, monkeyp
     assert read[:2] == [16, 16]
     assert max(read) <= 90
     assert found["prepared"] >= rows / 100  # rounded to .1
-    assert noisegen.train([path], values=said | {"recipe": "stored", "noisy_words": 0},
-                          dry_run=True)["prepared"] < found["prepared"]  # fmt: skip
+    assert (
+        noisegen.train([path], values=said | {"recipe": "stored", "noisy_words": 0}, dry_run=True)[
+            "prepared"
+        ]
+        < found["prepared"]
+    )
 
 
 def test_the_search_ends_at_its_share_of_a_limit_and_shows_how_far_it_is(tiny_bert, tmp_path):
@@ -192,8 +211,13 @@ def test_the_search_ends_at_its_share_of_a_limit_and_shows_how_far_it_is(tiny_be
     texts.write_text("".join(f"see you {row} people tomorrow\n" for row in range(200)))
     said = {"teacher": str(tiny_bert), "recipe": "ugc-heavy", "noisy_words": 10**12}
 
-    found = noisegen.train([texts], tmp_path / "run", values=said | {"cpu_limit": 5},
-                           tell=told.append, progress=shown.append)  # fmt: skip
+    found = noisegen.train(
+        [texts],
+        tmp_path / "run",
+        values=said | {"cpu_limit": 5},
+        tell=told.append,
+        progress=shown.append,
+    )
 
     [line] = [line for line in told if "limit leaves" in line]
     assert re.fullmatch(
@@ -213,7 +237,8 @@ def test_a_form_of_many_words_is_none_of_them(student, tmp_path):
 
 
 def test_recipes_are_drawn_until_there_are_as_many_rows(student, tmp_path):
-    pairs = [(text, text) for text in ("you are great", "see you tomorrow", "people like you")]
+    texts = ("you are great", "see you tomorrow", "people like you")
+    pairs = [(text, text) for text in texts * 60]
     data, noise = stored(tmp_path, pairs), NoiseSource("ugc-heavy")
 
     few, words, again = (find_noisy_words(student, data, noise, n) for n in (9, 900, 900))
@@ -221,9 +246,8 @@ def test_recipes_are_drawn_until_there_are_as_many_rows(student, tmp_path):
     assert few == {}
     assert words == again
     assert words["tmrw"].keys() == {"tomorrow"}
-    assert {word for meant in words.values() for words in meant for word in words.split()} <= {
-        *" ".join(map(min, pairs)).split()
-    }
+    meant = " ".join(word for counts in words.values() for word in counts)
+    assert {*meant.split()} <= {*" ".join(texts).split()}
 
 
 def test_a_stored_pair_counts_once_beside_noise_that_is_drawn_again_and_again(student, tmp_path):
@@ -242,8 +266,13 @@ def test_words_are_found_in_other_noise_too(tiny_bert, tmp_path):
     pairs.write_text("noisy\tclean\n" + "".join(rows))
 
     def words(data, recipe, also):
-        values = {"teacher": str(tiny_bert), "noisy_words": 2_000, "steps": 1,
-                  "recipe": recipe, "noisy_words_also": also}  # fmt: skip
+        values = {
+            "teacher": str(tiny_bert),
+            "noisy_words": 2_000,
+            "steps": 1,
+            "recipe": recipe,
+            "noisy_words_also": also,
+        }
         noisegen.train([data], tmp_path / "run", values=values, force=True)
         return json.loads((tmp_path / "run" / "data" / "words.json").read_text())
 
@@ -333,11 +362,17 @@ def test_case_is_that_of_the_text_that_the_student_reads(student, xlmr):
         assert (list(encoder.tokenizer.tokenize(["I DONT"])[0]) == clean) == is_read
 
 
-def test_the_most_frequent_phrases_are_replaced(student, bert, monkeypatch):
+@pytest.fixture
+def limit_rules(monkeypatch):
+    """Set how many contractions and phrases the tokenizer replaces."""
+    return lambda most: monkeypatch.setattr(noisy_words, "MAX_RULES", most)
+
+
+def test_the_most_frequent_phrases_are_replaced(student, bert, limit_rules):
     words = {f"f{n}": {f"you're {n}th": n} for n in range(1, 101)}  # 5,050 in all
 
     assert add_noisy_words(student, words) == (0, 79)  # 1 to 21 are the last twentieth
-    monkeypatch.setattr(noisy_words, "MAX_RULES", 10)
+    limit_rules(10)
     other = open_folder(bert)
     assert add_noisy_words(other, words) == (0, 10)
     frequent, rarer = other.tokenizer.tokenize(["f91", "f90"])
@@ -345,8 +380,8 @@ def test_the_most_frequent_phrases_are_replaced(student, bert, monkeypatch):
     assert list(rarer) == list(open_folder(bert).tokenizer.tokenize(["f90"])[0])
 
 
-def test_a_form_that_is_not_replaced_is_no_token_of_a_rarer_word(student, monkeypatch):
-    monkeypatch.setattr(noisy_words, "MAX_RULES", 1)
+def test_a_form_that_is_not_replaced_is_no_token_of_a_rarer_word(student, limit_rules):
+    limit_rules(1)
     words = {"dont": {"don't": 99}, "ur": {"you're": 5, "people": 4}, "ppl": {"people": 1}}
 
     assert add_noisy_words(student, words) == (1, 1)

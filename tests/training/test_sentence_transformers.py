@@ -26,18 +26,24 @@ from noisegen.training.sentence_transformers import (
 BUDGET = 512
 
 
-@pytest.fixture
-def clean_file(tmp_path, sentences):
-    path = tmp_path / "clean.txt"
+@pytest.fixture(scope="module")
+def clean_file(tmp_path_factory, sentences):
+    path = tmp_path_factory.mktemp("clean") / "clean.txt"
     path.write_text("\n".join(sentences) + "\n")
     return path
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory, tiny_bert, clean_file):
+    folder = tmp_path_factory.mktemp("pairs") / "data"
+    return noisy_pairs([clean_file], folder, teacher=str(tiny_bert), recipe="ugc", held_out=30)
+
+
 @pytest.fixture
-def made(tmp_path, tiny_bert, clean_file):
-    return noisy_pairs(
-        [clean_file], tmp_path / "data", teacher=str(tiny_bert), recipe="ugc", held_out=30
-    )
+def made(shared):
+    """Datasets at epoch 0."""
+    shared.training.format["format_kwargs"]["transform"].set_epoch(0)
+    return shared
 
 
 @pytest.fixture
@@ -51,10 +57,17 @@ def model(tiny_bert):
 
 def arguments(out, model, **values):
     return SentenceTransformerTrainingArguments(
-        str(out), batch_sampler=TokenBudget.of(model, BUDGET), use_cpu=True, seed=3,
-        learning_rate=1e-3, logging_steps=1, report_to=[], save_strategy="no",
-        disable_tqdm=True, **values,
-    )  # fmt: skip
+        str(out),
+        batch_sampler=TokenBudget.of(model, BUDGET),
+        use_cpu=True,
+        seed=3,
+        learning_rate=1e-3,
+        logging_steps=1,
+        report_to=[],
+        save_strategy="no",
+        disable_tqdm=True,
+        **values,
+    )
 
 
 def test_one_source_is_as_good_as_a_list_of_one(tmp_path, tiny_bert, clean_file, made):
@@ -66,13 +79,14 @@ def test_one_source_is_as_good_as_a_list_of_one(tmp_path, tiny_bert, clean_file,
 
 
 def rectangles(batches, dataset, model):
-    """Return real and computed tokens of every batch, a row a batch, a column a side."""
+    """Return real and computed tokens of every batch, shape (batches, sides, 2)."""
     tokenizer = TokenBudget.of(model).tokenizer
+    rows = dataset[:]
+    sides = [tokenizer.tokenize(rows[side]).lengths for side in ("noisy", "clean")]
     found = []
     for batch in batches:
-        rows = dataset[batch]
-        sides = [tokenizer.tokenize(rows[side]).lengths for side in ("noisy", "clean")]
-        found.append([[side.sum(), len(side) * side.max()] for side in sides])
+        lengths = [side[batch] for side in sides]
+        found.append([[side.sum(), len(side) * side.max()] for side in lengths])
     return np.array(found)
 
 
@@ -82,9 +96,12 @@ def test_a_student_learns_in_the_trainer_and_opens_here(made, model, tmp_path, t
         for weight in model[0].parameters():
             weight.mul_(1.2)  # not what the teacher is
     trainer = SentenceTransformerTrainer(
-        model, arguments(tmp_path / "out", model, max_steps=20), train_dataset=made.training,
-        eval_dataset=made.validation, loss=StudentLoss(model, "two_term+0.2*info_nce"),
-    )  # fmt: skip
+        model,
+        arguments(tmp_path / "out", model, max_steps=20),
+        train_dataset=made.training,
+        eval_dataset=made.validation,
+        loss=StudentLoss(model, "two_term+0.2*info_nce"),
+    )
     before = trainer.evaluate()["eval_loss"]
     seen = []
     collate = trainer.data_collator

@@ -56,21 +56,33 @@ def test_a_file_goes_over_the_preset_and_values_over_the_file(tmp_path):
 
 @pytest.mark.parametrize(
     ("values", "said"),
-    [({"learning": 1}, "no setting 'learning'"), ({"lr": "x"}, "lr 'x' is not a number, above 0"),
-     ({"lr": -1.0}, "lr -1.0 is not a number, above 0"), ({"pooling": "sum"}, "mean, max or cls"),
-     ({"steps": 1.5}, "1.5 is not a whole number"), ({"lower": "maybe"}, "is not true or false"),
-     ({"epochs": 1, "steps": 2}, "give one of"), ({"cpu_limit": "x"}, "cpu_limit 'x': write 90s"),
-     ({"lr": None}, "None is not a number"), ({"lr": float("inf")}, "lr inf is not finite"),
-     ({"epochs": float("inf")}, "inf is not finite"), ({"time_limit": "inf"}, "inf is not finite"),
-     ({"steps": float("inf")}, "inf is not a whole number"), ({"betas": [1]}, "is not 2 values"),
-     ({"betas": {"a": 1}}, "is not 2 values"), ({"betas": [0.9, 2]}, "is not 2 values"),
-     ({"seed": 2**64}, "below 4,294,967,296"), ({"preset": "rolaser"}, "as --preset rolaser"),
-     ({3: 4}, "no setting 3"), ({"prepare": "foo"}, "prepare 'foo' is not social, laser or plain$"),
-     ({"projection_activation": "gelu"}, "needs a projection: add --set project=after"),
-     ({"temperature": 1e-30}, "temperature 1e-30 is not a number, at least 0.001"),
-     ({"temperature": float("nan")}, "temperature nan is not a number, at least"),
-     ({"batch_pairs": 3}, "preset quickstart has no setting 'batch_pairs'")],
-)  # fmt: skip
+    [
+        ({"learning": 1}, "no setting 'learning'"),
+        ({"lr": "x"}, "lr 'x' is not a number, above 0"),
+        ({"lr": -1.0}, "lr -1.0 is not a number, above 0"),
+        ({"pooling": "sum"}, "mean, max or cls"),
+        ({"steps": 1.5}, "1.5 is not a whole number"),
+        ({"lower": "maybe"}, "is not true or false"),
+        ({"epochs": 1, "steps": 2}, "give one of"),
+        ({"cpu_limit": "x"}, "cpu_limit 'x': write 90s"),
+        ({"lr": None}, "None is not a number"),
+        ({"lr": float("inf")}, "lr inf is not finite"),
+        ({"epochs": float("inf")}, "inf is not finite"),
+        ({"time_limit": "inf"}, "inf is not finite"),
+        ({"steps": float("inf")}, "inf is not a whole number"),
+        ({"betas": [1]}, "is not 2 values"),
+        ({"betas": {"a": 1}}, "is not 2 values"),
+        ({"betas": [0.9, 2]}, "is not 2 values"),
+        ({"seed": 2**64}, "below 4,294,967,296"),
+        ({"preset": "rolaser"}, "as --preset rolaser"),
+        ({3: 4}, "no setting 3"),
+        ({"prepare": "foo"}, "prepare 'foo' is not social, laser or plain$"),
+        ({"projection_activation": "gelu"}, "needs a projection: add --set project=after"),
+        ({"temperature": 1e-30}, "temperature 1e-30 is not a number, at least 0.001"),
+        ({"temperature": float("nan")}, "temperature nan is not a number, at least"),
+        ({"batch_pairs": 3}, "preset quickstart has no setting 'batch_pairs'"),
+    ],
+)
 def test_bad_values_are_refused(values, said):
     with pytest.raises(UsageError, match=said):
         load_settings("quickstart", None, values)
@@ -81,8 +93,11 @@ def test_an_unknown_preset_and_a_bad_file_are_refused(tmp_path):
         load_settings("rolasr")
     (tmp_path / "list.yaml").write_text("- 1\n")
     (tmp_path / "bad.yaml").write_text("a: [\n")
-    for name, said in [("list.yaml", "not a mapping"), ("bad.yaml", "cannot read"),
-                       ("none.yaml", "cannot read")]:  # fmt: skip
+    for name, said in [
+        ("list.yaml", "not a mapping"),
+        ("bad.yaml", "cannot read"),
+        ("none.yaml", "cannot read"),
+    ]:
         with pytest.raises(UsageError, match=said):
             load_settings("quickstart", tmp_path / name)
 
@@ -90,8 +105,9 @@ def test_an_unknown_preset_and_a_bad_file_are_refused(tmp_path):
 def test_times_and_pairs_of_key_and_value():
     assert [seconds(text, "") for text in ("90", "90s", "1.5m", "2h")] == [90, 90, 90, 7200]
     assert parse_values(["lr=1e-3", "freeze=[embeddings]"]) == {
-        "lr": "1e-3", "freeze": ["embeddings"]
-    }  # fmt: skip
+        "lr": "1e-3",
+        "freeze": ["embeddings"],
+    }
     with pytest.raises(UsageError, match="write KEY=VALUE"):
         parse_values(["lr"])
 

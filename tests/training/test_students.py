@@ -50,9 +50,12 @@ def test_another_encoder_gets_a_projection_to_the_teachers_width(teacher, tmp_pa
 
     teacher.tokenizer.save(tmp_path)
     config = BertConfig(
-        vocab_size=88, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+        vocab_size=88,
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
         intermediate_size=16,
-    )  # fmt: skip
+    )
     BertModel(config).save_pretrained(tmp_path)
 
     with pytest.raises(UsageError, match=r"16 numbers per vector.* 32: add --set project=after"):
@@ -121,14 +124,16 @@ def test_small_letters_first(teacher):
 
 @pytest.mark.parametrize(
     ("values", "said"),
-    [({"student": "layers:7"}, "write numbers from 0 to 1"),
-     ({"student": "layers:"}, "write numbers from 0 to 1"),
-     ({"student": "layers:0,0"}, "each once"),  # one layer twice cannot be saved
-     ({"student": "layers:-1"}, "write numbers from 0 to 1"),
-     ({"student": "nothing"}, "no model 'nothing'"),
-     ({"freeze": ["embedings"]}, "no weight of the student has this prefix"),
-     ({"freeze": ["emb", "enc"]}, "freeze 'emb, enc' leaves no weight to train")],
-)  # fmt: skip
+    [
+        ({"student": "layers:7"}, "write numbers from 0 to 1"),
+        ({"student": "layers:"}, "write numbers from 0 to 1"),
+        ({"student": "layers:0,0"}, "each once"),  # one layer twice cannot be saved
+        ({"student": "layers:-1"}, "write numbers from 0 to 1"),
+        ({"student": "nothing"}, "no model 'nothing'"),
+        ({"freeze": ["embedings"]}, "no weight of the student has this prefix"),
+        ({"freeze": ["emb", "enc"]}, "freeze 'emb, enc' leaves no weight to train"),
+    ],
+)
 def test_students_that_cannot_be(teacher, values, said):
     with pytest.raises(UsageError, match=said):
         student(teacher, **values)
@@ -173,10 +178,13 @@ def test_another_folder_is_no_character_bert(teacher, tiny_bert, tmp_path):
     path = tmp_path / "cb" / "config.json"
     said = json.loads(path.read_text())
     for change, message in (
-        ({"num_hidden_layers": 3}, "lacks 16 weights"), ({"hidden_size": 36}, "hidden_size of its"),
-        ({"max_position_embeddings": 20}, "is not that of"), ({"hidden_size": "x"}, "expected int"),
-        ({"num_hidden_layers": 10**7}, "over 1,000"), ({"intermediate_size": 10**9}, "is not that"),
-    ):  # fmt: skip
+        ({"num_hidden_layers": 3}, "lacks 16 weights"),
+        ({"hidden_size": 36}, "hidden_size of its"),
+        ({"max_position_embeddings": 20}, "is not that of"),
+        ({"hidden_size": "x"}, "expected int"),
+        ({"num_hidden_layers": 10**7}, "over 1,000"),
+        ({"intermediate_size": 10**9}, "is not that"),
+    ):
         path.write_text(json.dumps(said | change))
         with pytest.raises(SourceError, match=message) as caught:
             student(teacher, student=f"char:{tmp_path / 'cb'}")

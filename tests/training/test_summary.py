@@ -48,8 +48,13 @@ def test_the_share_of_the_data_that_was_seen():
 
 
 def test_what_was_reached_and_when():
-    whole = {"updates": 1234, "planned_updates": 1240, "seconds": 300.2, "prepared": 41.0,
-             "stopped_early": False}  # fmt: skip
+    whole = {
+        "updates": 1234,
+        "planned_updates": 1240,
+        "seconds": 300.2,
+        "prepared": 41.0,
+        "stopped_early": False,
+    }
     line = reached(whole)
     assert line == (
         "1,234 updates in 5 min: 41 s of preparation, 4 min 19 s of training and saving"
@@ -64,10 +69,23 @@ def test_what_was_reached_and_when():
 
 
 def test_one_pair_is_no_pairs():
-    sizes = {"updates": 1, "updates_per_epoch": 1, "pairs_per_update": 1, "update_seconds": 0.1,
-             "seconds": 1, "prepared": 0, "pairs": 1}  # fmt: skip
-    of_ids = {"padding": 0, "weight_bytes": 1, "flop_per_token": 1, "parameters": 1, "trained": 1,
-              "tokens_per_pair": 9}  # fmt: skip
+    sizes = {
+        "updates": 1,
+        "updates_per_epoch": 1,
+        "pairs_per_update": 1,
+        "update_seconds": 0.1,
+        "seconds": 1,
+        "prepared": 0,
+        "pairs": 1,
+    }
+    of_ids = {
+        "padding": 0,
+        "weight_bytes": 1,
+        "flop_per_token": 1,
+        "parameters": 1,
+        "trained": 1,
+        "tokens_per_pair": 9,
+    }
     assert next(line for line in cost(sizes | of_ids) if "pair of" in line).startswith("1 pair of")
     assert "1 pair of 1 text" in cost(sizes | {"weights": 1, "texts": 1})
 
@@ -79,15 +97,20 @@ def test_figures_stand_before_and_after_in_columns():
     )
     table = aligned(before_and_after(*figures, "held-out pairs"))
     assert [line.split()[-2:] for line in table] == [
-        ["before", "after"], ["0.2000", "0.1000"], ["-", "0.0100"], ["12.00", "8.25"],
+        ["before", "after"],
+        ["0.2000", "0.1000"],
+        ["-", "0.0100"],
+        ["12.00", "8.25"],
         ["0.4000", "0.2000"],
-    ]  # fmt: skip
+    ]
     assert len({*map(len, table)}) == 1
 
 
 def test_the_command_prints_before_after_data_and_outlook(tiny_bert, pairs_file, tmp_path, capsys):
-    words = ["train", str(pairs_file), "-o", str(tmp_path / "run"), "--teacher", str(tiny_bert),
-             "--steps=30", "--set=validate_every=10", "--set=precision=fp32"]  # fmt: skip
+    words = (
+        f"train {pairs_file} -o {tmp_path / 'run'} --teacher {tiny_bert} --steps=30"
+        " --set=validate_every=10 --set=precision=fp32 --set=batch_tokens=512"
+    ).split()
     assert command(words) == 0
     lines = capsys.readouterr().out.splitlines()
 

@@ -2,38 +2,40 @@
 
 import itertools
 import pickle
+import re
 import time
 
 import numpy as np
 import pytest
 from runs import log_rows
 from text_stores import write_texts
+from training_runs import SHORT, settings
 
 import noisegen
 from noisegen.encoders.encoder import open_encoder
 from noisegen.errors import NoisegenError
+from noisegen.training import clock as run_clock
 from noisegen.training import stores, trainer
 from noisegen.training.distil import Distillation
 from noisegen.training.stores import StoredTexts, TeacherVectors
 from noisegen.training.summary import lines
 
-SHORT = {
-    "validate_every": 4, "batch_tokens": 512, "precision": "fp32", "validation_rows": 30,
-    "negatives": 16, "warmup": 2, "recipe": "stored", "objective": "two_term+0.2*info_nce",
-}  # fmt: skip
+LIMITED = settings(
+    "lr=1e-4 recipe=stored objective=two_term+0.2*info_nce validate_every=50 batch_tokens=128"
+)
 
 
 @pytest.fixture
 def train(tiny_bert, pairs_file):
     def run(out, limit, **values):
         options = {name: values.pop(name) for name in ("resume", "tell") if name in values}
-        said = {"teacher": str(tiny_bert), **SHORT, "time_limit": limit, **values}
+        said = {"teacher": str(tiny_bert), **SHORT, **LIMITED, "time_limit": limit, **values}
         return noisegen.train(pairs_file, out, values=said, **options)
 
     return run
 
 
-LOOK = 0.01  # seconds that a look at the clock takes
+LOOK = 0.02  # seconds that a look at the clock takes
 
 
 class Clock:
@@ -62,7 +64,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     made = Clock()
-    for module in (trainer, stores):
+    for module in (run_clock, stores, trainer):
         monkeypatch.setattr(module, "time", made)
     return made
 
@@ -76,7 +78,7 @@ def slowed(monkeypatch, home, name, seconds, sleep):
 @pytest.fixture
 def slow_vectors(monkeypatch, clock):
     """Let vectors of the teacher take two seconds."""
-    slowed(monkeypatch, Distillation, "_vectors", itertools.repeat(2), clock.sleep)
+    slowed(monkeypatch, StoredTexts, "vectors", itertools.repeat(2), clock.sleep)
 
 
 def test_the_limit_counts_what_comes_before_and_after_training(
@@ -113,10 +115,26 @@ def test_a_limit_holds_by_the_clock_on_the_wall(train, tmp_path):
     assert time.monotonic() - began < 3.4
 
 
-def test_no_block_of_vectors_begins_that_would_end_too_late(
-    tmp_path, tiny_bert, sentences, monkeypatch, clock
-):
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Let blocks of vectors have 40 texts."""
     monkeypatch.setattr(stores, "BLOCK_ROWS", 40)
+
+
+@pytest.fixture
+def count_looks(monkeypatch):
+    """Let the seconds of a run's clock be the next numbers of a count at each look."""
+
+    def count(start=0, step=1):
+        looks = itertools.count(start, step)
+        monkeypatch.setattr(run_clock.Clock, "seconds", property(lambda self: next(looks)))
+
+    return count
+
+
+def test_no_block_of_vectors_begins_that_would_end_too_late(
+    tmp_path, tiny_bert, sentences, monkeypatch, clock, small_blocks
+):
     write_texts(tmp_path, "clean", sentences)
     teacher = open_encoder(str(tiny_bert))
     slowed(monkeypatch, teacher, "encode", itertools.repeat(0.2), clock.sleep)
@@ -124,9 +142,8 @@ def test_no_block_of_vectors_begins_that_would_end_too_late(
     assert len(stored.vectors(teacher, tmp_path, "vectors", lambda event: None)) == 40
 
 
-def test_the_learning_rate_falls_over_what_preparation_left(train, tmp_path, monkeypatch):
-    looks = itertools.count(20)  # seconds, at each look
-    monkeypatch.setattr(trainer.Clock, "seconds", property(lambda self: next(looks)))
+def test_the_learning_rate_falls_over_what_preparation_left(train, tmp_path, count_looks):
+    count_looks(start=19)
     found = train(tmp_path / "run", 120, warmup=0)
 
     rows = [row for row in log_rows(tmp_path / "run") if "lr" in row]
@@ -145,11 +162,9 @@ def test_a_limit_that_preparation_uses_up_is_one_line(train, tmp_path, slow_vect
 
 
 def test_vectors_stop_in_time_and_the_pairs_that_have_them_are_trained_on(
-    train, tmp_path, monkeypatch
+    train, tmp_path, count_looks, small_blocks
 ):
-    monkeypatch.setattr(stores, "BLOCK_ROWS", 40)
-    looks = itertools.count(step=4)  # seconds, at each look
-    monkeypatch.setattr(trainer.Clock, "seconds", property(lambda self: next(looks)))
+    count_looks(step=4)
     lines = []
     found = train(tmp_path / "run", 60, tell=lines.append)
 
@@ -160,9 +175,9 @@ def test_vectors_stop_in_time_and_the_pairs_that_have_them_are_trained_on(
     assert 40 <= int((tmp_path / "run" / "data" / "clean.known").read_text()) < 400
 
 
-def test_other_processes_and_resumed_runs_take_the_same_vectors(tmp_path, tiny_bert, sentences,
-                                                                monkeypatch):  # fmt: skip
-    monkeypatch.setattr(stores, "BLOCK_ROWS", 40)
+def test_other_processes_and_resumed_runs_take_the_same_vectors(
+    tmp_path, tiny_bert, sentences, small_blocks
+):
     teacher, late = open_encoder(str(tiny_bert)), iter([9, 9, 9, 0])
     write_texts(tmp_path, "clean", sentences)
     given = teacher, tmp_path / "cache", "vectors", lambda event: None
@@ -176,13 +191,13 @@ def test_other_processes_and_resumed_runs_take_the_same_vectors(tmp_path, tiny_b
     assert abs(pickle.loads(pickle.dumps(again)).take(some.rows) - wanted).max() < 2e-3
 
 
-def test_negatives_are_drawn_among_the_texts_that_have_vectors(monkeypatch):
-    monkeypatch.setattr(stores, "BLOCK_ROWS", 4)
-    block = np.arange(4, dtype=np.float16)[:, None]
+def test_negatives_are_drawn_among_the_texts_that_have_vectors():
+    size = stores.BLOCK_ROWS
+    block = (np.arange(size) % 4).astype(np.float16)[:, None]
     vectors = TeacherVectors([None, block + 10, None, block[:2] + 20])
-    negatives = stores.Negatives(vectors, 6, 0, vectors, np.arange(0, 20, 2))
+    negatives = stores.Negatives(vectors, 6, 0, vectors, np.arange(size - 4, size + 16, 2))
 
-    drawn = negatives.take(np.array([1, 2]), 1)  # hard ones of rows 2 to 5, of which 4 and 5 exist
+    drawn = negatives.take(np.array([1, 2]), 1)  # their hard ones: two before block 1, two in it
     assert {*drawn[:6, 0]} <= {10, 11, 12, 13, 20, 21}
     assert drawn[6:, 0].tolist() == [10, 11]
 
@@ -224,16 +239,16 @@ def test_a_limit_of_cpu_time_makes_the_same_run_on_a_busy_machine(
 
 
 def test_a_limit_of_time_is_behind_its_plan_on_a_busy_machine(train, tmp_path, clock, one_thread):
-    alone = train(tmp_path / "alone", 8)
+    alone = train(tmp_path / "alone", 4)
     clock.slower = 4
-    busy = train(tmp_path / "busy", 8)
+    busy = train(tmp_path / "busy", 4)
 
     assert alone["updates"] == alone["planned_updates"] > 3 * busy["updates"]
     assert busy["planned_updates"] == pytest.approx(4 * busy["updates"], rel=0.05)
     first, second, *_ = lines(busy, tmp_path)
-    assert f"{busy['updates']} of about {busy['planned_updates']} planned updates in 8 s" in first
-    assert second.startswith("CPU time: 2 s, 25% of 1 thread; --cpu-limit ")
-    assert next(lines(alone, tmp_path)).startswith(f"{alone['updates']} updates in 8 s: ")
+    assert f"{busy['updates']} of about {busy['planned_updates']} planned updates in 4 s" in first
+    assert re.match(r"CPU time: 1 s, 2[456]% of 1 thread; --cpu-limit ", second)
+    assert next(lines(alone, tmp_path)).startswith(f"{alone['updates']} updates in 4 s: ")
 
 
 def test_a_limit_of_cpu_time_that_preparation_uses_up_names_its_option(

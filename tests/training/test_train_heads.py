@@ -15,8 +15,8 @@ import noisegen
 from noisegen.encoders.encoder import open_encoder
 from noisegen.errors import SourceError, UsageError
 from noisegen.training.heads import SIDES, Heads, load_heads
+from noisegen.training.log import line_of
 from noisegen.training.settings import load_settings
-from noisegen.training.trainer import line_of
 
 train = partial(noisegen.train, preset="oracle-small")
 SHORT = {"steps": 6, "batch_pairs": 16, "warmup": 1}
@@ -206,21 +206,29 @@ def test_standard_vectors_are_what_heads_learn_from(tmp_path, bitext, teacher):
 
 @pytest.mark.parametrize(
     ("values", "said"),
-    [({"objective": "orcale"}, "did you mean 'oracle'"), ({"labels": "lang"}, "labels 'lang'"),
-     ({"languages": ["en"]}, "two different"), ({"languages": ["en", "en"]}, "two different"),
-     ({"teacher": "heads:somewhere"}, "name the encoder under them"),
-     ({"batch_pairs": 1}, "batch_pairs 1 is not a whole number, at least 2"),
-     ({"keep": 5}, "keep 5 is not 3"),
-     ({"student": "copy"}, "no setting 'student'")],
-)  # fmt: skip
+    [
+        ({"objective": "orcale"}, "did you mean 'oracle'"),
+        ({"labels": "lang"}, "labels 'lang'"),
+        ({"languages": ["en"]}, "two different"),
+        ({"languages": ["en", "en"]}, "two different"),
+        ({"teacher": "heads:somewhere"}, "name the encoder under them"),
+        ({"batch_pairs": 1}, "batch_pairs 1 is not a whole number, at least 2"),
+        ({"keep": 5}, "keep 5 is not 3"),
+        ({"student": "copy"}, "no setting 'student'"),
+    ],
+)
 def test_a_wrong_setting_is_met_before_an_old_run_is_removed(
     tmp_path, bitext, teacher, values, said
 ):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "config.yaml").write_text("teacher: minilm\n")
     with pytest.raises(UsageError, match=said):
-        train([str(bitext)], tmp_path / "run", force=True,
-              values={**SHORT, "teacher": teacher, **values})  # fmt: skip
+        train(
+            [str(bitext)],
+            tmp_path / "run",
+            force=True,
+            values={**SHORT, "teacher": teacher, **values},
+        )
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["config.yaml"]
 
 
@@ -230,13 +238,18 @@ def test_heads_are_not_resumed(tmp_path, bitext):
 
 
 def test_a_dry_run_writes_nothing(tmp_path, bitext, teacher):
-    found = train([str(bitext)], tmp_path / "run", dry_run=True,
-                  values={**SHORT, "teacher": teacher})  # fmt: skip
+    found = train(
+        [str(bitext)], tmp_path / "run", dry_run=True, values={**SHORT, "teacher": teacher}
+    )
     assert {"weights": 2 * 33 * 32, "pairs": 120, "texts": 240}.items() <= found.items()
     assert not (tmp_path / "run").exists()
     with pytest.raises(SourceError, match="no such file"):
-        train([str(tmp_path / "none.tsv")], tmp_path / "run", dry_run=True,
-              values={**SHORT, "teacher": teacher})  # fmt: skip
+        train(
+            [str(tmp_path / "none.tsv")],
+            tmp_path / "run",
+            dry_run=True,
+            values={**SHORT, "teacher": teacher},
+        )
 
 
 @pytest.mark.parametrize("objective", ["dream", "oracle", "meat+dream:third-term"])

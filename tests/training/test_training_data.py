@@ -99,8 +99,20 @@ def test_what_is_dropped_and_cut_is_counted_and_said(tmp_path, sentences):
 def test_a_run_prints_what_was_dropped_and_metrics_have_it(tmp_path, tiny_bert, sentences, capsys):
     path = _pairs(tmp_path / "pairs.tsv", *(f"{text}\t{text}" for text in sentences[:40]), "x\t")
     out = tmp_path / "run"
-    given = ["train", path, "-o", str(out), "--teacher", str(tiny_bert), "--recipe", "stored",
-             "--steps", "1", "--set", "precision=fp32"]  # fmt: skip
+    given = [
+        "train",
+        path,
+        "-o",
+        str(out),
+        "--teacher",
+        str(tiny_bert),
+        "--recipe",
+        "stored",
+        "--steps",
+        "1",
+        "--set",
+        "precision=fp32",
+    ]
     assert command(given) == 0
     said = capsys.readouterr()
     assert "were seen (80.6%); dropped 1 empty_side\n" in said.out
@@ -111,10 +123,15 @@ def test_a_run_prints_what_was_dropped_and_metrics_have_it(tmp_path, tiny_bert, 
 
 @pytest.mark.parametrize(
     ("rows", "said"),
-    [(["\tx", "y\t"], r"no pairs to train on in .*pairs\.tsv \(2 empty_side\)$"),
-     (["a\tb", "y\t"], r"0 pairs to train on and 1 to validate: give more data \(1 empty_side\)$"),
-     ([f"same\tx{n}" for n in range(40)], "all 40 pairs have the same clean text")],
-)  # fmt: skip
+    [
+        (["\tx", "y\t"], r"no pairs to train on in .*pairs\.tsv \(2 empty_side\)$"),
+        (
+            ["a\tb", "y\t"],
+            r"0 pairs to train on and 1 to validate: give more data \(1 empty_side\)$",
+        ),
+        ([f"same\tx{n}" for n in range(40)], "all 40 pairs have the same clean text"),
+    ],
+)
 def test_too_little_data_says_why(tmp_path, rows, said):
     path = _pairs(tmp_path / "pairs.tsv", *rows)
     folder = tmp_path / "data"
@@ -155,9 +172,11 @@ def test_each_row_draws_one_of_several_noises_in_every_epoch(data):
         for name, side in alone.items()
     }
     own = Counter(
-        name for row, text in enumerate(found) for name in alone
+        name
+        for row, text in enumerate(found)
+        for name in alone
         if text == alone[name][row] and text != clean[row]
-    )  # fmt: skip
+    )
 
     assert all(text in {side[row] for side in alone.values()} for row, text in enumerate(found))
     assert all(own[name] > changed[name] / 3 * 0.75 > 40 for name in alone)
@@ -177,9 +196,12 @@ def test_an_unknown_noise_is_named():
 
 
 TEXTS = [
-    "It cost 1,200 dollars in May 2014.", "Anna moved to Lisbon with Peter.", "so",
-    "The roads are safe and the old house is not sold.", "Three trains leave at 7:45.",
-]  # fmt: skip
+    "It cost 1,200 dollars in May 2014.",
+    "Anna moved to Lisbon with Peter.",
+    "so",
+    "The roads are safe and the old house is not sold.",
+    "Three trains leave at 7:45.",
+]
 
 
 def test_hard_negatives_are_kept_by_text(tmp_path):
@@ -217,16 +239,24 @@ def test_a_run_learns_with_hard_negatives(tmp_path, tiny_bert, sentences):
     path = tmp_path / "clean.txt"
     path.write_text("\n".join(sentences[:120]) + "\n")
     values = {
-        "teacher": str(tiny_bert), "recipe": "stored+fing", "objective": "mse_sum+0.2*info_nce",
-        "hard_negatives": 1, "steps": 2, "batch_tokens": 256, "precision": "fp32",
-    }  # fmt: skip
+        "teacher": str(tiny_bert),
+        "recipe": "stored+fing",
+        "objective": "mse_sum+0.2*info_nce",
+        "hard_negatives": 1,
+        "steps": 2,
+        "batch_tokens": 256,
+        "precision": "fp32",
+    }
     with pytest.raises(SourceError, match="noisy"):
         noisegen.train([str(path)], tmp_path / "run", values=values)
     told = []
     noisegen.train(
-        [str(path)], tmp_path / "run", values=values | {"recipe": "fing"}, force=True,
+        [str(path)],
+        tmp_path / "run",
+        values=values | {"recipe": "fing"},
+        force=True,
         progress=told.append,
-    )  # fmt: skip
+    )
     assert "vectors of hard negatives" in {event.doing for event in told}
 
 
@@ -257,10 +287,18 @@ ONE = np.eye(len(TEXTS), 1, -1, dtype=np.float16)  # marks one text
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"no vectors", npy(VECTORS)[:-9], npy(VECTORS[1:]), npy(VECTORS.astype(np.float32)),
-     npy(VECTORS - ONE), npy(np.where(ONE, np.nan, VECTORS)), npy(np.where(ONE, np.inf, VECTORS))],
+    [
+        b"",
+        b"no vectors",
+        npy(VECTORS)[:-9],
+        npy(VECTORS[1:]),
+        npy(VECTORS.astype(np.float32)),
+        npy(VECTORS - ONE),
+        npy(np.where(ONE, np.nan, VECTORS)),
+        npy(np.where(ONE, np.inf, VECTORS)),
+    ],
     ids=["empty", "text", "cut", "a row less", "float32", "zero", "nan", "inf"],
-)  # fmt: skip
+)
 def test_damaged_vectors_in_the_cache_are_computed_again(tmp_path, tiny_bert, content):
     teacher, texts = open_encoder(str(tiny_bert)), write_texts(tmp_path, "clean", TEXTS)
     rows = np.arange(len(texts))

@@ -1,41 +1,51 @@
 """A student is measured on other pairs, as the papers do on FLORES, which choose its weights."""
 
+import shutil
+
 import numpy as np
 import pytest
 from runs import log_rows, same_weights, trained_weights
 from safetensors.torch import load_file
+from training_runs import SHORT, settings
 
 import noisegen
 from noisegen.cli import run as command
 from noisegen.encoders.encoder import open_encoder
 from noisegen.errors import SourceError
 from noisegen.evaluation.xsim_search import xsim
-from noisegen.training import distil
+from noisegen.training import held_out
 from noisegen.training.distil import Distillation
 
-SHORT = {
-    "steps": 12, "validate_every": 4, "batch_tokens": 512, "precision": "fp32", "keep": 9,
-    "validation_rows": 30, "negatives": 16, "lr": 1e-3, "warmup": 2, "recipe": "stored",
-}  # fmt: skip
+OPTIONS = ("resume", "dry_run", "tell")
+STORED = settings("steps=12 keep=9 recipe=stored")
 CLEAN = ["we are all here now", "see you tomorrow", "it is too late", "see you tomorrow"]
 NOISY = ["we r al here now", "c u 2moro", "its 2 late", "see u tmrw"]
 
 
-@pytest.fixture
-def posts(tmp_path):
-    path = tmp_path / "posts.tsv"
+def write_posts(path):
     rows = zip(NOISY, CLEAN, strict=True)
     path.write_text("noisy\tclean\n" + "".join(f"{noisy}\t{clean}\n" for noisy, clean in rows))
     return path
 
 
+@pytest.fixture(scope="module")
+def shared_posts(tmp_path_factory):
+    """Pairs to validate on, which tests only read."""
+    return write_posts(tmp_path_factory.mktemp("posts") / "posts.tsv")
+
+
 @pytest.fixture
-def train(tiny_bert, pairs_file, posts):
-    def run(out, validation=posts, resume=False, dry_run=False, tell=lambda line: None, **values):
-        said = {"teacher": str(tiny_bert), **SHORT, **values}
-        sources = [str(validation)] if validation else []
-        return noisegen.train([pairs_file], out, values=said, validation=sources, resume=resume,
-                              dry_run=dry_run, tell=tell)  # fmt: skip
+def posts(tmp_path):
+    """Pairs to validate on, which a test may change."""
+    return write_posts(tmp_path / "posts.tsv")
+
+
+@pytest.fixture(scope="module")
+def train(tiny_bert, pairs_file, shared_posts):
+    def run(out, validation=shared_posts, **values):
+        options = {name: values.pop(name) for name in OPTIONS if name in values}
+        said = {"teacher": str(tiny_bert), **SHORT, **STORED, **values}
+        return noisegen.train([pairs_file], out, values=said, validation=validation, **options)
 
     return run
 
@@ -76,17 +86,19 @@ def test_figures_on_real_pairs_are_those_of_their_definitions(train, tmp_path, t
 
 @pytest.mark.parametrize(
     ("content", "recipe", "kinds"),
-    [("noisy\tclean\nsee you\tsee you\nSo\tso\n", "stored", ["validation"]),
-     ("noisy\tclean\nc u\tsee you\nso\tso\n", "stored", []),
-     ("noisy\tclean\nc u\tsee you\nso\tso\n", "abr1:rate=0", ["held-out"])],
-)  # fmt: skip
+    [
+        ("noisy\tclean\nsee you\tsee you\nSo\tso\n", "stored", ["validation"]),
+        ("noisy\tclean\nc u\tsee you\nso\tso\n", "stored", []),
+        ("noisy\tclean\nc u\tsee you\nso\tso\n", "abr1:rate=0", ["held-out"]),
+    ],
+)
 def test_pairs_whose_sides_the_student_reads_alike_are_reported(
     train, tmp_path, posts, content, recipe, kinds
 ):
     """Copies of the teacher are best on them before training; SO and so are one to this BERT."""
     lines = []
     posts.write_text(content)
-    train(tmp_path / "run", tell=lines.append, steps=1, recipe=recipe)
+    train(tmp_path / "run", posts, tell=lines.append, steps=1, recipe=recipe)
     alike = [line for line in lines if "same on both sides" in line]
     assert [line.partition(" pairs (")[0].split()[-1] for line in alike] == kinds
 
@@ -98,9 +110,10 @@ def test_given_pairs_choose_the_weights_unless_held_out_ones_shall(
     validate, losses = Distillation.validate, iter([4, 1, 3, 2])
     figures = {"loss": iter([4, 3, 1, 2]), "given_loss": losses}
     monkeypatch.setattr(
-        Distillation, "validate",
+        Distillation,
+        "validate",
         lambda method: validate(method) | {name: next(one) for name, one in figures.items()},
-    )  # fmt: skip
+    )
     found = train(tmp_path / "run", select_by=select_by)
 
     best = {None: ("given_loss", 4), "held_out": ("loss", 8)}[select_by]
@@ -113,17 +126,17 @@ def test_given_pairs_choose_the_weights_unless_held_out_ones_shall(
 
 
 def test_a_resumed_run_has_the_same_real_pairs(train, tmp_path, posts):
-    found = train(tmp_path / "run")
+    found = train(tmp_path / "run", posts)
     posts.write_text("noisy\tclean\nother\tother text\n")
-    again = train(tmp_path / "run", resume=True)
+    again = train(tmp_path / "run", posts, resume=True)
     assert again["validation"] == found["validation"]
 
 
 def test_real_pairs_are_sampled_and_counted(train, tmp_path, posts, monkeypatch):
-    monkeypatch.setattr(distil, "_GIVEN_MAX", 2)
+    monkeypatch.setattr(held_out, "SAMPLED", 2)
     lines = []
     posts.write_text(posts.read_text() + "\tno noisy side\n")
-    train(tmp_path / "run", tell=lines.append)
+    train(tmp_path / "run", posts, tell=lines.append)
     assert lines[0].endswith("held out; 2 of 4 other pairs to validate on (1 empty_side)")
 
 
@@ -132,7 +145,7 @@ def test_a_missing_column_of_real_pairs_names_no_option_of_other_commands(train,
     with pytest.raises(
         SourceError, match=r"among: wrong, clean; pairs are tables with the columns"
     ):
-        train(tmp_path / "run")
+        train(tmp_path / "run", posts)
 
 
 def test_a_dry_run_validates_on_real_pairs_too(train, tmp_path, monkeypatch):
@@ -157,40 +170,58 @@ def test_real_pairs_come_in_all_forms_of_pairs(train, tmp_path):
     assert not (tmp_path / "other").exists()
 
 
+WITH_WORDS = {"noisy_words": 20, "steps": 1}
+
+
+@pytest.fixture(scope="module")
+def with_words(train, tmp_path_factory):
+    """A run that found noisy words, which tests only copy."""
+    out = tmp_path_factory.mktemp("words") / "run"
+    train(out, **WITH_WORDS)
+    return out
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
-    [("validation", ""), ("validation", "{}"), ("validation", "[1, 2, 3]"),
-     ("validation", "[[1], [2], 1]"), ("validation", "[[], [], 0]"),
-     ("validation", '[["a"], ["b", "c"], 2]'), ("words", '{"x": {}}'),
-     ("words", '{"x": {"y": 0}}')],
-)  # fmt: skip
-def test_a_damaged_copy_ends_a_resumed_run_in_one_line(train, tmp_path, name, content):
-    out = tmp_path / "run"
-    train(out, noisy_words=20, steps=1)
+    [
+        ("validation", ""),
+        ("validation", "{}"),
+        ("validation", "[1, 2, 3]"),
+        ("validation", '{"noisy": [1], "clean": [2], "read": 1, "dropped": {}}'),
+        ("validation", '{"noisy": [], "clean": [], "read": 0, "dropped": {}}'),
+        ("validation", '{"noisy": ["a"], "clean": ["b", "c"], "read": 2, "dropped": {}}'),
+        ("words", '{"x": {}}'),
+        ("words", '{"x": {"y": 0}}'),
+    ],
+)
+def test_a_damaged_copy_ends_a_resumed_run_in_one_line(train, with_words, tmp_path, name, content):
+    out = shutil.copytree(with_words, tmp_path / "run")
     (out / "data" / f"{name}.json").write_text(content)
     with pytest.raises(
         SourceError, match=rf"^cannot read .*{name}\.json: .*; train again in another folder$"
     ):
-        train(out, resume=True, noisy_words=20, steps=1)
+        train(out, resume=True, **WITH_WORDS)
 
 
 def test_a_folder_of_augment_chooses_the_weights(train, tmp_path, demo_texts):
     """RoLASER: FLORES dev with its noise, seed 110; no pair is left out."""
     dev, lines = tmp_path / "dev.txt", []
-    texts = [f"{text} ({number})" for number in range(30) for text in demo_texts[:40]]
+    texts = [f"{text} ({number})" for number in range(9) for text in demo_texts[:40]]
     dev.write_text("\n".join(texts) + "\n")
     noisegen.augment(dev, tmp_path / "dev", recipe="rolaser", seed=110, workers=1)
     found = train(tmp_path / "run", tmp_path / "dev", tell=lines.append, steps=2)
 
-    assert lines[0].endswith("; 1,200 other pairs to validate on")
+    assert lines[0].endswith("; 360 other pairs to validate on")
     assert 0 < found["validation"]["given_distance"] < found["validation"]["distance"]
 
 
 def test_the_command_prints_real_pairs_beside_those_held_out(
     tiny_bert, pairs_file, posts, tmp_path, capsys
 ):
-    words = ["train", str(pairs_file), "-o", str(tmp_path / "run"), "--teacher", str(tiny_bert),
-             "--steps=2", "--validation", str(posts), "--recipe=stored"]  # fmt: skip
+    words = (
+        f"train {pairs_file} -o {tmp_path / 'run'} --teacher {tiny_bert} --steps=2"
+        f" --validation {posts} --recipe=stored"
+    ).split()
     assert command(words) == 0
     out = capsys.readouterr().out.splitlines()
     heads = [line.split()[:2] for line in out if line.endswith("after")]

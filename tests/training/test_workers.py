@@ -13,12 +13,30 @@ from noisegen.training.computation import Workers
 from noisegen.training.distil import Distillation
 from noisegen.training.settings import load_settings, preset_names, read_preset
 
-TORCHRUN = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0",
-            "--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0"]  # fmt: skip
+TORCHRUN = [
+    "-m",
+    "torch.distributed.run",
+    "--nproc-per-node",
+    "2",
+    "--master-port",
+    "0",
+    "--rdzv-backend",
+    "c10d",
+    "--rdzv-endpoint",
+    "127.0.0.1:0",
+]
 SHORT = ("precision=fp32", "lr=1e-3", "validate_every=2")
 DISTIL = ("recipe=stored", "batch_tokens=512", "validation_rows=20", "negatives=8", *SHORT)
-PRETRAIN = ("batch_pairs=12", "batch_tokens=300", "dropout=0.0", "validation_rows=10",
-            "max_length=48", "memory=30", "graph_gb=2e-3", *SHORT)  # fmt: skip
+PRETRAIN = (
+    "batch_pairs=12",
+    "batch_tokens=300",
+    "dropout=0.0",
+    "validation_rows=10",
+    "max_length=48",
+    "memory=30",
+    "graph_gb=2e-3",
+    *SHORT,
+)
 
 
 def run(launcher, pairs_file, out, *options):

@@ -1,0 +1,195 @@
+"""Training on pairs of noisy and clean text: reading, batches, sizes, and the student's folder."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import yaml
+
+from noisegen.encoders.encoder import Ragged, Vectors
+from noisegen.encoders.tokens import Rows, chunks_of
+from noisegen.evaluation.xsim_search import xsim
+from noisegen.runs.atomic import write_text
+from noisegen.training.checkpoint import writing_weights
+from noisegen.training.computation import Computation, flop_per_token
+from noisegen.training.pairs import PIECE_ROWS, NoiseSource, PairData, Reading, read_pairs
+from noisegen.training.settings import DistilSettings, PretrainSettings
+from noisegen.training.summary import tables
+from noisegen.training.trainer import Chunk, Method, Rehearsal, Trainer
+
+# Bytes per trained float32 weight: weight, gradient and two moments of Adam.
+_TRAINED_BYTES = 16
+_FROZEN_BYTES = 4
+_REHEARSED = 50  # held-out pairs that a rehearsal validates on
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+@dataclass(frozen=True)
+class PairChunk(Chunk):
+    """Token ids of the `sides` of pairs: the noisy side, or the noisy and the clean one.
+
+    The batches of `steps` are rows of every side. Row i belongs to clean text `owner[i]`.
+    """
+
+    sides: tuple[Ragged, ...]
+    owner: npt.NDArray[np.integer]
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs in the chunk."""
+        return len(self.owner)
+
+
+P = TypeVar("P", bound=PairChunk)
+
+
+class PairMethod(Method[P]):
+    """A method whose student learns from pairs of noisy and clean text, and gets a model card."""
+
+    card: ClassVar[str]  # file name of the template of the model card
+    settings: DistilSettings | PretrainSettings
+    pairs: PairData
+    noise: NoiseSource
+    computation: Computation
+
+    def read(self, sources: Sequence[str], folder: Path, *, resume: bool = False) -> str:
+        """Read pairs, or clean text if all noise comes from recipes.
+
+        Raises SourceError, and UsageError if a recipe lacks a language.
+        """
+        settings = self.settings
+        reading = Reading(
+            clean_only=not self.noise.is_stored,
+            lang=settings.lang,
+            held_out=settings.validation_rows,
+            seed=settings.seed,
+        )
+        if isinstance(settings, PretrainSettings):
+            reading = replace(reading, share=settings.validation_share)
+        else:
+            reading = replace(reading, most=settings.bitext_rows)
+        self.pairs = read_pairs(folder, sources, reading, self.workers, resume=resume)
+        self.pairs_read, self.rows = len(self.pairs.noisy), len(self.pairs.training)
+        self.noise.check(self.pairs)
+        return self.pairs.summary
+
+    @property
+    def held_rows(self) -> Rows:
+        """Numbers of the pairs of DATA that the network is validated on."""
+        return self.pairs.validation[: self.settings.validation_rows]
+
+    @abstractmethod
+    def hold_out(self, rows: Rows) -> None:
+        """Keep these pairs for `validate`, noised and tokenised."""
+
+    def use_stand_ins(self) -> float:
+        """Use stand-ins for slow results of preparation; return the seconds that this saves."""
+        return 0.0
+
+    def rehearse(self) -> Rehearsal:
+        """Prepare with some of the held-out pairs, and without a teacher."""
+        seconds, rows = self.use_stand_ins(), self.held_rows[:_REHEARSED]
+        self.hold_out(rows)
+        return Rehearsal(seconds, len(self.held_rows) / len(rows))
+
+    def chunk(self, epoch: int, number: int) -> P | None:
+        """Return a chunk of an epoch, in batches; None after the last."""
+        chunks = chunks_of(self.pairs.training, self.settings.seed, epoch)
+        return self.batched(chunks[number], epoch, number) if number < len(chunks) else None
+
+    @abstractmethod
+    def batched(self, rows: Rows, epoch: int, number: int) -> P:
+        """Return these pairs as a chunk; every process has the same number of batches per step."""
+
+    def tokens(self, rows: Rows, epoch: int, *, both_sides: bool) -> tuple[Ragged, ...]:
+        """Return the token ids of the noisy sides of these pairs, and of the clean if asked for."""
+        tokenizer, pairs = self.computation.student.tokenizer, self.pairs
+        noisy, clean = [], []
+        for first in range(0, len(rows), PIECE_ROWS):
+            piece = rows[first : first + PIECE_ROWS]
+            noisy.append(tokenizer.tokenize(self.noise.noisy(pairs, piece, epoch)))
+            if both_sides:
+                texts = pairs.clean.take(pairs.owner[piece]).to_pylist()
+                clean.append(tokenizer.tokenize(texts))
+        if not both_sides:
+            return (Ragged.joined(noisy),)
+        return Ragged.joined(noisy), Ragged.joined(clean)
+
+    def estimate(self, chunk: P) -> dict[str, Any]:
+        """Return the numbers of weights, pairs and tokens, with their cost.
+
+        `trained` counts the weights that are not frozen. `flop_per_token` covers forward and
+        backward pass; `weight_bytes` includes gradients and moments.
+        """
+        tokens = sum(len(side.values) for side in chunk.sides)
+        computed = 0  # tokens, padding included
+        for step in chunk.steps:
+            for batch in step:
+                computed += sum(len(batch) * int(side.lengths[batch].max()) for side in chunk.sides)
+        weights = list(self.network.parameters())
+        trained = sum(weight.numel() for weight in weights if weight.requires_grad)
+        frozen = sum(weight.numel() for weight in weights if not weight.requires_grad)
+        length = tokens / len(chunk.sides[0])
+        return {
+            "parameters": trained + frozen,
+            "trained": trained,
+            "pairs": self.rows,
+            "tokens_per_pair": tokens / chunk.pairs,
+            "pairs_per_update": chunk.pairs / len(chunk.steps),
+            "padding": 1 - tokens / computed,
+            "updates_per_epoch": round(self.rows / chunk.pairs * len(chunk.steps)),
+            "flop_per_token": flop_per_token(self.computation.student, length),
+            "weight_bytes": trained * _TRAINED_BYTES + frozen * _FROZEN_BYTES,
+        }
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Write the student's folder."""
+
+    def export(self, trainer: Trainer[P]) -> dict[str, Any]:
+        """Write RUN/student with a model card; return the content of metrics.json."""
+        folder = trainer.out / "student"
+        with torch.no_grad(), writing_weights(folder):
+            self.save(folder)
+        if self.changes_best_weights:
+            validation = self.validate()
+        else:
+            validation = trainer.best_validation.figures
+        metrics = {
+            "validation": validation,
+            **trainer.reached,
+            "parameters": sum(weight.numel() for weight in self.network.parameters()),
+            "dropped": dict(self.pairs.dropped),
+            "cut": self.pairs.cut,
+        }
+        write_text(folder / "README.md", self._model_card(trainer.recorded, metrics))
+        return metrics
+
+    def _model_card(self, recorded: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:
+        """Return the model card, from the contents of config.yaml and metrics.json."""
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+        loader = FileSystemLoader(_TEMPLATES)
+        templates = Environment(
+            loader=loader, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True
+        )
+        values = {"select_by": None, **recorded, **metrics}
+        values["settings"] = yaml.safe_dump(dict(recorded), sort_keys=False, allow_unicode=True)
+        values["tables"] = tables(metrics)
+        values["prepare"] = getattr(self.computation.student.tokenizer, "preparation", "")
+        # `recorded` and `metrics` both have the name `validation`: settings, and figures.
+        values["validation_pairs"] = recorded.get("validation")
+        return templates.get_template(self.card).render(values)
+
+
+def xsim_error(noisy: Vectors, clean: Vectors, owners: npt.NDArray[np.integer]) -> float:
+    """Return the xSIM error of noisy against clean vectors, as a percentage.
+
+    `owners` numbers the clean texts. Finding another row with the same clean text is no error.
+    """
+    return xsim(noisy, clean, texts=list(map(str, owners.tolist()))).error_rate
