@@ -17,7 +17,7 @@ compares the signature of every public function with its dataclass.
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
-from functools import cache, wraps
+from functools import cache, cached_property, wraps
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import (
@@ -140,12 +140,12 @@ def decode(
     several becomes a tuple of one. Raises UsageError for an unknown name, a wrong type or a value
     out of bounds. The error names a field by `label(name)` (default: its flag).
     """
-    known = {field.name: field for field in fields_of(options)}
-    refuse_unknown(values, known)
+    known = fields_of(options)
+    if not values.keys() <= known.keys():
+        refuse_unknown(values, known)
     decoded = {}
     for name, value in values.items():
-        field = known[name]
-        decoded[name] = field.convert(value, label(name) if label else field.flag)
+        decoded[name] = known[name].convert(value, label(name) if label else "")
     return options(**decoded)
 
 
@@ -210,8 +210,11 @@ class OptionField:
         flag = self.meta.flags[-1] if self.meta.flags else f"--{self.name.replace('_', '-')}"
         return f"{flag}/--no-{flag[2:]}" if self.default is True else flag
 
-    def convert(self, value: Any, label: str) -> Any:
-        """Return the value in the field's type; raises UsageError, which names it by `label`."""
+    def convert(self, value: Any, label: str = "") -> Any:
+        """Return the value in the type of the field.
+
+        Raises UsageError, which names the field by `label` (default: its flag).
+        """
         if self.meta.place == "python":
             if self.name == "values" and not isinstance(value, Mapping | None):
                 raise UsageError(f"values {value!r} is not a dict")
@@ -220,13 +223,14 @@ class OptionField:
             return None
         given = _without_paths(value if self.length == 1 else _as_list(value))
         try:
-            return msgspec.convert(given, self._checked_type(), strict=False)
+            return msgspec.convert(given, self.checked_type, strict=False)
         except msgspec.ValidationError as error:
             _refuse_dataset(value)
-            raise UsageError(f"{label} {value!r} is not {self._wanted()}") from error
+            raise UsageError(f"{label or self.flag} {value!r} is not {self._wanted()}") from error
 
-    def _checked_type(self) -> Any:
-        """Return the type that msgspec converts to, with the bounds of its numbers."""
+    @cached_property
+    def checked_type(self) -> Any:
+        """The type that msgspec converts values to, with the bounds of numbers."""
         bounds: Any = msgspec.Meta(**dict[str, Any](self.meta.bounds))
         bounded = [Annotated[kind, bounds] if kind in (int, float) else kind for kind in self.kinds]
         kind: Any = Union[tuple(bounded)]  # noqa: UP007
@@ -256,12 +260,11 @@ _BOUND_NAMES = {"ge": "at least {:,}", "gt": "above {:,}", "le": "at most {:,}",
 
 
 @cache
-def fields_of(options: Any) -> tuple[OptionField, ...]:
-    """Return the fields of an options dataclass, in their order."""
+def fields_of(options: Any) -> dict[str, OptionField]:
+    """Return the fields of an options dataclass by name, in their order."""
     hints = get_type_hints(options, include_extras=True)
-    return tuple(
-        OptionField.of(field, hints[field.name]) for field in fields(options) if field.init
-    )
+    given = [field for field in fields(options) if field.init]
+    return {field.name: OptionField.of(field, hints[field.name]) for field in given}
 
 
 def _as_list(value: Any) -> list[Any]:

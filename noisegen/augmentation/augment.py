@@ -96,11 +96,7 @@ def augment(
     `progress` is called with a `Progress` every second and after every shard. With several
     `workers` a script must call it below `if __name__ == "__main__":`. Raises NoisegenError.
     """
-    return _augment(decode(AugmentOptions, locals()))
-
-
-def _augment(options: AugmentOptions) -> Manifest:
-    """Run `augment` with options that are checked."""
+    options = decode(AugmentOptions, locals())
     return make(make_plan(options, output_path(options.out)), options)
 
 

@@ -1,8 +1,8 @@
-"""One noisy file instead of a folder of shards: the format that came in, or another.
+"""Write one noisy file instead of a folder of shards, in the format of the input or another.
 
-The text column holds the noisy text, all other columns are as they came, and so are comments,
-separators and line ends where the format stays. Rows stay in their order. One that cannot be noised
-is left as it is where the format holds it, else left out, and counted.
+The text column gets the noisy text. Other columns stay unchanged; if the format stays, comments,
+separators and line ends do too. Rows keep their order. A row that cannot be noised is copied if the
+format can hold it, else left out; both are counted.
 """
 
 import bz2
@@ -49,26 +49,26 @@ from noisegen.runs.atomic import atomic, refuse_existing, remove_left
 from noisegen.runs.store import output_path
 from noisegen.text.buffers import as_arrow
 
-FIRST = 100  # rows that show which columns have an item for each token
-ROWS = 10_000  # of a task, so that standard output gets some soon
-_COMPRESS: dict[str, Callable[[bytes], bytes]] = {  # parts of a file, one after the other
+FIRST = 100  # rows that are read to find the columns with an item per token
+ROWS = 10_000  # rows per task, few enough that standard output begins soon
+_COMPRESS: dict[str, Callable[[bytes], bytes]] = {  # each part of a file is compressed alone
     "": lambda content: content,
     "gz": partial(gzip.compress, mtime=0),
     "bz2": bz2.compress,
     "xz": lzma.compress,
     "zst": lambda content: bytes(pa.compress(content, codec="zstd", asbytes=True)),
 }
-_ENDING = re.compile(r"[^/\\]\.[A-Za-z]{1,5}$")  # looks like that of a file
-_OWNERS = "\x00owners"  # the column with the numbers of the clean tokens of the noisy ones
-_WHOLE = ("null_text", "null_id", "unequal_labels")  # rows whose values are all in their columns
-_CUT = ("row_too_long", "truncated")  # rows of which only the beginning was read
+_ENDING = re.compile(r"[^/\\]\.[A-Za-z]{1,5}$")  # the end of a name that looks like a file's
+_OWNERS = "\x00owners"  # column with the number of the clean token of each noisy token
+_WHOLE = ("null_text", "null_id", "unequal_labels")  # reasons of rows with all their values
+_CUT = ("row_too_long", "truncated")  # reasons of rows that were read in part
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where one noisy file goes, '-' for standard output, and how its rows are written.
+    """The noisy file to write: its path ('-' for standard output), format and compression.
 
-    `parallel` are the columns with an item for each token.
+    `parallel` names the columns with an item per token.
     """
 
     path: str
@@ -79,7 +79,7 @@ class Target:
 
     @property
     def writer(self) -> RowWriter:
-        """How the format writes rows."""
+        """The functions that write rows in the format."""
         writer = FORMATS[self.format].writer
         assert writer
         return writer
@@ -90,7 +90,7 @@ class Target:
         return FORMATS[self.format].has_token_lines
 
     def rows(self, rows_per_shard: int) -> int:
-        """Return how many rows a task has: few, so that a stream begins soon; a row group many."""
+        """Return the rows per task: few, so that output begins soon; for Parquet a row group."""
         return min(ROWS, rows_per_shard) if self.writer.line else rows_per_shard
 
     def check(self, job: ShardJob) -> None:
@@ -180,7 +180,7 @@ def _check_norm(source: str, labels: str | None) -> None:
 
 @contextmanager
 def opened(target: Target, *, force: bool) -> Iterator[IO[bytes]]:
-    """Yield the file to write, whose name is taken at the end; standard output and pipes stream."""
+    """Yield the output stream: standard output, a pipe, or a file that gets its name at the end."""
     path = output_path(target.path)
     if target.path == "-":
         if target.format == "parquet":
@@ -202,7 +202,7 @@ def opened(target: Target, *, force: bool) -> Iterator[IO[bytes]]:
 
 
 def write_parts(file: IO[bytes], parts: Iterable["Part"]) -> Iterator["Part"]:
-    """Write parts, given in their order, and yield each that is written."""
+    """Write the parts of a file in the order given; yield each part after it is written."""
     table: pq.ParquetWriter | None = None
     with ExitStack() as stack:
         for part in parts:
@@ -216,14 +216,15 @@ def write_parts(file: IO[bytes], parts: Iterable["Part"]) -> Iterator["Part"]:
             yield part
 
 
-# A task: rows in, the bytes of a part of the file out.
+# One task: its rows become a part of the file.
 
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of one task, as bytes, or as a table for Parquet; `size` are the bytes of its input.
+    """Rows of one task: bytes of the file, or a table for Parquet.
 
-    `as_is` counts by reason the rows that are in it as they came; `shard` has them as dropped.
+    `size` is the number of bytes of input. `as_is` counts the rows that are copied unchanged, by
+    reason; `shard` counts them as dropped.
     """
 
     number: int
@@ -234,7 +235,7 @@ class Part:
 
 
 def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardTask) -> Part:
-    """Noise the rows of a task and write them in the format of the target."""
+    """Return the noisy rows of a task in the format of the target."""
     sums, dropped, as_is = Counter[str](), Counter[str](), Counter[str]()
     tables = []
     for batch in read(task.ranges, columns, batch_bytes=job.engine().batch_bytes):
@@ -244,8 +245,9 @@ def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardTask) 
         stays = _as_is(target, columns, batch)
         as_is.update(REASONS[code] for code in codes[stays].tolist())
         dropped.update(batch.dropped)
+        # A row with too many fields loses none: its line is copied with all of them.
         whole = np.count_nonzero(has_line & (codes == CODE["unexpected_field"]))
-        dropped.subtract({"unexpected_field": int(whole)})  # their lines have all fields
+        dropped.subtract({"unexpected_field": int(whole)})
         step = max(1, task.rows // SAMPLED_ROWS)
         tables.append(_noised(job, target, batch, stays, step, sums))
     if not tables:
@@ -257,7 +259,7 @@ def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardTask) 
 
 
 def _as_is(target: Target, columns: Columns, batch: RowBatch) -> Mask:
-    """Return which rows cannot be noised, but can be written as they came."""
+    """Return a mask of the rows that cannot be noised, but can be copied unchanged."""
     codes = batch.read[REASON].to_numpy()
     stays = _are_valid(batch.read[RAW]) & ~np.isin(codes, [CODE[name] for name in _CUT])
     if target.writer.has_columns:
@@ -268,7 +270,7 @@ def _as_is(target: Target, columns: Columns, batch: RowBatch) -> Mask:
 
 
 def _with_tokens(batch: RowBatch, tokens: str) -> RowBatch:
-    """Leave out the rows without tokens: a sentence of no lines is none."""
+    """Return the batch without rows that have no tokens, which would be sentences of no lines."""
     has_tokens = pc.greater(pc.list_value_length(batch.table[tokens]), 0).to_numpy()
     keep = batch.keep.copy()
     keep[keep] = has_tokens
@@ -283,7 +285,11 @@ def _are_valid(column: pa.ChunkedArray) -> Mask:
 def _noised(
     job: ShardJob, target: Target, batch: RowBatch, stays: Mask, step: int, sums: Counter[str]
 ) -> pa.Table:
-    """Return rows with noisy text, and those that stay once; copies of a row follow each other."""
+    """Return all rows of the output, in the order of the input.
+
+    Noisy copies of a row follow each other; rows of the mask `stays` come once, unchanged. The
+    counts of the batch are added to `sums`.
+    """
     tables, numbers = [], []
     for copy in range(job.copies):
         noised = job.noised(batch.table, copy, edits=job.edits or job.has_labels)
@@ -304,7 +310,7 @@ def _noised(
 def _changed(
     job: ShardJob, target: Target, names: Sequence[str], noised: pa.Table
 ) -> dict[str, Any]:
-    """Return the columns that noise changes or adds, by their names in the input."""
+    """Return the columns that noise changes or adds, by their names in the output."""
     columns = job.columns.of(names)
     new = {"edits": noised["edits"]} if job.edits else {}
     if not (columns.tokens and columns.labels):
@@ -315,13 +321,13 @@ def _changed(
 
 
 def parallel_columns(ranges: Sequence[FileRange], columns: Columns) -> tuple[str, ...]:
-    """Return the columns with an item for each token: the labels, and others such as these.
+    """Return the names of the columns with an item per token: the labels, and lists as long.
 
-    They are told by the first rows of the first task, whatever comes later.
+    The first rows of the first task decide.
     """
     if not (columns.tokens and columns.labels):
         return ()
-    with metered():  # what is read again with the task counts there
+    with metered():  # these bytes are read again with the task, and count there
         rows = next((batch.table.slice(0, FIRST) for batch in read(ranges, columns)), None)
     if rows is None:
         return ()
@@ -333,24 +339,28 @@ def parallel_columns(ranges: Sequence[FileRange], columns: Columns) -> tuple[str
 
 
 def _with_values(table: pa.Table, name: str, values: Any, keep: Any) -> pa.Table:
-    """Return the table with values of a column, new or old, in the rows of the mask `keep`."""
+    """Return the table with `values` written to a column in the rows of the mask `keep`.
+
+    Other rows keep their value, or get null in a new column.
+    """
     if name not in table.column_names:
         table = table.append_column(name, pa.nulls(len(table), values.type))
     field = table.schema.field(name)
     kind = pa.list_(field.type.value_type) if is_list(field.type) else field.type
     index = np.where(keep, np.cumsum(keep) - 1, len(values) + np.arange(len(keep)))
-    both = pa.concat_tables(pa.table({name: c.cast(kind)}) for c in (values, table[name]))[name]
+    parts = [pa.table({name: column.cast(kind)}) for column in (values, table[name])]
+    both = pa.concat_tables(parts)[name]
     at = table.column_names.index(name)
     return table.set_column(at, field.with_type(kind), both.take(as_arrow(index)))
 
 
-# Rows as the bytes of a part of the file.
+# Writing rows as bytes.
 
 
 def _content(
     target: Target, columns: Columns, tables: Sequence[pa.Table], *, has_header: bool
 ) -> bytes | pa.Table:
-    """Return rows as the bytes of a part of the file, or as a table for Parquet."""
+    """Return rows as bytes in the format of the target; as a table for Parquet."""
     table, write = pa.concat_tables(tables), target.writer.line
     names = _names(table)
     if write is None:
@@ -388,7 +398,7 @@ def _values(table: pa.Table, name: str) -> list[Any]:
     if (classes := class_names(table.schema).get(name)) is None:
         return values
     if is_list(table[name].type):
-        return [numbers and label_names(numbers, classes) for numbers in values]
+        return [label_names(numbers, classes) if numbers else numbers for numbers in values]
     return label_names(values, classes)
 
 

@@ -37,10 +37,11 @@ from noisegen.version import __version__
 
 @dataclass(frozen=True)
 class AugmentPlan:
-    """A request made definite: the recipe for its language, its inputs, the job of a worker.
+    """A checked request: the recipe for its language, its input files, the job of the workers.
 
-    `hints` say what may surprise, such as transforms without data for the language or a column that
-    is taken without being named; `skipped` are the files not read.
+    `config` has what the manifest records of the request. `hints` are lines for the user on
+    surprises, such as transforms without data for the language. `skipped` names files that are not
+    read, with the reason.
     """
 
     request: Request
@@ -52,12 +53,12 @@ class AugmentPlan:
     skipped: list[str]
 
     def format(self) -> str:
-        """Return the format of the first input with rows, such as jsonl; '' if there is none."""
+        """Return the format of the first input with rows, such as jsonl; '' without rows."""
         file = first_file(self.inputs, self.job.columns)
         return file.format if file else ""
 
     def absolute(self) -> "AugmentPlan":
-        """Return the plan with paths that mean the same in any folder."""
+        """Return the plan with absolute paths, for workers in other folders or machines."""
         inputs = [
             item if (path := item.absolute) == item.path else replace(item, path=path)
             for item in self.inputs
@@ -66,28 +67,39 @@ class AugmentPlan:
 
     @property
     def size(self) -> int:
-        """The bytes of all inputs; 0 if those of one are not known."""
+        """The size of all inputs in bytes; 0 if the size of an input is unknown."""
         sizes = [source["bytes"] for source in self.config["sources"]]
         return 0 if None in sizes else sum(sizes)
 
     def tasks(self, head: Head = read_head) -> Iterator[ShardTask]:
-        """Yield the tasks, one per shard; raises SourceError for a column named as one of a run."""
+        """Yield the tasks, one per shard; `head` reads the head of an input file.
+
+        Raises SourceError for an input column with the name of an output column.
+        """
         columns, request = self.job.columns, self.request
         refuse_reserved(self.inputs, columns)
         shards = shard_ranges(self.inputs, columns, request.rows_per_shard, request.limit, head)
         return (ShardTask(number, ranges) for number, ranges in enumerate(shards))
 
 
-_BINDING = (  # options that decide rows and shards, as the manifest lists them
-    "copies", "lang", "text_column", "id_column", "tokens", "labels", "protect", "edits",
-    "rows_per_shard", "limit",
-)  # fmt: skip
+# Options that decide the rows and shards of a run; the manifest lists them.
+_RECORDED = [
+    "copies",
+    "lang",
+    "text_column",
+    "id_column",
+    "tokens",
+    "labels",
+    "protect",
+    "edits",
+    "rows_per_shard",
+    "limit",
+]
 
 
 def make_plan(request: Request, out: Path) -> AugmentPlan:
-    """Check everything that can be checked before the first row is read."""
+    """Return the plan of a run; everything that needs no row is checked here."""
     check_seed(request.seed)
-    protect = protect_kinds(request.protect)
     if request.nlaug_data and not Path(request.nlaug_data).is_dir():
         raise UsageError(f"--nlaug-data {request.nlaug_data!r}: no such folder")
     registry.load_code(*listed(request.code))
@@ -95,69 +107,80 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
     recipe, _ = whole.for_language(request.lang)
     if request.group_by and not recipe.writers:
         raise UsageError(f"--group-by needs a recipe with writers; {whole.name} has none")
-    named = expand(request.sources)
-    inputs = [item for item in named if not item.skipped]
-    columns, notes = completed(inputs, columns_of(request))
-    file = first_file(inputs, columns) if request.group_by else None
-    if file and request.group_by not in file.schema.names:
-        raise no_column(file.path, str(request.group_by), file.schema.names)
-    code = tuple((str(path), file_digest(path)) for path in map(_absolute, listed(request.code)))
-    nlaug_data = _absolute(request.nlaug_data) if request.nlaug_data else None
-    job = ShardJob(
-        out=out,
-        recipe=recipe,
-        settings=Settings(request.lang, nlaug_data=nlaug_data, tagger=request.tagger),
-        columns=columns,
-        seed=request.seed,
-        copies=request.copies,
-        protect=protect,
-        edits=request.edits,
-        group_by=request.group_by,
-        code=code,
-    )
+    found = expand(request.sources)
+    inputs = [item for item in found if not item.skipped]
+    asked = Columns(request.text_column, request.id_column, request.tokens, request.labels)
+    columns, hints = completed(inputs, asked)
+    if request.group_by:
+        _check_group_column(request.group_by, inputs, columns)
+    job = _job(request, recipe, columns, out)
     tagger = job.engine().tagger
-    if tagger:  # so that every worker uses the program that was found here
+    if tagger:  # every worker must use the program that was found here
         program = tagger.partition(":")[0]
         job = replace(job, settings=replace(job.settings, tagger=program))
-    options: dict[str, Any] = {name: getattr(request, name) for name in _BINDING}
-    options |= {"id_column": columns.row_id, "tokens": columns.tokens, "labels": columns.labels}
-    if request.group_by:
-        options["group_by"] = request.group_by
-    options["code"] = request.code
-    options["nlaug_data"] = request.nlaug_data
-    options["code_sha256"] = [digest for _, digest in code]
-    options["tagger"] = tagger
     config = {
         "version": __version__,
         "seed": request.seed,
         "recipe": whole.to_dict(),
         "recipe_digest": whole.digest,
         "dictionaries": dictionaries(recipe, job.engine().settings),
-        "options": options,
+        "options": _recorded_options(request, job, tagger),
     }
     config = json.loads(json.dumps(config))  # equal to the content of a manifest
     config["sources"] = [{"path": item.path, "bytes": item.file_size} for item in inputs]
     job = replace(job, config=json.dumps(bound(config), sort_keys=True, ensure_ascii=False))
-    skipped = [f"{item.path}: {item.skipped}" for item in named if item.skipped]
-    hints = [*notes, *filter(None, [whole.note_on(request.lang)])]
+    if note := whole.note_on(request.lang):
+        hints = [*hints, note]
+    skipped = [f"{item.path}: {item.skipped}" for item in found if item.skipped]
     return AugmentPlan(request, recipe, inputs, job, config, hints, skipped)
 
 
-def columns_of(request: Request) -> Columns:
-    """Return the columns that a request names."""
-    return Columns(request.text_column, request.id_column, request.tokens, request.labels)
+def _check_group_column(name: str, inputs: Sequence[FileRange], columns: Columns) -> None:
+    """Raise SourceError if the first input with rows lacks the column of --group-by."""
+    file = first_file(inputs, columns)
+    if file and name not in file.schema.names:
+        raise no_column(file.path, name, file.schema.names)
 
 
-def _absolute(path: str) -> Path:
-    return Path(path).resolve()
+def _job(request: Request, recipe: Recipe, columns: Columns, out: Path) -> ShardJob:
+    """Return the job of the workers; its paths are absolute, for workers in other folders."""
+    nlaug_data = Path(request.nlaug_data).resolve() if request.nlaug_data else None
+    code = []
+    for name in listed(request.code):
+        path = Path(name).resolve()
+        code.append((str(path), file_digest(path)))
+    return ShardJob(
+        out=out,
+        recipe=recipe,
+        settings=Settings(request.lang, nlaug_data=nlaug_data, tagger=request.tagger),
+        columns=columns,
+        seed=request.seed,
+        copies=request.copies,
+        protect=protect_kinds(request.protect),
+        edits=request.edits,
+        group_by=request.group_by,
+        code=tuple(code),
+    )
+
+
+def _recorded_options(request: Request, job: ShardJob, tagger: str | None) -> dict[str, Any]:
+    """Return the options in the manifest, with the columns that were found in the input."""
+    options: dict[str, Any] = {name: getattr(request, name) for name in _RECORDED}
+    columns = job.columns
+    options |= {"id_column": columns.row_id, "tokens": columns.tokens, "labels": columns.labels}
+    if request.group_by:
+        options["group_by"] = request.group_by
+    digests = [digest for _, digest in job.code]
+    options |= {"code": request.code, "nlaug_data": request.nlaug_data, "code_sha256": digests}
+    return options | {"tagger": tagger}
 
 
 def recipe_of(request: Request) -> Recipe:
-    """Return the recipe that a request means, for all languages."""
+    """Return the recipe of a request, with its steps for all languages."""
     if request.transforms:
         try:
             steps = [parse_step(text) for text in listed(request.transforms)]
-        except RecipeError as error:  # of the command line, so wrong usage
+        except RecipeError as error:  # the steps come from the command line: wrong usage
             raise UsageError(str(error)) from error
         for step in steps:
             registry.get(step.transform).check_language(request.lang)
@@ -170,7 +193,7 @@ def recipe_of(request: Request) -> Recipe:
 
 
 def dictionaries(recipe: Recipe, settings: Settings) -> list[dict[str, str]]:
-    """Return the word lists of a recipe with hash, source and licence."""
+    """Return the word lists that a recipe reads, with hash, source and licence."""
     notes: list[dict[str, str]] = []
     for step in recipe.steps():
         for path in registry.get(step.transform).data(settings, step_values(step)):

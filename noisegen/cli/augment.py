@@ -125,7 +125,8 @@ def _dry_run(options: AugmentOptions, as_json: bool) -> int:
     from noisegen.augmentation.augment import estimate_of
     from noisegen.augmentation.one_file import target_of
     from noisegen.augmentation.plan import make_plan
-    from noisegen.augmentation.preview import describe, examples_of, render
+    from noisegen.augmentation.preview import describe, examples_of
+    from noisegen.augmentation.rendering import render
 
     planned = make_plan(options, Path("out"))
     out = str(options.out)

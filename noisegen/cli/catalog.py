@@ -35,7 +35,8 @@ def preview(limit: int, unaligned: bool, as_json: bool, **given: Any) -> None:
 
     Nothing is written. Without TEXT or SOURCE it shows the demo text of the language.
     """
-    from noisegen.augmentation.preview import examples_of, render
+    from noisegen.augmentation.preview import examples_of
+    from noisegen.augmentation.rendering import render
 
     examples = examples_of(common.request(given), limit, common.hint)
     if as_json:

@@ -35,7 +35,7 @@ def click_options(
     """
 
     def decorate(command: Command) -> Command:
-        for field in reversed(fields_of(options)):
+        for field in reversed(fields_of(options).values()):
             is_wanted = field.name not in skip and (only is None or field.name in only)
             if is_wanted and field.meta.place != "python":
                 is_required = field.default is MISSING and field.name not in optional

@@ -104,9 +104,18 @@ def test_the_manifest_has_the_keys_of_the_contract(plain):
     made = json.loads((plain / "manifest.json").read_text("utf-8"))
 
     assert list(made) == [
-        "version", "command", "seed", "recipe", "recipe_digest", "sources", "dictionaries",
-        "options", "shards", "totals", "packages",
-    ]  # fmt: skip
+        "version",
+        "command",
+        "seed",
+        "recipe",
+        "recipe_digest",
+        "sources",
+        "dictionaries",
+        "options",
+        "shards",
+        "totals",
+        "packages",
+    ]
     assert all(list(shard) == ["file", "rows", "changed", "sha256"] for shard in made["shards"])
     assert {"rows", "changed", "cer", "wer"} <= set(made["totals"])
     assert made["seed"] == 7
@@ -121,8 +130,11 @@ def test_the_manifest_counts_and_hashes_what_is_there(plain):
         changed = sum(row["clean"] != row["noisy"] for row in rows.to_pylist())
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         assert note == {
-            "file": f"data/{path.name}", "rows": len(rows), "changed": changed, "sha256": digest,
-        }  # fmt: skip
+            "file": f"data/{path.name}",
+            "rows": len(rows),
+            "changed": changed,
+            "sha256": digest,
+        }
     assert made.totals["changed"] == sum(note["changed"] for note in made.shards)
 
 
@@ -231,10 +243,13 @@ def test_the_card_has_what_the_hub_asks_for(tmp_path):
     head = card.data.to_dict()
     assert head.pop("configs") == [{"config_name": "default", "data_files": "data/part-*.parquet"}]
     assert head == {
-        "license": "unknown", "pretty_name": "Clean and noisy text", "language": ["pt"],
-        "size_categories": ["1K<n<10K"], "task_categories": ["sentence-similarity"],
+        "license": "unknown",
+        "pretty_name": "Clean and noisy text",
+        "language": ["pt"],
+        "size_categories": ["1K<n<10K"],
+        "task_categories": ["sentence-similarity"],
         "tags": ["noise", "user-generated-content", "noisegen"],
-    }  # fmt: skip
+    }
     assert "\n| stars | int64, as it came |\n| from | string, as it came |\n" in card.content
     assert "\n# Clean and noisy text, made with noisegen " in card.content
     assert "in.parquet` and keeps the licence that it has there: name it as " in card.content

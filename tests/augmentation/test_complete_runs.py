@@ -51,14 +51,15 @@ def test_an_input_that_became_shorter_is_refused(tmp_path, monkeypatch, capfd):
         (tmp_path / "in.txt").write_text("".join(lines[:count]))
         with (tmp_path / "in.txt").open() as file:
             monkeypatch.setattr("sys.stdin", file)
-            words = ["augment", "-", "-o", str(tmp_path / "out"), "-t", "spac", "--quiet",
-                     "--rows-per-shard", "20", "--workers", "1", *how]  # fmt: skip
-            code = run(words)
+            words = f"augment - -o {tmp_path}/out -t spac --quiet --rows-per-shard 20 --workers 1"
+            code = run([*words.split(), *how])
 
     [line] = capfd.readouterr().err.splitlines()
     assert code == 1
-    assert line.endswith("out has 3 shards, but the input now gives 1; use another folder, or "
-                         "--force to overwrite it")  # fmt: skip
+    assert line.endswith(
+        "out has 3 shards, but the input now gives 1; use another folder, or "
+        "--force to overwrite it"
+    )
 
 
 def _rotten(path):

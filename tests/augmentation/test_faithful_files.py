@@ -121,15 +121,26 @@ def test_a_text_of_several_lines_is_one_line(tmp_path, kind):
 def test_which_columns_follow_the_tokens_is_told_by_the_first_rows(tmp_path):
     def row(number):
         pos = [1] * (17 if number == 29 else 18)
-        return {"tokens": ["see", "going"] * 9, "tags": ["O", "B-X"] * 9, "pos": pos,
-                "topics": [0] * (18 if number else 1)}  # fmt: skip
+        return {
+            "tokens": ["see", "going"] * 9,
+            "tags": ["O", "B-X"] * 9,
+            "pos": pos,
+            "topics": [0] * (18 if number else 1),
+        }
 
     (tmp_path / "a.jsonl").write_text("\n".join(json.dumps(row(number)) for number in range(30)))
     made = []
     for size in (1, 7):
         out = tmp_path / f"{size}.jsonl"
-        augment(tmp_path / "a.jsonl", out, tokens="tokens", labels="tags", rows_per_shard=size,
-                workers=1, **SPLIT)  # fmt: skip
+        augment(
+            tmp_path / "a.jsonl",
+            out,
+            tokens="tokens",
+            labels="tags",
+            rows_per_shard=size,
+            workers=1,
+            **SPLIT,
+        )
         made.append(out.read_text())
     rows = [*map(json.loads, made[0].splitlines())]
     assert made[0] == made[1]
@@ -155,9 +166,8 @@ def test_noise_changes_words_and_carries_the_tags_of_all_columns():
     words, owners = ["E", "U", "rejects#"], [0, 0, 1]
     new = {"tokens": words, "labels": carried(["B-ORG", "O", "O"], owners)}
     assert rewritten(CONLL.partition(b"\n\n\n")[0] + b"\n\n", names, new, owners) == (
-        "-DOCSTART- -X- -X- O\n\n"
-        "E NNP  B-NP B-ORG\nU NNP  I-NP I-ORG\nrejects# VBZ B-VP O \n\n"
-    )  # fmt: skip
+        "-DOCSTART- -X- -X- O\n\nE NNP  B-NP B-ORG\nU NNP  I-NP I-ORG\nrejects# VBZ B-VP O \n\n"
+    )
 
 
 def test_a_treebank_stays_a_tree():
@@ -165,15 +175,20 @@ def test_a_treebank_stays_a_tree():
     new = {"form": ["Don't", "g", "o", "ofthe", "isle", "."], "upos": tags}
     noisy = rewritten(CONLLU, TREEBANK_COLUMNS[1:], new, [0, 2, 2, 3, 5, 6])
     comments = "# newdoc id = d\n# sent_id = d-1\n# text = Don't g o ofthe isle.\n"
-    assert noisy == comments + cells(
-        "1 Don't do AUX VB _ 2 aux 2:aux _",
-        "2 g go VERB VB Mood=Imp 0 root 0:root _",
-        "3 o _ X _ _ 2 goeswith _ _",
-        "3.1 you you PRON _ _ _ _ 2:nsubj _",
-        "4 ofthe of ADP IN _ 5 case 5:case _",
-        "5 isle isle NOUN NN Number=Sing 2 obl 2:obl:of|3.1:dep Gloss=x|SpaceAfter=No",
-        "6 . . PUNCT . _ 2 punct 2:punct _",
-    ) + "\n"  # fmt: skip
+    assert (
+        noisy
+        == comments
+        + cells(
+            "1 Don't do AUX VB _ 2 aux 2:aux _",
+            "2 g go VERB VB Mood=Imp 0 root 0:root _",
+            "3 o _ X _ _ 2 goeswith _ _",
+            "3.1 you you PRON _ _ _ _ 2:nsubj _",
+            "4 ofthe of ADP IN _ 5 case 5:case _",
+            "5 isle isle NOUN NN Number=Sing 2 obl 2:obl:of|3.1:dep Gloss=x|SpaceAfter=No",
+            "6 . . PUNCT . _ 2 punct 2:punct _",
+        )
+        + "\n"
+    )
 
 
 def test_a_contraction_is_spelled_as_its_words_and_a_relation_leads_out_of_a_merged_word():

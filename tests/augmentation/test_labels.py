@@ -17,8 +17,28 @@ from noisegen.noising.mix import parse_step
 from noisegen.noising.recipe import Recipe
 
 HEAVY = ("spac:drop_rate=0.4,add_rate=0.3", "fing:rate=0.3", "abr1:rate=1")
-WORDS = ["see", "you", "tomorrow", "as", "soon", "possible", "I", "am", "New York", "", "a\u00a0b",
-         "don't", "東京", "é", "x", "#tag", "@you", "https://example.org", "🇩🇪", "\t"]  # fmt: skip
+WORDS = [
+    "see",
+    "you",
+    "tomorrow",
+    "as",
+    "soon",
+    "possible",
+    "I",
+    "am",
+    "New York",
+    "",
+    "a\u00a0b",
+    "don't",
+    "東京",
+    "é",
+    "x",
+    "#tag",
+    "@you",
+    "https://example.org",
+    "🇩🇪",
+    "\t",
+]
 CARRIED = ("noisy_tokens", "noisy_labels", "owners")
 LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 ROWS = st.lists(
@@ -174,7 +194,7 @@ def tagged(tmp_path):
         {"words": ["See", "New", "York"], "tags": ["O", "B-LOC", "I-LOC"], "n": 1},
         {"words": [], "tags": [], "n": 2},
         {"words": ["as", "soon", "as", "possible"], "tags": ["O"] * 4, "n": 3},
-    ] * 20  # fmt: skip
+    ] * 20
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "in.parquet")
     (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     return tmp_path
@@ -187,9 +207,18 @@ def test_a_run_with_labels_adds_both_columns_last(tagged, name):
     rows = table(tagged / "out")
 
     assert rows.column_names == [
-        "id", "clean", "noisy", "transforms", "copy", "words", "tags", "n", "edits",
-        "noisy_tokens", "noisy_labels",
-    ]  # fmt: skip
+        "id",
+        "clean",
+        "noisy",
+        "transforms",
+        "copy",
+        "words",
+        "tags",
+        "n",
+        "edits",
+        "noisy_tokens",
+        "noisy_labels",
+    ]
     for row in rows.to_pylist():
         assert row["clean"] == " ".join(row["words"])
         assert len(row["noisy_tokens"]) == len(row["noisy_labels"])

@@ -143,8 +143,8 @@ def test_a_row_that_cannot_be_noised_keeps_its_place(tmp_path, kind):
 
 
 def test_a_filter_reads_and_writes_streams(expected):
-    ended = command("augment", "-", "-o", "-", "-t", NOISE["transforms"][0], "--seed", "7",
-                    input="\n".join(TEXTS))  # fmt: skip
+    words = f"augment - -o - -t {NOISE['transforms'][0]} --seed 7".split()
+    ended = command(*words, input="\n".join(TEXTS))
 
     assert ended.stdout.splitlines() == expected
     assert ended.returncode == 0
@@ -189,8 +189,10 @@ def test_copies_of_a_row_follow_one_another(tmp_path):
 
 @pytest.mark.parametrize("kind", ["conll", "iob2", "conllu", "jsonl", "parquet"])
 def test_tokens_are_replaced_and_labels_carried(tmp_path, kind):
-    row = {"words": ["Anna", "lives", "in", "New", "York"],
-           "tags": ["B-PER", "O", "O", "B-LOC", "I-LOC"]}  # fmt: skip
+    row = {
+        "words": ["Anna", "lives", "in", "New", "York"],
+        "tags": ["B-PER", "O", "O", "B-LOC", "I-LOC"],
+    }
     source = _write(tmp_path / "in.parquet", [row] * 20)
     options = {"tokens": "words", "labels": "tags", "transforms": ["spac:add_rate=0.3"], "seed": 1}
     augment(source, tmp_path / "shards", **options)
@@ -266,9 +268,13 @@ def test_a_failure_leaves_no_file(tmp_path, kind):
 
     with pytest.raises(noisegen.NoisegenError, match="boom"):
         augment(
-            tmp_path / "in.txt", tmp_path / f"out.{kind}", code=str(code), rows_per_shard=2,
-            transforms=[f"late_{kind}"], executor="serial",
-        )  # fmt: skip
+            tmp_path / "in.txt",
+            tmp_path / f"out.{kind}",
+            code=str(code),
+            rows_per_shard=2,
+            transforms=[f"late_{kind}"],
+            executor="serial",
+        )
     gc.collect()  # a writer that is still open fails here
 
     assert sorted(path.name for path in tmp_path.glob("*.*")) == ["in.txt", "late.py"]
@@ -305,8 +311,9 @@ def test_the_end_of_a_damaged_input_is_no_row(tmp_path):
 
 def test_class_names_are_written_where_numbers_would_say_nothing(tmp_path):
     datasets = pytest.importorskip("datasets")
-    names = datasets.Features({"text": datasets.Value("string"),
-                               "label": datasets.ClassLabel(names=["bad", "good"])})  # fmt: skip
+    names = datasets.Features(
+        {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["bad", "good"])}
+    )
     rows = {"text": TEXTS, "label": [0, 1, 1]}
     datasets.Dataset.from_dict(rows, names).to_parquet(tmp_path / "in.parquet")
 
@@ -366,8 +373,13 @@ def test_tags_are_not_written_as_normal_forms(tmp_path, name, content, column):
 
 def test_a_column_of_normal_forms_may_be_named(tmp_path):
     (tmp_path / "a.conllu").write_text(TREE)
-    augment(tmp_path / "a.conllu", tmp_path / "out.norm", tokens="form", labels="lemma",
-            transforms=["fing:rate=0"])  # fmt: skip
+    augment(
+        tmp_path / "a.conllu",
+        tmp_path / "out.norm",
+        tokens="form",
+        labels="lemma",
+        transforms=["fing:rate=0"],
+    )
     assert (tmp_path / "out.norm").read_text() == "I\tI\nsaw\tsee\n\n"
 
 
@@ -420,7 +432,9 @@ def test_a_row_of_10_mb_in_which_every_letter_changes_is_in_little_memory(tmp_pa
     ]
     done = subprocess.run(
         [sys.executable, "-I", "-c", PEAK, *map(str, command)],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert int(done.stdout) < most
     assert out.stat().st_size > len(text) // 2

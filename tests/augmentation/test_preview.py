@@ -12,17 +12,18 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from noisegen.augmentation import preview
-from noisegen.augmentation.preview import ShownEdit, ShownRow, render
+from noisegen.augmentation.preview import ShownEdit, ShownRow
+from noisegen.augmentation.rendering import ORDER, carets_under, lines_of, render, side_of, style_of
 from noisegen.cli import run
 from noisegen.text import graphemes
 
-AWKWARD = [
-    "a", "B", " ", "\t", "\n", "\r", "\r\n", "\x00", "\xa0", "\u3000", "\u200b", "\u200c", "\u200d",
-    "\ufe0f", "\ufe0e", "\u0301", "\u2028", "\u00ad", "\u0600", "\u202e", "京", "ﾊ", "한", "\u1100",
-    "\u1161", "क", "\u094d", "ष", "\u093f", "ก", "ำ", "👩", "👩‍👩‍👧", "👍🏽", "\U0001f3fd", "❤",
-    "1️⃣", "\U0001f1eb", "\U0001f1f7", "·", "␣", "\u3164", "\U000e0067", "\ud800", "\ue000", "\u0378",
-]  # fmt: skip
+ONE_CHARACTER = (
+    "aB \t\n\r\x00\xa0\u3000\u200b\u200c\u200d\ufe0f\ufe0e\u0301\u2028\u00ad\u0600\u202e京"
+    "ﾊ한\u1100\u1161क\u094dष\u093fกำ👩\U0001f3fd❤\U0001f1eb\U0001f1f7·␣\u3164\U000e0067"
+    "\ud800\ue000\u0378"
+)
+SEVERAL = ["\r\n", "👩‍👩‍👧", "👍🏽", "1️⃣"]
+AWKWARD = [*ONE_CHARACTER, *SEVERAL]
 TEXTS = st.lists(st.sampled_from(AWKWARD) | st.characters(), max_size=12).map("".join)
 SEGMENTS = st.lists(
     st.tuples(st.sampled_from(["fing", "spac", "fing+spac", "x:[red]"]), TEXTS, TEXTS, TEXTS),
@@ -50,10 +51,6 @@ def shown(
     file = io.StringIO()
     render(examples, Console(file=file, width=width, **options), aligned=aligned)
     return file.getvalue()
-
-
-def lines_of(example: ShownRow, width: int) -> list[list[preview._Block]]:
-    return list(preview._lines(example, width))
 
 
 SEE_YOU = example_of(
@@ -176,14 +173,14 @@ def test_colour_replaces_the_carets() -> None:
 
 
 def test_the_built_in_transforms_have_styles_of_their_own() -> None:
-    styles = [str(preview._style(name)) for name in preview._ORDER]
+    styles = [str(style_of(name)) for name in ORDER]
     assert len(set(styles)) == 12
-    assert str(preview._style("echo")) == str(preview._style("echo"))
+    assert str(style_of("echo")) == str(style_of("echo"))
 
 
 def test_makers_share_a_span_from_left_to_right() -> None:
-    halves = [preview._style("fing+spac", part).bgcolor for part in (0.0, 0.49, 0.5, 0.99)]
-    fing, spac = (preview._style(name).bgcolor for name in ("fing", "spac"))
+    halves = [style_of("fing+spac", part).bgcolor for part in (0.0, 0.49, 0.5, 0.99)]
+    fing, spac = (style_of(name).bgcolor for name in ("fing", "spac"))
     assert halves == [fing, fing, spac, spac]
 
 
@@ -203,9 +200,9 @@ def test_the_text_behind_each_change_stands_in_the_same_column(
         stops = list(accumulate(block.width for block in line))
         assert stops[-1] <= width
         for side in ("clean", "noisy"):
-            parts = [preview._side([block], side).plain[7:] for block in line]
+            parts = [side_of([block], side).plain[7:] for block in line]
             assert [cell_len("".join(parts[: i + 1])) for i in range(len(parts))] == stops
-            assert cell_len(preview._side(line, side).plain) == 7 + stops[-1]
+            assert cell_len(side_of(line, side).plain) == 7 + stops[-1]
 
 
 @given(SEGMENTS, WIDTHS)
@@ -213,7 +210,7 @@ def test_carets_stand_under_the_changes_and_only_there(
     segments: list[tuple[str, str, str, str]], width: int
 ) -> None:
     for line in lines_of(example_of(segments), width):
-        carets = preview._carets(line).plain[7:]
+        carets = carets_under(line).plain[7:]
         column = 0
         for block in line:
             under = set(carets[column : column + block.width]) or {" "}

@@ -60,8 +60,12 @@ def hub(monkeypatch, tmp_path):
     Hub.files = {}
     with ThreadingHTTPServer(("127.0.0.1", 0), Hub) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        given = {"HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_TOKEN": "hf_any",
-                 "HF_HOME": str(tmp_path / "home"), "HF_HUB_DISABLE_TELEMETRY": "1"}  # fmt: skip
+        given = {
+            "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}",
+            "HF_TOKEN": "hf_any",
+            "HF_HOME": str(tmp_path / "home"),
+            "HF_HUB_DISABLE_TELEMETRY": "1",
+        }
         for name, value in given.items():
             monkeypatch.setenv(name, value)
         monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
@@ -78,8 +82,14 @@ def test_the_line_of_the_documentation_uploads_a_folder(line, hub, tmp_path):
     folder = tmp_path / line.split()[3]
 
     program = Path(sys.executable).with_name("hf")
-    subprocess.run([program, *shlex.split(line)[1:]], cwd=tmp_path, env=os.environ, check=True,
-                   capture_output=True, timeout=60)  # fmt: skip
+    subprocess.run(
+        [program, *shlex.split(line)[1:]],
+        cwd=tmp_path,
+        env=os.environ,
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
 
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert hub == {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}

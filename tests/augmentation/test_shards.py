@@ -78,8 +78,12 @@ def test_the_order_of_rows_decides_nothing(tmp_path, demo_texts):
         random.Random(0).shuffle(pairs) if shuffled else None
         key, text = map(list, zip(*pairs, strict=True))
         pq.write_table(pa.table({"key": key, "text": text}), tmp_path / f"{shuffled}.parquet")
-        augment(tmp_path / f"{shuffled}.parquet", tmp_path / f"out{shuffled}", id_column="key",
-                rows_per_shard=100)  # fmt: skip
+        augment(
+            tmp_path / f"{shuffled}.parquet",
+            tmp_path / f"out{shuffled}",
+            id_column="key",
+            rows_per_shard=100,
+        )
         found.append(noisy_of(tmp_path / f"out{shuffled}"))
 
     assert found[0] == found[1]
@@ -141,14 +145,20 @@ def test_real_sentences_are_the_same_in_any_shards_order_and_workers(tmp_path, p
     sizes = (5_000, 700, 999) if packed == "plain" else (700,)
     found = []
     for number, size in enumerate(sizes):
-        augment(source, tmp_path / str(number), text_column="1", rows_per_shard=size,
-                workers=1 + number % 2)  # fmt: skip
+        augment(
+            source,
+            tmp_path / str(number),
+            text_column="1",
+            rows_per_shard=size,
+            workers=1 + number % 2,
+        )
         found.append(noisy_of(tmp_path / str(number)))
     rows = table(tmp_path / "0").select(["id", "clean"]).rename_columns(["key", "text"])
     order = random.Random(1).sample(range(len(rows)), len(rows))
     pq.write_table(rows.take(order), tmp_path / "shuffled.parquet", row_group_size=500)
-    augment(tmp_path / "shuffled.parquet", tmp_path / "shuffled", id_column="key",
-            rows_per_shard=800)  # fmt: skip
+    augment(
+        tmp_path / "shuffled.parquet", tmp_path / "shuffled", id_column="key", rows_per_shard=800
+    )
     found.append(noisy_of(tmp_path / "shuffled"))
 
     assert len(found[0]) == len(lines)

@@ -29,8 +29,12 @@ def dump(*texts: str) -> str:
 
 def write(folder: Path) -> dict[str, str]:
     """Write the inputs into a folder and return their paths by what the commands call them."""
-    files = {"PAIRS": "pairs.tsv", "FILE": "lang-8.m2", "DUMP": "enwiki-1.xml.bz2",
-             "RAW": "raw.jsonl"}  # fmt: skip
+    files = {
+        "PAIRS": "pairs.tsv",
+        "FILE": "lang-8.m2",
+        "DUMP": "enwiki-1.xml.bz2",
+        "RAW": "raw.jsonl",
+    }
     (folder / files["RAW"]).write_text(RAW)
     (folder / files["PAIRS"]).write_text(PAIRS)
     (folder / files["FILE"]).write_text(M2)

@@ -39,9 +39,20 @@ RUNS = {
     "review": ["make", str(DEMO), "-o", "OUT", *FING, "--strengths", "0.1,0.2", "--rows", "5"],
     "train": ["MADE", "-o", "OUT", "--teacher", "TINY", "--steps", "1"],
     "evaluate": ["TINY", "-o", "OUT", "--pairs", "POSTS", "--no-hard"],
-    "evaluate-task": ["TINY", "-o", "OUT", "--train", "SNIPS", "--test", "ES", "--seeds", "1",
-                      "--epochs", "1"],
-}  # fmt: skip
+    "evaluate-task": [
+        "TINY",
+        "-o",
+        "OUT",
+        "--train",
+        "SNIPS",
+        "--test",
+        "ES",
+        "--seeds",
+        "1",
+        "--epochs",
+        "1",
+    ],
+}
 SHORTER = {
     "evaluate-task": ["--fast", "--seeds", "1"],
     "train": ["--dry-run"],
@@ -127,8 +138,12 @@ def test_the_help_of_the_program_has_a_line_for_every_command(capfd):
     starts = [line.split()[0] for line in lines if re.match(r"  [a-z]", line)]
     assert [name for name in starts if name in COMMANDS] == list(cli.noisegen.commands)
     assert [line for line in lines if re.match("[A-Z][a-z]+:$", line)] == [
-        "Options:", "Noise:", "Mine:", "Measure:", "Train:",
-    ]  # fmt: skip
+        "Options:",
+        "Noise:",
+        "Mine:",
+        "Measure:",
+        "Train:",
+    ]
     for name, known in cli.noisegen.commands.items():
         assert f"  {name:<13}  {known.help.splitlines()[0]}" in lines
 
@@ -249,18 +264,19 @@ def test_the_command_is_in_the_manifest(arguments, tmp_path):
     assert made.command == shlex.join(["noisegen", *words])
 
 
-def test_an_interruption_is_code_130(arguments, tmp_path, monkeypatch, capfd):
-    from noisegen.augmentation import augment
+@pytest.fixture
+def interrupting(tmp_path):
+    """Options that interrupt a command when it loads code."""
+    (tmp_path / "stop.py").write_text("raise KeyboardInterrupt\n")
+    return ["--code", str(tmp_path / "stop.py")]
 
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
 
-    monkeypatch.setattr(augment, "make_shards", interrupted)
-
-    assert run(arguments("augment")) == 130
+def test_an_interruption_is_code_130(arguments, tmp_path, interrupting, capfd):
+    words = [*arguments("augment"), *interrupting]
+    assert run(words) == 130
     assert capfd.readouterr().err.strip() == "interrupted"
     (tmp_path / "out").mkdir()
-    assert run(arguments("augment")) == 130
+    assert run(words) == 130
     assert (
         "interrupted; what is finished is kept: run again with --resume" in capfd.readouterr().err
     )
@@ -285,18 +301,17 @@ recipes.callback = work
 noisegen.cli.main()
 """
     found = subprocess.run(
-        [sys.executable, "-c", code, "recipes"], capture_output=True, text=True, timeout=15,
+        [sys.executable, "-c", code, "recipes"],
+        capture_output=True,
+        text=True,
+        timeout=15,
         check=False,
-    )  # fmt: skip
+    )
     assert (found.returncode, found.stderr.strip()) == (130, "interrupted")
 
 
-def test_an_interruption_names_no_option_that_is_not_there(made, monkeypatch, capfd):
-    from noisegen.augmentation import statistics
-
-    monkeypatch.setattr(statistics, "measure", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
-
-    assert run(["stats", str(made)]) == 130
+def test_an_interruption_names_no_option_that_is_not_there(interrupting, capfd):
+    assert run(["recipes", *interrupting]) == 130
     assert capfd.readouterr().err.strip() == "interrupted"
 
 

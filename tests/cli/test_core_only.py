@@ -55,7 +55,7 @@ FUNCTIONS = {
     "evaluate_task": {"models": ["minilm"], "out": "task", "train": "a.tsv", "test": ["en=a.tsv"]},
     "quickstart": {"out": "first"},
     "train": {"data": ["pairs.tsv"], "out": "run"},
-}  # fmt: skip
+}
 SCRIPT = """
 import contextlib, io, json, sys
 
@@ -105,8 +105,10 @@ def results(tmp_path_factory):
     blocked = [*EXTRAS, "pandas", "joblib"]
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, *map(json.dumps, (blocked, commands, FUNCTIONS))],
-        capture_output=True, text=True, cwd=folder,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        cwd=folder,
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -7,10 +7,13 @@ import pytest
 from noisegen import cli
 
 PAIRS = [
-    ("see u tmrw", "See you tomorrow."), ("gr8 film lol", "Great film, I laughed."),
-    ("its raining agian", "It's raining again."), ("Call me at 5.", "Call me at 5."),
-    ("she dont like it", "She doesn't like it."), ("wher is anna", "Where is Anna?"),
-]  # fmt: skip
+    ("see u tmrw", "See you tomorrow."),
+    ("gr8 film lol", "Great film, I laughed."),
+    ("its raining agian", "It's raining again."),
+    ("Call me at 5.", "Call me at 5."),
+    ("she dont like it", "She doesn't like it."),
+    ("wher is anna", "Where is Anna?"),
+]
 
 
 @pytest.fixture(scope="session")
@@ -26,9 +29,13 @@ def model(tmp_path_factory):
     tokenizer = transformers.BertTokenizerFast(str(folder / "vocab.txt"), model_max_length=64)
     tokenizer.save_pretrained(folder)
     config = transformers.BertConfig(
-        vocab_size=len(words), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
-        intermediate_size=32, max_position_embeddings=64,
-    )  # fmt: skip
+        vocab_size=len(words),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=64,
+    )
     with torch.random.fork_rng():
         torch.manual_seed(0)
         transformers.BertModel(config).save_pretrained(folder)

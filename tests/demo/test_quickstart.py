@@ -110,9 +110,12 @@ def results(*figures):
 
 
 FIGURES = (
-    ("distance", 0.2, 0.08, 0.001), ("xsim_error", 4.0, 5.0, 0.4), ("drift", 0.0, 0.0123, 1.0),
-    ("sts_clean", 80.0, 79.0, 0.001), ("sts_one_noisy", 60.0, 66.0, 0.001),
-)  # fmt: skip
+    ("distance", 0.2, 0.08, 0.001),
+    ("xsim_error", 4.0, 5.0, 0.4),
+    ("drift", 0.0, 0.0123, 1.0),
+    ("sts_clean", 80.0, 79.0, 0.001),
+    ("sts_one_noisy", 60.0, 66.0, 0.001),
+)
 
 
 def test_the_three_lines_tell_what_is_better_and_what_is_not():
