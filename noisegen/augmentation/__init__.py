@@ -34,8 +34,8 @@ PROTECTED = "url,mention,hashtag,email"  # equal to text.spans.PROTECTED, which 
 
 
 @dataclass(frozen=True)
-class Request:
-    """Options that decide the rows: sources, noise, columns; equal requests give equal rows."""
+class NoiseRequest:
+    """Options that choose sources of text and their noise."""
 
     sources: Annotated[Strings, argument("SOURCE...")]
     _: KW_ONLY
@@ -60,6 +60,17 @@ class Request:
         str | None, option("Folder of an NL-Augmenter checkout", metavar="FOLDER")
     ] = None
     tagger: Tagger = "rule"
+
+    def __post_init__(self) -> None:
+        for name in ("sources", "transforms", "code"):  # callers may give a single text or path
+            object.__setattr__(self, name, tuple(listed(getattr(self, name))))
+        object.__setattr__(self, "lang", self.lang.lower())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(NoiseRequest):
+    """Options that decide the rows of a run; equal requests give equal rows."""
+
     text_column: TextColumn = "text"
     id_column: IdColumn = None
     group_by: Annotated[
@@ -90,13 +101,8 @@ class Request:
     rows_per_shard: RowsPerShard = 100_000
     limit: Limit = None
 
-    def __post_init__(self) -> None:
-        for name in ("sources", "transforms", "code"):  # callers may give a single text or path
-            object.__setattr__(self, name, tuple(listed(getattr(self, name))))
-        object.__setattr__(self, "lang", self.lang.lower())
 
-
-# Fields of a request that choose the noise; several commands have these options.
+# Fields of a NoiseRequest that several commands have as options.
 NOISE = ("transforms", "recipe", "seed", "lang", "protect", "code", "nlaug_data", "tagger")
 
 

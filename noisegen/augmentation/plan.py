@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from noisegen.augmentation import Request
+from noisegen.augmentation import NoiseRequest, Request
 from noisegen.augmentation.shards import ShardJob, ShardTask
 from noisegen.data.formats.registry import read_head
 from noisegen.data.sources import (
@@ -175,7 +175,7 @@ def _recorded_options(request: Request, job: ShardJob, tagger: str | None) -> di
     return options | {"tagger": tagger}
 
 
-def recipe_of(request: Request) -> Recipe:
+def recipe_of(request: NoiseRequest) -> Recipe:
     """Return the recipe of a request, with its steps for all languages."""
     if request.transforms:
         try:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from noisegen.augmentation import Request
+from noisegen.augmentation import NoiseRequest, Request
 from noisegen.cli import common
 from noisegen.cli.parameters import click_options
 
@@ -73,7 +73,7 @@ def stats(out: Path, plot: Path | None, as_json: bool) -> None:
 
 @click.command(epilog=common.example("recipes ugc"))
 @click.argument("recipe", required=False, metavar="[NAME|FILE.yaml]")
-@click_options(Request, only=("code",))
+@click_options(NoiseRequest, only=("code",))
 @common.output
 def recipes(recipe: str | None, code: tuple[str, ...], as_json: bool) -> None:
     """List the recipes, or show one: steps, languages, error rates.
@@ -96,7 +96,7 @@ def recipes(recipe: str | None, code: tuple[str, ...], as_json: bool) -> None:
 
 @click.command(epilog=common.example("transforms spac"))
 @click.argument("transform", required=False, metavar="[NAME]")
-@click_options(Request, only=("code",))
+@click_options(NoiseRequest, only=("code",))
 @common.output
 def transforms(transform: str | None, code: tuple[str, ...], as_json: bool) -> None:
     """List the transforms, or show one: parameters, examples, data.

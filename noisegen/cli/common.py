@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from noisegen.augmentation import NOISE, Request
+from noisegen.augmentation import NOISE, NoiseRequest, Request
 from noisegen.cli.parameters import click_options
 from noisegen.errors import CONTROLS, UsageError, one_line, printable
 from noisegen.options import decode
@@ -54,7 +54,7 @@ def output(function: F) -> F:
 
 def recipe_options(function: F) -> F:
     """Add the options that choose noise."""
-    return click_options(Request, only=NOISE)(settings(function))
+    return click_options(NoiseRequest, only=NOISE)(settings(function))
 
 
 def worker_options(function: F) -> F:

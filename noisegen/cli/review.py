@@ -1,16 +1,17 @@
 """`noisegen review`: make, serve, report."""
 
-from dataclasses import fields
 from typing import Any
 
 import click
 
-from noisegen.augmentation import Request
+from noisegen.augmentation import NOISE
 from noisegen.cli import common
 from noisegen.cli.parameters import click_options
 from noisegen.review.sample import MakeOptions, MoreOptions
 from noisegen.review.server import ServeOptions
 from noisegen.runs.manifest import counted
+
+ROWS = ("text_column", "id_column", "limit")  # options on the rows of clean text
 
 
 @click.group(
@@ -30,9 +31,9 @@ def review() -> None:
     )
 )
 @click.argument("sources", nargs=-1, metavar="SOURCE...")
-@click_options(MakeOptions, skip={field.name for field in fields(Request)})
+@click_options(MakeOptions, skip={"sources", *NOISE, *ROWS})
 @common.recipe_options
-@click_options(Request, only=("text_column", "id_column", "limit"))
+@click_options(MakeOptions, only=ROWS)
 @click.option(
     "--more",
     "more_rows",

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from noisegen.augmentation import Request
+from noisegen.augmentation import NoiseRequest
 from noisegen.augmentation.plan import recipe_of
 from noisegen.data.columns import BATCH_BYTES, BATCH_ROWS, by_reason
 from noisegen.data.files import reading, shard_files
@@ -41,7 +41,7 @@ from noisegen.options import Strings, decode, listed, option, public
 from noisegen.review import store
 from noisegen.review.store import Judged, Stratum
 from noisegen.runs.manifest import Manifest, counted
-from noisegen.runs.options import Folder
+from noisegen.runs.options import Folder, IdColumn, Limit, TextColumn
 from noisegen.text.buffers import one_chunk
 from noisegen.text.spans import PROTECTED, protect_kinds
 
@@ -58,7 +58,7 @@ Sample = list[tuple[Stratum, list[Row]]]
 
 
 @dataclass(frozen=True)
-class MakeOptions(Request):
+class MakeOptions(NoiseRequest):
     """Options of `make`: the rows to draw from, the strengths of their noise, the file to write.
 
     `sources` are outputs of `noisegen augment`, one per strength, or clean text. Clean text is
@@ -96,6 +96,9 @@ class MakeOptions(Request):
             "people, and noise others at --strengths (default: x1)"
         ),
     ] = False
+    text_column: TextColumn = "text"
+    id_column: IdColumn = None
+    limit: Limit = None
 
 
 @dataclass(frozen=True)
@@ -183,19 +186,13 @@ def make(
     code: Strings = (),
     nlaug_data: str | None = None,
     tagger: Literal["rule", "spacy"] = "rule",
-    text_column: str = "text",
-    id_column: str | None = None,
-    group_by: str | None = None,
-    tokens: str | None = None,
-    labels: str | None = None,
-    copies: int = 1,
-    edits: bool = False,
-    rows_per_shard: int = 100_000,
-    limit: int | None = None,
     lang_column: str = "lang",
     strengths: str = "",
     rows: int = 15,
     with_real: bool = False,
+    text_column: str = "text",
+    id_column: str | None = None,
+    limit: int | None = None,
 ) -> SampleSummary:
     """Draw a blind sample of `rows` changed rows at every strength and write it as a review.
 
