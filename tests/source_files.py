@@ -86,11 +86,13 @@ def all_tasks(
 def rows_of(
     *paths: object, columns: Columns = TEXT, shard: int = 1000, limit: int | None = None,
     batch_bytes: int = 1 << 20,
+    batch_rows: int = 50,
 ) -> tuple[pa.Table, Counter[str]]:  # fmt: skip
     dropped: Counter[str] = Counter()
     tables = []
     for task in all_tasks(*paths, columns=columns, shard=shard, limit=limit):
-        for batch in read(pickle.loads(pickle.dumps(task)).ranges, columns, 50, batch_bytes):
+        sent = pickle.loads(pickle.dumps(task))
+        for batch in read(sent.ranges, columns, batch_rows, batch_bytes):
             tables.append(batch.table)
             dropped += batch.dropped
     return pa.concat_tables(tables), dropped

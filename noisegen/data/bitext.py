@@ -67,7 +67,7 @@ class BitextRow(NamedTuple):
     dataset: str
 
 
-# Which files.
+# Files of bitext.
 
 
 def all_bitext(sources: Strings, langs: Languages | None = None) -> list[Bitext]:
@@ -108,7 +108,7 @@ def find_bitext(source: str, langs: Languages | None = None) -> list[Bitext]:
     own = language_pair(name) if named != source else None
     bitext = _find(named, own) if own else _find(source, langs)
     if own and not bitext:
-        expand([named])  # raises for a file that is missing, or of another format
+        expand([named])  # raises SourceError for a missing file or another format
         raise SourceError(f"{source} is not bitext: neither two files nor a table with two columns")
     return bitext
 
@@ -170,7 +170,7 @@ def _with_prefix(prefix: Path, langs: Languages | None) -> list[Bitext]:
         names = ", ".join(path.name for path in sides.values())
         raise SourceError(f"{prefix}: two files that begin so are wanted, there are {names}")
     first = (language_pair(prefix.name) or ("", ""))[0]
-    named = sorted(sides, key=lambda lang: lang != first)  # the order of the name
+    named = sorted(sides, key=lambda lang: lang != first)  # languages in the order of the name
     return [_aligned([str(sides[lang]) for lang in named], langs or named, prefix)]
 
 
@@ -194,7 +194,7 @@ def _halves(paths: Iterable[str], langs: Languages | None, archive: str = "") ->
 
     The Tatoeba Challenge names them xx-yy/NAME.src and xx-yy/NAME.trg.
     """
-    halves: dict[tuple[str, Languages, Languages], dict[str, str]] = {}  # paths by their endings
+    halves: dict[tuple[str, Languages, Languages], dict[str, str]] = {}  # paths by ending
     for path in sorted(paths):
         stem, _, end = _plain(path).rpartition(".")
         has_sides = end in _SIDE_ENDS
@@ -276,7 +276,7 @@ def _plain(name: str) -> str:
     return _COMPRESSED.sub("", name)
 
 
-# Their rows.
+# Rows of bitext.
 
 
 def stream_bitext(

@@ -353,7 +353,7 @@ def check_size(path: Path, most: int | None = None) -> None:
     most, size = most or UNPACKED_MAX, path.stat().st_size
     if compression_of(path):
         most, size = min(most, GROWS_MAX * max(size, SMALL_FILE)), 0
-        with suppress(SourceError, Damaged):  # raised again when it is read
+        with suppress(SourceError, Damaged):  # raised again when the file is read
             for part in read_parts(path):
                 size += len(part)
                 if size > most:

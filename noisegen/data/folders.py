@@ -18,7 +18,7 @@ from noisegen.errors import SourceError
 
 T = TypeVar("T")
 
-Name = Annotated[str, msgspec.Meta(pattern=r"^(?!\.\.?$)[^/\\\x00]+$")]  # within its folder
+Name = Annotated[str, msgspec.Meta(pattern=r"^(?!\.\.?$)[^/\\\x00]+$")]  # no path
 
 
 class _Splits(msgspec.Struct):

@@ -347,7 +347,7 @@ def _table_tags(
         for batch in read(shard, columns):
             there = batch.table.schema
             classes = class_names(there).get(columns.labels or "", ())
-            if columns.labels == TAG_COLUMNS[0] and not classes:  # RCP's files do not name them
+            if columns.labels == TAG_COLUMNS[0] and not classes:  # RCP names no classes
                 classes = _WIKIANN_TAGS
             used = [columns.tokens, columns.labels, *{"langs"}.intersection(there.names)]
             cells = (batch.table[name].to_pylist() for name in used)

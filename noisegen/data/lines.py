@@ -28,7 +28,7 @@ BOM = b"\xef\xbb\xbf"
 TEXT_MAX = 32 << 20  # bytes of one text
 LINE_MAX = 2 * TEXT_MAX  # bytes kept of one line: a JSON line is longer than its text
 ENTERED_BYTES = 16 << 20  # a compressed text from this size on is cut into ranges
-ENTRY_BYTES = 256 << 10  # distance of the offsets at which it is entered: about a block of bzip2
+ENTRY_BYTES = 256 << 10  # distance of these cuts in compressed bytes: about a block of bzip2
 
 # First bytes of text that is not UTF-8. The mark of UTF-32 begins with that of UTF-16: it is first.
 WIDE = {

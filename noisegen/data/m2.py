@@ -24,7 +24,7 @@ class M2Sentence:
 
     line: int  # number in the file, from 1
     tokens: list[str]
-    edits: dict[str, list[M2Edit]] = field(default_factory=dict)  # by annotator
+    edits: dict[str, list[M2Edit]] = field(default_factory=dict)  # edits by annotator
     damaged: list[str] = field(default_factory=list)
     lost: set[str] = field(default_factory=set)  # annotators with an edit that is damaged
 
@@ -58,7 +58,7 @@ class M2Sentence:
         try:
             span, kind, correction = parts[:3]
             start, stop = map(int, span.split(" "))
-            if kind in ("noop", "UNK"):  # the latter is an error without a correction
+            if kind in ("noop", "UNK"):  # UNK marks an error without a correction
                 return
             if len(parts) != 6 or not 0 <= start <= stop <= len(self.tokens):
                 raise ValueError(span)
@@ -80,11 +80,22 @@ def read_m2(file: FileRange, damaged: list[str]) -> Iterator[M2Sentence]:
     if file.start:
         lines = dropwhile(lambda line: not _begins_sentence(line[1]), lines)
     if file.stop is not None and (first := next(lines, None)):
-        behind = replace(file, start=file.stop, stop=None, first=file.first + file.rows)
-        after = text_lines(behind, [])
+        after = text_lines(_rest_of(file), [])
         rest = takewhile(lambda line: not _begins_sentence(line[1]), after)
         lines = chain([first], lines, rest)
     return m2_sentences(lines)
+
+
+def _rest_of(file: FileRange) -> FileRange:
+    """Return the range from the end of a range to the end of its file."""
+    blocks = with_blocks(FileRange(file.path)).blocks if file.blocks else ()
+    return replace(
+        file,
+        start=file.stop or 0,
+        stop=None,
+        first=file.first + file.rows,
+        blocks=tuple(block for block in blocks if block >= file.blocks[0]),
+    )
 
 
 def _begins_sentence(line: str) -> bool:

@@ -27,7 +27,7 @@ from noisegen.data.labels import Owners, carried, units
 
 _SPACES = " \t\n\r\v\f"
 _TEXT = re.compile(r"(#\s*text\s*=\s*).*?(?=\r?\n)")  # the comment with the text of a sentence
-_REFERENCE = re.compile(r"(?<![^|])\d+(\.\d+)?(?=:)")  # to a word, in the column deps
+_REFERENCE = re.compile(r"(?<![^|])\d+(\.\d+)?(?=:)")  # a reference to a word in the column deps
 
 
 def rewritten(

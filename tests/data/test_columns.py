@@ -41,7 +41,7 @@ def test_a_long_text_stored_once_is_copied_out_in_few_rows(
     pool = pa.proxy_memory_pool(usual)
     pa.set_memory_pool(pool)
     try:
-        found = [batch.read[name].to_pylist() for batch in islice(read(task, Columns()), 3)]
+        found = [batch.read[name].to_pylist() for batch in islice(read(task, Columns()), 2)]
     finally:
         pa.set_memory_pool(usual)
     assert pool.max_memory() < 500 << 20

@@ -66,11 +66,12 @@ def test_prepare_takes_the_column_too(file: File, tmp_path: Path) -> None:
 def test_augment_says_that_it_takes_a_column_as_the_id(file: File, tmp_path: Path) -> None:
     path = file("a.csv", b"id,text\nx,some words here\nx,other words there\n")
     out = tmp_path / "out"
-    result = CliRunner().invoke(command, ["augment", str(path), "-o", str(out), "--workers", "1"])
+    words = ["augment", str(path), "-o", str(out), "-t", "fing", "--workers", "1"]
+    result = CliRunner().invoke(command, words)
     assert "hint: column 'id' is taken as the id of each row" in result.stderr
     assert noisegen.Manifest.load(out).totals["dropped"] == {"duplicate_id": 1}
     again = tmp_path / "again"
-    noisegen.augment(path, again, id_column="id")
+    noisegen.augment(path, again, id_column="id", transforms="fing")
     (ours, theirs) = (noisegen.Manifest.load(run).shards[0]["rows"] for run in (out, again))
     assert ours == theirs == 2
 

@@ -1,5 +1,6 @@
 """Pairs of every kind of source, sampled and split by their clean text; M2."""
 
+import bz2
 import gzip
 import lzma
 from pathlib import Path
@@ -8,11 +9,13 @@ import pytest
 from conftest import SHARED
 from hypothesis import given
 from hypothesis import strategies as st
+from source_files import cut_finely
 
 from noisegen import augment
 from noisegen.data import pairs as pair_files
-from noisegen.data.m2 import m2_sentences
+from noisegen.data.m2 import line_pieces, m2_sentences, read_m2
 from noisegen.data.pairs import Pairs, read_pairs
+from noisegen.data.rows import FileRange
 from noisegen.errors import SourceError, UsageError
 
 CLEAN = [f"see you at {hour} o'clock" for hour in range(200)]
@@ -245,3 +248,21 @@ def test_a_real_corpus_has_no_damage():
     assert len(found) > 3_000
     assert {len(block.corrected()) for block in found} == {2}
     assert not any(block.damaged for block in found)
+
+
+def test_ranges_of_a_compressed_m2_file_have_its_sentences(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit = "A {0} {1}|||X|||new{0}|||REQUIRED|||-NONE-|||0\n"
+    sentence = "S one two three\n" + "".join(edit.format(n, n + 1) for n in range(3)) + "\n"
+    text = (sentence * 200).encode()
+    streams = [bz2.compress(text[at : at + 301]) for at in range(0, len(text), 301)]
+    path = tmp_path / "a.m2.bz2"
+    path.write_bytes(b"".join(streams))
+    cut_finely(monkeypatch, 1_000, 100)
+    whole = list(read_m2(FileRange(str(path)), []))
+    assert len(whole) == 200
+    for lines in (7, 50):
+        pieces = line_pieces(str(path), lines)
+        assert len(pieces) > 9
+        assert [found for piece in pieces for found in read_m2(piece, [])] == whole
