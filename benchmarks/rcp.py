@@ -21,11 +21,11 @@ from rich.console import Console
 
 import noisegen
 from benchmarks.real_pairs import DATA
+from noisegen.cli.progress import progress_on_stderr
 from noisegen.data.bitext import all_bitext, stream_bitext
 from noisegen.evaluation.tasks.results import TaskResults
 from noisegen.noising.rng import mix, name_number
 from noisegen.options import parse_values
-from noisegen.runs.progress import progress_on_stderr
 
 FILES = ("eng-spa", "eng-fra", "eng-hin")  # sentences of Tatoeba
 TESTS = ("es", "fr", "hi")

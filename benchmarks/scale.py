@@ -29,6 +29,7 @@ from benchmarks.measure import Result, Target, Usage, child, cpu, report
 from noisegen.augmentation.shards import Shard, ShardTask
 from noisegen.runs import executors
 from noisegen.runs.folder import shard_path
+from noisegen.runs.records import File, Record
 
 WORKERS = (1, 100, 1_000)
 FILE_BYTES = 100_000_000
@@ -97,18 +98,19 @@ class Cluster(Executor):
         yield self, lambda: self.workers
 
 
-def made(function: Callable[[ShardTask], Shard], task: ShardTask) -> Shard:
-    """Return a task's result: the first task is real, the others leave an empty file."""
+def made(function: Callable[[ShardTask], Record[Shard]], task: ShardTask) -> Record[Shard]:
+    """Return the record of a task: the first is real, the others leave an empty file."""
     if task.number == 0:
         return function(task)
     job, folder = function.args  # type: ignore[attr-defined]
     path = shard_path(folder, task.number)
     path.touch()
-    return Shard(
-        path.relative_to(job.out).as_posix(), rows=task.rows, changed=task.rows // 2,
-        sha256=f"{task.number:064x}", first_row=task.first_row, rows_in=task.rows,
+    shard = Shard(
+        rows=task.rows, changed=task.rows // 2, first_row=task.first_row, rows_in=task.rows,
         transforms=["cens", "emot", "long", "phon", "punc"], characters=FILE_BYTES, words=FILE_ROWS,
     )  # fmt: skip
+    file = File(path.relative_to(job.out).as_posix(), f"{task.number:064x}")
+    return Record(task.number, (file,), shard)
 
 
 def listing(folder: Path, files: int) -> Path:

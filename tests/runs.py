@@ -16,6 +16,7 @@ import pytest
 
 import noisegen
 from noisegen.data.files import shard_files
+from noisegen.runs.lock import STATE
 from noisegen.text.resources import DICTIONARIES
 
 DEMO = DICTIONARIES.parent / "demo" / "demo.tsv"
@@ -46,15 +47,15 @@ def contents(out: Path) -> dict[str, bytes]:
     return found
 
 
-def first_layout(out: Path) -> Path:
-    """Turn a run of augment or prepare into one of the first layout: shards beside the manifest."""
-    for path in shards(out):
-        path.rename(out / path.name)
-    (out / "data").rmdir()
-    for path in (out / "manifest.json", out / "README.md"):
-        if path.exists():
-            path.write_text(path.read_text("utf-8").replace("data/part-", "part-"), "utf-8")
-    return out
+def visible(out: Path) -> list[str]:
+    """Return the names in a folder without the hidden folder of records."""
+    return sorted(path.name for path in out.iterdir() if path.name != STATE)
+
+
+def written(out: Path) -> dict[Path, int]:
+    """Return when each file of a run was written, without its records."""
+    paths = (path for path in out.rglob("*") if STATE not in path.parts)
+    return {path: path.stat().st_mtime_ns for path in paths}
 
 
 def left_over(out: Path) -> list[str]:

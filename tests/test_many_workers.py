@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from runs import contents
+from runs import contents, visible
 
 import noisegen
 from noisegen.mining import dumps, parallel
@@ -67,8 +67,8 @@ def test_learn(pairs, tmp_path, eight_workers, monkeypatch):
     learn.learn(pairs, tmp_path / "one")
     with eight_workers.killing(2):
         learn.learn(pairs, tmp_path / "many", executor=eight_workers.executor)
-    for path in (tmp_path / "one").iterdir():
-        assert (tmp_path / "many" / path.name).read_bytes() == path.read_bytes()
+    for name in visible(tmp_path / "one"):
+        assert (tmp_path / "many" / name).read_bytes() == (tmp_path / "one" / name).read_bytes()
 
 
 def test_realism(pairs, tmp_path, eight_workers, monkeypatch):

@@ -3,11 +3,10 @@
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from io import BytesIO
 from itertools import chain
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +14,8 @@ import msgspec
 import numpy as np
 import pyarrow.parquet as pq
 
-from noisegen.augmentation import AugmentOptions, Format
+from noisegen.augmentation import AugmentOptions, Format, Request
+from noisegen.augmentation.estimate import ROWS_COUNTED, Asked, estimate
 from noisegen.augmentation.one_file import (
     Target,
     make_part,
@@ -41,19 +41,17 @@ from noisegen.noising.recipe import Recipe
 from noisegen.noising.rng import id_numbers, mix_array
 from noisegen.options import Strings, decode, public
 from noisegen.runs import executors
-from noisegen.runs.estimate import ROWS_COUNTED, Asked, RunEstimate, estimate
-from noisegen.runs.folder import PARTS, Layout, RunFolder, parquet_metadata
-from noisegen.runs.journal import SourceHead, mark_of
+from noisegen.runs.card import Card, dataset_card
+from noisegen.runs.estimate import RunEstimate
+from noisegen.runs.folder import Layout, RunFolder
 from noisegen.runs.lock import WHOLE
-from noisegen.runs.manifest import Card, Manifest, dataset_card, packages, summed
+from noisegen.runs.manifest import Manifest, packages, summed
 from noisegen.runs.progress import BYTES, Show, Tracker, silent
-from noisegen.runs.store import output_path
+from noisegen.runs.records import Record, SourceHead, read_heads, write_heads
+from noisegen.runs.store import mark_of, output_path
 from noisegen.text.spans import PROTECTED
 
-LAYOUT = Layout(
-    "write", "manifest.json", frozenset({"recipe_digest"}), parts=PARTS, notes=PARTS,
-    note=Shard, file_of=attrgetter("file"),
-)  # fmt: skip
+LAYOUT = Layout("write", parts=("data/part-*.parquet",), result=Shard)
 IDS_AT_ONCE = 4_000_000  # held in memory while duplicate ids are counted: 32 MB
 
 
@@ -144,15 +142,15 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
 def make_shards(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
     """Make the shards that are missing and write manifest and card."""
     folder = RunFolder(plan.job.out, LAYOUT, plan.config, options.share)
-    heads = NotedHeads(folder.noted_heads())
+    heads = NotedHeads(read_heads(folder.out, folder.records.key))
     planned = plan.tasks(heads.head)
     first = next(planned)  # so that a source that cannot be read leaves the folder alone
     folder.refuse_inputs(item.path for item in plan.inputs)
     resume = options.resume or options.part is not None
     with folder.opened(resume=resume, force=options.force, show=options.progress) as done:
         heads.note(folder)
-        count, digests = _make_missing(plan, folder, chain([first], planned), done, options)
-        return finish(plan, folder, options.command or "noisegen augment", digests, count)
+        count = _make_missing(plan, folder, chain([first], planned), done, options)
+        return finish(plan, folder, options.command or "noisegen augment", count)
 
 
 class NotedHeads:
@@ -190,7 +188,8 @@ class NotedHeads:
     def note(self, folder: RunFolder[Shard]) -> None:
         """Note the heads in the folder, if it lacks some."""
         if self._are_new:
-            folder.note_heads(self._lines.getvalue())
+            self._lines.seek(0)
+            write_heads(folder.out, self._lines, folder.records.key)
         self._lines.close()
 
 
@@ -208,11 +207,10 @@ def _mark_of(item: FileRange) -> str:
 
 def _make_missing(
     plan: AugmentPlan, folder: RunFolder[Shard], planned: Iterator[ShardTask],
-    done: Mapping[int, Shard], options: AugmentOptions,
-) -> tuple[int, dict[str, str]]:  # fmt: skip
-    """Make what is not done of the share; return how many tasks all have, and the new digests."""
+    done: Mapping[int, Record[Shard]], options: AugmentOptions,
+) -> int:  # fmt: skip
+    """Make the shards of our share that are missing; return the number of tasks of all shares."""
     remainder, count = options.share
-    digests: dict[str, str] = {}
     sizes: dict[int, int] = {}  # bytes of tasks by their first rows
     number_of_tasks = 0
     tracker = Tracker(
@@ -230,21 +228,20 @@ def _make_missing(
             if task.number % count != remainder:
                 continue
             sizes[task.first_row] = task.size
-            shard = done.get(task.number)
-            if shard and (shard.first_row, shard.rows_in) == (task.first_row, task.rows):
-                add(shard)
+            record = done.get(task.number)
+            if record and record.result.is_of(task):
+                add(record.result)
             else:
                 tracker.report()
                 yield task
 
-    def finished(shard: Shard) -> None:
-        digests[shard.file] = shard.sha256
-        add(shard)
+    def finished(record: Record[Shard]) -> None:
+        add(record.result)
         tracker.report()
 
     with tracker.watching(partial(folder.live, folder.shards)):
         folder.run(partial(make_shard, plan.job, folder.shards), missing(), options, finished)
-    return number_of_tasks, digests
+    return number_of_tasks
 
 
 def estimate_of(plan: AugmentPlan, workers: int) -> RunEstimate | None:
@@ -257,48 +254,44 @@ def estimate_of(plan: AugmentPlan, workers: int) -> RunEstimate | None:
         first = replace(request, limit=rows, copies=copies)
         job = replace(plan.job, out=Path(out), copies=copies)
         part = replace(plan, request=first, job=job)
-        return make_shards(part, AugmentOptions(**vars(first), out=out))
+        asked_rows = {each.name: getattr(first, each.name) for each in fields(Request)}
+        return make_shards(part, AugmentOptions(**asked_rows, out=out))
 
     shards = shard_ranges(plan.inputs, plan.job.columns, ROWS_COUNTED, request.limit)
     parts = chain.from_iterable(shards)
-    asked = Asked("rows", "rows", request.limit, request.rows_per_shard, workers, request.copies)
+    asked = Asked(request.limit, request.rows_per_shard, workers, request.copies)
     return estimate(parts, total, run, asked)
 
 
 # The end of a run.
 
 
-def finish(
-    plan: AugmentPlan, folder: RunFolder[Shard], command: str, fresh: Mapping[str, str], tasks: int
-) -> Manifest:
+def finish(plan: AugmentPlan, folder: RunFolder[Shard], command: str, tasks: int) -> Manifest:
     """Write manifest and card for the shards present; again if another part added some.
 
-    `fresh` has the digests of the shards of this run by file name. Where there is none, and the
-    manifest in the folder lists just the shards that are there, it stays. Raises OutputError where
-    not all of this share of the `tasks` is there.
+    A manifest in the folder that lists just these shards stays. Raises OutputError if a shard of
+    our share of the `tasks` is missing.
     """
     while True:
-        at, done = folder.shards.relative_to(folder.out) / "part-", folder.done()
+        done = folder.done()
         folder.expect_all(tasks, done)
-        shards = {f"{at.as_posix()}{n:05d}.parquet": shard for n, shard in done.items()}
-        del done
+        listed_shards = [
+            {"file": file.name, "rows": record.result.rows, "changed": record.result.changed,
+             "sha256": file.sha256}
+            for record in done.values() for file in record.files
+        ]  # fmt: skip
+        shards = {record.files[0].name: record.result for record in done.values()}
         earlier = folder.earlier_manifest() if (folder.out / "README.md").exists() else None
-        if earlier and not fresh:
-            rows = [(name, shard.rows) for name, shard in shards.items()]
-            if rows == [(shard["file"], shard["rows"]) for shard in earlier.shards]:
-                return earlier
-        digest = folder.digests(fresh)
+        if earlier and earlier.shards == listed_shards:
+            return folder.end(earlier)
         duplicates = _duplicate_ids(plan, shards) if plan.job.columns.row_id else 0
         manifest = Manifest(
             kind="augment", command=command, totals=_totals(shards.values(), duplicates),
-            shards=[
-                {"file": name, "rows": shard.rows, "changed": shard.changed, "sha256": digest(name)}
-                for name, shard in shards.items()
-            ],
-            packages=packages(), missing_tasks=tasks - len(shards), **plan.config,
+            shards=listed_shards, packages=packages(), missing_tasks=tasks - len(shards),
+            **plan.config,
         )  # fmt: skip
         transforms = dict.fromkeys(step.transform for step in plan.recipe.steps())
-        folder.publish(manifest, _card(manifest, {
+        folder.end(manifest, _card(manifest, {
             "columns": _columns(folder.out, manifest), "transforms": transforms,
             "word_lists": _word_lists(manifest, shards.values()),
         }))  # fmt: skip
@@ -340,17 +333,17 @@ def _columns(out: Path, manifest: Manifest) -> dict[str, str]:
     """Return the columns that came with the rows, their types and the names of their classes."""
     if not manifest.shards:
         return {}
-    schema = parquet_metadata(out / manifest.shards[0]["file"]).schema.to_arrow_schema()
+    with (out / manifest.shards[0]["file"]).open("rb") as file:
+        schema = pq.read_schema(file)
     names = {name: f" of {', '.join(known)}" for name, known in class_names(schema).items()}
     others = (field for field in schema if field.name not in RESERVED)
     return {field.name: f"{field.type}{names.get(field.name, '')}" for field in others}
 
 
 def _word_lists(manifest: Manifest, shards: Collection[Shard]) -> list[dict[str, str]]:
-    """Return the word lists of the transforms of changed rows; all, where a shard names none."""
+    """Return the word lists of the transforms of changed rows."""
     drawn = {name for shard in shards for name in shard.transforms}
-    are_known = all(shard.transforms or not shard.changed for shard in shards)
-    return [note for note in manifest.dictionaries if not are_known or note["transform"] in drawn]
+    return [note for note in manifest.dictionaries if note["transform"] in drawn]
 
 
 def _card(manifest: Manifest, values: Mapping[str, Any]) -> str:

@@ -253,7 +253,7 @@ def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardTask) 
     if not tables:
         raise OutputError(f"no rows for part {task.number}")
     counts: dict[str, Any] = {**sums, "dropped": dict(+dropped)}
-    shard = Shard("", rows_in=task.rows, **counts)
+    shard = Shard(rows_in=task.rows, **counts)
     content = _content(target, columns, tables, has_header=task.number == 0 and target.has_header)
     return Part(task.number, task.size, shard, content, as_is)
 

@@ -29,7 +29,6 @@ from noisegen.noising.registry import Settings
 from noisegen.noising.rng import check_seed
 from noisegen.options import listed, refuse_unknown
 from noisegen.runs.atomic import file_digest
-from noisegen.runs.folder import bound
 from noisegen.runs.manifest import Manifest
 from noisegen.text.spans import protect_kinds
 from noisegen.version import __version__
@@ -128,7 +127,6 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
     }
     config = json.loads(json.dumps(config))  # equal to the content of a manifest
     config["sources"] = [{"path": item.path, "bytes": item.file_size} for item in inputs]
-    job = replace(job, config=json.dumps(bound(config), sort_keys=True, ensure_ascii=False))
     if note := whole.note_on(request.lang):
         hints = [*hints, note]
     skipped = [f"{item.path}: {item.skipped}" for item in found if item.skipped]

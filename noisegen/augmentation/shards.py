@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import accumulate, pairwise
 from operator import itemgetter
@@ -28,9 +28,10 @@ from noisegen.noising.plan import Streams
 from noisegen.noising.recipe import Recipe
 from noisegen.noising.registry import Settings
 from noisegen.noising.rng import id_numbers
-from noisegen.runs.atomic import atomic, file_digest
-from noisegen.runs.folder import METADATA, note_text, shard_path
+from noisegen.runs.atomic import atomic
+from noisegen.runs.folder import shard_path
 from noisegen.runs.progress import live_path, publishing
+from noisegen.runs.records import File, Record
 from noisegen.text.alignment import error_counts, words_in
 from noisegen.text.buffers import U64, as_arrow, one_chunk
 
@@ -55,10 +56,8 @@ class Shard:
     `transforms` names the transforms drawn for rows that changed.
     """
 
-    file: str
     rows: int
     changed: int
-    sha256: str = ""
     first_row: int = 0
     rows_in: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
@@ -72,6 +71,10 @@ class Shard:
         object.__setattr__(self, "transforms", _names(tuple(self.transforms)))
         if not self.dropped:
             object.__setattr__(self, "dropped", _NOTHING_DROPPED)
+
+    def is_of(self, task: "ShardTask") -> bool:
+        """Return whether the shard was made of these rows."""
+        return (self.first_row, self.rows_in) == (task.first_row, task.rows)
 
 
 _NOTHING_DROPPED: dict[str, int] = {}
@@ -125,7 +128,6 @@ class ShardJob:
     edits: bool = False
     group_by: str | None = None
     code: tuple[tuple[str, str], ...] = ()
-    config: str = ""  # JSON that binds a folder to one configuration
 
     def engine(self) -> Engine:
         """Return the engine, made once per process."""
@@ -180,8 +182,8 @@ def _writer_ids(rows: pa.Table, group_by: str | None, ids: U64) -> U64 | None:
     return np.where(known.to_numpy(zero_copy_only=False), id_numbers(filled), ids)
 
 
-def make_shard(job: ShardJob, folder: Path, task: ShardTask) -> Shard:
-    """Make one shard in a folder and return its counts, which its metadata holds too.
+def make_shard(job: ShardJob, folder: Path, task: ShardTask) -> Record[Shard]:
+    """Make one shard in a folder and return its record.
 
     Raises OutputError if the shard cannot be written.
     """
@@ -207,10 +209,8 @@ def make_shard(job: ShardJob, folder: Path, task: ShardTask) -> Shard:
         if writer is None:
             raise OutputError(f"no rows for shard {task.number}")
         counts: dict[str, Any] = {**sums, "dropped": dict(dropped), "transforms": sorted(drawn)}
-        shard = Shard("", first_row=task.first_row, rows_in=task.rows, **counts)
-        writer.add_key_value_metadata({METADATA: note_text(job.config, shard)})
-    file_name = path.relative_to(job.out).as_posix()
-    return replace(shard, file=file_name, sha256=file_digest(path))
+    shard = Shard(first_row=task.first_row, rows_in=task.rows, **counts)
+    return Record(task.number, (File.of(path, job.out),), shard)
 
 
 def counts_of(noised: pa.Table, step: int) -> dict[str, int]:

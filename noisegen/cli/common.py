@@ -15,10 +15,11 @@ from click.core import ParameterSource
 
 from noisegen.augmentation import NOISE, NoiseRequest, Request
 from noisegen.cli.parameters import click_options
+from noisegen.cli.progress import progress_on_stderr
 from noisegen.errors import CONTROLS, UsageError, one_line, printable
 from noisegen.options import decode
 from noisegen.runs.options import RunOptions, WorkerOptions
-from noisegen.runs.progress import Show, progress_on_stderr
+from noisegen.runs.progress import Show
 
 if TYPE_CHECKING:
     from rich.console import Console

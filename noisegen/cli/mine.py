@@ -7,19 +7,19 @@ from typing import Any
 import click
 
 from noisegen.cli import common
+from noisegen.data.sources import expand
 from noisegen.errors import UsageError
 from noisegen.mining import mine
 from noisegen.mining.options import Lang8Options, PairsOptions, WikiOptions
-from noisegen.options import decode
+from noisegen.options import decode, listed
 from noisegen.preparation import prepare as preparation
-from noisegen.runs.manifest import Manifest
+from noisegen.runs.manifest import Manifest, counted
+from noisegen.runs.progress import size
 
 DAMAGE_SHOWN = 10  # lines on damaged input; the manifest has them all
 
 
-_dry_run = click.option(
-    "--dry-run", is_flag=True, help="Estimate output and time by a measured second; write nothing"
-)
+_dry_run = click.option("--dry-run", is_flag=True, help="Show input and output; write nothing")
 
 
 @click.command(epilog=common.example("prepare crawl.jsonl.gz -o sentences --lang de"))
@@ -36,7 +36,9 @@ def prepare(**given: Any) -> int:
 
 @click.command("mine-wiki", epilog=common.example("mine-wiki enwiki-*.xml.bz2 -o out --lang en"))
 @common.run_options(WikiOptions, skip={"skip"})
-@_dry_run
+@click.option(
+    "--dry-run", is_flag=True, help="Estimate output and time by a measured second; write nothing"
+)
 @click.option(
     "--no-skip",
     "skip",
@@ -84,7 +86,11 @@ def _run(
     out, as_json, dry_run = given["out"], given.pop("as_json"), given.pop("dry_run")
     values = common.run_values(given)
     if dry_run:
-        _print_estimate(decode(options, {**given, **values, "out": out or ""}), as_json)
+        decoded = decode(options, {**given, **values, "out": out or ""})
+        if isinstance(decoded, WikiOptions):
+            _print_estimate(decoded, as_json)
+        else:
+            _print_plan(decoded, as_json)
         return 0
     if not out:
         raise UsageError("name the output: -o FOLDER")
@@ -104,20 +110,32 @@ def _run(
     return 3 if totals["damaged"] else 0
 
 
-def _print_estimate(options: Any, as_json: bool) -> None:
+def _print_estimate(options: WikiOptions, as_json: bool) -> None:
     """Print an estimate of the output and the time of a run with these options."""
     from noisegen.mining.estimate import estimate
     from noisegen.runs.estimate import UNKNOWN
 
-    if isinstance(options, preparation.PrepareOptions):
-        expected = preparation.estimate_of(options)
-    else:
-        expected = estimate(options.work(), options.workers)
+    expected = estimate(options.work(), options.workers)
     if as_json:
         common.print_json({"estimate": asdict(expected) if expected else None})
     else:
         lines = expected.lines() if expected else [UNKNOWN]
         common.print_lines(*lines, "nothing is written")
+
+
+def _print_plan(options: Any, as_json: bool) -> None:
+    """Print what a run would read and where it would write."""
+    if isinstance(options, preparation.PrepareOptions):
+        sizes = [item.file_size for item in expand(listed(options.sources)) if not item.skipped]
+    else:
+        sizes = list(options.work().sizes().values())
+    total = 0 if None in sizes else sum(filter(None, sizes))
+    if as_json:
+        common.print_json({"inputs": len(sizes), "bytes": total or None, "out": str(options.out)})
+        return
+    amount = size(total) if total else "of unknown size"
+    lines = f"input     {counted(len(sizes), 'file')}, {amount}", f"output    {options.out}"
+    common.print_lines(*lines, "nothing is written")
 
 
 def _history(counts: Mapping[str, int]) -> str:

@@ -219,11 +219,6 @@ def modified(url: str) -> int | None:
     return None
 
 
-def shard_folder(run: Path) -> Path:
-    """Return the folder of a run's shards: `data`, or `run` itself in those of the first layout."""
-    return run if any(run.glob(SHARDS)) else run / "data"
-
-
 def shard_files(run: Path) -> list[Path]:
     """Return the shards of a run of augment or prepare, in their order."""
-    return sorted(shard_folder(run).glob(SHARDS), key=lambda path: (len(path.name), path.name))
+    return sorted((run / "data").glob(SHARDS), key=lambda path: (len(path.name), path.name))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from noisegen.data.columns import damaged_rows, evenly, in_brackets, text_batches, unread_rows
-from noisegen.data.files import SHARDS, Damaged, absolute, is_url, shard_folder
+from noisegen.data.files import SHARDS, Damaged, absolute, is_url
 from noisegen.data.formats.registry import has_rows, read_head
 from noisegen.data.lines import read_range
 from noisegen.data.m2 import M2_ENDINGS, M2_STARTS, read_m2, text_head
@@ -232,7 +232,7 @@ def shards_of(source: str) -> str:
     if not (folder / "manifest.json").is_file():
         return source
     mined = folder / "pairs"
-    return str(mined) if mined.is_dir() else f"{escape(str(shard_folder(folder)))}/{SHARDS}"
+    return str(mined) if mined.is_dir() else f"{escape(str(folder / 'data'))}/{SHARDS}"
 
 
 def _first_versions(

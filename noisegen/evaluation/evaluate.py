@@ -34,9 +34,8 @@ from noisegen.runs.progress import Progress, Show, silent
 
 LAYOUT: Layout[None] = Layout(
     "write",
-    "results.json",
-    frozenset({"scores", "settings"}),
     whole=("metrics.json", "metrics.csv", "report.html", "results.json"),
+    is_overwritten=True,
 )
 _MAPS_MAX = 3  # maps in the report
 _NOT_RECORDED = ("models", "out", "baseline", "force", "progress")
@@ -88,7 +87,7 @@ def _evaluate(options: EvaluateOptions) -> Results:
     progress = options.progress
     models = named_models(options.models, options.baseline)
     folder = RunFolder(Path(options.out), LAYOUT, {})
-    with folder.locked(force=options.force, can_resume=False, show=progress):
+    with folder.claimed(force=options.force, can_resume=False, show=progress):
         encoders = open_all(models, progress)
         targets = _target_store(options.target_model, models, encoders, progress)
         sets = make_sets(options, progress)

@@ -61,7 +61,7 @@ def estimate(work: Work, workers: int) -> RunEstimate | None:
         out = Path(folder)
         for name in LAYOUT.parts:
             (out / name).parent.mkdir()
-        mine_task(out, "{}", cast(Miner, watch), False, largest)
+        mine_task(out, cast(Miner, watch), False, largest)
         written = sum(path.stat().st_size for name in LAYOUT.parts for path in out.glob(name))
     if not watch.read:
         return None

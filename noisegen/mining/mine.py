@@ -3,7 +3,6 @@
 `mine_wiki`, `mine_lang8` and `mine_pairs` are the Python twins of the commands.
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -39,12 +38,13 @@ from noisegen.mining.options import (
 from noisegen.mining.wiki import WikiMiner
 from noisegen.options import Strings, decode, public
 from noisegen.runs.atomic import atomic, file_digest
+from noisegen.runs.card import Card, dataset_card
 from noisegen.runs.executors import is_remote
-from noisegen.runs.folder import METADATA, Layout, RunFolder, note_text, shard_path
-from noisegen.runs.journal import listing, mark_of
-from noisegen.runs.manifest import Card, Manifest, dataset_card, packages, summed
+from noisegen.runs.folder import Layout, RunFolder, shard_path
+from noisegen.runs.manifest import LISTS, Manifest, packages, summed
 from noisegen.runs.progress import BYTES, Show, Tracker, live_path, publishing, silent
-from noisegen.runs.store import StorePath, output_path
+from noisegen.runs.records import File, Record
+from noisegen.runs.store import output_path
 
 ROWS = 8_192  # rows of a row group of pairs
 WORD_MAX = 100  # characters; longer words are not counted
@@ -190,35 +190,23 @@ def mine_pairs(
 
 
 @dataclass(frozen=True)
-class MinedNote:
-    """What one task gave: rows of pairs, rows of word counts, and the account of its losses."""
+class Mined:
+    """Result of one task: rows of pairs, rows of word counts, and the account of its losses."""
 
-    number: int
     rows: int
     words: int = 0
-    words_sha256: str = ""
     read: dict[str, int] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=dict)
     damaged: int = 0
     damage: list[str] = field(default_factory=list)
-    sha256: str = ""  # of the pairs; the note inside them cannot say it
-
-
-@dataclass(frozen=True)
-class Mined(MinedNote):
-    """The same as a journal has it, with the mark of the file of word counts."""
-
-    words_mark: str = ""
 
 
 LAYOUT = Layout(
-    "mine", "manifest.json", frozenset({"missing_tasks"}),
-    whole=("manifest.json", "README.md", *DICTIONARY),
+    "mine",
+    whole=("manifest.json", "README.md", *LISTS.values(), *DICTIONARY),
     parts=("pairs/part-*.parquet", "words/part-*.parquet"),
-    notes=("pairs/part-*.parquet",), note=Mined,
-    file_of=lambda mined: f"pairs/{shard_path(Path(), mined.number)}",
-    columns=frozenset({"lang", "clean", "noisy", "count"}),
-)  # fmt: skip
+    result=Mined,
+)
 
 
 def mine(work: Work, options: AnyOptions) -> Manifest:
@@ -237,101 +225,84 @@ def mine(work: Work, options: AnyOptions) -> Manifest:
     folder = RunFolder(out, LAYOUT, binding, options.share)
     folder.refuse_inputs(source["path"] for source in binding["sources"])
     resume = options.resume or options.part is not None
-    with folder.opened(resume=resume, force=options.force, show=options.progress):
-        return _mine(folder, work, options)
+    with folder.opened(resume=resume, force=options.force, show=options.progress) as done:
+        return _mine(folder, work, done, options)
 
 
-def _mine(folder: RunFolder[Mined], work: Work, options: AnyOptions) -> Manifest:
-    """Mine the tasks of the share that are not done, and end the run if it is the last."""
-    done, (remainder, count) = _done(folder), options.share
+def _mine(
+    folder: RunFolder[Mined], work: Work, done: Mapping[int, Record[Mined]], options: AnyOptions
+) -> Manifest:
+    """Mine the tasks of our share that are not done, and end the run if it is the last."""
+    remainder, count = options.share
     missing = [t for t in work.tasks if t.number % count == remainder and t.number not in done]
     sizes = work.sizes()
     missing.sort(key=lambda task: -sizes[task.number])  # so that no long one is left for the end
     total = sum(sizes[t.number] for t in missing) if all(sizes.values()) else 0
     tracker = Tracker(options.progress, "mining", BYTES if total else "pairs", _SHOWN, total=total)
     tracker.report()
-    digests: dict[str, str] = {}  # of the files of pairs
 
-    def finished(mined: Mined) -> None:
-        digests[f"pairs/{shard_path(Path(), mined.number)}"] = mined.sha256
-        tracker.add(mined.read | {"pairs": mined.rows, BYTES: sizes[mined.number]})
+    def finished(record: Record[Mined]) -> None:
+        mined = record.result
+        tracker.add(mined.read | {"pairs": mined.rows, BYTES: sizes[record.number]})
         tracker.report()
 
-    config = json.dumps(folder.config, sort_keys=True)
-    job = partial(mine_task, folder.out, config, work.miner)
+    job = partial(mine_task, folder.out, work.miner)
     with tracker.watching(partial(folder.live, folder.out / "pairs")):
         folder.run(partial(job, options.strict), missing, options, finished)
-    return _finish(folder, work, options, digests)
+    return _finish(folder, work, options)
 
 
-def _done(folder: RunFolder[Mined]) -> dict[int, Mined]:
-    """Return the finished tasks: those whose word counts are there too.
-
-    Those with the mark that a journal knows are listed, and not read again, nor are those of a
-    store that no journal knows, since it has whole objects alone.
-    """
-    done = folder.done()
-    marks = dict(listing(folder.out, "words/part-*"))
-
-    def has_words(mined: Mined) -> bool:
-        words = f"words/{shard_path(Path(), mined.number)}"
-        if words not in marks:
-            return False
-        expected = mined.words_mark or (isinstance(folder.out, StorePath) and marks[words])
-        return marks[words] == expected or file_digest(folder.out / words) == mined.words_sha256
-
-    return {number: mined for number, mined in done.items() if has_words(mined)}
-
-
-def _finish(
-    folder: RunFolder[Mined], work: Work, options: MiningOptions, fresh: Mapping[str, str]
-) -> Manifest:
-    """Write dictionary, manifest and card, unless tasks are missing or nothing is new.
-
-    `fresh` has the digests of the shards that were just written.
-    """
-    done, thresholds = _done(folder), options.thresholds()
+def _finish(folder: RunFolder[Mined], work: Work, options: MiningOptions) -> Manifest:
+    """Write dictionary, manifest and card, unless tasks are missing or nothing is new."""
+    done, thresholds = folder.done(), options.thresholds()
     folder.expect_all(len(work.tasks), done)
-    notes = [done[task.number] for task in work.tasks if task.number in done]
-    manifest = _manifest(folder, work, options, notes, folder.digests(fresh))
+    records = [done[task.number] for task in work.tasks if task.number in done]
+    manifest = _manifest(folder, work, options, records)
     if manifest.missing_tasks:
         return manifest
-    if all((folder.out / name).exists() for name in LAYOUT.whole):
-        present = Manifest.load(folder.out)
-        same = (present.shards, present.thresholds) == (manifest.shards, manifest.thresholds)
-        if same and present.dictionary.get("sha256") == _digests(folder.out):
-            return present
+    earlier = folder.earlier_manifest()
+    if earlier and all((folder.out / name).exists() for name in ("README.md", *DICTIONARY)):
+        same = (earlier.shards, earlier.thresholds) == (manifest.shards, manifest.thresholds)
+        if same and earlier.dictionary.get("sha256") == _digests(folder.out):
+            return folder.end(earlier)
     pairs = [folder.out / shard["file"] for shard in manifest.shards]
     manifest = replace(manifest, dictionary=_merge(folder.out, pairs, thresholds))
-    return folder.publish(manifest, _card(manifest))
+    return folder.end(manifest, _card(manifest))
 
 
 def _manifest(
-    folder: RunFolder[Mined], work: Work, options: MiningOptions, notes: Sequence[Mined],
-    digest: Callable[[str], str],
-) -> Manifest:  # fmt: skip
-    """Return the manifest of finished tasks, as yet without what the dictionary has."""
-    names = [f"pairs/{shard_path(Path(), note.number)}" for note in notes]
+    folder: RunFolder[Mined], work: Work, options: MiningOptions, records: Sequence[Record[Mined]]
+) -> Manifest:
+    """Return the manifest of finished tasks, without the figures of the dictionary."""
+    results = [record.result for record in records]
     return Manifest(
         command=options.command or f"noisegen mine-{work.miner.kind}",
         thresholds=asdict(options.thresholds()),
-        shards=[
-            {"file": name, "rows": note.rows, "words": note.words, "sha256": digest(name),
-             "words_sha256": note.words_sha256}
-            for name, note in zip(names, notes, strict=True)
-        ],
+        shards=[_shard(record) for record in records],
         packages=packages(),
         totals={
-            "pairs": sum(note.rows for note in notes),
-            "read": summed(note.read for note in notes),
-            "dropped": summed(note.dropped for note in notes),
-            "damaged": sum(note.damaged for note in notes),
+            "pairs": sum(result.rows for result in results),
+            "read": summed(result.read for result in results),
+            "dropped": summed(result.dropped for result in results),
+            "damaged": sum(result.damaged for result in results),
         },
         dictionary={"words": 0, "entries": 0, "dropped": {}},
-        damage=[line for note in notes for line in note.damage][:DAMAGE_MAX],
-        left_out=list(work.left_out), missing_tasks=len(work.tasks) - len(notes),
+        damage=[line for result in results for line in result.damage][:DAMAGE_MAX],
+        left_out=list(work.left_out), missing_tasks=len(work.tasks) - len(records),
         **folder.config,
     )  # fmt: skip
+
+
+def _shard(record: Record[Mined]) -> dict[str, Any]:
+    """Return the entry of a task in the manifest."""
+    pairs, words = record.files
+    return {
+        "file": pairs.name,
+        "rows": record.result.rows,
+        "words": record.result.words,
+        "sha256": pairs.sha256,
+        "words_sha256": words.sha256,
+    }
 
 
 def _digests(out: Path) -> dict[str, str]:
@@ -385,11 +356,11 @@ def _card(manifest: Manifest) -> str:
 # A task.
 
 
-def mine_task(out: Path, config: str, miner: Miner, strict: bool, task: Task) -> Mined:
-    """Mine one task; its pairs appear last, and their metadata shows that the task is complete.
+def mine_task(out: Path, miner: Miner, strict: bool, task: Task) -> Record[Mined]:
+    """Mine one task into two files, pairs and word counts; return its record.
 
-    `config` is the JSON that binds the folder. Raises OutputError if it cannot be written,
-    SourceError for input that cannot be read or, under `strict`, that is damaged.
+    Raises OutputError if they cannot be written, SourceError for input that cannot be read or,
+    under `strict`, that is damaged.
     """
     path = shard_path(out / "pairs", task.number)
     schema, account, made = PAIRS[miner.kind], Account(), Counter(pairs=0)
@@ -416,14 +387,16 @@ def mine_task(out: Path, config: str, miner: Miner, strict: bool, task: Task) ->
         counter.see(miner.language.code, account.words)
         with atomic(counts.words_of(path)) as file_of_words:
             words = counts.write_counts(counter.rows(), file_of_words)
-        note = MinedNote(
-            task.number, made["pairs"], words, file_digest(counts.words_of(path)),
-            dict(account.read), dict(account.dropped), damaged.total, list(damaged),
-        )  # fmt: skip
-        writer.add_key_value_metadata({METADATA: note_text(config, note)})
-        writer.close()
-    digest, words_mark = file_digest(path), mark_of(counts.words_of(path))
-    return Mined(**vars(note) | {"sha256": digest, "words_mark": words_mark})
+    mined = Mined(
+        rows=made["pairs"],
+        words=words,
+        read=dict(account.read),
+        dropped=dict(account.dropped),
+        damaged=damaged.total,
+        damage=list(damaged),
+    )
+    files = File.of(path, out), File.of(counts.words_of(path), out)
+    return Record(task.number, files, mined)
 
 
 def _batch(pairs: list[tuple[SentencePair, int]], schema: pa.Schema) -> pa.RecordBatch:

@@ -16,11 +16,10 @@ from noisegen.errors import OutputError
 from noisegen.runs.atomic import atomic, remove
 from noisegen.text.buffers import I64, U64, as_arrow
 
-WORK = "work"  # folder of the intermediate files, four per portion
+WORK = "work"  # folder of the intermediate files, three per portion
 CANDIDATES = ("texts", "forms", "bands")  # texts, keys of normal forms and of bands
 FOUND = ("equal", "links", "similar")  # arrays that the tasks of a search write
 INTERMEDIATE = (
-    f"{WORK}/note-*.json",
     f"{WORK}/edges.npy",
     f"{WORK}/codes.bin",
     *(f"{WORK}/{kind}-*.arrow" for kind in CANDIDATES),
@@ -31,8 +30,8 @@ HELD = 500_000  # entries of a key file sorted at a time: about 30 MB
 
 
 def work_path(out: Path, kind: str, number: int) -> Path:
-    """Return a file of a portion, one of CANDIDATES or 'note', or of a task of the search."""
-    ending = "json" if kind == "note" else "npy" if kind in FOUND else "arrow"
+    """Return a file of a portion, one of CANDIDATES, or of a task of the search."""
+    ending = "npy" if kind in FOUND else "arrow"
     return out / WORK / f"{kind}-{number:05d}.{ending}"
 
 

@@ -6,7 +6,7 @@ keys. At the end, the keys give the duplicates of the whole run, and the shards 
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import partial
@@ -54,19 +54,12 @@ from noisegen.preparation.intermediate import (
     work_path,
 )
 from noisegen.preparation.sentences import Criteria, sentences
-from noisegen.runs.atomic import atomic, file_digest, remove, write_text
-from noisegen.runs.estimate import ROWS_COUNTED, Asked, RunEstimate, estimate
+from noisegen.runs.atomic import atomic, file_digest, remove
+from noisegen.runs.card import Card, dataset_card
 from noisegen.runs.executors import is_remote
-from noisegen.runs.folder import PARTS, Layout, RunFolder, note_text, shard_path
-from noisegen.runs.journal import listing
+from noisegen.runs.folder import Layout, RunFolder, shard_path
 from noisegen.runs.lock import WHOLE
-from noisegen.runs.manifest import (
-    Card,
-    Manifest,
-    dataset_card,
-    packages,
-    summed,
-)
+from noisegen.runs.manifest import Manifest, packages, summed
 from noisegen.runs.options import (
     Folder,
     IdColumn,
@@ -78,7 +71,8 @@ from noisegen.runs.options import (
     TextColumn,
 )
 from noisegen.runs.progress import BYTES, Progress, Show, Tracker, live_path, publishing, silent
-from noisegen.runs.store import StorePath, output_path
+from noisegen.runs.records import File, Record
+from noisegen.runs.store import StorePath, listing, output_path
 from noisegen.text import languages
 from noisegen.text.segmentation import Language, language
 from noisegen.version import __version__
@@ -86,9 +80,6 @@ from noisegen.version import __version__
 NUMBERS = 1 << 24  # sentences of a row that ids leave room for: a text has 32 MiB at most
 COLUMNS = ("id", "text", "source", "row")
 ROWS_AT_ONCE = 2_000  # rows read between two reports of progress
-_RECORDED = {  # options by other names in manifests, so that earlier runs resume
-    "min_chars": "chars_min", "max_chars": "chars_max", "min_common": "common_min",
-}  # fmt: skip
 PROFILES: dict[str, dict[str, Any]] = {
     "noisegen": {
         "min_chars": Criteria.min_chars,
@@ -179,8 +170,11 @@ class PrepareOptions(PartOptions):
         chosen = {name: value for name, value in given.items() if value is not None}
         return {**PROFILES[self.profile], **chosen}
 
-    def job(self, inputs: Sequence[FileRange]) -> "PortionJob":
-        """Return what a worker needs; raises UsageError and MissingExtra."""
+    def job(self, inputs: Sequence[FileRange]) -> tuple["PortionJob", dict[str, Any]]:
+        """Return all that a worker needs, and the configuration as JSON gives it back.
+
+        Raises UsageError and MissingExtra.
+        """
         spoken = language(self.lang, splitter=self.splitter)
         columns = Columns(self.text_column, self.id_column)
         columns = replace(columns, row_id=completed(inputs, columns)[0].row_id)
@@ -191,16 +185,13 @@ class PrepareOptions(PartOptions):
         config = {
             "version": __version__,
             "lang": spoken.code,
-            "options": {
-                _RECORDED.get(name, name): decided.get(name, getattr(self, name)) for name in names
-            },
+            "options": {name: decided.get(name, getattr(self, name)) for name in names},
             "identification": model,
             "sources": [{"path": i.path, "bytes": i.file_size} for i in inputs if not i.skipped],
         }
         out = output_path(self.out)
-        return PortionJob(
+        job = PortionJob(
             out.resolve() if is_remote(self.executor) else out,
-            json.dumps(config, sort_keys=True, ensure_ascii=False),
             spoken,
             Criteria(
                 **{name: decided[name] for name in ("min_chars", "max_chars", "min_common")},
@@ -211,50 +202,27 @@ class PrepareOptions(PartOptions):
             columns,
             decided["duplicates"],
         )
-
-
-@dataclass(frozen=True)
-class WrittenFile:
-    """What a file was when it was written: in a store its mark, for objects are whole."""
-
-    sha256: str
-    modified: int  # in ns
-    mark: str = ""
-
-    @classmethod
-    def of(cls, path: Path) -> "WrittenFile":
-        """Return what a file is."""
-        if isinstance(path, StorePath):
-            return cls("", 0, path.mark())
-        return cls(file_digest(path), path.stat().st_mtime_ns)
-
-    def is_in(self, path: Path) -> bool:
-        """Tell whether a file is as it was written: by its time, or else by its content."""
-        if not path.exists():
-            return False
-        return path.stat().st_mtime_ns == self.modified or file_digest(path) == self.sha256
+        return job, json.loads(json.dumps(config))
 
 
 @dataclass(frozen=True)
 class Candidates:
     """Counts of a portion: its candidates (`rows`) among all its sentences, and the losses."""
 
-    number: int
     first_row: int
     rows_in: int
     rows: int = 0
     sentences: int = 0
     damaged: dict[str, int] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=dict)
-    files: dict[str, WrittenFile] = field(default_factory=dict)
+
+    def is_of(self, rows: "Rows") -> bool:
+        """Return whether these are the candidates of a portion of these rows."""
+        return (self.first_row, self.rows_in) == rows
 
 
-LAYOUT = Layout(
-    "prepare", "manifest.json", frozenset({"identification"}), parts=PARTS,
-    notes=(f"{WORK}/note-*.json",), note=Candidates, columns=frozenset(COLUMNS), scratch=WORK,
-    intermediate=INTERMEDIATE,
-    temporary=(f"{WORK}/*.tmp",), file_of=lambda note: f"{WORK}/note-{note.number:05d}.json",
-)  # fmt: skip
+SHARDS = "data/part-*.parquet"
+LAYOUT = Layout("prepare", parts=(SHARDS,), scratch=INTERMEDIATE, result=Candidates)
 
 
 @dataclass(frozen=True)
@@ -262,7 +230,6 @@ class PortionJob:
     """All that a worker needs for any task of a run; small, and pickled with every task."""
 
     out: Path
-    config: str  # JSON that binds a folder to one configuration
     spoken: Language
     criteria: Criteria
     columns: Columns
@@ -335,12 +302,12 @@ def prepare(
 def _run(options: PrepareOptions) -> Manifest:
     """Make the shards that are missing, then the manifest and the card."""
     inputs = expand(listed(options.sources))
-    job = options.job(inputs)
+    job, config = options.job(inputs)
     planned = _portions(inputs, job.columns, options)
     first = next(planned, None)  # so that a source that cannot be read leaves the folder alone
     if first is None:
         raise SourceError(f"no rows in {', '.join(item.path for item in inputs)}")
-    folder = RunFolder(job.out, LAYOUT, json.loads(job.config), options.share)
+    folder = RunFolder(job.out, LAYOUT, config, options.share)
     folder.refuse_inputs(item.path for item in inputs)
     resume = options.resume or options.part is not None
     with folder.opened(resume=resume, force=options.force, show=options.progress) as done:
@@ -354,7 +321,7 @@ def _run(options: PrepareOptions) -> Manifest:
 
 def _prepared(
     folder: RunFolder[Candidates], job: PortionJob, planned: Iterable[Portion],
-    done: Mapping[int, Candidates], options: PrepareOptions, tracker: Tracker,
+    done: Mapping[int, Record[Candidates]], options: PrepareOptions, tracker: Tracker,
 ) -> Manifest:  # fmt: skip
     """Make the candidates that are missing; where all are there, finish the run."""
     with folder.alone("finish"):
@@ -364,30 +331,31 @@ def _prepared(
     with folder.alone("finish"):
         if manifest := _finished(folder):  # by another part
             return manifest
-        notes, is_there = folder.done(), _presence(job)
+        done = folder.done()
         present = {
-            number: notes[number]
+            number: done[number].result
             for number, rows in portions.items()
-            if number in notes and is_there(rows, notes[number])
+            if number in done and done[number].result.is_of(rows)
         }
         folder.expect_all(len(portions), present)
         there = list(present.values())
         if missing := len(portions) - len(there):
             return _manifest(folder, options, there, missing_tasks=missing)
-        return _finish(replace(folder, share=WHOLE), job, there, options)
+        folder.share = WHOLE  # this process does the rest for all parts
+        return _finish(folder, job, there, options)
 
 
 def _make_portions(
     folder: RunFolder[Candidates], job: PortionJob, planned: Iterable[Portion],
-    done: Mapping[int, Candidates], options: PrepareOptions, tracker: Tracker,
+    done: Mapping[int, Record[Candidates]], options: PrepareOptions, tracker: Tracker,
 ) -> dict[int, Rows]:  # fmt: skip
     """Make the candidates of this share that are missing; return the rows of all portions."""
     remainder, parts = folder.share
     portions, sizes = dict[int, Rows](), dict[int, int]()  # and bytes of portions, by number
-    is_there = _presence(job)
 
-    def add(note: Candidates) -> None:
-        tracker.add({"rows": note.rows_in, "sentences": note.rows, BYTES: sizes.pop(note.number)})
+    def add(record: Record[Candidates]) -> None:
+        made, size = record.result, sizes.pop(record.number)
+        tracker.add({"rows": made.rows_in, "sentences": made.rows, BYTES: size})
 
     def missing() -> Iterator[Portion]:
         for portion in planned:
@@ -395,15 +363,15 @@ def _make_portions(
             if portion.number % parts != remainder:
                 continue
             sizes[portion.number] = sum(task.size for _, task in portion.parts)
-            note = done.get(portion.number)
-            if note and is_there(rows, note):
-                add(note)
+            record = done.get(portion.number)
+            if record and record.result.is_of(rows):
+                add(record)
             else:
                 tracker.report()
                 yield portion
 
-    def finished(note: Candidates) -> None:
-        add(note)
+    def finished(record: Record[Candidates]) -> None:
+        add(record)
         tracker.report()
 
     to_do = missing()
@@ -423,49 +391,14 @@ def _finished(folder: RunFolder[Candidates]) -> Manifest | None:
     if manifest is None or not (folder.out / "README.md").exists():
         return None
     shards = {shard["file"]: shard["sha256"] for shard in manifest.shards}
-    there = {name for pattern in PARTS for name, _ in listing(folder.out, pattern)}
+    there = {name for name, _ in listing(folder.out, SHARDS)}
     is_whole = isinstance(folder.out, StorePath) or all(
         file_digest(folder.out / name) == shards[name] for name in there & shards.keys()
     )
     if not (shards.keys() <= there and is_whole):
         return None
     folder.remove_scratch()
-    return manifest
-
-
-def _presence(job: PortionJob) -> Callable[[Rows, Candidates], bool]:
-    """Return what tells whether the files of a portion are whole, from a run with the same ones.
-
-    A store is listed once.
-    """
-    in_store = isinstance(job.out, StorePath)
-    marks = dict(listing(job.out, f"{WORK}/*")) if in_store else {}
-
-    def is_in(written: WrittenFile, path: Path) -> bool:
-        return marks.get(f"{WORK}/{path.name}") == written.mark if in_store else written.is_in(path)
-
-    def is_there(rows: Rows, note: Candidates) -> bool:
-        return (note.first_row, note.rows_in) == rows and all(
-            kind in note.files and is_in(note.files[kind], work_path(job.out, kind, note.number))
-            for kind in CANDIDATES
-        )
-
-    return is_there
-
-
-def estimate_of(options: PrepareOptions) -> RunEstimate | None:
-    """Return what a run will make, by a measured second; None for an input of unknown size."""
-    inputs = expand(listed(options.sources))
-    if not (total := total_size(inputs)):
-        return None
-
-    def run(out: str, rows: int, _: int) -> Manifest:
-        return _run(replace(options.asked(), out=out, limit=rows, part=None))
-
-    columns = options.job(inputs).columns
-    tasks = _tasks(inputs, columns, replace(options, rows_per_shard=ROWS_COUNTED))
-    asked = Asked("kept", "sentences", options.limit, options.rows_per_shard, options.workers)
-    return estimate((part for _, part in tasks), total, run, asked)
+    return folder.end(manifest)
 
 
 def _portions(
@@ -518,8 +451,8 @@ class _Account:
     dropped: Counter[str] = field(default_factory=Counter)
 
 
-def make_candidates(job: PortionJob, portion: Portion) -> Candidates:
-    """Write the candidates of a portion and their keys; a note, written last, marks it complete."""
+def make_candidates(job: PortionJob, portion: Portion) -> Record[Candidates]:
+    """Write the candidates of a portion and their keys; return its record."""
     account = _Account()
     candidates, rows = _candidates(job, portion, account), 0
     paths = {kind: work_path(job.out, kind, portion.number) for kind in CANDIDATES}
@@ -543,13 +476,18 @@ def make_candidates(job: PortionJob, portion: Portion) -> Candidates:
                 long = [at for at, form in enumerate(normal_forms) if len(form) >= size]
                 found = band_keys([normal_forms[at] for at in long], job.shingle)
                 add_bands(found.ravel(), np.repeat(indices[long], BANDS))
-    note = Candidates(
-        portion.number, portion.first_row, portion.rows, rows, rows + account.dropped.total(),
+    made = Candidates(
+        portion.first_row, portion.rows, rows, rows + account.dropped.total(),
         dict(account.damaged), dict(account.dropped),
-        {kind: WrittenFile.of(path) for kind, path in paths.items()},
     )  # fmt: skip
-    write_text(work_path(job.out, "note", portion.number), note_text(job.config, note))
-    return note
+    return Record(portion.number, tuple(_file(path, job.out) for path in paths.values()), made)
+
+
+def _file(path: Path, out: Path) -> File:
+    """Return what a record says of a file of candidates; objects are not read back for a hash."""
+    if isinstance(path, StorePath):
+        return File(path.relative_to(out).as_posix())
+    return File.of(path, out)
 
 
 class _Candidate(NamedTuple):
@@ -633,7 +571,7 @@ def _finish(
         search.find(lambda do, tasks, then: folder.run(do, tasks, options, then), options.progress)
         shards = _write_shards(folder, job, search, options)
     manifest = _manifest(folder, options, notes, shards)
-    folder.publish(manifest, _card(manifest))
+    folder.end(manifest, _card(manifest))
     folder.remove_scratch()
     return manifest
 

@@ -36,10 +36,10 @@ from noisegen.version import __version__
 PAIRS_AT_ONCE = 2_000  # pairs per task
 MIN_COUNT = 2  # different pairs that a word, or its replacement, must be seen in
 LAYOUT: Layout[None] = Layout(
-    "learn", profiles.HEAD, frozenset({"format", "digest", "factors"}),
+    "learn",
     whole=(*(f"{name}.parquet" for name in profiles.TABLES), profiles.HEAD),
-    columns=frozenset({"count"}),
-)  # fmt: skip
+    is_overwritten=True,
+)
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _learn(options: LearnOptions) -> Learned:
     """Run `learn` with checked options."""
     check_free(options.out, options.force)
     refuse_onto(Path(options.out), listed(options.sources))
-    with RunFolder(Path(options.out), LAYOUT, {}).locked(force=options.force):
+    with RunFolder(Path(options.out), LAYOUT, {}).claimed(force=options.force):
         pairs = options.read(options.sources)
         profile = profile_of(pairs, options.lang, options.min_count, options)
         warnings = doubts(pairs, options.lang)
@@ -114,7 +114,7 @@ def _learn(options: LearnOptions) -> Learned:
 def merge_profiles(sources: Sequence[str | Path], out: str | Path, force: bool = False) -> Profile:
     """Add up profiles of one language and write the sum; raises NoisegenError."""
     check_free(out, force)
-    with RunFolder(Path(out), LAYOUT, {}).locked(force=force):
+    with RunFolder(Path(out), LAYOUT, {}).claimed(force=force):
         profile = profiles.merged([profiles.load(source) for source in sources])
         save(profile, out)
     return profile

@@ -1,4 +1,4 @@
-"""Files that take their name when all of them is on disk: temporary name, fsync, rename."""
+"""Files that get their name once they are whole on disk: temporary name, fsync, rename."""
 
 import errno
 import hashlib
@@ -15,15 +15,16 @@ from typing import IO
 from noisegen.errors import NoisegenError, OutputError
 from noisegen.runs.store import StorePath
 
-MARKS = {  # in the beginning of the pages and pictures that are ours
-    ".html": b'<meta name="generator" content="noisegen">', ".png": b"Software\0noisegen",
-}  # fmt: skip
-TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.tmp$")  # ends the names that `atomic` gives
+MARKS = {  # bytes near the start of every page and picture that noisegen writes
+    ".html": b'<meta name="generator" content="noisegen">',
+    ".png": b"Software\0noisegen",
+}
+TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.tmp$")  # ending of the temporary names of `atomic`
 
 
 @contextmanager
 def writing(path: Path, hint: str = "") -> Iterator[None]:
-    """Turn what a full disk or a forbidden folder raises into an OutputError of one line."""
+    """Turn an OSError, as of a full disk or a read-only folder, into an OutputError of one line."""
     try:
         yield
     except OSError as error:
@@ -36,9 +37,9 @@ def writing(path: Path, hint: str = "") -> Iterator[None]:
 
 @contextmanager
 def atomic(path: Path, hint: str = "") -> Iterator[IO[bytes]]:
-    """Yield a file to write that takes its name at the end; raises OutputError, as `writing`.
+    """Yield a file to write, which gets its name at the end; raises OutputError as `writing` does.
 
-    If the block fails, nothing of the file remains. A lack of memory becomes a NoisegenError.
+    If the block fails, nothing of the file remains. A MemoryError becomes a NoisegenError.
     """
     if not path.name:
         raise OutputError(f"{str(path)!r} is not the name of a file")
@@ -60,7 +61,7 @@ def _renamed(path: Path) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-            if os.name != "nt":  # while it is in use; Windows renames no open file
+            if os.name != "nt":  # the file is renamed while in use; Windows renames no open file
                 temporary.replace(path)
         if os.name == "nt":
             temporary.replace(path)
@@ -69,18 +70,18 @@ def _renamed(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _opened_beside(path: Path) -> tuple[Path, IO[bytes]]:
-    """Open a file of another name that is in use until it is closed, so that none removes it."""
+    """Open a file under a temporary name and mark it as in use, so that `remove_left` keeps it."""
     while True:
-        temporary = path.with_name(f"{path.name}.{token_hex(8)}.tmp")  # others may write the same
+        temporary = path.with_name(f"{path.name}.{token_hex(8)}.tmp")  # for each writer
         file = temporary.open("xb")
         _is_free(file, wait=True)
         if temporary.exists():
             return temporary, file
-        file.close()  # `remove_left` came between
+        file.close()  # `remove_left` removed it before it was marked
 
 
 def _is_free(file: IO[bytes], *, wait: bool = False) -> bool:
-    """Mark an open file as in use until it is closed; tell whether nobody else has it in use."""
+    """Mark an open file as in use until it is closed; return False if another process uses it."""
     try:
         import fcntl  # not on Windows
 
@@ -91,7 +92,7 @@ def _is_free(file: IO[bytes], *, wait: bool = False) -> bool:
 
 
 def remove_left(folder: Path, name: str = "*") -> None:
-    """Remove what processes that were killed left of files that they wrote, by their glob."""
+    """Remove temporary files that killed processes left; `name` is a glob of final names."""
     for left in folder.glob(f"{name}.*.tmp"):
         if TEMPORARY.search(left.name):
             with suppress(OSError), left.open("rb") as file:
@@ -101,9 +102,10 @@ def remove_left(folder: Path, name: str = "*") -> None:
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Yield an empty folder to fill that takes its name at the end; raises OutputError.
+    """Yield an empty folder to fill, which gets its name at the end; raises OutputError.
 
-    If another process took the name meanwhile, its folder stays. A failure leaves nothing.
+    If another process made a folder of this name meanwhile, that folder stays. If the block fails,
+    nothing remains.
     """
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -124,10 +126,10 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 def follow_umask(path: Path) -> None:
-    """Give a file, or a folder and all in it, the mode of new ones; libraries write some 0600."""
+    """Give a file, or a folder and its content, the mode of new files: libraries write 0600."""
     probe = Path(tempfile.mkdtemp(".tmp", dir=path.parent))
     try:
-        (probe / "folder").mkdir()  # the only way to read the umask that other threads do not see
+        (probe / "folder").mkdir()  # reading the umask itself changes it for other threads
         mode = (probe / "folder").stat().st_mode
     finally:
         shutil.rmtree(probe)
@@ -136,7 +138,7 @@ def follow_umask(path: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
+    """Wait until a file, or the list of names of a folder, is on the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -145,9 +147,9 @@ def sync(path: Path) -> None:
 
 
 def refuse_existing(path: Path, force: bool | None = None) -> None:
-    """Raise OutputError for a file that is there, with `force` for a folder or device alone.
+    """Raise OutputError for an existing file, or with `force` only for a folder or device.
 
-    `force` is None for what is drawn, a page or a picture: it replaces another one of ours.
+    `force` is None for a page or a picture, which may replace a page or picture of noisegen.
     """
     if not path.exists():
         return
@@ -164,7 +166,7 @@ def refuse_existing(path: Path, force: bool | None = None) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a small file at once; raises OutputError."""
+    """Write a small file; raises OutputError."""
     with atomic(path) as file:
         file.write(text.encode())
 
@@ -176,7 +178,7 @@ def file_digest(path: Path) -> str:
 
 
 def remove(*paths: Path) -> None:
-    """Remove files, and folders with all that is in them, if they exist; raises OutputError."""
+    """Remove files, and folders with their content, if they exist; raises OutputError."""
     for path in paths:
         with writing(path):
             if path.is_dir() and not path.is_symlink():

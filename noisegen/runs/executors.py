@@ -1,4 +1,4 @@
-"""Executors of tasks: serial, a pool of processes, or a Dask cluster; the same results."""
+"""Executors of tasks with equal results: serial, a pool of processes, or a Dask cluster."""
 
 import logging
 import time
@@ -18,9 +18,9 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 DASK = "dask:"
-IN_FLIGHT_PER_WORKER = 2  # bounds what is planned ahead, and so the memory of streamed sources
-DASK_SECONDS = 20  # for a scheduler to answer
-SECONDS_BETWEEN_LOOKS = 1.0  # at the size of a cluster, which may grow and shrink
+IN_FLIGHT_PER_WORKER = 2  # tasks planned ahead, which bounds the memory of streamed sources
+DASK_SECONDS = 20  # within which a scheduler has to answer
+SECONDS_BETWEEN_LOOKS = 1.0  # between two looks at the size of a cluster, which may change
 
 
 class Submitting(Protocol):
@@ -31,7 +31,7 @@ class Submitting(Protocol):
 
 
 def check_executor(name: str) -> None:
-    """Raise UsageError unless there is such an executor."""
+    """Raise UsageError for an unknown executor."""
     if name not in ("serial", "processes") and not is_remote(name):
         raise UsageError(f"no executor {name!r}; write serial, processes or dask:ADDRESS")
 
@@ -44,7 +44,7 @@ def is_remote(name: str) -> bool:
 def run(
     function: Callable[[T], R], tasks: Iterable[T], executor: str = "processes", workers: int = 1
 ) -> Generator[R, None, None]:
-    """Yield the result of every task, as they finish.
+    """Yield the result of every task in the order in which tasks finish.
 
     `executor` is 'serial', 'processes' (serial too for one worker or task) or 'dask:ADDRESS'. A
     task whose worker is lost runs again, three times in all; an error of a task is raised here.
@@ -141,7 +141,7 @@ def _side_by_side(
 
 @contextmanager
 def _dask(address: str) -> Iterator[tuple[Submitting, Callable[[], int]]]:
-    """Connect to a scheduler; yield its executor and what tells the number of its threads."""
+    """Connect to a scheduler; yield its executor and a function that returns its threads."""
     with naming_extras("distributed"):
         from distributed import Client
         from distributed.scheduler import KilledWorker
@@ -151,10 +151,10 @@ def _dask(address: str) -> Iterator[tuple[Submitting, Callable[[], int]]]:
         raise NoisegenError(
             f"no Dask scheduler answers at {address!r}: {error}; is it running?"
         ) from error
-    pool = client.get_executor(pure=False)  # equal tasks are not one task
+    pool = client.get_executor(pure=False)  # equal tasks run more than once
     log = logging.getLogger("distributed.client")
     level = log.level
-    log.setLevel(logging.CRITICAL)  # a lost scheduler is one line, below, and no traceback
+    log.setLevel(logging.CRITICAL)  # a lost scheduler is reported in one line below
     try:
         yield pool, _size_of(client)
     except KilledWorker as error:
@@ -169,7 +169,7 @@ def _dask(address: str) -> Iterator[tuple[Submitting, Callable[[], int]]]:
 
 
 def _size_of(client: Any) -> Callable[[], int]:
-    """Return what tells the threads of a cluster, and asks its scheduler now and then."""
+    """Return a function that returns the number of threads of a cluster now."""
     threads, asked = 1, -SECONDS_BETWEEN_LOOKS
 
     def size() -> int:

@@ -1,8 +1,9 @@
-"""The lock of an output folder: one run at a time, or shares of one that have no task in common.
+"""The lock of an output folder: one run at a time, or several parts of a run without a common task.
 
-A run puts a file of its own into OUT/.noisegen and then looks for those of others, so that of two
-that come at once none begins unseen; where both see the other, both give way for a moment. A run is
-alive while its process is; one of another host or container, while its file is touched.
+A run writes a lock file of its own into OUT/.noisegen and then looks for the lock files of other
+runs. So of two runs that begin at once none goes unseen: both see the other, and both give way for
+a moment. A run is alive while its process is. A run on another host or in another container is
+alive while its lock file is touched.
 """
 
 import json
@@ -25,24 +26,24 @@ from noisegen.errors import OutputError
 from noisegen.runs.atomic import remove, remove_left, write_text, writing
 from noisegen.runs.progress import Progress, Show, repeated, silent
 
-Part = tuple[int, int]  # (remainder, count): the tasks whose number has this remainder
+Part = tuple[int, int]  # (remainder, count): all tasks whose number has this remainder
 WHOLE: Part = (0, 1)
-STATE = ".noisegen"  # the folder in OUT of what a run needs until it is complete
+STATE = ".noisegen"  # hidden folder in OUT with the locks and records of the run
 SECONDS_BETWEEN_BEATS = 5.0
-SECONDS_STALE = 60.0  # without a beat, after which a run elsewhere is taken for dead
-TRIES = 5  # to write a lock
-PAUSES = (0.2, 0.5, 1.0)  # at most so many seconds before the next try
+SECONDS_STALE = 60.0  # without a beat, after which a run on another host counts as dead
+TRIES = 5  # attempts to write a lock
+PAUSES = (0.2, 0.5, 1.0)  # maximum seconds before each further attempt to get the lock
 _PART = re.compile(r"part-(\d+)-of-(\d+)")
 
 
 @dataclass(frozen=True)
 class Owner:
-    """A process that runs, and what tells it from all others."""
+    """A running process, described so that no other process has the same description."""
 
     host: str
-    machine: str  # this boot of the host and the namespace of `pid`; '' where the system has none
+    machine: str  # boot of the host and namespace of `pid`; '' if the system names neither
     pid: int
-    started: str  # when, so that a number that is given again is another process
+    started: str  # start time: a later process may get the same number
 
     @classmethod
     def here(cls) -> "Owner":
@@ -54,14 +55,14 @@ class Owner:
         return cls(platform.node(), machine, os.getpid(), _started(os.getpid()))
 
     def is_alive(self) -> bool | None:
-        """Tell whether the process lives; None if it cannot be seen from here."""
+        """Return whether the process lives; None if it cannot be seen from here."""
         if not self.machine or self.machine != Owner.here().machine:
             return None
         return _started(self.pid) == self.started
 
 
 def _started(pid: int) -> str:
-    """Return when a process started, '' if it has ended or the system does not say."""
+    """Return the start time of a process; '' if it has ended or the system does not say."""
     with suppress(OSError):
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return "" if fields[0] in "ZX" else fields[19]
@@ -70,34 +71,34 @@ def _started(pid: int) -> str:
 
 @dataclass(frozen=True)
 class Lock:
-    """The file that says that a run is at work in a folder."""
+    """The lock file of a run."""
 
     path: Path
 
     @property
     def scope(self) -> str:
-        """What the run does alone: part-I-of-N of the tasks, or a step of this name."""
+        """The work that the run does alone: part-I-of-N of the tasks, or a named step."""
         return self.path.name.partition(".")[0]
 
     @property
     def owner(self) -> Owner:
-        """The run's process; raises OSError, OutputError or ValueError if it cannot be read."""
+        """The process of the run; raises OSError, OutputError or ValueError if it is unreadable."""
         return msgspec.json.decode(self.path.read_text("utf-8"), type=Owner)
 
     def described(self) -> str:
-        """Return where the run is at work."""
+        """Return the process and host of the run, for an error message."""
         with suppress(OSError, OutputError, ValueError):
             return f"process {self.owner.pid} on {self.owner.host}"
         return f"its lock is {self.path}"
 
     def check(self, out: Path) -> None:
-        """Raise OutputError if the lock is gone, and with it what was written perhaps."""
+        """Raise OutputError if the lock is gone: files of the run may be gone too."""
         if not self.path.exists():
             reason = "another run took it over, or its files were removed"
             raise OutputError(f"lost {out} while writing into it: {reason}; run again").passes()
 
     def beat(self) -> None:
-        """Show that the run is alive; `check` sees whether the lock is gone."""
+        """Touch the lock file, which shows that the run is alive; ignore a file that is gone."""
         with suppress(OSError, OutputError):
             if isinstance(self.path, Path):
                 os.utime(self.path)
@@ -105,21 +106,22 @@ class Lock:
                 write_text(self.path, self.path.read_text("utf-8"))
 
     def others(self) -> "list[Lock]":
-        """Return the locks beside this one."""
+        """Return all other locks in the folder."""
         found = (Lock(path) for path in self.path.parent.glob("*.lock"))
         return [lock for lock in found if lock != self]
 
     def rivals(self, show: Show) -> "list[Lock]":
-        """Return the locks of living runs that exclude this one; removes those of dead ones."""
+        """Return the locks of living runs that exclude this run; remove the locks of dead runs."""
         found = [lock for lock in self.others() if _excludes(lock.scope, self.scope)]
         alive = [lock for lock in found if lock.is_alive(self, show)]
         remove(*(lock.path for lock in found if lock not in alive))
         return alive
 
     def is_alive(self, own: "Lock", show: Show | None = None) -> bool:
-        """Tell whether the run is at work; with `show`, if it is elsewhere, watch it until sure.
+        """Return whether the run is at work.
 
-        No clock is compared with that of another machine: both times are those of the folder.
+        With `show` the lock of a run on another host is watched until the answer is sure. Times of
+        two files in the folder are compared, so clocks of hosts need not agree.
         """
         try:
             owner = self.owner
@@ -135,9 +137,9 @@ class Lock:
                 if time.monotonic() > until:
                     return False
                 time.sleep(SECONDS_BETWEEN_BEATS / 10)
-        except ValueError:  # damaged: it is written at once
+        except ValueError:  # a damaged file: locks are written at once
             return False
-        except (OSError, OutputError):  # it has just ended, or cannot be read
+        except (OSError, OutputError):  # the run has just ended, or its file cannot be read
             return self.path.exists()
         return True
 
@@ -146,12 +148,12 @@ class Lock:
 
 
 def part_name(share: Part) -> str:
-    """Return the scope of a share of the tasks."""
+    """Return the scope of a part of the tasks."""
     return f"part-{share[0] + 1}-of-{share[1]}"
 
 
 def _excludes(one: str, other: str) -> bool:
-    """Tell whether two scopes are the same, or shares with a task in common."""
+    """Return whether two scopes are equal, or parts with a common task."""
     parts = _PART.fullmatch(one), _PART.fullmatch(other)
     if not (parts[0] and parts[1]):
         return one == other
@@ -163,7 +165,10 @@ def _excludes(one: str, other: str) -> bool:
 def locked(
     out: Path, scope: str = part_name(WHOLE), show: Show = silent, *, wait: bool = False
 ) -> Iterator[Lock]:
-    """Hold the lock of a folder, or of a part; raises OutputError if another has it, or waits."""
+    """Hold the lock of a scope in a folder.
+
+    If another run holds it, wait for its end (`wait`) or raise OutputError.
+    """
     lock = Lock(out / STATE / f"{scope}.{token_hex(8)}.lock")
     try:
         with repeated(lock.beat, SECONDS_BETWEEN_BEATS):
@@ -180,19 +185,19 @@ def locked(
             yield lock
     finally:
         remove(lock.path)
-        with suppress(OSError):  # what an unfinished run leaves, or another lock
+        with suppress(OSError):  # the folder keeps records or other locks
             lock.path.parent.rmdir()
 
 
 def _take(lock: Lock, show: Show) -> list[Lock]:
-    """Write the lock; if there are rivals, remove it again and return them."""
+    """Write the lock; if other runs exclude it, remove it again and return their locks."""
     for tries_left in range(TRIES)[::-1]:
         try:
             with writing(lock.path.parent):
                 lock.path.parent.mkdir(exist_ok=True)
             write_text(lock.path, json.dumps(asdict(Owner.here())))
             break
-        except OutputError:  # another run that ends may have removed the folder in between
+        except OutputError:  # a run that ended meanwhile may have removed the folder
             if not tries_left:
                 raise
     if rivals := lock.rivals(show):

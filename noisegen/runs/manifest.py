@@ -1,7 +1,7 @@
-"""The manifest of an output folder, which says what was asked and what came out, and its card.
+"""The manifest of an output folder: the options of the run, its shards and totals.
 
-A list of over LISTED entries, of shards or sources, is a file of JSON lines beside it, whose name
-has the digest of its content: so a manifest and its lists always agree, whenever a run ends.
+A list of more than LISTED shards or sources is a file of JSON lines beside manifest.json. Its name
+has the digest of its content, so a manifest and its lists agree whenever a run is killed.
 """
 
 import hashlib
@@ -24,26 +24,28 @@ from noisegen.version import __version__
 
 PACKAGES = ("noisegen", "numpy", "pyarrow", "codespell", "spacy", "datasets", "distributed")
 
-_TO_DO = "missing_tasks"  # in every manifest of mining, else in that of a run which lacks some
-_MINED_KEYS = (
-    "version", "command", "kind", "lang", "options", "sources", "thresholds", "shards", "totals",
-    "dictionary", "damage", "left_out", _TO_DO, "packages",
-)  # fmt: skip
+_TO_DO = "missing_tasks"  # key of every mining manifest, and of others while tasks are missing
 MINED = ("wiki", "lang8", "pairs")
-KEYS = {  # of the file, in its order
-    "augment": ("version", "command", "seed", "recipe", "recipe_digest", "sources", "dictionaries",
-                "options", "shards", "totals", "packages"),
-    "prepare": ("version", "command", "lang", "options", "identification", "sources", "shards",
-                "totals", "packages"),
-    **dict.fromkeys(MINED, _MINED_KEYS),
-}  # fmt: skip
+_AUGMENT_KEYS = (
+    "version command seed recipe recipe_digest sources dictionaries options shards totals packages"
+)
+_PREPARE_KEYS = "version command lang options identification sources shards totals packages"
+_MINED_KEYS = (
+    "version command kind lang options sources thresholds shards totals dictionary damage left_out "
+    f"{_TO_DO} packages"
+)
+KEYS = {  # keys of manifest.json per kind of run, in the order of the file
+    "augment": _AUGMENT_KEYS.split(),
+    "prepare": _PREPARE_KEYS.split(),
+    **dict.fromkeys(MINED, _MINED_KEYS.split()),
+}
 _RUNS = {"augment": "an augment run", "prepare": "a prepare run"}
-LISTED = 100_000  # entries of a list within manifest.json, at most
+LISTED = 100_000  # maximum entries of a list inside manifest.json
 LISTS = {name: f"manifest.{name}-*.jsonl" for name in ("shards", "sources")}
 
 
 class _Totals(TypedDict):
-    """What every run has of its totals."""
+    """Totals of every run."""
 
     dropped: dict[str, int]
 
@@ -79,26 +81,26 @@ class _Shard(TypedDict):
 
 
 _ENTRIES: dict[str, Any] = {"shards": _Shard, "sources": dict[str, Any]}
-_ROWS = ("rows", "kept", "pairs")  # what the totals of a kind of run call its rows
+_ROWS = ("rows", "kept", "pairs")  # names of the rows in the totals of the kinds of runs
 TOTALS = {"augment": _NoiseTotals, "prepare": _SentenceTotals, **dict.fromkeys(MINED, _PairTotals)}
 
 
 class _ListFile(msgspec.Struct):
-    """What manifest.json has of a list that is a file of its own."""
+    """Entry in manifest.json for a list that is a file of its own."""
 
     file: Annotated[str, msgspec.Meta(pattern=r"^manifest\.[a-z]+-[0-9a-f]+\.jsonl$")]
     count: int
     sha256: str
 
 
-def _rows(totals: Mapping[str, Any]) -> int:
-    """Return the rows of all shards."""
+def rows_of(totals: Mapping[str, Any]) -> int:
+    """Return the number of rows in all shards from the totals of a manifest."""
     return next(int(totals[name]) for name in _ROWS if name in totals)
 
 
 def _check_sums(shards: Sequence[Mapping[str, Any]], totals: Mapping[str, Any]) -> None:
-    """Raise ValueError where counts do not add up: those of a damaged file."""
-    rows, total = sum(shard["rows"] for shard in shards), _rows(totals)
+    """Raise ValueError if counts do not add up, as in a damaged file."""
+    rows, total = sum(shard["rows"] for shard in shards), rows_of(totals)
     if rows != total:
         raise ValueError(f"its shards have {rows:,} rows, its totals {total:,}")
     accounted = total + sum(totals["dropped"].values())
@@ -108,10 +110,11 @@ def _check_sums(shards: Sequence[Mapping[str, Any]], totals: Mapping[str, Any]) 
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """What was asked of a run of `kind`, a key of `KEYS`, and what came out.
+    """Options, shards and totals of a run of `kind`, a key of `KEYS`.
 
-    Of the fields from `lang` on, a kind has those that its keys name: `lang`, `thresholds`,
-    `dictionary`, `damage` and `left_out` a mining run. `missing_tasks` are those of other parts.
+    Fields from `lang` on are used by the kinds of runs whose keys name them: `lang`, `thresholds`,
+    `dictionary`, `damage` and `left_out` by mining. `missing_tasks` counts tasks that other parts
+    have not done yet.
     """
 
     kind: str
@@ -136,7 +139,10 @@ class Manifest:
 
     @classmethod
     def load(cls, path: str | Path, *kinds: str) -> "Manifest":
-        """Read the manifest of a run of `kinds`, or any, a file or folder; raises OutputError."""
+        """Read the manifest of a file or folder.
+
+        Raises OutputError for a damaged file, or a run of a kind that is not in `kinds`.
+        """
         path = output_path(path)
         path = path / "manifest.json" if path.is_dir() else path
         wanted = _RUNS.get(kinds[0], "a mining run") if kinds else "a run"
@@ -149,7 +155,7 @@ class Manifest:
                 name: msgspec.convert(content.pop(name), list) for name in LISTS
             }
             for name, entries in lists.items():
-                for entry in entries:  # each alone: of the list it would make another
+                for entry in entries:  # one by one: to convert the whole list would copy it
                     msgspec.convert(entry, _ENTRIES[name])
             msgspec.convert(content["totals"], TOTALS[kind])
             if kind in MINED:
@@ -161,7 +167,7 @@ class Manifest:
             raise OutputError(f"{path} is not the manifest of {wanted}: {error}") from error
 
     def to_json(self, **lists: object) -> str:
-        """Return the file's text, in which `lists` stand for those of their names."""
+        """Return the text of manifest.json; `lists` replace the fields of their names."""
         to_do = (_TO_DO,) if self.missing_tasks else ()
         content = {name: getattr(self, name) for name in (*KEYS[self.kind], *to_do)} | lists
         return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
@@ -176,14 +182,14 @@ class Manifest:
         remove(*(path for path in earlier if path.name not in files))
 
     def summary(self) -> str:
-        """Return one line for people."""
+        """Return the result of the run in one line."""
         parts = {"augment": self._of_augment, "prepare": self._of_prepare}
         return "; ".join(filter(None, parts.get(self.kind, self._of_mining)()))
 
     def _of_augment(self) -> list[str]:
         totals, shards = self.totals, counted(len(self.shards), "shard")
         changed = totals["changed"] / max(1, totals["rows"])
-        as_is = Counter(totals.get("as_is", {}))  # of one noisy file
+        as_is = Counter(totals.get("as_is", {}))  # only runs that write one file have it
         left_out = Counter(totals["dropped"]) - as_is
         return [
             counted(totals["rows"], "row") + (f" in {shards}" if self.shards else ""),
@@ -206,9 +212,10 @@ class Manifest:
 
     def _of_mining(self) -> list[str]:
         totals, dictionary = self.totals, self.dictionary
-        forms, words = (counted(dictionary[name], noun) for name, noun in
-                        (("entries", "wrong form"), ("words", "word")))  # fmt: skip
-        pages = counted(shared := dictionary.get("pages_in_several_files", 0), "page")
+        forms = counted(dictionary["entries"], "wrong form")
+        words = counted(dictionary["words"], "word")
+        shared = dictionary.get("pages_in_several_files", 0)
+        pages = counted(shared, "page")
         return [
             f"{counted(totals['pairs'], 'pair')} in {counted(len(self.shards), 'shard')}",
             self._to_do() or f"dictionary: {forms} of {words}",
@@ -219,13 +226,13 @@ class Manifest:
         ]
 
     def _to_do(self) -> str:
-        """Return what other parts have to do, '' if nothing is left."""
+        """Return how many tasks the other parts have to do; '' if none is left."""
         to_do = counted(self.missing_tasks, "task")
         return f"{to_do} to do: run the other parts" if self.missing_tasks else ""
 
 
 def _save_list(out: Path, name: str, entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Write a list, a line each, and return what stands for it in manifest.json."""
+    """Write a list as JSON lines and return its entry in manifest.json."""
     digest = hashlib.sha256()
     for entry in entries:
         digest.update(msgspec.json.encode(entry) + b"\n")
@@ -236,7 +243,10 @@ def _save_list(out: Path, name: str, entries: Sequence[Mapping[str, Any]]) -> di
 
 
 def content_of(path: Path) -> dict[str, Any]:
-    """Return what a manifest says, with its lists; raises OSError, ValueError, AttributeError."""
+    """Return the content of a manifest and its lists.
+
+    Raises OSError, ValueError and AttributeError for a damaged file.
+    """
     content: dict[str, Any] = json.loads(path.read_text("utf-8"))
     files = {name: content[name] for name in LISTS if isinstance(content.get(name), dict)}
     for name, value in files.items():
@@ -250,7 +260,7 @@ def content_of(path: Path) -> dict[str, Any]:
 
 
 def _reasons(label: str, counts: Mapping[str, int]) -> str:
-    """Return 'label: reason 3, reason 1', '' if there is nothing to count."""
+    """Return 'label: reason 3, reason 1'; '' without counts."""
     shown = ", ".join(f"{reason} {count:,}" for reason, count in counts.items())
     return f"{label}: {shown}" if shown else ""
 
@@ -261,7 +271,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Add up the counts of all tasks, in the order of the alphabet."""
+    """Add up the counts of all tasks; sort them by name."""
     total: Counter[str] = Counter()
     for task_counts in counts:
         total.update(task_counts)
@@ -269,77 +279,9 @@ def summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def packages(*names: str) -> dict[str, str]:
-    """Return versions: of these packages, or of Python and all that can matter for the output."""
+    """Return the versions of packages; without names of all that can change the output."""
     versions = {} if names else {"python": platform.python_version()}
     for name in names or PACKAGES:
         with suppress(PackageNotFoundError):
             versions[name] = version(name)
     return versions | {"noisegen": __version__}
-
-
-SOURCES_MAX = 20  # named in the card; the manifest has them all
-_CARD = Path(__file__).with_name("card.md")
-_SIZES = (  # of a dataset on the Hub, each ten times the one before
-    "n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B",
-    "1B<n<10B", "10B<n<100B", "100B<n<1T", "n>1T",
-)  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True)
-class Card:
-    """What the card of a run says beside its manifest, in the words of the Hugging Face Hub.
-
-    `verb` says what was done, 'made'; `template` is rendered with `values`, the manifest as `run`
-    and the names of the `sources`; `variable` holds the rows in its example; `configs` are files by
-    table, the default one first.
-    """
-
-    title: str
-    verb: str
-    tags: Sequence[str]
-    tasks: Sequence[str]
-    template: Path
-    values: Mapping[str, Any] = field(default_factory=dict)
-    variable: str = "pairs"
-    license: str = "unknown"
-    configs: Mapping[str, str] = field(default_factory=dict)
-
-
-def dataset_card(manifest: Manifest, card: Card) -> str:
-    """Return the text of README.md, with which `datasets.load_dataset` reads the folder."""
-    import yaml
-
-    from noisegen.text.languages import normalize_language  # slow to import
-
-    first = manifest.shards[0]["file"] if manifest.shards else "data/part-"
-    files = card.configs or {"default": f"{first.partition('part-')[0]}part-*.parquet"}
-    tables = [{"config_name": name, "data_files": path} for name, path in files.items()]
-    rows = _rows(manifest.totals)
-    head = {
-        "pretty_name": card.title,
-        "language": [normalize_language(manifest.lang or manifest.options["lang"])],
-        "size_categories": [_SIZES[min(max(0, len(str(rows)) - 3), len(_SIZES) - 1)]],
-        "task_categories": list(card.tasks),
-        "tags": [*card.tags, "noisegen"],
-        "configs": [tables[0] | ({"default": True} if card.configs else {}), *tables[1:]],
-    }
-    values = {"run": manifest, "sources": source_names(manifest), **card.values}
-    return _rendered(
-        _CARD, card=card, run=manifest, body=_rendered(card.template, **values),
-        head=yaml.safe_dump(head, sort_keys=False, allow_unicode=True),
-    )  # fmt: skip
-
-
-def _rendered(template: Path, **values: Any) -> str:
-    from jinja2 import StrictUndefined, Template
-
-    text, strict = template.read_text("utf-8"), StrictUndefined
-    made = Template(text, trim_blocks=True, lstrip_blocks=True, undefined=strict).render(values)
-    return f"{made.rstrip()}\n"
-
-
-def source_names(manifest: Manifest) -> str:
-    """Return the names of the sources for a card, and how many more there are."""
-    names = [f"`{path}`" for path in dict.fromkeys(source["path"] for source in manifest.sources)]
-    more = f" and {len(names) - SOURCES_MAX:,} more" if len(names) > SOURCES_MAX else ""
-    return ", ".join(names[:SOURCES_MAX]) + more

@@ -1,4 +1,4 @@
-"""The options of all runs: what they read, how the work is spread, and what may be overwritten."""
+"""Options of all runs: input, workers, and files that may be overwritten."""
 
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, fields, replace
@@ -30,7 +30,7 @@ Splitter = Annotated[Literal["sentencex", "punkt", "spacy"], option("Sentence sp
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerOptions:
-    """How the work is spread over processes or machines; the result is the same."""
+    """Spread of the work over processes or machines, which never changes the result."""
 
     workers: Annotated[int, option("Worker processes", ge=1)] = 1
     executor: Annotated[
@@ -41,16 +41,16 @@ class WorkerOptions:
         executors.check_executor(self.executor)
 
     def in_order(self, function: Callable[[T], R], tasks: Iterable[T]) -> Generator[R, None, None]:
-        """Yield the results of tasks in their order; close the generator to end the workers."""
+        """Yield the results of tasks in the order of the tasks; closing it ends the workers."""
         return executors.run_in_order(function, tasks, self.executor, self.workers)
 
 
-ALONE = WorkerOptions()  # all in this process
+ALONE = WorkerOptions()  # the work is done in this process
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(WorkerOptions):
-    """The same for a run, and what it may do with a folder that is not empty."""
+    """Options of workers, and permission to resume or overwrite the run in the folder."""
 
     resume: Annotated[bool, option("Resume an interrupted run of the same configuration")] = False
     force: Annotated[bool, option("Overwrite the run in this folder")] = False
@@ -67,18 +67,18 @@ class RunOptions(WorkerOptions):
 
     @property
     def share(self) -> Part:
-        """The tasks to do: all of them."""
+        """The part of the tasks to do: all tasks."""
         return WHOLE
 
     def asked(self) -> Self:
-        """Return the options that decide the output, all others at their defaults."""
+        """Return a copy in which the options that do not change the output have their defaults."""
         defaults: dict[str, Any] = {field.name: field.default for field in fields(RunOptions)}
         return replace(self, **defaults)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PartOptions(RunOptions):
-    """The same for runs that several machines may share."""
+    """Options of runs that several machines may share."""
 
     part: Annotated[
         str | None, option("Do every N-th task from the I-th: 1/4 ... 4/4", metavar="I/N")
@@ -86,7 +86,7 @@ class PartOptions(RunOptions):
 
     @property
     def share(self) -> Part:
-        """The tasks to do, from `part`: I/N, with I from 1 to N; raises UsageError."""
+        """The part of the tasks to do, from I/N with I from 1 to N; raises UsageError."""
         if self.part is None:
             return WHOLE
         number, _, count = self.part.partition("/")

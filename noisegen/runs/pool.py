@@ -127,9 +127,9 @@ class _Worker:
 
 
 def _leave_signals_to_others() -> None:
-    """Block Ctrl-C in a thread, and so in the processes it starts.
+    """Block Ctrl-C in a thread and in the processes that the thread starts.
 
-    Ctrl-C goes to all processes of a terminal: one that is half started would print a traceback.
+    Ctrl-C goes to all processes of a terminal: a half-started process would print a traceback.
     """
     if hasattr(signal, "pthread_sigmask"):  # not on Windows
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])

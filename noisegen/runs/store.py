@@ -1,9 +1,10 @@
-"""Output in object stores: what a run folder needs of `pathlib.Path`, for URLs that fsspec opens.
+"""Output in object stores: the methods of `pathlib.Path` that a run needs, for URLs of fsspec.
 
-An object appears when all of it is uploaded, so an upload is as safe as the rename of a file.
+An object appears when it is uploaded as a whole, so an upload is as safe as the rename of a file.
 """
 
 # ruff: noqa: D102 - the methods are those of pathlib
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,11 +16,11 @@ from typing import IO, Any, cast
 
 from noisegen.errors import NoisegenError, OutputError
 
-SAFE = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory")  # an object appears at once
+SAFE = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory")  # stores of whole objects
 
 
 def output_path(out: str | Path) -> Path:
-    """Return the path of an output, or what stands for one in a store; raises OutputError."""
+    """Return the path of an output, a StorePath for a URL; raises OutputError."""
     protocol, is_url, name = str(out).partition("://")
     if not is_url:
         return Path(out)
@@ -35,7 +36,7 @@ def output_path(out: str | Path) -> Path:
 
 @dataclass(frozen=True, order=True)
 class StorePath:
-    """The URL of an object, or of the prefix that serves as a folder of objects."""
+    """URL of an object, or of a prefix that serves as a folder of objects."""
 
     url: str
 
@@ -67,10 +68,10 @@ class StorePath:
         return self
 
     def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
-        """Do nothing: folders are in the names of their objects."""
+        """Do nothing: a store has folders only in the names of objects."""
 
     def rmdir(self) -> None:
-        """Do nothing: a folder without objects is none."""
+        """Do nothing: a folder without objects does not exist."""
 
     def exists(self) -> bool:
         return bool(self._ask("exists"))
@@ -93,17 +94,19 @@ class StorePath:
         start = self / folder if folder else self
         return (path for path in start.iterdir() if fnmatchcase(path.name, name))
 
-    def listing(self) -> Iterator[tuple[str, str]]:
-        """Yield the names in a folder, and the marks of the objects: see `mark`."""
+    def listing(self, pattern: str) -> Iterator[tuple[str, str]]:
+        """Yield the names in a folder that fit a pattern, and the marks of their objects."""
         for entry in self._ask("ls", detail=True) if self.is_dir() else []:
-            yield entry["name"].rstrip("/").rpartition("/")[2], _mark(entry)
+            name = entry["name"].rstrip("/").rpartition("/")[2]
+            if fnmatchcase(name, pattern):
+                yield name, _mark(entry)
 
     def mark(self) -> str:
-        """Return what is another text for other content."""
+        """Return a text that changes with the content."""
         return _mark(self._ask("info"))
 
     def stat(self) -> Any:
-        """Return time and size; `st_ino` is another one for other content."""
+        """Return time and size, and as `st_ino` a number that changes with the content."""
         time, size = self._ask("modified").timestamp(), self._ask("size")
         number = int(self._ask("ukey"), 16)
         return SimpleNamespace(st_dev=0, st_ino=number, st_mtime_ns=int(time * 1e9), st_size=size)
@@ -129,7 +132,7 @@ class StorePath:
             return getattr(store, what)(path, **options)
 
     def _store(self, *, own: bool = False) -> tuple[Any, str]:
-        """Return the file system, `own` for one that no other path shares, and the path in it."""
+        """Return the file system and the path in it; with `own` no other path shares the former."""
         from noisegen.data.files import store_of  # pyarrow, which a command need not wait for
 
         with _storing(self):
@@ -137,8 +140,8 @@ class StorePath:
 
     @contextmanager
     def upload(self) -> Iterator[IO[bytes]]:
-        """Yield a file to write, an object once the block ends; if it fails, there is none."""
-        store, path = self._store(own=True)  # with a transaction of its own
+        """Yield a file to write; it becomes an object when the block ends without an error."""
+        store, path = self._store(own=True)  # the transaction is this upload alone
         store.transaction.start()
         with _storing(self):
             file = store.open(path, "wb")
@@ -146,7 +149,7 @@ class StorePath:
             yield file
         except BaseException:
             store.transaction.complete(commit=False)
-            with suppress(AttributeError):  # else it is uploaded when Python forgets it
+            with suppress(AttributeError):  # a file that looks open is uploaded when it is freed
                 file.closed = True
             raise
         with _storing(self):
@@ -155,15 +158,15 @@ class StorePath:
 
 
 def _mark(entry: Mapping[str, Any]) -> str:
-    """Return the size of an object, and the tag or time that its store gives."""
+    """Return the size of an object, and the tag or time that the store gives."""
     tags = (entry.get(name) for name in ("ETag", "etag", "LastModified", "mtime", "created"))
-    tag = next(filter(None, tags), "")  # some stores list another type of time than they tell of
+    tag = next(filter(None, tags), "")  # in a listing some stores give another type of time
     return f"{entry['size']} {tag.timestamp() if isinstance(tag, datetime) else tag}"
 
 
 @contextmanager
 def _storing(path: StorePath) -> Iterator[None]:
-    """Turn whatever a store raises into an OutputError of one line."""
+    """Turn any error of a store into an OutputError of one line."""
     from noisegen.data.files import reason_of
 
     try:
@@ -172,3 +175,37 @@ def _storing(path: StorePath) -> Iterator[None]:
         raise
     except Exception as error:
         raise OutputError(f"cannot write {path}: {reason_of(error, path)}") from error
+
+
+# Files of a folder or of a store.
+
+
+def listing(out: Path, pattern: str) -> Iterator[tuple[str, str]]:
+    """Yield the names in a folder that fit a pattern, such as data/*.parquet, and their marks.
+
+    A mark changes with the content of its file. A store is asked once, not once per file.
+    """
+    folder, slash, pattern = pattern.rpartition("/")
+    place = out / folder if folder else out
+    found = place.listing(pattern) if isinstance(place, StorePath) else _listing(place, pattern)
+    yield from ((f"{folder}{slash}{name}", mark) for name, mark in found)
+
+
+def _listing(folder: Path, pattern: str) -> Iterator[tuple[str, str]]:
+    """Yield names as they come: pathlib holds a whole folder in memory."""
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+        for entry in entries:
+            if fnmatchcase(entry.name, pattern):
+                try:
+                    yield entry.name, _local_mark(entry.stat())
+                except FileNotFoundError:  # a link to nothing, or a file that has gone
+                    yield entry.name, ""
+
+
+def mark_of(path: Path) -> str:
+    """Return the mark of a file or object; raises OSError, OutputError."""
+    return path.mark() if isinstance(path, StorePath) else _local_mark(path.stat())
+
+
+def _local_mark(stat: os.stat_result) -> str:
+    return f"{stat.st_size} {stat.st_mtime_ns}"

@@ -37,9 +37,7 @@ _FILES = (
     *("log.jsonl", "metrics.json", "vectors.html", "data", "checkpoints", "student"),
     *("tensorboard", "heads", "language", CONFIG),
 )
-LAYOUT: Layout[None] = Layout(
-    "train", CONFIG, frozenset({"version", "data", "preset"}), whole=_FILES
-)
+LAYOUT: Layout[None] = Layout("train", whole=_FILES)
 
 
 def settings_of(options: TrainOptions) -> RunSettings:

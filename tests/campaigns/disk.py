@@ -219,7 +219,8 @@ def _foreign_beside(whole: Whole, trial: Trial) -> None:
     trial.notes["names"] = [name for name in trial.notes["names"]
                             if name not in outputs and not name.startswith(folders)]  # fmt: skip
     kept = len(outputs) if trial.notes["place"] < 0.5 else len(outputs) * trial.notes["place"]
-    _among(whole, trial, dict(sorted(outputs.items(), reverse=True)[: round(kept)]))
+    run = dict(sorted(outputs.items(), reverse=True)[: round(kept)])
+    _among(whole, trial, run | whole.records[trial.label])
 
 
 def _among(whole: Whole, trial: Trial, run: dict[str, bytes]) -> None:
@@ -255,12 +256,11 @@ def _vanishing_shard(whole: Whole, trial: Trial) -> None:
 
 
 def _rot(whole: Whole, trial: Trial) -> None:
-    """Change a byte of a finished run, which is then newer than its manifest."""
+    """Change a byte of a finished run that was copied."""
     out, outputs = trial.folder / "out", whole.outputs[trial.label]
-    for name, content in sorted(outputs.items()):
+    for name, content in (outputs | whole.records[trial.label]).items():
         (out / name).parent.mkdir(exist_ok=True)
         (out / name).write_bytes(content)
-    (out / "manifest.json").write_bytes(outputs["manifest.json"])  # last, as a run does
     names = [name for name in sorted(outputs) if name.endswith((".parquet", ".tsv"))]
     path = out / names[int(trial.notes["place"] * len(names))]
     content = bytearray(path.read_bytes())

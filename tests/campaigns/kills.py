@@ -22,7 +22,7 @@ from campaigns import forks
 from campaigns.answers import REVIEW, check_answers, review_file
 from campaigns.campaign import Campaign, Trial
 from campaigns.cluster import Cluster, running
-from noisegen.runs.journal import FILES
+from noisegen.runs.lock import STATE
 
 SIGNALS = ("SIGKILL", "SIGTERM", "SIGINT")
 WORKER = "a worker"  # of a Dask cluster is killed
@@ -54,10 +54,11 @@ SLOW = ("augment, 2 workers", "augment, Dask", "train")  # drawn a third as ofte
 
 @dataclass(frozen=True)
 class Whole:
-    """What undisturbed runs wrote, and how long they took."""
+    """What undisturbed runs wrote, their records, and how long they took."""
 
     inputs: Path
     outputs: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    records: dict[str, dict[str, bytes]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     cluster: Cluster | None = None
 
@@ -130,6 +131,7 @@ def _undisturbed(
     assert process.wait() == 0, (folder / "stderr").read_text()
     whole.seconds[command] = time.monotonic() - began
     whole.outputs[command] = files_of(folder / "out")
+    whole.records[command] = records_of(folder / "out")
 
 
 def make(whole: Whole, trial: Trial) -> None:
@@ -240,13 +242,19 @@ def error_of(trial: Trial) -> str:
 def files_of(out: Path) -> dict[str, bytes]:
     """Return what a run wrote, by the names of its files; its last command may say --resume.
 
-    The journal of a run that waits for other parts is left out: it is of the processes that wrote.
+    The records of the run are left out: they name the processes and times of writing.
     """
-    files = sorted(path for path in out.rglob("*") if path.is_file())
-    files = [path for path in files if not path.match(f".noisegen/{FILES}")]
+    files = {str(path.relative_to(out)): path for path in out.rglob("*") if path.is_file()}
     return {
-        str(path.relative_to(out)): path.read_bytes().replace(b" --resume", b"") for path in files
+        name: files[name].read_bytes().replace(b" --resume", b"")
+        for name in sorted(files)
+        if STATE not in Path(name).parts
     }
+
+
+def records_of(out: Path) -> dict[str, bytes]:
+    """Return the records of a run, by the names of their files."""
+    return {str(path.relative_to(out)): path.read_bytes() for path in (out / STATE).glob("*")}
 
 
 KILLS = Campaign("kills", begin_forks, make, check)

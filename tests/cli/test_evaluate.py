@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from runs import visible
 
 from noisegen import cli
 
@@ -58,7 +59,7 @@ def test_a_report_is_written_and_a_table_printed(model, pairs, tmp_path, capsys)
     assert "posts" in said.out
     assert f"wrote {out / 'report.html'}" in said.err
     names = {"metrics.json", "metrics.csv", "results.json", "report.html"}
-    assert {path.name for path in out.iterdir()} == names
+    assert {*visible(out)} == names
 
 
 def test_json_is_that_of_the_file(model, pairs, tmp_path, capsys):

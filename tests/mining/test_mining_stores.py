@@ -12,6 +12,7 @@ from noisegen.cli import run
 from noisegen.errors import OutputError, SourceError
 from noisegen.mining import dumps, mine
 from noisegen.runs.atomic import file_digest
+from noisegen.runs.lock import STATE
 
 NOISY = "The quikc brown fox jumps over the lazy dog near the old river bank."
 CLEAN = NOISY.replace("quikc", "quick")
@@ -53,7 +54,8 @@ def put(url, content):
 
 def names(url):
     file_system, path = fsspec.core.url_to_fs(url, use_listings_cache=False)
-    return sorted(name.partition(path.strip("/"))[2][1:] for name in file_system.find(path))
+    found = (name.partition(path.strip("/"))[2][1:] for name in file_system.find(path))
+    return sorted(name for name in found if not name.startswith(STATE))
 
 
 def tables(out):

@@ -8,6 +8,7 @@ from noisegen.errors import OutputError
 from noisegen.preparation import prepare as module
 from noisegen.preparation.intermediate import WORK
 from noisegen.preparation.prepare import prepare
+from noisegen.runs.lock import STATE
 from noisegen.runs.manifest import Manifest
 from noisegen.runs.store import StorePath, output_path
 
@@ -40,7 +41,8 @@ def whole(raw, tmp_path_factory):
 
 def names(out):
     store, path = fsspec.core.url_to_fs(out, use_listings_cache=False)
-    return sorted(name.partition(path.strip("/"))[2].strip("/") for name in store.find(path))
+    found = (name.partition(path.strip("/"))[2].strip("/") for name in store.find(path))
+    return sorted(name for name in found if not name.startswith(STATE))
 
 
 FINISHED = ["README.md", *(f"data/part-0000{n}.parquet" for n in range(TASKS)), "manifest.json"]
@@ -113,7 +115,7 @@ def test_a_run_in_a_store_resumes_by_its_listing(raw, whole, out, monkeypatch, o
     opened.clear()
     begin(raw, out, resume=True, **OPTIONS)
     assert made == [1, 2]
-    assert {name for name in opened if "0000" in name and "journal" not in name} == set()
+    assert {name for name in opened if "0000" in name and "records" not in name} == set()
 
     prepare(raw, out, resume=True, **OPTIONS)
     assert contents(output_path(out)) == contents(whole)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from learned import noisy_pairs
-from runs import begin, wait_for
+from runs import begin, visible, wait_for
 
 from noisegen import cli
 from noisegen.realism import learn
@@ -36,7 +36,7 @@ def test_pairs_become_a_profile(pairs, tmp_path, capsys):
 def test_workers_learn_the_same_profile(pairs, profile, tmp_path, monkeypatch):
     monkeypatch.setattr(learn, "PAIRS_AT_ONCE", 40)  # so that there is work for two
     learn.learn(pairs, tmp_path / "two", workers=2)
-    files = [path.name for path in sorted(profile.iterdir())]
+    files = visible(profile)
     assert len(files) == 7
     for name in files:
         assert (tmp_path / "two" / name).read_bytes() == (profile / name).read_bytes()

@@ -8,7 +8,7 @@ import pytest
 from runs import DEMO, augment
 
 from noisegen.cli import run
-from noisegen.runs.folder import read_mapping
+from noisegen.runs.folder import read_config
 from noisegen.runs.lock import STATE
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n"
@@ -79,22 +79,36 @@ def test_a_foreign_file_is_neither_overwritten_nor_removed(
     code, out = try_(command, how)
 
     assert path.read_bytes() == before
-    assert not (out / STATE).exists()
     if code:
+        assert not (out / STATE).exists()
         [line] = capfd.readouterr().err.splitlines()
         assert line.startswith("error: ")
         assert str(out) in line
 
 
 @pytest.mark.parametrize("how", ["force", "resume"])
-@pytest.mark.parametrize("name", ["data/part-00007.parquet", "part-00000.parquet"])
-def test_beside_a_run_too(try_, tmp_path, how, name):
+@pytest.mark.parametrize(("name", "code"), [("data/part-00007.parquet", 1), ("part-0.parquet", 0)])
+def test_beside_a_run_too(try_, tmp_path, how, name, code):
     augment(DEMO, tmp_path / "out", transforms=["spac"], limit=5, seed=0)
     (tmp_path / "out" / name).write_bytes(POINTER)
 
-    assert try_("augment", how)[0] == 1
+    assert try_("augment", how)[0] == code
 
     assert (tmp_path / "out" / name).read_bytes() == POINTER
+
+
+@pytest.mark.parametrize("command", ["prepare", "augment"])
+def test_a_run_without_its_records_is_not_ours(try_, tmp_path, command, capfd):
+    assert try_(command, "force")[0] == 0
+    shutil.rmtree(tmp_path / "out" / STATE)
+
+    assert try_(command, "force")[0] == 1
+    assert "move it, or use another folder" in capfd.readouterr().err
+
+
+def test_a_run_of_another_kind_is_not_ours(try_):
+    assert try_("augment", "force")[0] == 0
+    assert try_("prepare", "force")[0] == 1
 
 
 def test_beside_intermediate_files_too(try_, tmp_path):
@@ -127,22 +141,13 @@ def test_a_folder_that_only_began_is_gone_on_with(try_, tmp_path):
     assert try_("augment", "")[0] == 1
     assert try_("augment", "resume")[0] == 0
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        "README.md", "data", "manifest.json", "mine.tsv",
+        STATE, "README.md", "data", "manifest.json", "mine.tsv",
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["config.yaml", "manifest.json"])
-def test_a_foreign_configuration_nested_without_end_is_none_of_ours(tmp_path, name):
-    path = tmp_path / name
-    path.write_bytes(b"[" * 100_000)
-    assert read_mapping(path) == {}
-
-
-def test_a_foreign_card_is_read_within_bounds(try_, tmp_path):
-    (tmp_path / "out").mkdir()
-    with (tmp_path / "out" / "README.md").open("wb") as file:
-        file.truncate(4 << 30)
-    assert try_("augment", "force")[0] == 1
+def test_a_foreign_configuration_nested_without_end_is_none_of_ours(tmp_path):
+    (tmp_path / "config.yaml").write_bytes(b"[" * 100_000)
+    assert read_config(tmp_path) is None
 
 
 PAIRS = "lang\tclean\tnoisy\tcount\tpages\treverse_count\tprob\nen\tthe\tteh\t1\t1\t0\t1\n"

@@ -9,85 +9,13 @@ import time
 from functools import partial
 from pathlib import Path
 
+import pool_program
 import pytest
 from runs import DEMO, FAST, PROGRAM, command, end, left_over, members, wait_for
 
 from noisegen.runs import executors
 
-RUN = """
-import signal, sys
-from functools import partial
-from pathlib import Path
-from test_pool import MOMENTS, RunError
-from noisegen.runs import executors
-
-if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as the command line does
-    task = partial(MOMENTS[sys.argv[1]], Path(sys.argv[2]))
-    for result in executors.run(task, range(9), workers=2):
-        raise RunError
-"""
 SECONDS = 10.0  # within which everything has ended
-
-
-class RunError(Exception):
-    """An error in the parent."""
-
-
-class SlowToArrive:
-    """A task that takes a minute to be unpickled, as one whose module is imported for long."""
-
-    def __init__(self, mark: Path) -> None:
-        self.mark = mark
-
-    def __reduce__(self):
-        return _arrive, (self.mark,)
-
-
-class SlowToSend:
-    """A result that marks when it is about to be sent, and is more than a pipe holds."""
-
-    def __init__(self, mark: Path) -> None:
-        self.mark = mark
-        self.content = bytes(40_000_000)
-
-    def __reduce__(self):
-        _reach(self.mark)
-        return bytes, (self.content,)
-
-
-def _reach(mark: Path) -> None:
-    mark.write_text("reached")
-
-
-def _arrive(mark: Path) -> None:
-    _reach(mark)
-    time.sleep(60)
-
-
-def starting(mark: Path, number: int) -> None:
-    """Mark that a worker is about to start; the test sends its signal while that takes place."""
-
-
-def computing(mark: Path, number: int) -> int:
-    if number:  # the first task ends, so that the parent can fail
-        _reach(mark)
-        time.sleep(60)
-    return number
-
-
-def sending(mark: Path, number: int) -> SlowToSend | int:
-    return SlowToSend(mark) if number else number
-
-
-def failing(mark: Path, number: int) -> int:
-    _reach(mark)
-    if number:
-        raise RunError
-    return number
-
-
-MOMENTS = {"starting": starting, "computing": computing, "sending": sending, "failing": failing}
 
 
 @pytest.fixture
@@ -95,17 +23,15 @@ def started(tmp_path):
     """Start a run whose tasks reach a moment, and end what is left of it."""
     running = []
 
-    def start(moment: str) -> tuple[subprocess.Popen[str], Path]:
-        mark, program = tmp_path / "mark", tmp_path / "program.py"
-        program.write_text(RUN)
-        paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    def start(moment: str, fails: str = "") -> tuple[subprocess.Popen[str], Path]:
+        mark = tmp_path / "mark"
         process = subprocess.Popen(
-            [sys.executable, program, moment, mark],
+            [sys.executable, pool_program.__file__, moment, mark, fails],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            env={**os.environ, "PYTHONPATH": paths},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         )
         running.append(process)
         return process, mark
@@ -123,7 +49,7 @@ def wait_for_end(process: subprocess.Popen[str]) -> None:
 
 @pytest.mark.parametrize("moment", ["computing", "sending", "failing"])
 def test_an_error_ends_all_workers(started, moment):
-    process, _ = started(moment)
+    process, _ = started(moment, "fails")
     wait_for(lambda: process.poll() is not None)
     wait_for_end(process)
     assert process.returncode == 1
@@ -160,9 +86,9 @@ def test_a_signal_ends_all_workers(started, moment, sent, whom):
 
 
 def test_an_error_while_a_task_arrives_ends_all_workers(tmp_path):
-    tasks = [0, SlowToArrive(tmp_path / "mark")]
+    tasks = [0, pool_program.SlowToArrive(tmp_path / "mark")]
     began = time.monotonic()
-    results = executors.run(partial(failing, tmp_path / "other"), tasks, workers=2)
+    results = executors.run(partial(pool_program.failing, tmp_path / "other"), tasks, workers=2)
     next(results)
     results.close()
     assert time.monotonic() - began < 30

@@ -7,11 +7,12 @@ import sys
 from contextlib import suppress
 
 import pytest
-from runs import DEMO, FAST, augment, contents, whole_run
+from runs import DEMO, FAST, augment, contents, whole_run, written
 
 from noisegen.cli import run
 from noisegen.errors import OutputError
 from noisegen.runs.atomic import atomic
+from noisegen.runs.lock import STATE
 from noisegen.runs.manifest import Manifest
 from noisegen.runs.store import StorePath, output_path
 
@@ -32,7 +33,8 @@ whole = whole_run(**OPTIONS)
 
 def _names(url):
     store, path = fsspec.core.url_to_fs(url, use_listings_cache=False)
-    return sorted(name.partition(path.strip("/"))[2].strip("/") for name in store.find(path))
+    found = (name.partition(path.strip("/"))[2].strip("/") for name in store.find(path))
+    return sorted(name for name in found if STATE not in name)
 
 
 def test_a_run_in_a_store_is_that_on_disk(url, whole):
@@ -41,7 +43,7 @@ def test_a_run_in_a_store_is_that_on_disk(url, whole):
     assert contents(output_path(f"{url}/out")) == contents(whole)
     assert made.shards == Manifest.load(f"{url}/out").shards == Manifest.load(whole).shards
     assert _names(url) == sorted(
-        f"out/{path.relative_to(whole)}" for path in whole.rglob("*.*") if path.is_file()
+        f"out/{path.relative_to(whole)}" for path in written(whole) if path.is_file()
     )
 
 

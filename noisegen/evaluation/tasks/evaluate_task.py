@@ -34,9 +34,8 @@ FAST_EPOCHS, FAST_ROWS = 3.0, 4_000
 AUGMENTED = "+t"  # suffix of a model with task-time augmentation, as in RCP's tables
 LAYOUT: Layout[None] = Layout(
     "write",
-    "results.json",
-    frozenset({"figures", "settings"}),
     whole=("metrics.json", "metrics.csv", "results.json", "classes.csv", "confusion.csv"),
+    is_overwritten=True,
 )
 
 
@@ -85,7 +84,7 @@ def _evaluate_task(options: EvaluateTaskOptions) -> TaskResults:
     recipe = Recipe.named(options.augment) if options.augment else None
     models = named_models(options.models, next(iter(options.models), None))
     folder = RunFolder(Path(options.out), LAYOUT, {})
-    with folder.locked(force=options.force, can_resume=False, show=options.progress):
+    with folder.claimed(force=options.force, can_resume=False, show=options.progress):
         return _measured(folder.out, models, recipe, device, options)
 
 

@@ -9,10 +9,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from cli.mining_inputs import dump
 
+from noisegen.augmentation import estimate as module
+from noisegen.augmentation.estimate import Asked, Sample, count_rows, estimate, sampled
 from noisegen.cli import run
-from noisegen.runs import estimate as module
-from noisegen.runs.estimate import Asked, RunEstimate, Sample, count_rows, estimate, sampled
+from noisegen.runs.estimate import RunEstimate
 
 
 @dataclass
@@ -58,7 +60,7 @@ def test_an_estimate_scales_the_sample_to_all_workers(monkeypatch):
         (Path(out) / "data" / "part-00000.parquet").write_bytes(bytes(50 * rows))
         return SimpleNamespace(totals={"rows_in": rows, "rows": 2 * rows})
 
-    asked = Asked("rows", "rows", 100_000, 10_000, workers=4)
+    asked = Asked(100_000, 10_000, workers=4)
     made = estimate([Part(150_000, 10)], 10, run_on, asked)
     assert (made.input, made.made, made.bytes, made.shards) == (100_000, 200_000, 5_000_000, 10)
     assert made.seconds == pytest.approx(0.1 + 25)
@@ -149,29 +151,33 @@ def test_a_dry_run_of_a_stream_says_that_nothing_is_known(tmp_path, capfd, monke
     assert "input     of unknown size" in capfd.readouterr().out
 
 
-def test_a_dry_run_of_prepare_says_what_the_run_makes(tmp_path, sentences, capfd):
-    source, out = tmp_path / "raw.txt", tmp_path / "out"
-    source.write_text("\n".join(sentences))
-    options = ["--identify", "no", "--duplicates", "exact", "--workers", "1"]
-    said = dry(capfd, "prepare", source, "-o", out, *options)
-    assert not out.exists()
-    assert run(["prepare", str(source), "-o", str(out), *options, "-q", "--json"]) == 0
-    made = json.loads(capfd.readouterr().out)
-    assert (said["input"], said["made"], said["shards"]) == (1_500, made["kept"], 1)
-
-
-def test_a_dry_run_of_mining_says_what_the_run_makes(tmp_path, sentences, capfd):
-    source, out = tmp_path / "pairs.tsv", tmp_path / "out"
-    rows = (f"{text.replace('the', 'teh')}\t{text}" for text in sentences)
-    source.write_text("\n".join(["noisy\tclean", *rows]))
-    words = ["mine-pairs", source, "-o", out, "--workers", "1"]
+def test_a_dry_run_of_mine_wiki_says_what_the_run_makes(tmp_path, sentences, capfd):
+    source, out = tmp_path / "enwiki.xml", tmp_path / "out"
+    texts = [wrong for text in sentences[:60] for wrong in (text.replace("the ", "teh "), text)]
+    source.write_text(dump(*texts))
+    words = ["mine-wiki", source, "-o", out, "--workers", "1", "--profile", "all"]
     said = dry(capfd, *words)
     assert not out.exists()
     assert run([*map(str, words), "-q", "--json"]) == 0
     pairs = json.loads(capfd.readouterr().out)["pairs"]
-    assert pairs > 100
+    assert pairs > 10
     assert (said["input"], said["made"], said["shards"]) == (source.stat().st_size, pairs, 1)
     assert said["seconds"] > 0
+
+
+@pytest.mark.parametrize("name", ["prepare", "mine-pairs"])
+def test_a_dry_run_of_others_says_what_is_read_and_written(tmp_path, capfd, name):
+    source, out = tmp_path / "pairs.tsv", tmp_path / "out"
+    source.write_text("noisy\tclean\ttext\nsee yuo\tsee you\tsee you\n")
+    words = [name, str(source), "-o", str(out), "--dry-run"]
+    assert run(words) == 0
+    assert capfd.readouterr().out == (
+        f"input     1 file, {source.stat().st_size} B\noutput    {out}\nnothing is written\n"
+    )
+    assert run([*words, "--json"]) == 0
+    said = {"inputs": 1, "bytes": source.stat().st_size, "out": str(out)}
+    assert json.loads(capfd.readouterr().out) == said
+    assert not out.exists()
 
 
 def test_a_dry_run_of_many_copies_makes_few(tmp_path, capfd, monkeypatch):

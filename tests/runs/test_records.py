@@ -1,22 +1,31 @@
-"""The journal of a run: what it saves a resumed run, and that nothing depends on it."""
+"""The records of a run: what they save a resumed run, and what it costs to lose them."""
 
-import json
 import os
 import shutil
+import signal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from runs import DEMO, FAST, augment, contents
+from runs import DEMO, FAST, augment, command, contents, words_for
 
 from noisegen.augmentation import augment as augment_module
 from noisegen.data.files import shard_files
 from noisegen.errors import OutputError
-from noisegen.runs import folder, journal
-from noisegen.runs.lock import STATE
+from noisegen.runs import folder, records
 from noisegen.runs.manifest import Manifest
 
 OPTIONS = {"transforms": FAST, "rows_per_shard": 60}
+DEADLY = """
+import os, signal
+import noisegen
+
+@noisegen.transform("deadly")
+def deadly(text, draws, *, rate: float = 1.0):
+    if "3.4.1" in text:  # in the last row
+        os.kill(os.getpid(), signal.SIGKILL)
+    return text
+"""
 
 
 @pytest.fixture(scope="module")
@@ -42,37 +51,49 @@ def cut(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def opened(monkeypatch):
-    """The names of the shards that are opened for their notes, or read for their digests."""
+def hashed(monkeypatch):
+    """The names of the shards that are read to resume a run."""
     names = []
-    for name in ("parquet_metadata", "file_digest"):
-        real = getattr(folder, name)
-        monkeypatch.setattr(
-            folder, name, lambda path, real=real: names.append(path.name) or real(path)
-        )
+    digest = folder.file_digest
+    monkeypatch.setattr(folder, "file_digest", lambda path: names.append(path.name) or digest(path))
     return names
 
 
-def journals(out):
-    return sorted((out / STATE).glob(journal.FILES))
+def record_files(out):
+    return sorted(out.glob(records.LINES))
 
 
-def test_a_resumed_run_opens_no_shard_and_hashes_none(cut, whole, opened):
-    assert journals(cut)
+def run_of(out):
+    return records.Run.read(out, "write")
+
+
+def test_a_resumed_run_hashes_no_shard(cut, whole, hashed):
+    assert record_files(cut)
+    assert not run_of(cut).has_ended
 
     manifest = augment(DEMO, cut, resume=True, **OPTIONS)
 
-    assert opened == []
+    assert hashed == []
     assert contents(cut) == contents(whole)
     assert manifest.shards == Manifest.load(whole).shards
-    assert not (cut / STATE).exists()
+    assert run_of(cut).has_ended
 
 
-def test_the_last_part_hashes_no_shard_of_the_others(tmp_path, whole, opened):
+def test_a_run_that_ended_makes_nothing_when_it_is_resumed(cut, hashed):
+    augment(DEMO, cut, resume=True, **OPTIONS)
+    times = {path: path.stat().st_mtime_ns for path in [*shard_files(cut), cut / "manifest.json"]}
+
+    augment(DEMO, cut, resume=True, **OPTIONS)
+
+    assert {path: path.stat().st_mtime_ns for path in times} == times
+    assert hashed == []
+
+
+def test_the_last_part_hashes_no_shard_of_the_others(tmp_path, whole, hashed):
     for part in ("2/3", "1/3", "3/3"):
         augment(DEMO, tmp_path / "out", part=part, **OPTIONS)
 
-    assert opened == []
+    assert hashed == []
     assert Manifest.load(tmp_path / "out").shards == Manifest.load(whole).shards
 
 
@@ -85,25 +106,32 @@ def cut_short(path):
 
 
 def flip(path):
-    path.write_bytes(path.read_bytes().replace(b"sha256", b"sha257"))
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
 
 
 def of_other_run(path):
-    bound_to, _, lines = path.read_bytes().partition(b"\n")
-    config, digest = json.loads(bound_to)
-    path.write_bytes(json.dumps(["0" * len(config), digest]).encode() + b"\n" + lines)
+    lines = (line.partition(b" ")[2] for line in path.read_bytes().splitlines())
+    path.write_bytes(b"".join(records.with_checksum(line, b"other") for line in lines))
 
 
-def count_more(path):
-    path.write_bytes(path.read_bytes().replace(b'"rows":60', b'"rows":61'))
-
-
-@pytest.mark.parametrize("change", [remove, cut_short, flip, of_other_run, count_more])
-def test_a_journal_that_is_lost_costs_only_time(cut, whole, change):
-    change(journals(cut)[0])
+@pytest.mark.parametrize("change", [remove, cut_short, flip, of_other_run])
+def test_records_that_are_lost_cost_only_time(cut, whole, change):
+    change(record_files(cut)[0])
 
     assert augment(DEMO, cut, resume=True, **OPTIONS).shards == Manifest.load(whole).shards
     assert contents(cut) == contents(whole)
+
+
+def test_a_process_that_dies_keeps_every_task_but_the_running_one(tmp_path, whole):
+    """The record of a task is written when the task ends, not at the end of the run."""
+    code = tmp_path / "deadly.py"
+    code.write_text(DEADLY)
+    words = words_for(tmp_path / "out", "--code", code, "--workers", "1", first="deadly")
+    assert command(*words).returncode == -signal.SIGKILL
+    [path] = record_files(tmp_path / "out")
+    assert len(path.read_bytes().splitlines()) == len(shard_files(tmp_path / "out")) > 0
 
 
 def test_a_shard_that_was_damaged_after_its_task_is_made_again(cut, whole):
@@ -116,24 +144,24 @@ def test_a_shard_that_was_damaged_after_its_task_is_made_again(cut, whole):
     assert contents(cut) == contents(whole)
 
 
-def test_a_copied_run_is_hashed_once_and_goes_on(cut, whole, tmp_path, opened):
+def test_a_copied_run_is_hashed_once_and_goes_on(cut, whole, tmp_path, hashed):
     shutil.copytree(cut, copied := tmp_path / "copy", copy_function=shutil.copyfile)
     for path in shard_files(copied):
         os.utime(path, (1, 1))
 
     augment(DEMO, copied, resume=True, **OPTIONS)
 
-    assert sorted(opened) == [path.name for path in shard_files(whole)]
+    assert sorted(hashed) == [path.name for path in shard_files(whole)]
     assert Manifest.load(copied).shards == Manifest.load(whole).shards
 
 
-def test_another_configuration_is_refused_with_a_journal_too(cut):
+def test_another_configuration_is_refused(cut):
     with pytest.raises(OutputError, match=r"another configuration \(seed 7, not 8\)"):
         augment(DEMO, cut, resume=True, **{**OPTIONS, "seed": 8})
 
 
-def test_many_sources_are_a_digest_in_the_notes_of_shards(tmp_path, monkeypatch):
-    monkeypatch.setattr(folder, "SOURCES_NOTED", 2)
+def test_many_sources_are_a_digest_in_the_configuration(tmp_path, monkeypatch):
+    monkeypatch.setattr(folder, "SOURCES_BOUND", 2)
     sources = [tmp_path / f"{name}.txt" for name in "abc"]
     for path in sources:
         path.write_text("See you tomorrow.\n")
@@ -141,9 +169,7 @@ def test_many_sources_are_a_digest_in_the_notes_of_shards(tmp_path, monkeypatch)
     given = {"transforms": FAST, "rows_per_shard": 1}
 
     manifest = augment(sources, out, **given)
-    note = folder.parquet_metadata(shard_files(out)[0]).metadata[b"noisegen"]
-    config = json.loads(json.loads(note)["config"])
-    assert config["sources"]["count"] == 3
+    assert run_of(out).config["sources"]["count"] == 3
     assert [source["path"] for source in manifest.sources] == [*map(str, sources)]
 
     shard_files(out)[1].unlink()
@@ -167,13 +193,13 @@ def sources(tmp_path):
 def footers(monkeypatch):
     """The names of the sources whose footers are read to plan the tasks."""
     names = []
-    real = augment_module.whole
+    real = augment_module.read_head
 
     def read(item, columns):
         names.append(item.path.rpartition("/")[2])
         return real(item, columns)
 
-    monkeypatch.setattr(augment_module, "whole", read)
+    monkeypatch.setattr(augment_module, "read_head", read)
     return names
 
 
@@ -191,7 +217,7 @@ def test_another_part_reads_the_footer_of_the_first_source_alone(tmp_path, sourc
     assert footers == ["0.parquet"]
     augment(sources, tmp_path / "at once", **OPTIONS)
     assert contents(tmp_path / "out") == contents(tmp_path / "at once")
-    assert not (tmp_path / "out" / STATE).exists()
+    assert run_of(tmp_path / "out").has_ended
 
 
 def test_a_source_written_since_it_was_noted_is_read_again(tmp_path, sources, footers):
@@ -214,12 +240,10 @@ def test_notes_of_sources_count_while_the_first_of_them_is_the_same(tmp_path, so
     assert footers == ["0.parquet", "1.parquet", "2.parquet"]
 
 
-@pytest.mark.parametrize(
-    "change", [lambda data: data.replace(b",70,", b",10,"), lambda data: data[:-9], lambda _: b""]
-)
-def test_damaged_notes_of_sources_cost_no_row(tmp_path, sources, footers, change):
+@pytest.mark.parametrize("change", [lambda data: data[:9] + b"0" + data[10:], lambda _: b""])
+def test_damaged_heads_of_sources_cost_no_row(tmp_path, sources, footers, change):
     run_part(sources, tmp_path / "out", "1/2")
-    noted = tmp_path / "out" / STATE / journal.HEADS
+    noted = tmp_path / "out" / records.HEADS
     noted.write_bytes(change(noted.read_bytes()))
     footers.clear()
 

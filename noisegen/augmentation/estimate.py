@@ -1,0 +1,108 @@
+"""What `augment` would make and how long it would take, measured on a sample of its input."""
+
+import math
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from noisegen.data.files import shard_files
+from noisegen.data.rows import FileRange
+from noisegen.runs.estimate import SAMPLE_SECONDS, RunEstimate
+from noisegen.runs.manifest import Manifest
+
+FIRST_ROWS = 100  # rows of the first sample, whose time is the time that a start takes
+ROWS_COUNTED = 2_000  # rows of a part of the input, at most, when rows are counted
+GROWTH = 20  # times that a sample may have the rows of the sample before it
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a run made of the first rows of its input, and in how many seconds."""
+
+    rows: int
+    made: int
+    bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of a run that an estimate depends on; each row is written `copies` times."""
+
+    limit: int | None
+    rows_per_shard: int
+    workers: int
+    copies: int = 1
+
+
+def count_rows(parts: Iterable[FileRange], total: int) -> tuple[int, bool]:
+    """Return the rows of an input of `total` bytes, and whether they were counted.
+
+    Parts are read for about a second. Bytes are read in blocks, ahead of the rows in them, so the
+    rows per byte are taken where a block ends.
+    """
+    until = time.monotonic() + SAMPLE_SECONDS
+    rows = read = 0
+    ratio = 0.0
+    for part in parts:
+        if part.size and read:
+            ratio = rows / read
+        rows, read = rows + part.rows, read + part.size
+        if time.monotonic() > until:
+            return round(total * (ratio or rows / read)) if read else rows, False
+    return rows, True
+
+
+def sampled(run: Callable[[int], Sample], most: int) -> tuple[Sample, float]:
+    """Run on as many first rows as take about a second; return the sample and the time to start.
+
+    `run` gets a number of rows. `most` are the rows of the input, or of a shard.
+    """
+    start = run(min(FIRST_ROWS, most)).seconds
+    rows = min(FIRST_ROWS * GROWTH, most)
+    while True:
+        sample = run(rows)
+        if sample.seconds > SAMPLE_SECONDS / 2 or rows == most:
+            return sample, start
+        wanted = rows * SAMPLE_SECONDS / sample.seconds
+        rows = min(most, round(min(wanted, rows * GROWTH)))
+
+
+def estimate(
+    parts: Iterable[FileRange], total: int, run: Callable[[str, int, int], Manifest], asked: Asked
+) -> RunEstimate:
+    """Return what a run on an input of `total` bytes will make; `parts` are its rows.
+
+    `run` gets a folder, a number of first rows, and a number of copies of each; it is timed.
+    """
+    count, exact = count_rows(parts, total)
+    count = min(count, asked.limit or count)
+    most = min(count, asked.rows_per_shard)
+
+    def timed(rows: int) -> Sample:
+        copies = max(1, rows // most)  # an input of few rows is too short for a sample
+        with TemporaryDirectory() as out:
+            began = time.perf_counter()
+            totals = run(out, min(rows, most), copies).totals
+            seconds = time.perf_counter() - began
+            written = sum(path.stat().st_size for path in shard_files(Path(out)))
+        return Sample(totals["rows_in"] * copies, totals["rows"], written, seconds)
+
+    sample, start = sampled(timed, most * asked.copies)
+    shards = math.ceil(count / asked.rows_per_shard)
+    times = count * asked.copies / max(1, sample.rows)
+    at_once = min(asked.workers, shards)
+    return RunEstimate(
+        input=count,
+        input_unit="rows",
+        exact=exact,
+        made=round(sample.made * times),
+        unit="rows",
+        shards=shards,
+        bytes=round(sample.bytes * times),
+        seconds=start + sample.seconds * times / at_once,
+        workers=at_once,
+        rate=sample.rows / asked.copies / sample.seconds,
+    )

@@ -1,0 +1,82 @@
+"""The dataset card of an output folder: README.md, with which `datasets.load_dataset` reads it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from noisegen.runs.manifest import Manifest, rows_of
+
+SOURCES_MAX = 20  # sources named in the card; the manifest has them all
+_CARD = Path(__file__).with_name("card.md")
+_BOUNDS = "1K 10K 100K 1M 10M 100M 1B 10B 100B 1T"  # rows of the size categories of the Hub
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """Content of a card beside the manifest, in the words of the Hugging Face Hub.
+
+    `verb` is a past participle, such as 'made'. `template` is rendered with `values`, the manifest
+    as `run`, and the names of the `sources`. `variable` holds the rows in the example of the card.
+    `configs` are patterns of files by table, the default table first.
+    """
+
+    title: str
+    verb: str
+    tags: Sequence[str]
+    tasks: Sequence[str]
+    template: Path
+    values: Mapping[str, Any] = field(default_factory=dict)
+    variable: str = "pairs"
+    license: str = "unknown"
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+def dataset_card(manifest: Manifest, card: Card) -> str:
+    """Return the text of README.md."""
+    import yaml
+
+    from noisegen.text.languages import normalize_language  # slow to import
+
+    first = manifest.shards[0]["file"] if manifest.shards else "data/part-"
+    files = card.configs or {"default": f"{first.partition('part-')[0]}part-*.parquet"}
+    tables = [{"config_name": name, "data_files": path} for name, path in files.items()]
+    rows = rows_of(manifest.totals)
+    head = {
+        "pretty_name": card.title,
+        "language": [normalize_language(manifest.lang or manifest.options["lang"])],
+        "size_categories": [_size_category(rows)],
+        "task_categories": list(card.tasks),
+        "tags": [*card.tags, "noisegen"],
+        "configs": [tables[0] | ({"default": True} if card.configs else {}), *tables[1:]],
+    }
+    values = {"run": manifest, "sources": source_names(manifest), **card.values}
+    body = _rendered(card.template, **values)
+    front_matter = yaml.safe_dump(head, sort_keys=False, allow_unicode=True)
+    return _rendered(_CARD, card=card, run=manifest, body=body, head=front_matter)
+
+
+def _size_category(rows: int) -> str:
+    """Return the size category of the Hub for a number of rows, such as '1K<n<10K'."""
+    bounds = _BOUNDS.split()
+    place = max(0, len(str(rows)) - 3)  # every bound has one digit more than the bound before
+    if place == 0:
+        return f"n<{bounds[0]}"
+    if place >= len(bounds):
+        return f"n>{bounds[-1]}"
+    return f"{bounds[place - 1]}<n<{bounds[place]}"
+
+
+def _rendered(template: Path, **values: Any) -> str:
+    from jinja2 import StrictUndefined, Template
+
+    text, strict = template.read_text("utf-8"), StrictUndefined
+    made = Template(text, trim_blocks=True, lstrip_blocks=True, undefined=strict).render(values)
+    return f"{made.rstrip()}\n"
+
+
+def source_names(manifest: Manifest) -> str:
+    """Return the names of the sources for a card, and how many more there are."""
+    names = [f"`{path}`" for path in dict.fromkeys(source["path"] for source in manifest.sources)]
+    more = f" and {len(names) - SOURCES_MAX:,} more" if len(names) > SOURCES_MAX else ""
+    return ", ".join(names[:SOURCES_MAX]) + more
