@@ -127,7 +127,7 @@ def compare(
 
 
 def _compare(options: CompareOptions) -> Realism:
-    """Run `compare` with options that are checked."""
+    """Run `compare` with checked options."""
     options.progress(Progress("reading"))
     real = options.read(options.pairs)
     note = ""
