@@ -189,9 +189,10 @@ def test_sentence_transformers_gives_the_same_vectors(tmp_path, kind, head):
         str(tmp_path / "student"), trust_remote_code=True, device="cpu", local_files_only=True
     )
     np.testing.assert_allclose(model.encode(TEXTS[:-1]), expected, **ABSOLUTE)
-    model.save(str(tmp_path / "again"), create_model_card=False)
-    again = open_folder(tmp_path / "again")
-    np.testing.assert_allclose(again.encode(TEXTS[:-1]), expected, **ABSOLUTE)
+    if head is HEADS[1]:  # saving the network does not depend on the head; this head has weights
+        model.save(str(tmp_path / "again"), create_model_card=False)
+        again = open_folder(tmp_path / "again")
+        np.testing.assert_allclose(again.encode(TEXTS[:-1]), expected, **ABSOLUTE)
 
 
 def test_sentence_transformers_can_cut_texts_and_put_a_prompt_before_them():

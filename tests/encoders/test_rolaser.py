@@ -7,6 +7,7 @@ import math
 import pickle
 import resource
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -246,6 +247,7 @@ def test_c_rolaser_reads_words_as_its_published_code_does(tmp_path):
     weights = torch.load(tmp_path / "c-rolaser.pt", weights_only=False)["model"]
     start = "encoder.embed_tokens."
 
+    @cache
     def embedded(word: bytes | None):
         characters = [0] * 50
         if word is not None:

@@ -5,6 +5,7 @@ import json
 import shutil
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -156,16 +157,16 @@ def test_the_figures_of_pairs_are_those_of_their_definitions(run, tiny_models, c
         for seed, name in enumerate(("first", "second"))
     }
 
+    @cache
+    def vector(name, text):
+        return models[name].encode([text])[0].astype(np.float64)
+
     def distance(one, other):
-        one, other = one.astype(np.float64), other.astype(np.float64)
         return 1 - one @ other / np.linalg.norm(one) / np.linalg.norm(other)
 
     def mean(name, left, right, anchor):
-        sides = [
-            (models[name].encode([a])[0], models[anchor].encode([b])[0])
-            for a, b in zip(left, right, strict=True)
-        ]
-        return np.mean([distance(*side) for side in sides])
+        pairs = zip(left, right, strict=True)
+        return np.mean([distance(vector(name, a), vector(anchor, b)) for a, b in pairs])
 
     for name in models:
         found = {key: one.value for key, one in results.scores[name]["posts"].items()}

@@ -137,8 +137,9 @@ def test_other_tasks_run_as_well(tiny_models, tmp_path, task):
 
 
 def test_a_run_is_the_same_twice(tiny_models, given, tmp_path):
+    options = [*QUICK, "-q", "--augment", "fing", "--growth", "1.5"]
     for name in ("a", "b"):
-        run(tiny_models(), "-o", tmp_path / name, *given, *QUICK, "-q", "--augment", "fing")
+        run(tiny_models(), "-o", tmp_path / name, *given, *options)
     texts = [(tmp_path / name / "metrics.csv").read_text() for name in ("a", "b")]
     assert texts[0] == texts[1]
 
