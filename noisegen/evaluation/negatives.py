@@ -149,7 +149,8 @@ class PublishedNegatives:
             [line for line, _ in found],
             np.array(sources, np.int64),
             [_family(origin.errtype) for _, origin in found],
-            f"those of xSIM++, {len(self.lines) - len(found):,} of other sentences{self.note}",
+            f"published with xSIM++, {len(self.lines) - len(found):,} more for other sentences"
+            f"{self.note}",
         )
 
 
@@ -179,15 +180,15 @@ def _families(texts: Sequence[str], lang: str, parse: bool) -> tuple[dict[str, A
         return apply(texts[row], draws.pick(ways[row])) if ways[row] else None
 
     if lang != "en":
-        return {"number": number}, "numbers only: names and statements are altered in English alone"
+        return {"number": number}, "numbers only: names and statements are altered only in English"
     documents = parsed(texts, lang) if parse else None
     names = Names.of(texts, documents)
     if documents is None:
         ways = [plain_statement_changes(text) for text in texts]
-        note = "sentences by rules, without spaCy's model"
+        note = "made by rules, without spaCy's model"
     else:
         ways = [statement_changes(document) for document in documents]
-        note = "sentences as spaCy reads them"
+        note = "made from spaCy's parse"
     return {"number": number, "entity": names.altered, "causality": statement}, note
 
 

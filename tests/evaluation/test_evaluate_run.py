@@ -442,7 +442,7 @@ def test_the_lines_of_xsim_are_searched_and_their_types_counted(tmp_path, clean,
     hard = PublishedNegatives.read(path).made_from(clean)
     lines = [*clean, *(line for line, src, _ in made if src in clean), made[0][0]]
     assert hard.texts == lines[len(clean) :]
-    assert hard.note == "those of xSIM++, 2 of other sentences"
+    assert hard.note == "published with xSIM++, 2 more for other sentences"
     encoder = Letters(24)
     found = measure(
         PairSet("a", "pairs", clean, (noisy,), "a", negatives=hard), VectorStore(encoder)
@@ -480,10 +480,8 @@ def test_translations_are_searched_among_the_lines_of_xsim(tmp_path, clean, nois
     options = decode(EvaluateOptions, {"models": "a", "out": "b", **given})
     [one] = make_sets(options, lambda event: None).sets
     lines = [*clean, *(line for line, src, _ in made if src in clean), made[0][0]]
-    assert (
-        one.note
-        == f"{len(lines) - len(clean):,} hard negatives, those of xSIM++, 2 of other sentences"
-    )
+    hard = f"{len(lines) - len(clean):,} hard negatives"
+    assert one.note == f"{hard}, published with xSIM++, 2 more for other sentences"
     assert {*lines} <= {*one.texts()}
     (tmp_path / "de-fr.tsv").write_text("source\ttarget\nEin Haus.\tUne maison.\n" * 9, "utf-8")
     other = replace(options, retrieval=(*options.retrieval, str(tmp_path / "de-fr.tsv")))
@@ -502,7 +500,10 @@ def test_translations_are_searched_among_the_lines_of_xsim(tmp_path, clean, nois
 def test_files_of_xsim_that_do_not_fit_are_refused(tmp_path, tiny_models, clean, pairs_file):
     path, _ = write_xsim_files(tmp_path, clean)
     results = evaluate([str(tiny_models())], tmp_path / "a", pairs=pairs_file, augmented=path)
-    assert "hard negatives, those of xSIM++, 2 of other sentences" in results.datasets[0].note
+    assert (
+        "hard negatives, published with xSIM++, 2 more for other sentences"
+        in results.datasets[0].note
+    )
     with pytest.raises(SourceError, match="no line is made from any of the 1 sentences"):
         PublishedNegatives.read(path).made_from(["Another."])
     (tmp_path / "b.json").write_text('{"a": {"src": 3}}')
