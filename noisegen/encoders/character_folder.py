@@ -88,7 +88,7 @@ def open_character_bert(folder: str | Path) -> SentenceEncoder:
         config = BertConfig(**{name: given[name] for name in known})
         for size, name in _SIZES.items():  # checked before memory is allocated
             if len(weights[prefix + name]) != getattr(config, size):
-                raise ValueError(f"{size} of its config.json is not that of its weights")
+                raise ValueError(f"{size} of its config.json differs from its weights")
         longest = min(LENGTH_MAX, config.max_position_embeddings)
         encoder = character_student(config, max_length=longest, lower=True)
         ours = {renamed(name.removeprefix(prefix)): weights[name] for name in weights}
@@ -107,7 +107,7 @@ def character_network(config: Any, tokenizer: WordTokenizer) -> Any:
     settings = config.to_dict() | {"vocab_size": CHARACTER_KINDS, "pad_token_id": PAD}
     positions = config.max_position_embeddings - (config.model_type == "roberta")
     if tokenizer.max_length > positions:
-        needed = f"{tokenizer.max_length} words a text, but the network has {positions} positions"
+        needed = f"{tokenizer.max_length} words per text, but the network has {positions} positions"
         raise UsageError(f"characters: {needed}; lower max_length")
     untyped: Any = AutoModel
     network = untyped.from_config(AutoConfig.for_model(**settings))
@@ -134,7 +134,7 @@ def open_network(folder: Path) -> tuple[Any, WordTokenizer]:
     config, rules = read_json(folder / "config.json"), read_json(folder / FILE, WordRules)
     inner = config.get("network") if config.get("model_type") == KIND else None
     if not isinstance(inner, dict) or inner.get("model_type") not in NETWORKS:
-        raise SourceError(f"{folder}/config.json is not of a character-aware encoder")
+        raise SourceError(f"{folder}/config.json describes no character-aware encoder")
     with reading_model(folder):
         tokenizer = WordTokenizer(rules.max_length, lower=rules.lower)
         network = character_network(AutoConfig.for_model(**inner), tokenizer)

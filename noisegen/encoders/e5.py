@@ -116,7 +116,7 @@ def package_file() -> Path:
     """Return the package's file; raises MissingExtra, SourceError if it is changed."""
     path = package_folder(PACKAGE, PACKAGE, "e5") / FILE
     if not path.is_file() or file_digest(path) != SHA256:
-        raise SourceError(f"{path} is not that of {PACKAGE} 0.3.0; reinstall {PACKAGE}==0.3.0")
+        raise SourceError(f"{path} is not the file of {PACKAGE} 0.3.0; reinstall {PACKAGE}==0.3.0")
     return path
 
 

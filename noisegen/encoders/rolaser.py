@@ -229,7 +229,7 @@ def open_rolaser(folder: str | Path) -> RoLaser:
         size = max(vocabulary.values()) + 1
         if rows not in (size, size + ("<mask>" not in vocabulary)):  # fairseq may add <mask>
             sizes = f"{size:,} symbols, {path.name} {rows:,} embeddings"
-            raise SourceError(f"{symbols} is not that of the checkpoint: it has {sizes}")
+            raise SourceError(f"{symbols} does not belong to the checkpoint: it has {sizes}")
     split, files = _open_split(folder, settings)
     with reading(path, RuntimeError, LookupError, ValueError, TypeError, hint="; it is no RoLASER"):
         files = (path, symbols, *files)

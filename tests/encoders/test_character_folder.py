@@ -230,7 +230,7 @@ def with_width(width):
         (("words.json", b"[1]"), "Expected `object`, got `array`"),
         (("words.json", b'{"lower": false}'), "max_length"),
         (("words.json", b'{"max_length": 4000, "lower": false}'), "66 positions"),
-        (("config.json", lambda said: {"model_type": "bert"}), "not of a character-aware"),
+        (("config.json", lambda said: {"model_type": "bert"}), "describes no character-aware"),
         (("config.json", lambda said: said | {"network": {"model_type": "t5"}}), "character-aware"),
         (("config.json", lambda said: said | {"network": 3}), "character-aware"),
         (with_width(36), "do not fit config.json"),

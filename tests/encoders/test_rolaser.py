@@ -421,7 +421,7 @@ SPOILED = [
     (without("encoder.layers.0.fc1.bias"), "it is no RoLASER"),
     (without("encoder.layers.1.self_attn.k_proj.weight"), "it is no RoLASER"),
     (with_weight("encoder.layers.1.fc2.weight", torch.ones(2, 2)), "it is no RoLASER"),
-    (with_weight("encoder.embed_tokens.weight", torch.ones(9, HIDDEN)), "is not that of the check"),
+    (with_weight("encoder.embed_tokens.weight", torch.ones(9, HIDDEN)), "does not belong to"),
     (with_weight("encoder.embed_tokens.weight", 3), "Expected `Tensor`"),
     (with_weight("encoder.embed_tokens.weight", torch.ones(9)), "no encoder.embed_tokens.weight"),
     (with_weight("encoder.output_projection.weight", torch.tensor(1.0)), "it is no RoLASER"),

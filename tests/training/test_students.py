@@ -180,10 +180,10 @@ def test_another_folder_is_no_character_bert(teacher, tiny_bert, tmp_path):
     for change, message in (
         ({"num_hidden_layers": 3}, "lacks 16 weights"),
         ({"hidden_size": 36}, "hidden_size of its"),
-        ({"max_position_embeddings": 20}, "is not that of"),
+        ({"max_position_embeddings": 20}, "differs from"),
         ({"hidden_size": "x"}, "expected int"),
         ({"num_hidden_layers": 10**7}, "over 1,000"),
-        ({"intermediate_size": 10**9}, "is not that"),
+        ({"intermediate_size": 10**9}, "differs from"),
     ):
         path.write_text(json.dumps(said | change))
         with pytest.raises(SourceError, match=message) as caught:
