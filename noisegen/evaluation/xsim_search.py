@@ -30,7 +30,7 @@ Precision = Literal["auto", "float32", "bfloat16"]
 
 _ROWS, _COLUMNS = 2_048, 8_192  # size of a block of cosines: 64 MB in float32
 _COLUMNS_FIRST = 1_024  # columns of the first block
-_LARGE = 1 << 30  # multiplications from which on it pays to import torch
+LARGE = 1 << 30  # multiplications from which on it pays to import torch
 _PRODUCTS = 1 << 17  # numbers per side multiplied at a time, few enough for the processor's cache
 
 
@@ -52,8 +52,7 @@ def neighbours(x: Vectors, y: Vectors, k: int, precision: Precision = "auto") ->
     """
     check_widths(x, y)
     if precision == "auto":
-        large = len(x) * y.size >= _LARGE
-        precision = "bfloat16" if large and _computes_in_bfloat16() else "float32"
+        precision = best_precision(len(x) * y.size)
     starts = range(0, len(x), _ROWS)
     blocks = [_nearest_to(x[n : n + _ROWS], n, y, min(k, len(y)), precision) for n in starts]
     return Neighbours(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
@@ -87,12 +86,14 @@ def _nearest_to(x: Vectors, x_start: int, y: Vectors, k: int, precision: Precisi
     return nearest
 
 
-def _computes_in_bfloat16() -> bool:
-    """Return whether torch is installed and the processor multiplies in bfloat16."""
+def best_precision(multiplications: int) -> Precision:
+    """Return bfloat16 for large searches if torch and the processor support it, else float32."""
+    if multiplications < LARGE:
+        return "float32"
     try:
-        return cpu_has_bf16()
-    except ImportError:
-        return False
+        return "bfloat16" if cpu_has_bf16() else "float32"
+    except ImportError:  # there is no torch
+        return "float32"
 
 
 def _multiplier(x: F32, precision: Precision) -> Callable[[F32], F32]:

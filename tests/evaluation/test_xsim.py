@@ -8,7 +8,7 @@ import pytest
 
 from noisegen.errors import UsageError
 from noisegen.evaluation import matching_accuracy, xsim, xsim_hard, xsim_search
-from noisegen.evaluation.xsim_search import HardVectors, neighbours
+from noisegen.evaluation.xsim_search import LARGE, HardVectors, best_precision, neighbours
 
 
 def generator(seed):
@@ -78,22 +78,16 @@ def test_neighbours_of_real_size_are_those_of_a_full_sort_in_both_precisions():
 
 
 def test_auto_takes_bfloat16_for_large_searches_where_the_processor_has_it(monkeypatch):
-    taken, kept = [], xsim_search._multiplier
-    monkeypatch.setattr(
-        xsim_search, "_multiplier", lambda x, name: (taken.append(name), kept(x, name))[1]
-    )
     for units in ({}, {"avx512_bf16": True}, {"amx_bf16": True}):
         monkeypatch.setattr("torch.cpu.get_capabilities", lambda units=units: units)
-        for least in (10, 9):
-            monkeypatch.setattr(xsim_search, "_LARGE", least)
-            neighbours(np.eye(3), np.ones((1, 3)), 1)
-    assert taken == ["float32", "float32", "float32", "bfloat16", "float32", "bfloat16"]
+        assert best_precision(LARGE - 1) == "float32"
+        assert best_precision(LARGE) == ("bfloat16" if units else "float32")
 
 
 def test_without_torch_auto_takes_float32(monkeypatch):
     with monkeypatch.context() as only_here:
         only_here.setitem(sys.modules, "torch", None)
-        assert xsim_search._computes_in_bfloat16() is False
+        assert best_precision(LARGE) == "float32"
 
 
 def test_of_equal_lines_the_lowest_is_found():
