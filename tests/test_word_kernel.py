@@ -1,40 +1,19 @@
-"""The kernel of word rules: its slow twin, what it remembers, and what it asks."""
+"""The kernel of word rules: its two forms, the words that it remembers, and its questions."""
 
 from collections import Counter
 from fractions import Fraction
 
 import numpy as np
-import oracle
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noisegen.noising import kernels
 from noisegen.noising.kernels import WordKernel
-from noisegen.noising.lexicon import Entry
 from noisegen.noising.registry import Settings
-from noisegen.noising.rng import Draws, row_keys, stream_key, threshold
+from noisegen.noising.rng import Draws, RowDraws, row_key, row_keys, stream_key
 from noisegen.text.buffers import WORD_BYTES_MAX, Texts
-
-
-def ruled(rule, one_way=False):
-    """Return the slow twin of the kernel of a rule `(word, lang) -> [(noisy, weight)]`."""
-
-    def twin(text, step, rates, draws, lang):
-        edits = []
-        for start, stop in oracle.words(text):
-            word = text[start:stop]
-            draw = draws.integer()
-            if draw >> 16 >= threshold(rates["rate"]) or len(word.encode()) > WORD_BYTES_MAX:
-                continue
-            if one_way:
-                draw = Draws(draws.fork("way").key).integer()
-            made = [Entry(word, noisy, weight) for noisy, weight in rule(word, lang)]
-            noisy = oracle.choose(made, draw & 0xFFFF).noisy if made else word
-            edits += [(start, stop, noisy)] if noisy != word else []
-        return edits
-
-    return twin
+from noisegen.text.rows import Row
 
 
 def marked(word):
@@ -65,19 +44,18 @@ def spans(made, texts, first=0):
 
 
 def expected(texts, rule=marked, rate="0.5", first=0):
-    """The same by the slow twin."""
-    twin = ruled(lambda word, lang: rule(word))
-    found = []
+    """The same by the row form."""
+    made, found = kernel(rule, rate), []
     for number, text in enumerate(texts, first):
-        draws = oracle.stream("marked", 7, number)
-        edits = twin(text, None, {"rate": Fraction(rate)}, draws, "en")
+        draws = RowDraws(row_key(stream_key(7, "marked"), number), {"rate": 0})
+        edits = made.edit_row(Row(text), draws)
         at = [len(text[:n].encode()) for n in range(len(text) + 1)]
         found.append([(at[start], at[stop], noisy) for start, stop, noisy in edits])
     return found
 
 
 @pytest.mark.parametrize("rate", ["0", "0.1", "0.5", "1"])
-def test_the_kernel_is_its_slow_twin(demo_texts, odd_texts, real_sentences, rate):
+def test_the_array_form_is_the_row_form(demo_texts, odd_texts, real_sentences, rate):
     texts = demo_texts + odd_texts[:-1] + real_sentences[:3_000]
 
     assert spans(kernel(rate=rate), texts) == expected(texts, rate=rate)
@@ -85,7 +63,7 @@ def test_the_kernel_is_its_slow_twin(demo_texts, odd_texts, real_sentences, rate
 
 @given(st.lists(st.text(max_size=40), max_size=10), st.sampled_from(["0.3", "1"]))
 @settings(max_examples=100)
-def test_any_text_is_that_of_the_slow_twin(texts, rate):
+def test_both_forms_give_the_same_on_any_text(texts, rate):
     assert spans(kernel(rate=rate), texts) == expected(texts, rate=rate)
 
 
@@ -117,7 +95,7 @@ def test_a_word_is_asked_for_once_and_only_if_it_is_hit(real_sentences):
     made = kernel(lambda word: asked.update([word]) or marked(word), rate="0.2")
     for at in range(0, 1_000, 100):
         proposed(made, real_sentences[at : at + 100], at)
-    words = {text[slice(*span)] for text in real_sentences[:1_000] for span in oracle.words(text)}
+    words = {word for text in real_sentences[:1_000] for word in Row(text).words}
 
     assert set(asked.values()) == {1}
     assert 0 < len(asked) < len(words)
@@ -200,4 +178,4 @@ def test_rows_may_differ_in_strength():
 
 def test_a_scalar_stream_gives_the_draws_of_the_kernel():
     key = int(row_keys(stream_key(7, "marked"), np.zeros(1, np.uint64))[0])
-    assert Draws(key).integer() == oracle.stream("marked", 7, 0).integer()
+    assert Draws(key).integer() == Draws(row_key(stream_key(7, "marked"), 0)).integer()

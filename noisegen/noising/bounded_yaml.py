@@ -7,7 +7,7 @@ from typing import Any
 from noisegen.errors import RecipeError
 
 FILE_BYTES_MAX = 1 << 17
-NODES_MAX, DEPTH_MAX = 10_000, 40  # of a document, its aliases followed
+NODES_MAX, DEPTH_MAX = 10_000, 40  # limits of a document, aliases followed
 NUMBER_MAX = 400  # characters of a number; Python prints at most 4,300 digits
 _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 

@@ -1,9 +1,9 @@
-"""The kernel of a learned channel: words, gaps, letters and whole rows of a batch, as arrays.
+"""The kernel of a learned channel: changes of words, gaps, letters and whole rows, over arrays.
 
-A row draws a pair of factors, its habit and its style; each phrase, word and gap is hit with its
-chance times the factor, and becomes one of its options. Draws of a word or gap are numbered by its
-position in the row, or, where the style says so, by what the word is. They are in streams of their
-own ("words", "forms", "gaps", "phrases", "row"), so that rows do not depend on others.
+A row draws a pair of factors, a habit and a style. Each phrase, word and gap is hit with its chance
+times the factor, and becomes one of its options. The draws of a word or gap are numbered by its
+position in the row, or in rows of consistent style by the word itself. Rows, phrases, words, equal
+words and gaps have streams of their own: "row", "phrases", "words", "forms", "gaps".
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,18 @@ from operator import itemgetter
 import numpy as np
 import pyarrow as pa
 
-from noisegen.noising import profile
+from noisegen.noising.channel_model import (
+    AS_WRITTEN,
+    CHANCE_BITS,
+    COARSER,
+    FORM,
+    SOME_LETTERS,
+    WORD_GONE,
+    Channel,
+)
 from noisegen.noising.channel_tables import CASINGS, SIZES, ChannelTables, Units, Words, units_of
 from noisegen.noising.edits import Edits
-from noisegen.noising.profile import CHANCE_BITS, FACTOR_BITS, Channel, Factors
+from noisegen.noising.profile import FACTOR_BITS, HABITS, LETTERS, SAME, Factors
 from noisegen.noising.rng import CERTAIN, DECISION_BITS, Variants, decisions, draw_array, fork_array
 from noisegen.text.buffers import (
     I64,
@@ -34,21 +42,27 @@ from noisegen.text.buffers import (
 )
 from noisegen.text.case import SMALL, TITLE, UPPER, cased, lower
 
-PART_BYTES = 2 << 20  # of text that is noised at once: what a cache holds
+PART_BYTES = 2 << 20  # size of text processed at once: it fits into the cache of a CPU
 STRENGTH_BITS = 16
-RATE_MAX = 4  # a chance times this and the largest factor fits 63 bits
-DRAWS_EACH = 8  # of a word or gap, see below; three for letters
+RATE_MAX = 4  # the product of a chance, this rate and the largest factor fits 63 bits
+DRAWS_EACH = 8  # draws of a word or gap: hit, option, coarser option, then letters
 HIT, OPTION, COARSE, LETTER = range(4)
-ATTEMPTS = 4  # to change letters
-_CASING_OF = np.array([0, 1, 2, 1])  # of a word's case
-_WRITTEN_CASES = (SMALL, SMALL, TITLE, UPPER)  # see `profile.SAME`
-_BELOW = CHANCE_BITS + FACTOR_BITS + STRENGTH_BITS - DECISION_BITS  # bits of a chance times factors
+ATTEMPTS = 4  # draws of new letters for a word before it stays
+_CASING_OF = np.array([0, 1, 2, 1])  # case of a word -> casing in the pool
+_WRITTEN_CASES = (SMALL, SMALL, TITLE, UPPER)  # `profile.SAME`, SMALL_CASE, ... -> case
+_BELOW = (
+    CHANCE_BITS + FACTOR_BITS + STRENGTH_BITS - DECISION_BITS
+)  # excess bits of a chance times factors over a decision
 _HALF = np.uint64(64 - CHANCE_BITS)
-_HABITS = list(profile.HABITS.values())
+_HABITS = list(HABITS.values())
 
 
 class ChannelKernel:
-    """Noise with the chances of a channel."""
+    """Kernel of a channel: it changes phrases, words, gaps and letters with given chances.
+
+    `factors` are pairs of factors; each row draws one pair. `rates` has the rate of every
+    strength. In `consistency` of 256 rows, equal words are changed alike.
+    """
 
     def __init__(
         self, channel: Channel, factors: Factors, rates: Sequence[Fraction], consistency: int = 0
@@ -74,16 +88,18 @@ class ChannelKernel:
         return Edits.join(parts).legal(texts)
 
     def _propose(self, texts: Texts, keys: U64, strengths: I64) -> Edits:
-        """Propose the edits of a few rows."""
+        """Propose the edits of a part of the rows."""
         row_keys = fork_array(keys, "row")
         pair, must, habit, style = (decisions(draw_array(row_keys, number)) for number in range(4))
         drawn = np.searchsorted(self._bounds, pair, side="right")
-        factors = self._factors.take(drawn, axis=0) * strengths[:, None]  # in 2^-24
+        factors = self._factors.take(drawn, axis=0) * strengths[:, None]  # in units of 2^-24
         words = Words.of(texts)
         units = Units.of(texts, words)
         groups = self._tables.groups(texts, words, units)
         draws = self._draws(keys, words, units, style < self._consistency)
-        kinds = units.rows * 2 + (units.words < 0)  # words come first, as in the factors
+        kinds = units.rows * 2 + (
+            units.words < 0
+        )  # two per row: words, then gaps, as in the factors
         limits = self._tables.chances.take(groups) * factors.ravel().take(kinds)
         must_change = self._must.take(drawn) & (must >> DECISION_BITS - STRENGTH_BITS < strengths)
         firsts, lasts, of_phrases = self._phrases(keys, words, factors[:, 0])
@@ -98,9 +114,9 @@ class ChannelKernel:
         return _with_habits(edits, texts, habits)
 
     def _draws(self, keys: U64, words: Words, units: Units, by_form: Bool) -> tuple[U64, I64]:
-        """Return the stream and first draw of every word and gap.
+        """Return the stream and the number of the first draw of every word and gap.
 
-        In rows `by_form` a word that the channel knows has the same ones wherever it stands.
+        In rows `by_form`, equal words that the channel knows have equal draws.
         """
         streams = np.stack([fork_array(keys, "words"), fork_array(keys, "gaps")], axis=1)
         streams = streams.ravel().take(units.rows * 2 + (units.words < 0))
@@ -113,7 +129,7 @@ class ChannelKernel:
         return streams, numbers * DRAWS_EACH
 
     def _phrases(self, keys: U64, words: Words, factors: I64) -> tuple[I64, I64, I64]:
-        """Return the phrases that are hit: first word, last word, group; none overlaps another."""
+        """Return the hit phrases as first words, last words and groups; no two overlap."""
         streams, numbers = fork_array(keys, "phrases"), ordinals(words.rows)
         parts = []
         for firsts, lasts, groups in self._tables.phrases(words):
@@ -124,7 +140,7 @@ class ChannelKernel:
             parts.append([part.take(hit) for part in (firsts, lasts, groups)])
         firsts, lasts, groups = np.concatenate(parts, axis=1)
         kept, reach = [], -1
-        for number in np.lexsort((-lasts, firsts)).tolist():  # of two, the longer one
+        for number in np.lexsort((-lasts, firsts)).tolist():  # longer phrases first
             if firsts[number] > reach:
                 kept.append(number)
                 reach = lasts[number]
@@ -132,7 +148,7 @@ class ChannelKernel:
 
 
 def _hit(units: Units, drawn: I64, limits: I64, must: Bool) -> Bool:
-    """Tell which units are hit; in rows that `must` change, the nearest one at least."""
+    """Tell which units are hit; a row that `must` change has at least its nearest unit hit."""
     hit: Bool = drawn << _BELOW < limits
     settled = ~must
     settled[units.rows.take(np.flatnonzero(hit))] = True
@@ -146,7 +162,7 @@ def _hit(units: Units, drawn: I64, limits: I64, must: Bool) -> Bool:
 
 @dataclass(frozen=True)
 class _Batch:
-    """Words and gaps with their groups, streams and first draws, and which of them are hit."""
+    """Words and gaps of a batch, with their groups, draws (streams, first numbers) and hits."""
 
     tables: ChannelTables
     texts: Texts
@@ -157,13 +173,13 @@ class _Batch:
     hit: Bool
 
     def edits(self) -> Edits:
-        """Return the edits of all words and gaps, in the order of these."""
+        """Return the edits of all hit words and gaps, in their order."""
         hit = np.flatnonzero(self.hit)
         options = self._options(hit)
         kinds, hows = self.tables.kinds.take(options), self.tables.hows.take(options)
         is_word = self.units.words.take(hit) >= 0
-        # A gap that changed, or a word that went, says how the word behind is written.
-        near = np.flatnonzero(((kinds == profile.WORD_GONE) | ~is_word) & (hows != profile.SAME))
+        # A changed gap or a removed word decides the case of the word behind it.
+        near = np.flatnonzero(((kinds == WORD_GONE) | ~is_word) & (hows != SAME))
         near = near[::-1]  # the gap before the word comes first
         behind = hit.take(near) + 1 + is_word.take(near)
         rows = np.append(self.units.rows, [-1, -1])
@@ -171,8 +187,7 @@ class _Batch:
         free &= rows.take(behind) == rows.take(hit.take(near))
         following, first = np.unique(behind[free], return_index=True)
         form, written, gone, spelled = (
-            np.flatnonzero(kinds == kind)
-            for kind in (profile.FORM, profile.AS_WRITTEN, profile.WORD_GONE, profile.SOME_LETTERS)
+            np.flatnonzero(kinds == kind) for kind in (FORM, AS_WRITTEN, WORD_GONE, SOME_LETTERS)
         )
         parts = [
             self._forms(hit.take(form), options.take(form)),
@@ -190,9 +205,9 @@ class _Batch:
         return draw_array(streams.take(units), numbers.take(units) + which)
 
     def _options(self, hit: I64) -> I64:
-        """Return the option of every unit that is hit; a coarse one stands for a second draw."""
+        """Return the option of every hit unit; for a coarser option, another one is drawn."""
         options = self.tables.pick(self.groups.take(hit), self._draws(hit, OPTION))
-        coarse = np.flatnonzero(self.tables.kinds.take(options) == profile.COARSER)
+        coarse = np.flatnonzero(self.tables.kinds.take(options) == COARSER)
         groups = self.tables.hows.take(options.take(coarse))
         words = self.units.words.take(hit.take(coarse))
         groups[words >= 0] = self.tables.shape_groups(self.words, words[words >= 0])
@@ -205,15 +220,15 @@ class _Batch:
         return units, Edits(self.units.rows.take(units), starts, stops, written, pool)
 
     def _forms(self, units: I64, options: I64) -> tuple[I64, Edits]:
-        """Put the form of an option in the place of words and gaps."""
+        """Replace words and gaps by the form of their option."""
         words, hows = self.units.words.take(units), self.tables.hows.take(options)
-        cases = np.append(self.words.cases, SMALL).take(words)  # the last is for gaps: -1
+        cases = np.append(self.words.cases, SMALL).take(words)  # number -1 stands for gaps
         casings = np.where((hows > 0) & (words >= 0), hows - 1, _CASING_OF.take(cases))
         edges = self.units.starts.take(units), self.units.stops.take(units)
         return self._edits(units, *edges, options * CASINGS + casings, self.tables.pool)
 
     def _rewritten(self, units: I64, hows: I64) -> tuple[I64, Edits]:
-        """Write words in another case, unless they are so."""
+        """Write words in another case; words already in it are dropped."""
         starts, stops = self.units.starts.take(units), self.units.stops.take(units)
         content, base = self.texts.window.tobytes(), self.words.base
         spans = zip((starts - base).tolist(), (stops - base).tolist(), hows.tolist(), strict=True)
@@ -224,10 +239,10 @@ class _Batch:
         return self._edits(units.take(changed), *edges, np.arange(len(changed)), pool)
 
     def _gone(self, gone: I64) -> tuple[I64, Edits]:
-        """Take words out, with the space before them, or else with that behind.
+        """Remove words with the space before them, or else with the space behind them.
 
-        That behind goes at the start of a row, and where the gap before has changed. Where all
-        words of a row would go, the first stays.
+        The space behind goes at the start of a row, and if the gap before has changed. If all words
+        of a row would go, the first stays.
         """
         units, count = self.units, len(self.texts)
         rows = units.rows.take(gone)
@@ -239,15 +254,15 @@ class _Batch:
         before = ~is_joined & ~moved & (padded.take(starts - 1) == 0x20)
         behind = (units.numbers.take(gone) == 0) & is_joined | moved
         behind &= ~self.hit.take(gone + 1) & (padded.take(stops) == 0x20)
-        behind &= ~np.isin(gone + 2, gone)  # it goes with the next word
+        behind &= ~np.isin(gone + 2, gone)  # then it goes with the next word
         nothing = np.full(len(gone), len(self.tables.pool) - 1)
         return self._edits(gone, starts - before, stops + behind, nothing, self.tables.pool)
 
     def _spelled(self, hit: I64, counts: I64) -> tuple[I64, Edits]:
-        """Change `counts` parts of words.
+        """Change `counts` parts of each hit word.
 
-        A change that makes neighbouring letters that the language lacks is drawn again, and in the
-        end left out.
+        A change that makes a pair of letters the language lacks is drawn again, and after
+        `ATTEMPTS` draws dropped.
         """
         parts, left = [], np.arange(len(hit))
         for attempt in range(ATTEMPTS):
@@ -259,7 +274,7 @@ class _Batch:
         return np.sort(units), Edits.join([edits for _, edits in parts], units)
 
     def _odd(self, units: I64, edits: Edits) -> list[int]:
-        """Return the units of which edits make letters that the language lacks."""
+        """Return the units whose edits make a pair of letters that the language lacks."""
         small, base = self.words.small.tobytes(), self.words.base
         edges = edits.starts - base, edits.stops - base, edits.replacements // CASINGS
         found = []
@@ -276,14 +291,15 @@ class _Batch:
         return found
 
     def _respelled(self, hit: I64, counts: I64, attempt: int) -> tuple[I64, Edits]:
-        """Change `counts` parts of words, each chosen by its weight; equal words share one search.
+        """Change `counts` parts of words, each chosen by its weight.
 
-        Parts that begin at or before an earlier one, or overlap it, are left out.
+        Equal words are searched for parts once. A part that begins at or before an earlier part, or
+        overlaps it, is dropped.
         """
         words, tables, chosen = self.words, self.tables, self.units.words.take(hit)
         starts, stops = words.starts.take(chosen), words.stops.take(chosen)
         hashes = words.hashes.take(chosen)
-        alone = np.arange(len(hit)).astype(np.uint64)  # a word without hash equals no other
+        alone = np.arange(len(hit)).astype(np.uint64)  # a word without hash is equal to no other
         hashes = np.where(hashes == 0, alone, hashes)
         _, firsts, which = np.unique(hashes, return_index=True, return_inverse=True)
         edges = starts.take(firsts) - words.base, stops.take(firsts) - words.base
@@ -296,7 +312,7 @@ class _Batch:
         number, owners = np.nonzero((counts > numbers[:, None]) & (high > low))
         draws = self._draws(hit.take(owners), LETTER + number)
         draws = draw_array(draws, attempt) if attempt else draws
-        # The high half of the draw chooses the part, the low half what comes there.
+        # The high half of the draw chooses the part, the low half its replacement.
         target = (draws >> _HALF).astype(np.int64)
         target = low.take(owners) + (target * (high - low).take(owners) >> CHANCE_BITS)
         part = np.searchsorted(sums, target, side="right") - 1
@@ -305,7 +321,7 @@ class _Batch:
         owners, part, draws = owners.take(order), part.take(order), draws.take(order)
 
         written = tables.pick(groups.take(part), draws << _HALF)
-        coarse = np.flatnonzero(tables.kinds.take(written) == profile.COARSER)
+        coarse = np.flatnonzero(tables.kinds.take(written) == COARSER)
         coarser = tables.hows.take(written.take(coarse))
         written[coarse] = tables.pick(coarser, draw_array(draws.take(coarse), 0))
         starts, cases = starts.take(owners), words.cases.take(chosen.take(owners))
@@ -317,24 +333,27 @@ class _Batch:
 
 @lru_cache(maxsize=1 << 16)
 def _recased(word: bytes, how: int) -> str | None:
-    """Return a word in another case, None if it is so already."""
+    """Return a word in another case, None if it is already in that case."""
     text = word.decode()
     form = cased(lower(text), _WRITTEN_CASES[how])
     return form if form != text else None
 
 
 def _apart(words: I64, parts: I64) -> I64:
-    """Return which of the parts, which ascend, do not conflict with one before them."""
+    """Return the numbers of ascending parts that do not conflict with an earlier part."""
     at = parts // SIZES
     ends, keep = at + parts % SIZES, np.ones(len(words), np.bool_)
-    for back in range(1, len(profile.LETTERS)):
+    for back in range(1, len(LETTERS)):
         same = words[back:] == words[:-back]
         keep[back:] &= ~same | ((at[back:] >= ends[:-back]) & (at[back:] > at[:-back]))
     return np.flatnonzero(keep)
 
 
 def _with_habits(edits: Edits, texts: Texts, habits: I64) -> Edits:
-    """Return the edits with those of habits: the number of each row's, or one behind the last."""
+    """Return the edits with the habits of rows applied to their replacements and other characters.
+
+    `habits` has the number of the habit of each row; the number behind the last means no habit.
+    """
     rows = np.flatnonzero(habits < len(_HABITS))
     if not len(rows):
         return edits
@@ -350,7 +369,7 @@ def _with_habits(edits: Edits, texts: Texts, habits: I64) -> Edits:
     pool = pa.concat_arrays([edits.pool, Texts.from_strings(forms).to_arrow()])
     edits = replace(edits, replacements=replacements, pool=pool)
 
-    # The characters of these rows that no edit covers.
+    # Characters of these rows outside of edits.
     at, owners = within(texts.offsets.take(rows), texts.lengths.take(rows))
     rows = rows.take(owners)
     covering = np.searchsorted(edits.starts, at, side="right") - 1

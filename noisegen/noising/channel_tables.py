@@ -1,6 +1,6 @@
-"""What a channel looks up: the words and gaps of a batch of rows, and the tables that know them.
+"""Tables of a channel as arrays, and the words and gaps of rows that are looked up in them.
 
-`realism.pair_counts` sees the same words and gaps row by row.
+`realism.pair_counts` finds the same words and gaps row by row.
 """
 
 from collections.abc import Iterator
@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from noisegen.noising.profile import CHANCE_BITS, END, LETTERS_MAX, PHRASE_MAX, START, Channel
+from noisegen.noising.channel_model import CHANCE_BITS, Channel
+from noisegen.noising.profile import END, LETTERS_MAX, PHRASE_MAX, START
 from noisegen.noising.rng import WeightedChoices, mix_array
 from noisegen.text import case
 from noisegen.text.buffers import (
@@ -26,20 +27,25 @@ from noisegen.text.buffers import (
 
 # Scripts that write no spaces, as in `alignment`: Thai and Lao, Burmese, Khmer, kana, Han.
 _UNSPACED = (
-    (0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x3040, 0x30FF), (0x3400, 0x9FFF),
-    (0xF900, 0xFAFF), (0x20000, 0x10FFFF),
-)  # fmt: skip
-CASINGS = 3  # forms of an option in the pool: small, title, upper
-SIZES = LETTERS_MAX + 1  # of a part of a word
+    (0x0E00, 0x0EFF),
+    (0x1000, 0x109F),
+    (0x1780, 0x17FF),
+    (0x3040, 0x30FF),
+    (0x3400, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x10FFFF),
+)
+CASINGS = 3  # texts of an option in the pool: small, title, upper
+SIZES = LETTERS_MAX + 1  # a part of a word has 0 to LETTERS_MAX letters
 START_POINT, END_POINT = ord(START), ord(END)
-_PLACES = {START: 1, END: 2, "": 3}  # instead of a letter before
+_PLACES = {START: 1, END: 2, "": 3}  # codes of places, used instead of the letter before
 
 
 class Words(NamedTuple):
-    """Words of `Texts`: byte range, row, case, and hash in small letters.
+    """Words of `Texts`, one entry per word: byte range, row, case, and hash in small letters.
 
-    Where a script writes no spaces, each character is a word. `small` holds the bytes of the rows
-    in small letters, from `base` on.
+    In scripts without spaces, each character is a word. `small` has the bytes of the rows in small
+    letters; byte position p is `small[p - base]`.
     """
 
     starts: I64
@@ -59,9 +65,11 @@ class Words(NamedTuple):
         if not texts.is_ascii:
             token, starts, stops = _single_characters(texts, starts, stops)
             rows, hashes = rows.take(token), hashes.take(token)
-            # Tokens hash with ASCII and Latin-1 folded only, and as they were before they were cut.
+            # Hashes of tokens fold only ASCII and Latin-1, and are those of uncut words.
             cut = stops - starts < (tokens.stops - tokens.starts).take(token)
-            high = np.maximum.reduceat(texts.window, starts - base) >= 0x80  # it or what follows
+            high = (
+                np.maximum.reduceat(texts.window, starts - base) >= 0x80
+            )  # from this word to the next
             again = np.flatnonzero(cut | high)
             hashes[again] = word_hashes(small, starts.take(again) - base, stops.take(again) - base)
         cases = np.full(len(starts), case.SMALL)
@@ -79,7 +87,7 @@ class Words(NamedTuple):
         return cls(starts, stops, rows, cases, hashes, small, base)
 
     def shapes(self, chosen: I64) -> I64:
-        """Return the shapes of some words, as `case.shape_of`."""
+        """Return the shapes of words, given by their numbers, as `case.shape_of`."""
         starts, stops = self.starts.take(chosen) - self.base, self.stops.take(chosen) - self.base
         sizes = case.characters_in(self.small, starts, stops)
         shapes = self.cases.take(chosen) * (len(case.LENGTHS) + 1)
@@ -89,9 +97,9 @@ class Words(NamedTuple):
 
 
 def _single_characters(texts: Texts, starts: I64, stops: I64) -> tuple[I64, I64, I64]:
-    """Cut words where a script writes no spaces: each of its characters is a word.
+    """Cut words of scripts without spaces into single characters.
 
-    Returns for every word which one it was in, start, and stop.
+    Returns for every word the number of the original word, its start, and its stop.
     """
     leads = np.flatnonzero(texts.window >= 0xE0)
     points = code_points(texts.window, leads)
@@ -107,7 +115,7 @@ def _single_characters(texts: Texts, starts: I64, stops: I64) -> tuple[I64, I64,
     word = np.searchsorted(starts, edges[:-1], side="right") - 1
     inside = np.flatnonzero(edges[:-1] < stops.take(word))
     word, firsts, lasts = word.take(inside), edges.take(inside), edges.take(inside + 1)
-    # A cut may leave an apostrophe at either end; of the curly one, E2 is the first byte of three.
+    # A cut may leave an apostrophe at either end. A curly apostrophe has three bytes, E2 first.
     values = texts.values
     firsts = firsts + (values[firsts] == 0x27) + 3 * (values[firsts] == 0xE2)
     lasts = lasts - (values[lasts - 1] == 0x27) - 3 * (values[lasts - 3] == 0xE2)
@@ -116,9 +124,9 @@ def _single_characters(texts: Texts, starts: I64, stops: I64) -> tuple[I64, I64,
 
 
 class Units(NamedTuple):
-    """The gaps and words of rows in their order: gap, word, gap, ..., word, gap.
+    """The gaps and words of rows in their order: gap, word, gap, ..., word, gap; one entry each.
 
-    `numbers` counts the gaps of a row, and its words, from 0. `words` has the number of a word
+    `numbers` counts the gaps of a row from 0, and also its words. `words` has the number of a word
     among all words, -1 for a gap.
     """
 
@@ -130,7 +138,7 @@ class Units(NamedTuple):
 
     @classmethod
     def of(cls, texts: Texts, words: Words) -> "Units":
-        """Put the words of all rows between gaps, one before each word and one behind the last."""
+        """Return the words of all rows with a gap before each word and a gap behind the last."""
         sizes = 2 * np.bincount(words.rows, minlength=len(texts)) + 1
         rows, lasts = np.repeat(np.arange(len(texts)), sizes), np.cumsum(sizes) - 1
         starts, stops, numbers = np.empty_like(rows), np.empty_like(rows), np.full(len(rows), -1)
@@ -142,12 +150,15 @@ class Units(NamedTuple):
 
 
 def units_of(words: Words, chosen: I64) -> I64:
-    """Return the numbers of some words among all units."""
+    """Return the numbers among all units of words, given by their numbers among words."""
     return 2 * chosen + words.rows.take(chosen) + 1
 
 
 def _text_table(texts: list[str]) -> HashTable:
-    """Return where texts are in a list, counted from 1; not those without a hash."""
+    """Return a table from the hash of a text to its place in a list, counted from 1.
+
+    Texts without a hash are not in the table.
+    """
     rows = Texts.from_strings(texts)
     hashes = word_hashes(rows.values, rows.offsets[:-1], rows.offsets[1:])
     hashed = np.flatnonzero(hashes)
@@ -155,11 +166,11 @@ def _text_table(texts: list[str]) -> HashTable:
 
 
 class ChannelTables:
-    """The groups of a channel as arrays, and the groups of words, gaps and letters.
+    """The groups of a channel as arrays, and tables from words, gaps and letters to their groups.
 
-    Group g changes a thing with `chances[g]`; the last chance is 0, for no group (-1). Option o of
-    the channel has `kinds[o]` and `hows[o]`, and is written `pool[3 * o + casing]`; the last text
-    of the pool is empty.
+    A change of group g has the chance `chances[g]`; the last chance is 0, for group -1, which means
+    no group. Option o of the channel has `kinds[o]` and `hows[o]` and the text
+    `pool[CASINGS * o + casing]`; the last text of the pool is empty.
     """
 
     def __init__(self, channel: Channel) -> None:
@@ -170,7 +181,7 @@ class ChannelTables:
         self._take_letters(channel)
 
     def _take_options(self, channel: Channel) -> None:
-        """Take over the groups and what each may do."""
+        """Lay out the groups and their options."""
         options = [option for group in channel.groups for option in group.options]
         self.chances = np.array([*(group.chance for group in channel.groups), 0], np.int64)
         bounds = [
@@ -186,7 +197,7 @@ class ChannelTables:
         self.forms, self.lacks = [option.noisy for option in options], channel.lacks
 
     def _take_words(self, channel: Channel, words: list[str]) -> None:
-        """Take over the groups of known words, and of the shapes of others."""
+        """Lay out the groups of known words and of the shapes of unknown words."""
         self._words = _text_table(words)
         cases = range(len(case.CASES))
         of_words = [channel.words[word, number] for word in words for number in cases]
@@ -195,10 +206,10 @@ class ChannelTables:
         self._heads = _text_table(sorted(heads))
 
     def _take_gaps(self, channel: Channel, words: list[str]) -> None:
-        """Take over the groups of gaps.
+        """Lay out the groups of gaps.
 
-        A gap has the key (gap * 2 + initial) * rights + right; the last two of the rights are any
-        word and the end of a row.
+        A gap has the key (gap * 2 + initial) * rights + right. `right` is the number of the word
+        behind the gap; the last two numbers mean any word and the end of a row.
         """
         gaps = {gap: number for number, gap in enumerate(sorted({key[2] for key in channel.gaps}))}
         self._gaps, self._no_gap = _text_table(list(gaps)), gaps.get("", -1)
@@ -214,7 +225,7 @@ class ChannelTables:
         self._of_space = self._groups_of_gaps(space)
 
     def _take_letters(self, channel: Channel) -> None:
-        """Take over the weights and groups of parts of words, by what is around them."""
+        """Lay out the groups and weights of parts of words by their neighbours."""
         contexts, parts, values = [], [], []
         for size in range(SIZES):
             sized = [key for key in channel.letters if len(key[1]) == size]
@@ -231,46 +242,57 @@ class ChannelTables:
         self._letters = np.array([(-1, 0), *values], np.int64).T.copy()
 
     def pick(self, groups: I64, draws: U64) -> I64:
-        """Return an option of each group, by the high half of a draw."""
+        """Return an option of each group, chosen by the high half of a draw."""
         return self._choices.pick(groups, (draws >> np.uint64(64 - CHANCE_BITS)).astype(np.int64))
 
     def known(self, hashes: U64) -> I64:
-        """Return the number of each word among those of the channel, -1 for an unknown one."""
+        """Return the number of each word in the channel, -1 for an unknown word."""
         return self._words.find(hashes).astype(np.int64) - 1
 
     def groups(self, texts: Texts, words: Words, units: Units) -> I64:
-        """Return the group of every word and gap, -1 for none."""
+        """Return the group of every word and gap, -1 for no group."""
         numbers = self.known(words.hashes)
-        known, unknown = np.flatnonzero(numbers >= 0), np.flatnonzero(numbers < 0)
-        of_words = np.empty(len(words.rows), np.int64)
-        keys = numbers.take(known) * len(case.CASES) + words.cases.take(known)
-        of_words[known] = self._word_groups.take(keys)
-        of_words[unknown] = self.shape_groups(words, unknown)
-
-        gaps = np.flatnonzero(units.words < 0)
-        rights = np.full(len(gaps), self._end)
-        rights[np.arange(len(words.rows)) + words.rows] = np.where(numbers < 0, self._any, numbers)
-        starts, stops = units.starts.take(gaps), units.stops.take(gaps)
-        later = units.numbers.take(gaps) > 0
-        padded = np.append(texts.values, np.uint8(0))
-        other = np.flatnonzero((stops - starts != 1) | (padded.take(starts) != 0x20) | ~later)
-        starts, stops = starts.take(other), stops.take(other)
-        numbers = self._gaps.find(word_hashes(texts.values, starts, stops)).astype(np.int64) - 1
-        numbers[starts == stops] = self._no_gap
-        keys = (numbers * 2 + ~later.take(other)) * self._rights + rights.take(other)
-        of_gaps = self._of_space.take(rights)
-        of_gaps[other] = np.where(numbers < 0, -1, self._groups_of_gaps(keys))
-        is_inside = later & (rights != self._end)  # of a row
-        starts, stops = units.starts.take(gaps), units.stops.take(gaps)
-        is_digit = [(side >= 48) & (side <= 57) for side in (padded[starts - 1], padded[stops])]
-        of_gaps[is_inside & is_digit[0] & is_digit[1]] = -1  # within a number, or between two
-
         groups = np.empty(len(units.rows), np.int64)
-        groups[np.flatnonzero(units.words >= 0)], groups[gaps] = of_words, of_gaps
+        is_word = units.words >= 0
+        groups[is_word] = self._groups_of_words(words, numbers)
+        groups[~is_word] = self._groups_between(texts, words, units, numbers)
+        return groups
+
+    def _groups_of_words(self, words: Words, numbers: I64) -> I64:
+        """Return the group of every word; `numbers` is the result of `known`."""
+        known, unknown = np.flatnonzero(numbers >= 0), np.flatnonzero(numbers < 0)
+        groups = np.empty(len(words.rows), np.int64)
+        keys = numbers.take(known) * len(case.CASES) + words.cases.take(known)
+        groups[known] = self._word_groups.take(keys)
+        groups[unknown] = self.shape_groups(words, unknown)
+        return groups
+
+    def _groups_between(self, texts: Texts, words: Words, units: Units, numbers: I64) -> I64:
+        """Return the group of every gap, -1 for no group; `numbers` has the number of each word."""
+        at = np.flatnonzero(units.words < 0)
+        starts, stops = units.starts.take(at), units.stops.take(at)
+        is_initial = units.numbers.take(at) == 0
+        rights = np.full(len(at), self._end)
+        rights[np.arange(len(words.rows)) + words.rows] = np.where(numbers < 0, self._any, numbers)
+        padded = np.append(texts.values, np.uint8(0))
+
+        groups = self._of_space.take(rights)  # most gaps are a single space
+        is_space = (stops - starts == 1) & (padded.take(starts) == 0x20) & ~is_initial
+        other = np.flatnonzero(~is_space)
+        hashes = word_hashes(texts.values, starts.take(other), stops.take(other))
+        gaps = self._gaps.find(hashes).astype(np.int64) - 1
+        gaps[starts.take(other) == stops.take(other)] = self._no_gap
+        keys = (gaps * 2 + is_initial.take(other)) * self._rights + rights.take(other)
+        groups[other] = np.where(gaps < 0, -1, self._groups_of_gaps(keys))
+
+        # A gap within a number or between two numbers stays.
+        is_digit = [(side >= 48) & (side <= 57) for side in (padded[starts - 1], padded[stops])]
+        is_between = ~is_initial & (rights != self._end)
+        groups[is_between & is_digit[0] & is_digit[1]] = -1
         return groups
 
     def phrases(self, words: Words) -> Iterator[tuple[I64, I64, I64]]:
-        """Yield the phrases of each length: number of the first word and of the last, and group."""
+        """Yield the phrases of each length: numbers of first words, of last words, and groups."""
         heads = np.flatnonzero(self._heads.find(words.hashes))
         for more in range(1, PHRASE_MAX):
             heads = heads[heads + more < len(words.rows)]
@@ -285,7 +307,7 @@ class ChannelTables:
             yield first, first + more, self._word_groups.take(keys)
 
     def _groups_of_gaps(self, keys: I64) -> I64:
-        """Return the group of each key, or that of its gap before any word; -1 for neither."""
+        """Return the group of each key, or of its gap before any word; -1 for no group."""
         groups = self._gap_groups.find(_key_hashes(keys)).astype(np.int64) - 1
         missing = np.flatnonzero(groups < 0)
         asked = keys.take(missing)
@@ -294,15 +316,16 @@ class ChannelTables:
         return groups
 
     def shape_groups(self, words: Words, chosen: I64) -> I64:
-        """Return the groups of the shapes of some words."""
+        """Return the groups of the shapes of words, given by their numbers."""
         return self._shapes.take(words.shapes(chosen))
 
     def parts(self, small: U8, starts: I64, stops: I64) -> tuple[I64, I64, I64, I64]:
-        """Return what may change in the words in these byte ranges of `small`.
+        """Return the parts of words that may change; words are byte ranges of `small`.
 
-        Letter l of all words, each between START and END, begins at byte `begins[l]` (END where the
-        word stops); `firsts` has the START of each word. Part `SIZES` * l + size, so many letters
-        from l on, has `weights` and `groups`. Returns begins, firsts, weights, groups.
+        The letters of all words are numbered, with START before and END behind each word. Letter l
+        begins at byte `begins[l]`; `firsts` has the number of the START of each word. Part
+        `SIZES` * l + size consists of `size` letters from l on and has an entry in `weights` and
+        `groups`. Returns begins, firsts, weights, groups.
         """
         at, words = within(starts, stops - starts)
         solid = np.flatnonzero((small.take(at) & 0xC0) != 0x80)
@@ -331,7 +354,11 @@ class ChannelTables:
         return begins, firsts, weights.ravel(), groups.ravel()
 
     def _letter_groups(self, framed: I64, at: I64, size: int) -> tuple[I64, I64, I64]:
-        """Return where `size` letters are a part that has changed, and its group and weight."""
+        """Return the numbers of the letters where a part of `size` letters may change.
+
+        `at` has the numbers of the first letters to look at. The groups and weights of the parts
+        are returned as well.
+        """
         letters = _part_hashes(framed.take(np.arange(size)[:, None] + at))
         if size > 1:
             known = np.flatnonzero(self._parts.find(letters))
@@ -351,7 +378,7 @@ def _key_hashes(keys: I64) -> U64:
 
 
 def _part_hashes(letters: I64) -> U64:
-    """Return a hash of the letters in each column."""
+    """Return a hash of the letters in each column of an array."""
     hashes = np.zeros(letters.shape[1], np.uint64)
     for row in letters.astype(np.uint64):
         hashes = mix_array(hashes + row)

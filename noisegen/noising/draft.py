@@ -57,8 +57,8 @@ class Draft:
     def put(self, taken: PassRows, parts: Iterable[Edits], changed: Spans, makers: I64) -> None:
         """Put rows back with edits applied.
 
-        `parts` are ascending. `changed` has all words changed so far. `makers` has the bit of the
-        step of each row.
+        `parts` are edits in ascending order. `changed` has the spans of all words changed so far.
+        `makers` has for each row the bit of its step.
         """
         accounts = list[Composed]()
         if self._with_account:

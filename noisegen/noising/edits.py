@@ -1,7 +1,8 @@
 """Edits: proposed on byte positions, applied once, composed over successive transforms.
 
-A transform never writes text. It proposes replacements; `rewritten` writes them, so bytes outside
-are equal by construction, and `compose` keeps the account from the clean text to the noisy one.
+A transform never writes text. It proposes replacements and `rewritten` writes them, so bytes
+outside of edits are equal by construction. `compose` joins the edits of successive transforms into
+one account from the clean text to the noisy text.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,18 +17,19 @@ from noisegen.text.buffers import I64, U8, Bool, Texts, Tokens, as_arrow, overla
 from noisegen.text.sequences import forbidden_sequences
 from noisegen.text.spans import Spans
 
-SIGNS_LEAD = 0xE0  # the first byte of U+0800 to U+0FFF
-REACH = 192  # bytes beside an edit that its signs may belong to
+SIGNS_LEAD = 0xE0  # first byte of U+0800 to U+0FFF, which have all vowel signs
+REACH = 192  # bytes beside an edit to which its signs may belong
 
 
 def _faults(text: bytes) -> int:
-    return forbidden_sequences(text.decode(errors="ignore")).total()  # its edges may be cut
+    """Return the number of forbidden sequences; characters may be cut at the edges of the text."""
+    return forbidden_sequences(text.decode(errors="ignore")).total()
 
 
 def _legal(text: bytes, edits: Sequence[tuple[int, int, bytes]]) -> list[bool]:
-    """Tell which edits of a text leave no more forbidden sequences than it has.
+    """Tell which edits of a text may be kept without more forbidden sequences than before.
 
-    No script looks across a space, or far: an edit counts from the one before it to the one behind.
+    Sequences never cross a space and are short, so each edit is judged by the text around it.
     """
     ends = [0, *(stop for _, stop, _ in edits)]
     parts = [text[end:start] + new for end, (start, _, new) in zip(ends, edits, strict=False)]
@@ -48,10 +50,10 @@ def _legal(text: bytes, edits: Sequence[tuple[int, int, bytes]]) -> list[bool]:
 
 @dataclass(frozen=True)
 class Edits:
-    """Replacements in `Texts`: bytes [start, stop) of `values` become pool[replacement].
+    """Replacements in `Texts`: bytes [start, stop) of `values` become `pool[replacement]`.
 
-    Ascending and disjoint; an insertion has start == stop. `rows` counts from the first row of the
-    texts. `pool` is a binary Arrow array.
+    Edits are ascending and disjoint; an insertion has start == stop. `rows` are counted from the
+    first row of the texts. `pool` is a binary Arrow array.
     """
 
     rows: I64
@@ -62,7 +64,7 @@ class Edits:
 
     @classmethod
     def none(cls) -> "Edits":
-        """Return no edits at all."""
+        """Return an empty set of edits."""
         none = np.zeros(0, np.int64)
         return cls(none, none, none, none, Texts.from_strings([]).to_arrow())
 
@@ -70,9 +72,8 @@ class Edits:
     def join(cls, parts: Sequence["Edits"], order_by: I64 | None = None) -> "Edits":
         """Return the edits of all parts, which do not overlap, in ascending order.
 
-        They are sorted by where they start, or by `order_by` (one entry per edit of all parts);
-        equal ones stay in the order of the parts; a single part is returned as it is. Their pool is
-        no larger than they need.
+        Edits are sorted by their start, or by `order_by` (one entry per edit of all parts). The
+        sort is stable. The pool of the result has one text per edit at most.
         """
         parts = [part for part in parts if len(part)]
         if not parts:
@@ -91,21 +92,21 @@ class Edits:
         return len(self.starts)
 
     def keep(self, chosen: Bool) -> "Edits":
-        """Return the chosen edits."""
+        """Return the edits whose flag is set."""
         if chosen.all():
             return self
         rows, starts, stops = self.rows[chosen], self.starts[chosen], self.stops[chosen]
         return Edits(rows, starts, stops, self.replacements[chosen], self.pool)
 
     def outside(self, spans: Spans) -> "Edits":
-        """Return the edits that change no protected span."""
+        """Return the edits that change nothing inside some spans."""
         return self.keep(~spans.touch(self.starts, self.stops))
 
     def legal(self, texts: Texts) -> "Edits":
-        """Return the edits without those that break the script of their row.
+        """Drop edits that would create a letter sequence the script of their row forbids.
 
-        An edit breaks it that leaves, with those before it, more sequences that scripts forbid than
-        the text has. Rows are looked at that have signs of vowels, as in Devanagari and Thai.
+        An edit is dropped if the row would then have more forbidden sequences than before. Only
+        rows with vowel signs, as in Devanagari and Thai, are checked.
         """
         if not len(self) or not (texts.window == SIGNS_LEAD).any():
             return self
@@ -121,38 +122,41 @@ class Edits:
         return self.keep(kept)
 
     def from_row(self, first: int) -> "Edits":
-        """Return the edits in texts that have so many more rows before these."""
+        """Return the edits with their rows counted from an earlier row: `first` is added."""
         return replace(self, rows=self.rows + first)
 
     def written(self) -> Texts:
-        """Return the replacement of every edit."""
+        """Return the replacement text of every edit."""
         return Texts.from_arrow(self.pool.take(as_arrow(self.replacements)))
 
     @cached_property
     def _sizes(self) -> I64:
-        """The number of bytes that each edit writes."""
+        """The size in bytes of the replacement of each edit."""
         return Texts.from_arrow(self.pool).lengths.take(self.replacements)
 
     @cached_property
     def _growth(self) -> I64:
-        """How many bytes the edits before each one add, and behind the last one all of them."""
+        """The number of bytes that edits 0 to i - 1 add, for i from 0 to the number of edits."""
         return np.concatenate([[0], np.cumsum(self._sizes - (self.stops - self.starts))])
 
     def growth_at(self, spans: Spans) -> tuple[I64, I64]:
-        """Return how many bytes the edits before each span add, and those before its end."""
+        """Return the growth in bytes before the start of each span, and before its stop."""
         before = self._growth[np.searchsorted(self.stops, spans.starts, side="right")]
         within = self._growth[np.searchsorted(self.starts, spans.stops, side="left")]
         return before, within
 
     def growth_of_rows(self, count: int) -> I64:
-        """Return how many bytes the edits before each of so many rows add, and behind all."""
+        """Return the growth in bytes before each of `count` rows, and behind the last row."""
         ends = np.cumsum(np.bincount(self.rows, minlength=count))
         return np.append(0, self._growth.take(ends))
 
     def written_over(self, stretch: U8, base: int) -> U8:
-        """Return the bytes from `base` with these edits: one gather over what is kept or new."""
+        """Return a stretch of bytes, which begins at position `base`, with all edits written.
+
+        The result is one gather over the kept pieces of the stretch and the replacements.
+        """
         count = len(self)
-        cuts = np.empty(2 * count + 2, np.int64)  # kept, removed, kept, ..., kept
+        cuts = np.empty(2 * count + 2, np.int64)  # edges of pieces: kept, removed, kept, ..., kept
         cuts[0], cuts[-1] = 0, len(stretch)
         cuts[1:-1:2], cuts[2:-1:2] = self.starts - base, self.stops - base
         pool = Texts.from_arrow(self.pool)
@@ -165,10 +169,11 @@ class Edits:
         return Texts.from_arrow(pieces.to_arrow().take(as_arrow(order))).window
 
     def once(self, words: Tokens, changed: Spans) -> tuple["Edits", Spans]:
-        """Return the edits of words that have none yet, one of each, and the spans of their words.
+        """Return the edits of words that are unchanged so far, one edit per word, and their spans.
 
-        `changed` are words that were edited before. An edit has the words that it overlaps, or else
-        those that it touches; where two edits share one, the first stays.
+        `changed` are the words that were edited before. An edit belongs to the words that it
+        overlaps, or else to the words that it touches. If two edits share a word, the first stays.
+        `Row.once` is the form for one row.
         """
         starts, stops = self.starts, self.stops
         if len(words):
@@ -192,10 +197,11 @@ class Edits:
         return self.keep(kept), Spans(starts.take(free), stops.take(free))
 
     def composed(self, texts: Texts, row_numbers: I64, makers: I64, grown: I64) -> "Composed":
-        """Return the edits as an account of rows `row_numbers`, made by `makers` (both per row).
+        """Return the account of the edits.
 
-        Edits before these have made each row longer by `grown` bytes. Edits of a row that touch are
-        joined into one.
+        `row_numbers`, `makers` and `grown` have one entry per row of the texts: its number in the
+        batch, the bit of its step, and the growth in bytes by earlier parts. Edits of a row that
+        touch are joined into one.
         """
         origin = texts.offsets[self.rows]
         starts, stops, rows = self.starts - origin, self.stops - origin, row_numbers[self.rows]
@@ -208,9 +214,10 @@ class Edits:
 def rewritten(
     texts: Texts, parts: Iterable[Edits], spans: Sequence[Spans] = ()
 ) -> tuple[Texts, list[Spans]]:
-    """Write edits, and return the texts and each of their spans, with what is written within.
+    """Return the texts with all edits written, and their spans moved along.
 
-    Each part of the edits lies behind the one before, and is forgotten when it is written.
+    A span takes in all text that is written inside it. Parts of edits are ascending; each part is
+    written before the next one is asked for, to bound the memory.
     """
     at, stop = int(texts.offsets[0]), int(texts.offsets[-1])
     offsets, pieces = texts.offsets - at, []
@@ -232,9 +239,10 @@ def rewritten(
 
 
 class Composed(NamedTuple):
-    """Edits from the clean rows to the noisy rows of a batch; positions are bytes in their row.
+    """Account of edits from the clean rows to the noisy rows of a batch.
 
-    Sorted by row and position, no two of a row touch; `makers` is a bit mask of the transforms.
+    Positions are bytes in their row. Edits are sorted by row and position, and no two edits of a
+    row touch. `makers` is a bit mask of the steps that made each edit.
     """
 
     rows: I64
@@ -246,15 +254,15 @@ class Composed(NamedTuple):
 
     @classmethod
     def none(cls) -> "Composed":
-        """Return the account of rows that nothing changed."""
+        """Return an empty account."""
         return cls(*np.zeros((6, 0), np.int64))
 
     def take(self, chosen: Bool | I64 | slice) -> "Composed":
-        """Return the chosen edits."""
+        """Return the chosen edits of the account."""
         return Composed(*(column[chosen] for column in self))
 
     def changes(self, clean: Texts, noisy: Texts) -> Bool:
-        """Tell which edits change their text: one transform may undo what another did."""
+        """Tell which edits change their text; a transform may undo the edit of another."""
         sizes = self.clean_stops - self.clean_starts
         different: Bool = sizes != self.noisy_stops - self.noisy_starts
         for start in range(0, len(sizes), _COMPARED):
@@ -267,7 +275,7 @@ class Composed(NamedTuple):
 
     @classmethod
     def join(cls, parts: Iterable["Composed"]) -> "Composed":
-        """Return the account of parts that have no row in common."""
+        """Return the account of parts that have no common row, sorted by row."""
         parts = [part for part in parts if len(part.rows)] or [cls.none()]
         joined = (
             parts[0] if len(parts) == 1 else cls(*map(np.concatenate, zip(*parts, strict=True)))
@@ -278,7 +286,7 @@ class Composed(NamedTuple):
 
     @classmethod
     def touching(cls, parts: Sequence["Composed"]) -> "Composed":
-        """Return the account of ascending parts of a pass; edits that touch are joined into one."""
+        """Return the account of the ascending parts of a pass; edits that touch become one."""
         account = cls.join(parts)
         heads = _group_heads(account.rows, account.clean_starts, account.clean_stops)
         if len(heads) == len(account.rows):
@@ -288,15 +296,15 @@ class Composed(NamedTuple):
         return account.take(heads)._replace(**stops)
 
 
-_COMPARED = 1 << 16  # edits whose bytes are compared at a time
-_ROW = 1 << 32  # rows side by side on one axis; no row is longer than 2^31 bytes
+_COMPARED = 1 << 16  # edits whose bytes are compared at once
+_ROW = 1 << 32  # distance of rows on one common axis; no row is longer than 2^31 bytes
 
 
 def compose(first: Composed, second: Composed) -> Composed:
-    """Return the edits of `first` followed by `second`.
+    """Return the account of `first` followed by `second`.
 
-    The noisy side of `first` is the clean side of `second`. Edits that overlap or touch on that
-    middle text become one, whose span on either side is the hull of its parts.
+    The noisy side of `first` is the clean side of `second`. Edits that overlap or touch on this
+    middle text become one edit; its span on either side is the hull of its parts.
     """
     if not len(first.rows) or not len(second.rows):
         return second if not len(first.rows) else first
@@ -310,10 +318,11 @@ def compose(first: Composed, second: Composed) -> Composed:
     rows, low, high = rows[heads], starts[heads], np.maximum.reduceat(stops, heads)
 
     def other_side(edited: I64, middle: tuple[I64, I64], other: tuple[I64, I64]) -> tuple[I64, I64]:
-        """Map the hulls from the middle text to the other side of the edits of rows `edited`.
+        """Return the hulls on the other side of one account.
 
-        Every edit lies inside a hull or apart from all of them, so an end of a hull moves by the
-        growth of the edits of its row before it.
+        `edited`, `middle` and `other` are the rows of the account and the ranges of its edits on
+        the middle text and on the other side. Every edit lies inside one hull or outside of all, so
+        an end of a hull moves by the growth of the edits before it in its row.
         """
         total = np.concatenate([[0], np.cumsum(other[1] - other[0] - middle[1] + middle[0])])
         of_row = total[np.searchsorted(edited, rows, side="left")]
@@ -328,7 +337,7 @@ def compose(first: Composed, second: Composed) -> Composed:
 
 
 def _group_heads(rows: I64, starts: I64, stops: I64) -> I64:
-    """Return the first index of every run of ranges that overlap or touch (sorted by start)."""
+    """Return the first index of every run of ranges, sorted by start, that overlap or touch."""
     reach = np.maximum.accumulate(rows * _ROW + stops)
     apart = (rows * _ROW + starts)[1:] > reach[:-1]
     return np.flatnonzero(np.concatenate([np.ones(min(1, len(rows)), np.bool_), apart]))

@@ -154,7 +154,7 @@ class Engine:
     def noise_few(
         self, texts: Sequence[str], streams: Streams, protect: tuple[str, ...] = ()
     ) -> list[str]:
-        """Return the noisy texts, made one step of one row after another."""
+        """Return the noisy texts; every row gets the steps it drew, one after another."""
         rows = [Row(text, protected_in(text, protect)) for text in texts]
         plan = self.schedule.draw(streams)
         writers = plan.writers.take(plan.rows)
@@ -181,7 +181,7 @@ class Engine:
         protect: tuple[str, ...] = (),
         account: bool = False,
     ) -> Noised:
-        """Return the noisy rows of a string array without nulls, with an account of edits or not.
+        """Return the noisy rows of a string array without nulls, and with `account` their edits.
 
         The rows draw their steps. Each pass takes the rows that have one more step from the draft,
         has their kernels propose edits, and puts the rows back rewritten.
@@ -212,7 +212,7 @@ class Engine:
         waiting = list[Edits]()
         for run in self._runs(taken.texts, steps):
             step = self.steps[steps[run.start]]
-            kernel = self._kernel_for(steps[run], taken.protected)
+            kernel = self.kernel_for(steps[run], taken.protected)
             texts, keys = taken.texts[run], draws.keys[run]
             variants = dict(zip(step.rates, draws.strengths[run].T, strict=False))
             if not step.words_once and isinstance(kernel, WindowedKernel) and _is_huge(texts):
@@ -240,7 +240,7 @@ class Engine:
         starts = np.flatnonzero(begins).tolist()
         return map(slice, starts, [*starts[1:], len(steps)])
 
-    def _kernel_for(self, steps: I64, spans: Spans) -> Kernel:
+    def kernel_for(self, steps: I64, spans: Spans) -> Kernel:
         """Return the kernel of neighbouring rows with these steps; `spans` are protected."""
         if steps[0] != steps[-1]:  # several word lists
             return self._word_lists.over_rows(self._list_numbers[steps])
@@ -322,7 +322,7 @@ def noise_table(
     protect: tuple[str, ...],
     edits: bool,
 ) -> pa.Table:
-    """Return the table with noise; its columns are those of `Recipe.noise_batch`."""
+    """Return the table with noise added, see `Recipe.noise_batch`."""
     if not isinstance(table, pa.Table):
         kind = type(table).__name__
         raise UsageError(f"noise_batch needs a pyarrow.Table with a column text, not a {kind}")

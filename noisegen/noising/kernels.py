@@ -303,7 +303,7 @@ class WordKernel:
     def hits_in(
         self, row: Row, key: int, numbers: Sequence[int], limit: int
     ) -> list[tuple[int, int]]:
-        """Return the hit words among those with some numbers, each with 16 choosing bits."""
+        """Return the numbers of the hit words among `numbers`, each with 16 choosing bits."""
         if self._by_form:
             forms = [row.hashes[number] for number in numbers]
             hit = [(numbers[at], drawn) for at, drawn in rng.form_hits(key, forms, limit)]

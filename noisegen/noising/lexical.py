@@ -344,9 +344,9 @@ def lexical(
     '{lang}' in it stands for the language. In recipes with writers a word list is a 'habit', the
     same for each occurrence of a word in a row, or a 'slip' of one place.
 
-    `tags` limits what is replaced:
+    `tags` limits the replacements:
 
-    - '': nothing;
+    - '': no limit;
     - 'equal': match and entry have the same part of speech;
     - 'no-verb': the match is not a verb;
     - 'no-name': the match does not begin with a capital within a sentence;

@@ -1,4 +1,4 @@
-"""Lexicons: phrase -> weighted alternatives, read from TSV or Parquet, with their licence."""
+"""Lexicons: weighted alternatives of phrases, read from TSV or Parquet, with their licence."""
 
 import json
 import re
@@ -18,19 +18,23 @@ from noisegen.text.languages import MATCHED_BY
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FILE_BYTES_MAX = 1 << 28  # of a lexicon; one of a million entries has 40 MB
-ROWS_MAX, TEXT_BYTES_MAX = 20_000_000, 1_000  # of one in Parquet
+FILE_BYTES_MAX = 1 << 28  # size limit; a million entries have 40 MB
+ROWS_MAX, TEXT_BYTES_MAX = 20_000_000, 1_000  # limits of a lexicon in Parquet
 POS = ("", "NOUN", "ADJ", "ADV", "VERB")  # universal part-of-speech tags that an entry may ask for
 CODESPELL = {
-    "name": "spel", "lang": "en", "source": "codespell's dictionary.txt", "license": "CC-BY-SA-3.0",
-}  # fmt: skip
+    "name": "spel",
+    "lang": "en",
+    "source": "codespell's dictionary.txt",
+    "license": "CC-BY-SA-3.0",
+}
 
 _ASCII_SIGN = r"\x00-/:-@\[-^`{-\x7f"
 _SIGN = _ASCII_SIGN + "".join(f"{chr(low)}-{chr(high)}" for low, high in SIGNS)
 _MATCHABLE = re.compile(f"[^{_SIGN}]+(?:[{_ASCII_SIGN}][^{_SIGN}]+)*")
-_MISSPELLED_MIN, _MISSPELLINGS_MAX = 4, 3  # letters of a word, errors in it
-_SOUND_ALIKE = "aeiouy", "ckqsxz", "fp", "gj"  # first letters: embarrass, imbarrass
-_SILENT = "gn", "ho", "kn", "mn", "pn", "ps", "pt", "wh", "wr"  # of which the second is heard
+_MISSPELLED_MIN = 4  # letters of a word that people misspell; shorter words are mistyped
+_MISSPELLINGS_MAX = 3  # errors in one word
+_SOUND_ALIKE = "aeiouy", "ckqsxz", "fp", "gj"  # groups of first letters: embarrass, imbarrass
+_SILENT = "gn", "ho", "kn", "mn", "pn", "ps", "pt", "wh", "wr"  # pairs with a silent first letter
 
 
 class Entry(NamedTuple):
@@ -46,8 +50,8 @@ class Entry(NamedTuple):
 class Lexicon:
     """A word list. `head` holds at least name, lang, source and license.
 
-    With `of: 1000` in its head, a weight is the chance in 1000 of a match that is hit; what the
-    alternatives of a phrase leave of it is the chance that the phrase stays as it is.
+    With `of: 1000` in its head, a weight is the chance out of 1000 that a hit match becomes the
+    alternative; the rest up to 1000 is the chance that the phrase stays.
     """
 
     head: dict[str, str]
@@ -55,15 +59,15 @@ class Lexicon:
 
     @classmethod
     def load(cls, path: str | Path) -> "Lexicon":
-        """Read a TSV or Parquet lexicon; raises LexiconError with file and line."""
+        """Read a lexicon from TSV or Parquet; raises LexiconError with file and line."""
         path = Path(path)
         return parser_of(path)(read_lexicon_file(path), str(path))
 
     def groups(self) -> dict[tuple[str, str], list[Entry]]:
-        """Return the alternatives of every phrase (in lower case) and part of speech.
+        """Return the alternatives by (phrase in lower case, part of speech).
 
-        With `of`, the last one may be the phrase itself. Raises LexiconError if the others have
-        more weight than there is.
+        With `of`, the last alternative may be the phrase itself. Raises LexiconError if the weights
+        of the others sum to more than `of`.
         """
         of, groups = self.head.get("of", ""), dict[tuple[str, str], list[Entry]]()
         for entry in self.entries:
@@ -80,7 +84,7 @@ class Lexicon:
         return groups
 
 
-Parser = Callable[[bytes, str], Lexicon]  # from the content of a file and its name for errors
+Parser = Callable[[bytes, str], Lexicon]  # takes the content of a file and its name in errors
 
 
 def read_lexicon_file(path: Path) -> bytes:
@@ -97,19 +101,19 @@ def read_lexicon_file(path: Path) -> bytes:
 
 
 def parser_of(path: Path) -> Parser:
-    """Return the parser for a file by its ending: Parquet, else TSV."""
+    """Return the parser of a file by its ending: Parquet, else TSV."""
     return parse_parquet if path.suffix == ".parquet" else parse_tsv
 
 
 def matchable(phrase: str) -> bool:
-    """Tell whether a phrase is words with one ASCII character between neighbours."""
+    """Tell whether a phrase consists of words with one ASCII sign between neighbours."""
     return _MATCHABLE.fullmatch(phrase) is not None
 
 
 def head_of(path: Path, *keys: str) -> dict[str, str]:
-    """Return source and license, or other keys, of a word list or profile.
+    """Return fields of the head of a word list or profile (default: source and license).
 
-    codespell's has no head.
+    The dictionary of codespell has no head, so its fields are constants.
     """
     if path.name == "dictionary.txt":
         head = CODESPELL
@@ -122,7 +126,7 @@ def head_of(path: Path, *keys: str) -> dict[str, str]:
 
 
 def _json_fields(path: Path) -> dict[str, str]:
-    """Return the texts in the head of a profile; what is wrong with it, who loads it says."""
+    """Return the text fields in the head of a profile; a damaged head has none."""
     try:
         content = json.loads(path.read_bytes())
     except ValueError:
@@ -132,14 +136,14 @@ def _json_fields(path: Path) -> dict[str, str]:
 
 
 def _head_fields(lines: Iterable[str]) -> dict[str, str]:
-    """Read `# key: value`, also several in a line when three spaces or more separate them."""
+    """Read `# key: value` lines; fields in one line are separated by three spaces or more."""
     fields = (part.strip("# \r\n") for line in lines for part in line.split("   "))
     pairs = (part.partition(":") for part in fields if ":" in part)
     return {key.strip(): value.strip() for key, _, value in pairs}
 
 
 def parse_tsv(content: bytes, where: str) -> Lexicon:
-    """Read `# key: value` lines, a header (clean, noisy[, weight][, pos]), then the entries."""
+    """Read a lexicon: `# key: value` lines, a header (clean, noisy[, weight][, pos]), entries."""
     try:
         lines = content.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
@@ -187,7 +191,7 @@ def parse_parquet(content: bytes, where: str) -> Lexicon:
             entries += [
                 _entry({**row, "weight": str(row[weight])}, f"{where} row {number}")
                 for number, row in enumerate(table.to_pylist(), len(entries))
-                if matchable(row["clean"])  # to its miner "пов’язана" is a word, to a lexicon none
+                if matchable(row["clean"])  # miners have words that lexicons do not
             ]
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         raise LexiconError(
@@ -201,9 +205,9 @@ def parse_parquet(content: bytes, where: str) -> Lexicon:
 
 
 def bounded_batches(source: Any, columns: list[str]) -> "Iterator[pa.RecordBatch]":
-    """Yield the columns of a Parquet file in batches; raises ValueError for one that is huge.
+    """Yield the columns of a Parquet file in batches; raises ValueError for a huge file or text.
 
-    Texts are refused by their length before they are copied out, as many times as they occur.
+    A long text is refused before it is copied out, however often it occurs.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -217,7 +221,7 @@ def bounded_batches(source: Any, columns: list[str]) -> "Iterator[pa.RecordBatch
         for batch in file.iter_batches(1 << 13, columns=columns):
             for number, column in enumerate(batch.columns):
                 if pa.types.is_dictionary(column.type):
-                    column.validate(full=True)  # else a damaged file may lead out of the words
+                    column.validate(full=True)  # a damaged index may point outside
                     lengths = pc.binary_length(column.dictionary)
                     if (pc.max(lengths).as_py() or 0) > TEXT_BYTES_MAX:
                         raise ValueError(f"a text of over {TEXT_BYTES_MAX:,} bytes")
@@ -229,11 +233,11 @@ def bounded_batches(source: Any, columns: list[str]) -> "Iterator[pa.RecordBatch
 def _entry(
     row: dict[str, str], where: str, head: Mapping[str, str] = MappingProxyType({})
 ) -> Entry:
-    """Return the entry of a row; raises LexiconError if it is wrong.
+    """Return the entry of a row; raises LexiconError for a wrong row.
 
-    Without spaces between words, a phrase may be left out (`noisy` is empty). There, and in lists
-    with `of`, `noisy` equal to `clean` is the chance that the phrase stays; alone, it keeps its
-    words from shorter phrases.
+    In languages without spaces between words, an empty `noisy` drops the phrase. There, and in
+    lists with `of`, `noisy` may be equal to `clean`: then the weight is the chance that the phrase
+    stays. Such an entry alone protects its words from shorter phrases.
     """
     unspaced = head.get("lang") in MATCHED_BY
     may_be = ("", row["clean"]) if unspaced else (row["clean"],) if head.get("of") else ()
@@ -255,7 +259,7 @@ def _entry(
 
 
 def codespell_dictionary() -> Path:
-    """Return the dictionary file of the codespell package, without importing it."""
+    """Return the path of codespell's dictionary, without an import of codespell."""
     spec = find_spec("codespell_lib")
     if spec is None or spec.origin is None:
         raise LexiconError("codespell is not installed; run: pip install codespell")
@@ -263,10 +267,10 @@ def codespell_dictionary() -> Path:
 
 
 def parse_codespell(content: bytes, where: str) -> Lexicon:
-    """Invert codespell's dictionary: `wrong->right[, right2,][ reason]` per line.
+    """Return codespell's dictionary, `wrong->right[, right2,][ reason]` per line, as a lexicon.
 
-    A word's misspellings share its weight equally; one with n corrections counts 1/n. Misspellings
-    that are not `_plausible` are left out.
+    Misspellings of a word have equal weights; a misspelling with n corrections has 1/n of it.
+    Misspellings that are not `_plausible` are dropped.
     """
     entries = set()
     for line in content.decode().splitlines():
@@ -284,11 +288,11 @@ def parse_codespell(content: bytes, where: str) -> Lexicon:
 
 
 def _plausible(clean: str, noisy: str) -> bool:
-    """Tell whether people misspell so: up to three errors, in ASCII.
+    """Tell whether people make a misspelling: up to three errors, in ASCII.
 
-    Codespell lists one odd slip for many of the commonest words (is: ois, in: inh), which would
-    be in a fifth of all sentences. Words under four letters are mistyped, not misspelled: two
-    letters swapped, one left out, or one doubled.
+    Codespell lists one odd slip for many frequent words (is: ois, in: inh), which would be in a
+    fifth of all sentences. Words under four letters are mistyped, not misspelled: two letters are
+    swapped, one is left out, or one is doubled.
     """
     from rapidfuzz.distance import OSA
 
@@ -305,10 +309,10 @@ def _plausible(clean: str, noisy: str) -> bool:
 
 
 def _begins_alike(clean: str, noisy: str) -> bool:
-    """Tell whether a misspelling begins with the letter of its word, or with one that sounds alike.
+    """Tell whether a misspelling begins like its word: with the same letter or a similar sound.
 
-    Writers hardly miss a first letter ("Nedia" for Media), but they swap it with the second, and
-    leave out a silent one ("nife").
+    Writers hardly miss a first letter ("Nedia" for Media), but they swap it with the second letter
+    or leave out a silent letter ("nife").
     """
     first, second = clean[0], clean[1:2]
     alike = next((letters for letters in _SOUND_ALIKE if first in letters), first)

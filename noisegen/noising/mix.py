@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Self, TypeVar
 
 from noisegen.errors import RecipeError, UsageError, did_you_mean
@@ -84,9 +85,9 @@ class Mix:
         """Return all steps in the order of the file."""
         return [step for step, _ in steps_below(self.root)]
 
-    @property
+    @cached_property
     def factors(self) -> tuple[Fraction, ...]:
-        """All factors that a rate may get: those of `strength`, then their products with habits."""
+        """All factors that a rate may get: the factors of `strength`, then products with habits."""
         drawn = [factor for factor, _ in self.strength]
         strengths = [habit.strength for writer in self.writers for habit in writer.habits.values()]
         products = (factor * strength for strength in strengths for factor in drawn)

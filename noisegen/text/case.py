@@ -1,4 +1,4 @@
-"""Case, diacritics and shapes of words, for every script; lower case keeps the bytes in place."""
+"""Case, diacritics and shapes of words in every script; lower case never moves a byte."""
 
 import unicodedata
 from functools import cache
@@ -23,7 +23,7 @@ _UNFOLD = {lower: upper for upper, lower in _FOLD.items()}
 
 
 def fold(text: str) -> str:
-    """Lower the ASCII and Latin-1 letters of a text."""
+    """Return a text with its ASCII and Latin-1 capitals lowered."""
     return text.translate(_FOLD)
 
 
@@ -33,21 +33,17 @@ def is_upper(character: str) -> bool:
 
 
 def upper(text: str) -> str:
-    """Raise the letters that `fold` lowers."""
+    """Return a text with its ASCII and Latin-1 letters raised; inverse of `fold`."""
     return text.translate(_UNFOLD)
 
 
 def capitalize(text: str) -> str:
-    """Raise the first character if `fold` lowers it again."""
+    """Return a text with its first letter raised, if it is ASCII or Latin-1."""
     return upper(text[:1]) + text[1:]
 
 
 def case_classes(values: U8, starts: I64, stops: I64, any_script: bool = False) -> I64:
-    """Return the case of byte ranges: 0 lower, 1 the first letter is a capital, 2 upper.
-
-    Upper needs a second character, and neither it nor the last one may be a small letter. Capitals
-    at the beginning are those that `fold` lowers, or those of any script.
-    """
+    """Return `case_class` of the text in each byte range."""
     first, follow = values[starts], values.take(starts + 1, mode="clip")
     accented = (first == 0xC3) & is_latin1_capital(follow)
     classes: I64 = (((first >= 65) & (first <= 90)) | accented).astype(np.int64)
@@ -64,7 +60,11 @@ def case_classes(values: U8, starts: I64, stops: I64, any_script: bool = False) 
 
 
 def case_class(text: str, any_script: bool = False) -> int:
-    """Return `case_classes` of one text."""
+    """Return the case class of a text: 0 lower, 1 beginning with a capital, 2 upper.
+
+    In upper case, there is a second character, and neither it nor the last one is a small letter.
+    The first letter is a capital if `fold` lowers it, or with `any_script` in any script.
+    """
     if not (text[0].isupper() if any_script else ord(text[0]) in _FOLD):
         return 0
     return 1 if len(text) == 1 or text[1].islower() or text[-1].islower() else 2
@@ -72,13 +72,13 @@ def case_class(text: str, any_script: bool = False) -> int:
 
 @cache
 def _letters() -> tuple[Bool, Bool]:
-    """Return which code points are capitals, and which are small letters; none beyond is."""
+    """Return which code points below 0x20000 are capitals, and which are small letters."""
     signs = [chr(point) for point in range(0x20000)]
     return np.array([sign.isupper() for sign in signs]), np.array([s.islower() for s in signs])
 
 
 SENTENCE_ENDS = b".!?"
-TITLE_BYTES_MAX = 3  # of Mr, Mrs and initials, whose full stop ends no sentence before a name
+TITLE_BYTES_MAX = 3  # bytes of Mr, Mrs and initials; their full stop ends no sentence
 
 
 def begins_row(words: Tokens) -> Bool:
@@ -88,7 +88,7 @@ def begins_row(words: Tokens) -> Bool:
 
 
 def begins_sentence(texts: Texts, words: Tokens, numbers: I64) -> Bool:
-    """Tell which words with these numbers begin a later sentence; the K of C.K. does not."""
+    """Tell which words, given by their numbers, begin a later sentence; the K of C.K. does not."""
     before = numbers - 1  # -1 is the last word: no gap leads from it to the first one
     stops, begins = words.stops.take(before), np.zeros(len(numbers), np.bool_)
     gaps = words.starts.take(numbers) - stops
@@ -99,9 +99,9 @@ def begins_sentence(texts: Texts, words: Tokens, numbers: I64) -> Bool:
 
 
 def are_names(texts: Texts, words: Tokens, numbers: I64) -> Bool:
-    """Tell which of the words with these numbers are names: they have a capital in a sentence.
+    """Tell which words, given by their numbers, are names: they have a capital within a sentence.
 
-    In a row of capitals, or of words that all begin with one, a capital tells nothing.
+    A row in which every word begins with a capital has no names.
     """
 
     def begin_with(letters: Bool, numbers: I64) -> Bool:
@@ -125,16 +125,16 @@ def are_names(texts: Texts, words: Tokens, numbers: I64) -> Bool:
     return names
 
 
-SMALL, TITLE, UPPER, INITIAL = range(4)  # cases of a word; INITIAL: TITLE, and it begins its row
+SMALL, TITLE, UPPER, INITIAL = range(4)  # cases of a word; INITIAL is TITLE at the start of a row
 CASES = ("small", "title", "upper", "initial")
-LENGTHS = (2, 3, 5, 8)  # characters from which a word counts as longer
-SHAPES = len(CASES) * (len(LENGTHS) + 1) + 1  # case and length; the last: a digit comes first
-_PLANE = 0x10000  # beyond it few scripts have case
+LENGTHS = (2, 3, 5, 8)  # in characters: limits between classes of word length
+SHAPES = len(CASES) * (len(LENGTHS) + 1) + 1  # case and length class; the last: a leading digit
+_PLANE = 0x10000  # size of the first plane of Unicode; few scripts beyond it have case
 
 
 @cache
 def _small_letters() -> dict[int, int]:
-    """Return the small letter of every capital of the first plane, if it has as many bytes."""
+    """Return the small letters by their capital, for letters whose two forms have equal sizes."""
     pairs = ((chr(point), chr(point).lower()) for point in range(_PLANE))
     return {
         ord(letter): ord(small)
@@ -151,12 +151,12 @@ def _lower_table() -> I64:
 
 
 def lower(text: str) -> str:
-    """Return the text in small letters; it has as many bytes as before."""
+    """Return a text in small letters, without a change of its size in bytes."""
     return text.lower() if text.isascii() else text.translate(_small_letters())
 
 
 def case_of(word: str, initial: bool) -> int:
-    """Return the case of a word: UPPER with two capitals or more that are over half of it."""
+    """Return the case of a word; UPPER needs two capitals, and more than half of its letters."""
     small = lower(word)
     capitals = sum(a != b for a, b in zip(word, small, strict=True))
     if capitals > 1 and capitals * 2 > len(word):
@@ -167,26 +167,26 @@ def case_of(word: str, initial: bool) -> int:
 
 
 def cased(form: str, case: int) -> str:
-    """Return a form in small letters as a word of this case is written."""
+    """Return a form, given in small letters, in the case of a word."""
     if case == UPPER:
         return form.upper()
     return title(form) if case else form
 
 
 def title(text: str) -> str:
-    """Return a text whose first letter is a capital."""
+    """Return a text with its first letter raised."""
     return text[:1].upper() + text[1:]
 
 
 def shape_of(word: str, case: int) -> int:
-    """Return the shape of a word: its case and its length, or that it begins with a digit."""
+    """Return the shape of a word: a number for its case and length class, or for a first digit."""
     if word[0] in "0123456789":
         return SHAPES - 1
     return case * (len(LENGTHS) + 1) + sum(len(word) >= least for least in LENGTHS)
 
 
 def bare(text: str) -> str:
-    """Return the text without marks on its letters."""
+    """Return a text without the diacritics of its letters."""
     if text.isascii():
         return text
     parts = unicodedata.normalize("NFD", text).replace("đ", "d").replace("Đ", "D")
@@ -194,7 +194,7 @@ def bare(text: str) -> str:
 
 
 def lowered(window: U8) -> tuple[U8, Bool]:
-    """Return UTF-8 bytes in lower case, as many as before, and where a capital begins."""
+    """Return UTF-8 bytes in lower case, of equal size, and flags where a capital begins."""
     small = np.frombuffer(bytearray(window.tobytes().lower()), np.uint8)
     capital: Bool = small != window
     if not len(window) or window.max() < 0x80:
@@ -215,7 +215,7 @@ def lowered(window: U8) -> tuple[U8, Bool]:
 
 
 def characters_in(values: U8, starts: I64, stops: I64) -> I64:
-    """Return how many characters begin in each byte range."""
+    """Return the number of characters that begin in each byte range."""
     sizes = stops - starts
     if len(values) and int(values.max()) >= 0x80:
         inside = np.flatnonzero((values & 0xC0) == 0x80)

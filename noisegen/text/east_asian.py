@@ -1,6 +1,7 @@
-"""Chinese and Japanese: words by jieba and MeCab, and the noise of their input methods.
+"""Chinese and Japanese: their words, by jieba and MeCab, and the noise of their input methods.
 
-Chinese: homophones and synonyms, as RCP takes them. Japanese: kanji of the same reading, kana.
+Chinese noise is homophones and synonyms, as in RCP. Japanese noise is kanji of the same reading,
+and kana.
 """
 
 import re
@@ -16,19 +17,19 @@ _WORDS_CACHED = 1 << 16
 
 _HAN = re.compile("[\u3400-\u9fff\U00020000-\U0003ffff]")
 _NUMERALS = re.compile("[零〇一二三四五六七八九十百千万萬亿億两兩]")
-_OPEN_CLASSES = set("nvd")  # jieba's tags of nouns, verbs and adverbs begin so
+_OPEN_CLASSES = set("nvd")  # first letters of jieba's tags of nouns, verbs and adverbs
 _FUZZY_INITIALS = {"zh": "z", "ch": "c", "sh": "s", "n": "l"}
 _FUZZY_INITIAL, _FUZZY_FINAL = re.compile("^(?:[zcs]h|n)"), re.compile("(?<=[ei])ng$")
 _KANJI = re.compile("[\u3400-\u9fff々〆\U00020000-\U0003ffff]")
 _KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa]")
-_READING = 7  # index of the reading among the features of a word in IPADIC
+_READING = 7  # index of the reading in the features of a word in IPADIC
 _KATAKANA = {code: code + 0x60 for code in range(0x3041, 0x3097)}
-# Kana that sound alike, or did when the spelling was fixed.
+# Kana that sound alike now, or did when the spelling was fixed.
 _ALIKE = str.maketrans("わおえゆずじ", "はをへいづぢ")
 
 
 def chinese_tokens(text: str) -> list[str]:
-    """Return the words of a text without spaces; traditional characters are read as simplified."""
+    """Return the words of a Chinese text; traditional characters are read as simplified."""
     words, start = [], 0
     for word in _segmenter().cut(text.translate(_simplified())):
         stop = start + len(word)
@@ -39,12 +40,12 @@ def chinese_tokens(text: str) -> list[str]:
 
 
 def chinese_word_kind(clean: str, noisy: str, fuzzy: bool = False) -> tuple[str | None, str]:
-    """Return why a pair of words is no noise, and its kind: homophone, fuzzy or synonym.
+    """Return the reason why a pair of words is not noise (or None), and the kind of noise.
 
-    Homophones sound alike but for the tones, and are written with other characters; synonyms are
-    words other than nouns, verbs and adverbs (RCP, section 3.1). With `fuzzy`, words also count
-    that sound alike to who does not tell zh from z, sh from s, ch from c, n from l, in from ing,
-    en from eng. Numerals are numbers, and the two scripts of Chinese are no noise.
+    Homophones have equal sounds, without regard to tones, and different characters. Synonyms are
+    words other than nouns, verbs and adverbs (RCP, section 3.1). With `fuzzy`, words that differ
+    only in zh and z, sh and s, ch and c, n and l, in and ing, or en and eng are noise, too.
+    Differences of numerals, and of traditional and simplified characters, are not noise.
     """
     clean, noisy = clean.translate(_simplified()), noisy.translate(_simplified())
     if not (_HAN.search(clean) and _HAN.search(noisy)):
@@ -63,21 +64,21 @@ def chinese_word_kind(clean: str, noisy: str, fuzzy: bool = False) -> tuple[str 
 
 @lru_cache(_WORDS_CACHED)
 def pinyin(word: str) -> tuple[str, ...]:
-    """Return the syllables of a word without tones, as they are read in it."""
+    """Return the syllables of a word, without tones, in the reading of the word."""
     from pypinyin import lazy_pinyin
 
     return tuple(lazy_pinyin(word))
 
 
 def _fuzzy_pinyin(word: str) -> list[str]:
-    """Return the syllables, with sounds merged that many speakers do not tell apart."""
+    """Return the syllables of a word; sounds that many speakers do not distinguish are merged."""
     initials = [_FUZZY_INITIAL.sub(lambda m: _FUZZY_INITIALS[m[0]], part) for part in pinyin(word)]
     return [_FUZZY_FINAL.sub("n", part) for part in initials]
 
 
 @cache
 def _segmenter() -> Any:
-    """Load the word list; its cache goes to our folder, for anyone can write to jieba's."""
+    """Load the word list of jieba; its cache is in our folder, as anyone can write to jieba's."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # jieba's source has invalid escapes
         import jieba
@@ -91,7 +92,7 @@ def _segmenter() -> Any:
 
 @cache
 def _tags() -> dict[str, str]:
-    """Return the part of speech of every word in jieba's list."""
+    """Return the part of speech of every word in the word list of jieba."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from jieba import posseg
@@ -101,25 +102,25 @@ def _tags() -> dict[str, str]:
 
 @cache
 def _simplified() -> dict[int, str]:
-    """Return a translation of traditional characters to simplified, one to one."""
+    """Return a table for `str.translate` from traditional to simplified characters."""
     table = files("opencc").joinpath("dictionary", "TSCharacters.txt").read_text("utf-8")
     rows = (line.split("\t") for line in table.splitlines())
     return {ord(row[0]): row[1].split(" ")[0] for row in rows}
 
 
 def japanese_tokens(text: str) -> list[str]:
-    """Return the words of a text without spaces."""
-    words = _tagger()(text.replace("\0", " "))  # MeCab stops at it
+    """Return the words of a Japanese text."""
+    words = _tagger()(text.replace("\0", " "))  # MeCab stops at a zero byte
     return [word.surface for word in words if not word.surface.isspace()]
 
 
 def japanese_word_kind(clean: str, noisy: str) -> tuple[str | None, str]:
-    """Return why a pair of words is no noise, and its kind: kanji or kana.
+    """Return the reason why a pair of words is not noise (or None), and the kind of noise.
 
-    `kanji`: the same reading written with other kanji (Tanaka et al. 2020, as RCP has it), so not
-    a word with kanji on one side and kana on the other, nor another ending in kana. `kana`: one
+    `kanji`: both words have the same reading and different kanji (Tanaka et al. 2020, as in RCP).
+    Kanji on one side and kana on the other, or another ending in kana, is not noise. `kana`: one
     kana stands for another that differs in voice (か, が), size (つ, っ), script (か, カ) or not in
-    sound (は, わ), so not a particle for another (は, が).
+    sound (は, わ). A particle for another (は, が) is not noise.
     """
     clean_kanji, noisy_kanji = "".join(_KANJI.findall(clean)), "".join(_KANJI.findall(noisy))
     if clean_kanji and noisy_kanji and clean_kanji != noisy_kanji:
@@ -135,7 +136,7 @@ def japanese_word_kind(clean: str, noisy: str) -> tuple[str | None, str]:
 
 @lru_cache(_WORDS_CACHED)
 def reading(text: str) -> str:
-    """Return the reading of a text in katakana; an unknown word reads as it is written."""
+    """Return the reading of a text in katakana; an unknown word stays as it is written."""
     words = [(word.surface, word.feature) for word in _tagger()(text)]
     parts = [known[_READING] if len(known) > _READING else surface for surface, known in words]
     return "".join(map(str, parts)).translate(_KATAKANA)
@@ -143,20 +144,20 @@ def reading(text: str) -> str:
 
 @cache
 def _skeleton(sign: str) -> str:
-    """Return a kana as large hiragana without voice; another sign as it is."""
+    """Return a kana as large hiragana without voice; any other sign stays."""
     if not _KANA.fullmatch(sign):
         return sign
     name = unicodedata.name(sign).replace("KATAKANA", "HIRAGANA").replace("SMALL ", "")
     try:
         large = unicodedata.lookup(name)
-    except KeyError:  # ヷ and its like are katakana only
+    except KeyError:  # ヷ and some others exist in katakana only
         return sign
     return unicodedata.normalize("NFD", large.translate(_ALIKE))[0]
 
 
 @cache
 def _tagger() -> Any:
-    """Load the dictionary, once a process."""
+    """Load the dictionary of MeCab, once per process."""
     import fugashi
     import ipadic
 

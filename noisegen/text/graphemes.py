@@ -1,4 +1,4 @@
-"""Text as a terminal shows it: graphemes, signs for what cannot be seen, widths in columns."""
+"""Text as a terminal shows it: graphemes, signs for invisible characters, widths in columns."""
 
 import unicodedata
 from typing import NamedTuple
@@ -12,7 +12,7 @@ _SIGNS |= dict.fromkeys("\n\x85\u2028\u2029", "↵")
 
 
 class Grapheme(NamedTuple):
-    """A grapheme, what is shown for it, and the columns that takes (at least one)."""
+    """A grapheme, the text shown for it, and the width of that text in columns (at least one)."""
 
     text: str
     shown: str
@@ -20,13 +20,13 @@ class Grapheme(NamedTuple):
 
 
 def displayed(text: str, changed: bool = False) -> list[Grapheme]:
-    """Return the graphemes of a text; those of a changed span show their spaces."""
+    """Return the graphemes of a text; in a changed span, spaces are shown as signs."""
     shown = [(cluster, _shown(cluster, changed)) for cluster in graphemes(text)]
     return [Grapheme(cluster, sign, cell_len(sign)) for cluster, sign in shown]
 
 
 def graphemes(text: str) -> list[str]:
-    """Split text into what a terminal shows as one sign."""
+    """Split text into graphemes, each shown by a terminal as one sign."""
     clusters: list[str] = []
     for character in text:
         if clusters and _joins(clusters[-1], character):
@@ -41,7 +41,7 @@ def _joins(cluster: str, character: str) -> bool:
         return cluster + character == "\r\n"
     if not cell_len(character) or unicodedata.category(character)[0] == "M":
         return True
-    if cluster[-1] == _ZWJ:  # it glues emoji and Indic letters, not 'a' and 'b'
+    if cluster[-1] == _ZWJ:  # ZWJ glues emoji and Indic letters, not 'a' and 'b'
         return min(cluster[0], character) > "\x7f" and cell_len(cluster[0]) > 0
     return len(cluster) == 1 and all(
         "\U0001f1e6" <= flag <= "\U0001f1ff" for flag in cluster + character
@@ -49,7 +49,7 @@ def _joins(cluster: str, character: str) -> bool:
 
 
 def _stands_alone(character: str) -> bool:
-    """Tell whether a character is a control, break or invisible sign, joined to no other."""
+    """Tell whether a character is a control, break or invisible sign: it joins no other."""
     kind = unicodedata.category(character)
     invisible = kind == "Cf" and not cell_len(character) and not _extends(character)
     return invisible or kind in ("Cc", "Cs", "Zl", "Zp")
@@ -60,7 +60,7 @@ def _extends(character: str) -> bool:
 
 
 def _shown(cluster: str, changed: bool) -> str:
-    """Return a sign for what cannot be seen; blanks get one where they are changed."""
+    """Return the text shown for a grapheme: signs for invisible characters and changed spaces."""
     if _stands_alone(cluster[0]):
         return "".join(_SIGNS.get(character, _HIDDEN) for character in cluster)
     if _extends(cluster[0]):
@@ -68,8 +68,8 @@ def _shown(cluster: str, changed: bool) -> str:
     if not cell_len(cluster[0]):
         cluster = "◌" + cluster
     if changed:
-        blanks = {c for c in cluster if unicodedata.category(c) == "Zs"}
-        signs = {blank: "⍽" if blank == "\xa0" else "␣" * cell_len(blank) for blank in blanks}
+        spaces = {c for c in cluster if unicodedata.category(c) == "Zs"}
+        signs = {space: "⍽" if space == "\xa0" else "␣" * cell_len(space) for space in spaces}
         cluster = "".join(signs.get(character, character) for character in cluster)
     visible = cluster.rstrip(_ZWJ)
     return visible if visible == cluster else visible + _HIDDEN

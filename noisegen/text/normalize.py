@@ -1,4 +1,4 @@
-"""Text as encoders were trained on it: LASER's preparation, and that of posts and messages."""
+"""Text prepared as encoders were trained on it: for LASER, and for encoders of posts."""
 
 import re
 import unicodedata
@@ -13,20 +13,20 @@ URL = re.compile(WEB_ADDRESS, re.IGNORECASE)
 MENTION = re.compile(PROTECTABLE["mention"])
 _ADDRESS = re.compile(rf"{URL.pattern}|{MENTION.pattern}", re.IGNORECASE)
 _MAY_HAVE_ADDRESS = re.compile(r"@|:/|www\.", re.IGNORECASE)
-_LOW_QUOTES = ("‘", "‚")  # RoLASER's code makes both double, where sacremoses 0.2 does not
+_LOW_QUOTES = ("‘", "‚")  # double quotes in RoLASER's code, but not in sacremoses 0.2
 
 
 def without_addresses(text: str) -> str:
-    """Return a text with a space for each web address and mention: they are of no language."""
+    """Return a text with each web address and mention, which have no language, as a space."""
     return _ADDRESS.sub(" ", text) if _MAY_HAVE_ADDRESS.search(text) else text
 
 
 def social_text(text: str, *, mention: str = "@MENTION") -> str:
     """Prepare a post: '@ann  see https://t.co/x &lt;3 🔥' -> '@MENTION see HTTPURL <3 :fire:'.
 
-    The steps and their order are those of CrisisTransformers' CT-XLMR-SE: addresses, mentions
-    (BERTweet writes mention='@USER'), entities, white space, mojibake, emoji. Raises MissingExtra
-    without ftfy and emoji.
+    The steps follow CrisisTransformers' CT-XLMR-SE in their order: addresses, mentions (BERTweet
+    has mention='@USER'), entities, white space, mojibake, emoji. Raises MissingExtra without ftfy
+    and emoji.
     """
     with naming_extras():
         from emoji import demojize
@@ -61,7 +61,7 @@ def _moses_detokenizer() -> Any:
 
 @cache
 def _moses_substitutions() -> list[tuple[re.Pattern[str], str]]:
-    """Return the patterns of the Moses script, with those two quotes as the script has them."""
+    """Return patterns and replacements of the Moses script; `_LOW_QUOTES` become double quotes."""
     with naming_extras():
         from sacremoses import MosesPunctNormalizer
     rules = MosesPunctNormalizer("en", perl_parity=True).substitutions

@@ -7,12 +7,12 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1]
 DICTIONARIES = PACKAGE / "dictionaries"
 RECIPES = PACKAGE / "recipes"
-DEFAULT_RECIPE = "ugc"  # where none is named
+DEFAULT_RECIPE = "ugc"
 DEMO = PACKAGE / "demo" / "demo.tsv"
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # parameters of mallopt, from glibc's malloc.h
-KEPT_BYTES = 64 << 20
-ONE_BLOCK_MAX = 32 << 20  # glibc allows no more
+KEPT_BYTES = 64 << 20  # freed memory that is kept
+ONE_BLOCK_MAX = 32 << 20  # size of the largest array that is kept; glibc allows no more
 
 
 def cache_folder() -> Path:
@@ -23,7 +23,7 @@ def cache_folder() -> Path:
 
 
 def rows_of(path: Path) -> list[list[str]]:
-    """Return the tab-separated rows of a packaged table, without its head and its header."""
+    """Return the tab-separated rows of a packaged table, without its comments and its header."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return [line.split("\t") for line in lines if line and not line.startswith("# ")][1:]
 
@@ -32,8 +32,9 @@ def rows_of(path: Path) -> list[list[str]]:
 def keep_freed_memory() -> None:
     """Let the C library keep freed memory for the next batch, up to `KEPT_BYTES`.
 
-    By default it returns large arrays to the system at once, and the system clears each page again
-    before it hands it out: a fifth of the time of a run. Without glibc nothing happens.
+    By default the library returns large arrays to the system at once. The system then clears each
+    page before it is used again, which takes a fifth of the time of a run. Without glibc nothing
+    happens.
     """
     import ctypes
 

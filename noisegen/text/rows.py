@@ -15,7 +15,7 @@ Span = tuple[int, int]
 RowEdit = tuple[int, int, str]  # characters [start, stop) become the text
 
 _SIGNS = "".join(f"{chr(low)}-{chr(high)}" for low, high in SIGNS)
-_CHARACTER = rf"[^\x00-/:-@\[-^`{{-\x7f{_SIGNS}]"  # of a word, as in `buffers.is_word`
+_CHARACTER = rf"[^\x00-/:-@\[-^`{{-\x7f{_SIGNS}]"  # word characters, as in `buffers.is_word`
 _WORD = re.compile(f"({_CHARACTER}+(?:['\u2019]{_CHARACTER}+)*)")
 _PLAIN_WORD = re.compile(r"(\w+)", re.ASCII)  # for text without an apostrophe: it is faster
 _ASCII_WORD = re.compile(r"(\w+(?:'\w+)*)", re.ASCII)

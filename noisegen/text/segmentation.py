@@ -1,4 +1,4 @@
-"""A language's words and sentences, and whether a pair of its words is noise."""
+"""Words and sentences of a language, and the kind of noise in a pair of its words."""
 
 import re
 import unicodedata
@@ -12,18 +12,18 @@ from noisegen.errors import MissingExtra, UsageError
 from noisegen.text import east_asian
 from noisegen.text.languages import language_scripts, normalize_language, punkt_names, script_of
 
-# Thai, Lao, Khmer, Burmese, Tibetan, Dzongkha, and Chinese other than Mandarin: written without
-# spaces, and with no word list here.
+# Thai, Lao, Khmer, Burmese, Tibetan, Dzongkha, and Chinese other than Mandarin: they are written
+# without spaces, and there is no word list for them here.
 UNSEGMENTED = ("th", "lo", "km", "my", "bo", "dz", "yue", "wuu", "lzh", "gan")
 SPLITTERS = ("sentencex", "punkt", "spacy")
-PIECE_CHARS = 10_000  # given to a splitter at once
-SCRIPT_SHARE_MIN = 0.7  # of letters in a script of the language; other scripts are quoted
+PIECE_CHARS = 10_000  # characters that a splitter gets at once
+SCRIPT_SHARE_MIN = 0.7  # least share of letters in a script of the language; others are quoted
 _PACKAGES = {"zh": ("jieba", "pypinyin", "opencc"), "ja": ("fugashi", "ipadic")}
-_SPLITTER_PACKAGES = {"punkt": [("punkt", "punkt")], "spacy": [("spacy", "en")]}  # with extras
+_SPLITTER_PACKAGES = {"punkt": [("punkt", "punkt")], "spacy": [("spacy", "en")]}  # (package, extra)
 _BOUNDARIES = {"zh": "，"}
 _APOSTROPHES = "'’"
 _INSIDE = _APOSTROPHES + "׳״·"  # Hebrew geresh and gershayim, Catalan middle dot
-# What a French, Italian or Catalan word loses its vowel to; `aujourd'hui` stays one word.
+# Elided French, Italian and Catalan words, cut from the next word; `aujourd'hui` stays one word.
 _ELIDED = {
     "fr": rf"(?i:[cdjlmnst]|(?:jus|lors|puis|quoi)?qu)[{_APOSTROPHES}](?=\w)",
     "it": rf"[^\W\d_]{{1,8}}[{_APOSTROPHES}](?=[^\W\d_])",
@@ -36,7 +36,7 @@ Tokenizer = Callable[[str], list[str]]
 
 @dataclass(frozen=True)
 class Language:
-    """A language by its code, with options; what it needs is loaded where used, so it pickles."""
+    """A language by its code, with options; it pickles, as packages are loaded where used."""
 
     code: str
     splitter: str = "sentencex"
@@ -49,7 +49,7 @@ class Language:
 
     @property
     def boundary(self) -> str:
-        """A character at which a text can be cut and tokenized in parts, empty if there is none."""
+        """A character at which a text can be cut and tokenized in parts; '' if there is none."""
         return _BOUNDARIES.get(self.code, " " if self.is_spaced else "")
 
     def tokens(self, text: str) -> list[str]:
@@ -63,7 +63,7 @@ class Language:
     def sentences(self, text: str) -> list[str]:
         """Split a text into sentences, without the spaces around them.
 
-        A very long text is cut at spaces first: splitters take a time that grows with its square.
+        A very long text is cut at spaces first: the time of splitters grows with its square.
         """
         split, pieces, start = _splitter(self.splitter, self.code), [], 0
         while len(text) - start > PIECE_CHARS:
@@ -75,7 +75,7 @@ class Language:
         return [part for part in parts if part]
 
     def is_written_in(self, text: str) -> bool:
-        """Tell whether most letters of a text are of a script of the language, if that is known."""
+        """Tell whether most letters of a text are in a script of the language, if that is known."""
         own = language_scripts().get(self.code)
         if not own or (own == ("LATIN",) and text.isascii()):
             return True
@@ -83,10 +83,10 @@ class Language:
         return sum(script in own for script in letters) >= SCRIPT_SHARE_MIN * len(letters)
 
     def word_kind(self, clean: str, noisy: str) -> tuple[str | None, str]:
-        """Return why a pair of words is no noise (None where it is), and what kind of noise it is.
+        """Return the reason why a pair of words is not noise (or None), and the kind of noise.
 
-        Methods: RCP, section 3.1 and appendix B; for Chinese and Japanese see their modules. The
-        distance between the words does not count here; profiles limit it.
+        The rules follow RCP, section 3.1 and appendix B; Chinese and Japanese have rules of their
+        own in `east_asian`. The distance between the words is not limited here.
         """
         if self.code == "zh":
             return east_asian.chinese_word_kind(clean, noisy, self.fuzzy_pinyin)
@@ -111,10 +111,10 @@ class Language:
 
 
 def language(tag: str, *, splitter: str = "sentencex", fuzzy_pinyin: bool = False) -> Language:
-    """Return the language of any tag that `normalize_language` knows.
+    """Return the language of a tag that `normalize_language` knows.
 
-    Raises UsageError for an unknown language and for a splitter that cannot split it, and
-    MissingExtra if a package is not installed.
+    Raises UsageError for an unknown language or a splitter that cannot split it, and MissingExtra
+    if a package is not installed.
     """
     chosen = Language(normalize_language(tag), splitter, fuzzy_pinyin)
     if splitter not in SPLITTERS:
@@ -135,8 +135,8 @@ def language(tag: str, *, splitter: str = "sentencex", fuzzy_pinyin: bool = Fals
 def _tokenizer(code: str) -> Tokenizer:
     """Return the function that finds the words of a language.
 
-    The pattern looks at the space first, for speed. Nothing follows its loops, so they never
-    backtrack; Python 3.11.2 has possessive ones wrong.
+    The pattern tests for a space first, which is faster. Its loops are never followed by anything,
+    so they never backtrack; possessive loops are wrong in Python 3.11.2.
     """
     if code == "zh":
         return east_asian.chinese_tokens
@@ -155,7 +155,7 @@ def _tokenizer(code: str) -> Tokenizer:
 
 @cache
 def mark_ranges() -> str:
-    """Return combining marks and joiners as ranges of a character class; `re` has no name."""
+    """Return the ranges of combining marks and joiners for a character class of `re`."""
     marks = [code for code in range(0x20000) if unicodedata.category(chr(code))[0] == "M"]
     starts = [code for code in marks if unicodedata.category(chr(code - 1))[0] != "M"]
     stops = [code for code in marks if unicodedata.category(chr(code + 1))[0] != "M"]
@@ -164,7 +164,7 @@ def mark_ranges() -> str:
 
 
 def _without_accents(word: str) -> str:
-    """Return a word without accents; the dotless ı, which Unicode does not decompose, is an i."""
+    """Return a word without accents; the dotless ı, which Unicode does not decompose, becomes i."""
     parts = unicodedata.normalize("NFD", word.replace("ı", "i"))
     return "".join(sign for sign in parts if not "\u0300" <= sign <= "\u036f")
 

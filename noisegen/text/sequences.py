@@ -1,4 +1,4 @@
-"""Sequences that scripts forbid: a vowel sign without its consonant, half of an emoji."""
+"""Forbidden sequences of a script, such as a vowel sign without its consonant, half an emoji."""
 
 import re
 import unicodedata
@@ -6,15 +6,15 @@ from collections import Counter
 from functools import cache
 from itertools import product
 
-_INDIC = range(0x900, 0xD80, 0x80)  # Devanagari to Malayalam: blocks of one plan
-_VOWELS_KILLED = (0x980, 0xD00)  # Bengali and Malayalam write the virama behind vowels, too
-_LAO = 0x80  # behind the place of the Thai character
+_INDIC = range(0x900, 0xD80, 0x80)  # blocks from Devanagari to Malayalam, all laid out alike
+_VOWELS_KILLED = (0x980, 0xD00)  # blocks of Bengali and Malayalam: a virama may follow a vowel
+_LAO = 0x80  # distance from a Thai character to its Lao counterpart
 _EMOJI = "©®\u2190-\u2bff\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff"
 _FLAG = "\U0001f1e6-\U0001f1ff"
 
 
 def _indic(block: int) -> list[str]:
-    """Return what a script of India forbids: a sign without the letter that it stands behind."""
+    """Return patterns of signs without the letter that they must follow, in a block of India."""
 
     def among(*ranges: tuple[int, int]) -> str:
         return "".join(f"{chr(block + low)}-{chr(block + high)}" for low, high in ranges)
@@ -34,7 +34,7 @@ def _indic(block: int) -> list[str]:
 
 
 def _thai(shift: int) -> list[str]:
-    """Return what Thai, or shifted Lao, forbids: a vowel or tone without its consonant."""
+    """Return patterns of vowels and tones without consonant, in Thai or, shifted, in Lao."""
 
     def shifted(signs: str) -> str:
         return "".join(sign if sign == "-" else chr(ord(sign) + shift) for sign in signs)
@@ -51,27 +51,28 @@ def _thai(shift: int) -> list[str]:
 
 
 def _in_block(first: int, parts: list[str]) -> str:
-    """Return one pattern that looks for parts only at the characters of a block: it is faster."""
+    """Return one pattern that tries its parts only at characters of a block, which is faster."""
     return f"(?=[{chr(first)}-{chr(first + 0x7F)}])(?:{'|'.join(parts)})"
 
 
-_FORBIDDEN = re.compile("|".join([
+_PATTERNS = [
     *(_in_block(block, _indic(block)) for block in _INDIC),
     *(_in_block(0xE00 + shift, _thai(shift)) for shift in (0, _LAO)),
-    "(?<![\u1100-\u11a7])[\u1160-\u11a7]", "(?<![\u1160-\u11ff])[\u11a8-\u11ff]",
-    "[\u1100-\u115f](?![\u1100-\u11a7])",  # Hangul in parts that make no syllable
+    "(?<![\u1100-\u11a7])[\u1160-\u11a7]",
+    "(?<![\u1160-\u11ff])[\u11a8-\u11ff]",
+    "[\u1100-\u115f](?![\u1100-\u11a7])",  # parts of Hangul that make no syllable
     rf"(?<![^\s\u200d])\u200d|[{_EMOJI}\ufe0f]\u200d(?![{_EMOJI}])",
-    rf"(?<![{_EMOJI}\ufe0f])[\U0001f3fb-\U0001f3ff]",  # the tone of no skin
+    rf"(?<![{_EMOJI}\ufe0f])[\U0001f3fb-\U0001f3ff]",  # a skin tone without an emoji
     rf"(?<![{_FLAG}])(?:[{_FLAG}]{{2}})*[{_FLAG}](?![{_FLAG}])",  # half of a flag
     "\ufffd",
-]))  # fmt: skip
-
-
-_FIRST_MARK, _FIRST_SIGN = "\u0300", "\u0900"  # of all scripts; of those with signs of vowels
+]
+_FORBIDDEN = re.compile("|".join(_PATTERNS))
+_FIRST_MARK = "\u0300"  # the first combining mark of all scripts
+_FIRST_SIGN = "\u0900"  # the first character of all scripts with vowel signs
 
 
 def forbidden_sequences(text: str) -> Counter[str]:
-    """Return what no script allows in a text, each with the character before."""
+    """Return the forbidden sequences of a text, each with the character before it."""
     if max(text, default="") < _FIRST_MARK:
         return Counter()
     text = unicodedata.normalize("NFC", text)
@@ -88,14 +89,14 @@ _AFTER = ("", "ि", "ं", "्", "़", "า", "ิ", "่")
 
 
 def may_replace(clean: str, noisy: str) -> bool:
-    """Tell whether a character may stand wherever another one may."""
+    """Tell whether `noisy` is allowed at every place where the character `clean` is allowed."""
     both = clean + noisy
     is_plain = both.isascii() or (both.isalpha() and max(both) < _FIRST_SIGN)
-    return is_plain or _places(clean) <= _places(noisy)
+    return is_plain or places_of(clean) <= places_of(noisy)
 
 
 @cache
-def _places(character: str) -> frozenset[tuple[str, str]]:
-    """Return what may stand before and behind a character."""
+def places_of(character: str) -> frozenset[tuple[str, str]]:
+    """Return the pairs of neighbours between which a character is allowed."""
     around = product(_BEFORE, _AFTER)
     return frozenset(pair for pair in around if not forbidden_sequences(character.join(pair)))

@@ -28,6 +28,7 @@ from noisegen.errors import UsageError
 from noisegen.noising import profile as profiles
 from noisegen.noising import rng
 from noisegen.noising.channel import RATE_MAX, ChannelKernel
+from noisegen.noising.channel_model import Channel, channel_of
 from noisegen.noising.edits import Edits
 from noisegen.noising.registry import Settings, kernel
 from noisegen.noising.rng import CHOICE_BITS, DECISION_BITS, RowDraws
@@ -307,6 +308,6 @@ def channel(
 
 
 @remembered
-def _profile(folder: Path) -> tuple[profiles.Channel, profiles.Profile]:
+def _profile(folder: Path) -> tuple[Channel, profiles.Profile]:
     loaded = profiles.load(folder)
-    return profiles.compiled(loaded), loaded
+    return channel_of(loaded), loaded

@@ -145,8 +145,14 @@ def test_a_misspelling_begins_as_its_word_does():
     wrong += "imbarrass->embarrass\nseperate->separate\nneumonia->pneumonia\nxour->your\n"
     found = {entry.noisy for entry in parse_codespell(wrong.encode(), "x").entries}
     assert found == {
-        "googel", "hte", "ohter", "nife", "imbarrass", "seperate", "neumonia",
-    }  # fmt: skip
+        "googel",
+        "hte",
+        "ohter",
+        "nife",
+        "imbarrass",
+        "seperate",
+        "neumonia",
+    }
 
 
 def test_what_nobody_misspells_so_is_left_out():
@@ -156,9 +162,13 @@ def test_what_nobody_misspells_so_is_left_out():
     )
     pairs = {(e.clean, e.noisy) for e in parse_codespell(lines.encode(), "x").entries}
     assert pairs == {
-        ("is", "si"), ("is", "iss"), ("of", "fo"), ("and", "nd"), ("a lot", "alot"),
+        ("is", "si"),
+        ("is", "iss"),
+        ("of", "fo"),
+        ("and", "nd"),
+        ("a lot", "alot"),
         ("accepting", "acceptin"),
-    }  # fmt: skip
+    }
 
 
 def test_matches_are_leftmost_longest_whole_words_like_the_oracle(
@@ -280,9 +290,12 @@ def matchable_by_characters(phrase):
     words = [is_word(character) for character in phrase]
     gaps = [at for at, word in enumerate(words) if not word]
     return (
-        bool(words) and words[0] and words[-1] and all(phrase[at].isascii() for at in gaps)
+        bool(words)
+        and words[0]
+        and words[-1]
+        and all(phrase[at].isascii() for at in gaps)
         and not any(at + 1 in gaps for at in gaps)
-    )  # fmt: skip
+    )
 
 
 def test_phrases_are_judged_as_character_by_character():

@@ -51,9 +51,13 @@ def test_mix_all_is_the_papers():
     assert recipe.strength == ((Fraction(1, 2), 1), (Fraction(1), 2), (Fraction(3, 2), 1))
     rates = {step.transform: step.values for step in recipe.steps() if step.values}
     assert rates == {
-        "abr1": {"rate": 0.1}, "fing": {"rate": 0.05}, "homo": {"rate": 0.5}, "leet": {"rate": 0.1},
-        "spac": {"drop_rate": 0.1, "add_rate": 0.05}, "spel": {"rate": 0.2},
-    }  # fmt: skip
+        "abr1": {"rate": 0.1},
+        "fing": {"rate": 0.05},
+        "homo": {"rate": 0.5},
+        "leet": {"rate": 0.1},
+        "spac": {"drop_rate": 0.1, "add_rate": 0.05},
+        "spel": {"rate": 0.2},
+    }
 
 
 def test_the_profiles_differ_only_in_leet():

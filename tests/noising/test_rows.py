@@ -88,12 +88,22 @@ def test_each_transform_gives_the_same_row_by_row(name, demo_texts, odd_texts):
 @pytest.mark.parametrize(
     ("name", "lang", "values"),
     [
-        ("caps", "tr", {}), ("caps", "tr", {"case": "lower"}), ("caps", "en", {"case": "lower"}),
-        ("fing", "ru", {}), ("mash", "ru", {}), ("latn", "hi", {}), ("diac", "de", {}),
-        ("apos", "fr", {}), ("phon", "de", {}), ("long", "es", {}), ("vowl", "fr", {}),
-        ("leet", "fr", {}), ("week", "de", {}), ("clip", "fr", {}),
+        ("caps", "tr", {}),
+        ("caps", "tr", {"case": "lower"}),
+        ("caps", "en", {"case": "lower"}),
+        ("fing", "ru", {}),
+        ("mash", "ru", {}),
+        ("latn", "hi", {}),
+        ("diac", "de", {}),
+        ("apos", "fr", {}),
+        ("phon", "de", {}),
+        ("long", "es", {}),
+        ("vowl", "fr", {}),
+        ("leet", "fr", {}),
+        ("week", "de", {}),
+        ("clip", "fr", {}),
     ],
-)  # fmt: skip
+)
 def test_other_languages_give_the_same_row_by_row(name, lang, values, demo, odd_texts):
     texts = [row["text"] for row in demo if row["lang"] == lang] + WORDS.split("  ")
     rows = 2 * [*texts, *odd_texts[:-1]]

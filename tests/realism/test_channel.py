@@ -1,8 +1,6 @@
 """The transform channel: the promises of all transforms, and the figures of its profile."""
 
-import json
 import math
-import shutil
 from collections import Counter
 
 import numpy as np
@@ -13,11 +11,11 @@ from learned import divergences, learned_profile, measure, noised_by, noisy_pair
 import noisegen
 from noisegen.errors import SourceError, UsageError
 from noisegen.noising import registry
+from noisegen.noising.channel_model import letter_pairs
 from noisegen.noising.edits import Edits
 from noisegen.noising.engine import Engine
 from noisegen.noising.mix import Step
 from noisegen.noising.plan import Streams
-from noisegen.noising.profile import letter_pairs
 from noisegen.noising.recipe import Recipe
 from noisegen.noising.registry import Settings, Transform
 from noisegen.realism.learn import profile_of, save
@@ -146,17 +144,6 @@ def test_rows_without_the_words_that_people_change_stay(tmp_path):
     made = noised(tmp_path, [*chats, *news])
     assert sum(a != b for a, b in zip(made[:500], chats, strict=True)) > 400
     assert made[500:] == news
-
-
-def test_a_profile_of_the_first_format_works_as_before(folder, tmp_path, demo_texts):
-    old = tmp_path / "old"
-    shutil.copytree(folder, old)
-    head = json.loads((old / "profile.json").read_text("utf-8"))
-    head["format"] = 1
-    head["factors"] = [[256, 256, 60_000], [0, 0, 5_536]]
-    (old / "profile.json").write_text(json.dumps(head), "utf-8")
-    changed = [a != b for a, b in zip(noised(old, demo_texts), demo_texts, strict=True)]
-    assert abs(sum(changed) / len(changed) - 60_000 / 65_536) < 0.1
 
 
 def test_no_row_loses_all_its_words(folder, demo_texts):

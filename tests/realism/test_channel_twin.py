@@ -1,6 +1,6 @@
 """The kernel of a learned channel against a slow twin: one row, Python strings, one draw at a time.
 
-They share the compiled chances, the scalar draws and what scripts forbid, nothing else.
+They share the channel_of chances, the scalar draws and what scripts forbid, nothing else.
 """
 
 from bisect import bisect_left, bisect_right
@@ -15,17 +15,16 @@ from hypothesis import strategies as st
 from learned import learned_profile, noisy_pairs
 
 from noisegen.noising.channel import ChannelKernel
-from noisegen.noising.edits import rewritten
-from noisegen.noising.profile import (
+from noisegen.noising.channel_model import (
     AS_WRITTEN,
     COARSER,
     FORM,
-    HABITS,
-    SAME,
     WORD_GONE,
-    compiled,
+    channel_of,
     letter_pairs,
 )
+from noisegen.noising.edits import rewritten
+from noisegen.noising.profile import HABITS, SAME
 from noisegen.noising.rng import GOLDEN, MASK, fork, mix, row_key, row_keys, stream_key
 from noisegen.text.alignment import token_spans
 from noisegen.text.buffers import Texts, is_word
@@ -307,7 +306,7 @@ def applied(text, edits):
 
 
 def twin_rows(texts, profile, rate, seed=0):
-    channel, stream = compiled(profile), stream_key(seed, "channel")
+    channel, stream = channel_of(profile), stream_key(seed, "channel")
     made = [
         Twin(text, channel, profile, row_key(stream, n), rate).edits()
         for n, text in enumerate(texts)
@@ -316,7 +315,7 @@ def twin_rows(texts, profile, rate, seed=0):
 
 
 def kernel_rows(texts, profile, rate, seed=0):
-    kernel = ChannelKernel(compiled(profile), profile.factors, [rate], profile.consistency)
+    kernel = ChannelKernel(channel_of(profile), profile.factors, [rate], profile.consistency)
     rows = Texts.from_strings(list(texts))
     keys = row_keys(stream_key(seed, "channel"), np.arange(len(texts), dtype=np.uint64))
     edits = kernel.propose(rows, keys, {"rate": np.zeros(len(texts), np.int64)})

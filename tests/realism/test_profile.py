@@ -115,7 +115,7 @@ def rewrite(folder, **changes):
 def test_another_format_says_what_to_do(saved):
     rewrite(saved, format=99)
     with pytest.raises(
-        SourceError, match=r"format 99, this noisegen .* reads 1 and 2; learn it again"
+        SourceError, match=r"format 99, this noisegen .* reads 2; learn it again"
     ):
         load(saved)
 

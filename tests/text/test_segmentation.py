@@ -18,17 +18,32 @@ from noisegen.text.segmentation import (
 )
 
 TOKENS = [
-    ("en", "I don't know 1,234.5 of them, do you?",
-     ["I", "don't", "know", "1,234.5", "of", "them", ",", "do", "you", "?"]),
-    ("en", "'quoted' well-known 3rd a.m. v.2",
-     ["'", "quoted", "'", "well", "-", "known", "3rd", "a", ".", "m", ".", "v", ".", "2"]),
-    ("fr", "L'homme qu’on aime, aujourd'hui c'est l’été.",
-     ["L'", "homme", "qu’", "on", "aime", ",", "aujourd'hui", "c'", "est", "l’", "été", "."]),
-    ("it", "dell'arte, cinquant'anni e un po' d'acqua",
-     ["dell'", "arte", ",", "cinquant'", "anni", "e", "un", "po", "'", "d'", "acqua"]),
+    (
+        "en",
+        "I don't know 1,234.5 of them, do you?",
+        ["I", "don't", "know", "1,234.5", "of", "them", ",", "do", "you", "?"],
+    ),
+    (
+        "en",
+        "'quoted' well-known 3rd a.m. v.2",
+        ["'", "quoted", "'", "well", "-", "known", "3rd", "a", ".", "m", ".", "v", ".", "2"],
+    ),
+    (
+        "fr",
+        "L'homme qu’on aime, aujourd'hui c'est l’été.",
+        ["L'", "homme", "qu’", "on", "aime", ",", "aujourd'hui", "c'", "est", "l’", "été", "."],
+    ),
+    (
+        "it",
+        "dell'arte, cinquant'anni e un po' d'acqua",
+        ["dell'", "arte", ",", "cinquant'", "anni", "e", "un", "po", "'", "d'", "acqua"],
+    ),
     ("ca", "l'aigua, col·legi", ["l'", "aigua", ",", "col·legi"]),
-    ("de", "Donaudampfschifffahrtsgesellschaft heißt's.",
-     ["Donaudampfschifffahrtsgesellschaft", "heißt's", "."]),
+    (
+        "de",
+        "Donaudampfschifffahrtsgesellschaft heißt's.",
+        ["Donaudampfschifffahrtsgesellschaft", "heißt's", "."],
+    ),
     ("hi", "हिन्दी में किताब।", ["हिन्दी", "में", "किताब", "।"]),
     ("fa", "می\u200cخواهم بروم", ["می\u200cخواهم", "بروم"]),
     ("tr", "İstanbul'da ılık", ["İstanbul'da", "ılık"]),
@@ -37,7 +52,7 @@ TOKENS = [
     ("en", "cafe\u0301 x\u0308", ["cafe\u0301", "x\u0308"]),
     ("th", "ที่นี่ abc", ["ที่", "นี่", "abc"]),
     ("xx", "tab\tand\nline\x1fend", ["tab", "and", "line", "end"]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("code", "text", "expected"), TOKENS)
@@ -130,11 +145,16 @@ def test_a_splitter_that_cannot_is_wrong_usage(code, splitter, message):
 
 @pytest.mark.parametrize(
     ("code", "splitter", "package", "extra"),
-    [("zh", "sentencex", "jieba", "zh"), ("zh", "sentencex", "pypinyin", "zh"),
-     ("zh", "sentencex", "opencc", "zh"), ("ja", "sentencex", "fugashi", "ja"),
-     ("ja", "sentencex", "ipadic", "ja"), ("en", "punkt", "punkt", "punkt"),
-     ("en", "spacy", "spacy", "en")],
-)  # fmt: skip
+    [
+        ("zh", "sentencex", "jieba", "zh"),
+        ("zh", "sentencex", "pypinyin", "zh"),
+        ("zh", "sentencex", "opencc", "zh"),
+        ("ja", "sentencex", "fugashi", "ja"),
+        ("ja", "sentencex", "ipadic", "ja"),
+        ("en", "punkt", "punkt", "punkt"),
+        ("en", "spacy", "spacy", "en"),
+    ],
+)
 def test_a_missing_package_is_named_with_its_extra(code, splitter, package, extra, monkeypatch):
     monkeypatch.setattr(segmentation, "find_spec", lambda name: None if name == package else 1)
 
@@ -194,6 +214,9 @@ def test_the_script_of_a_text(code, text, expected):
 
 def test_languages_without_blanks_have_no_boundary_or_a_safe_one():
     assert {code: Language(code).boundary for code in ("en", "zh", "ja", "th")} == {
-        "en": " ", "zh": "，", "ja": "", "th": "",
-    }  # fmt: skip
+        "en": " ",
+        "zh": "，",
+        "ja": "",
+        "th": "",
+    }
     assert not any(Language(code).is_spaced for code in (*UNSEGMENTED, "zh", "ja"))

@@ -7,30 +7,76 @@ from noisegen.noising import registry
 from noisegen.noising.rng import Draws
 from noisegen.testing import check_sequences, check_transform
 from noisegen.text import sequences
-from noisegen.text.sequences import forbidden_sequences, may_replace
+from noisegen.text.sequences import forbidden_sequences, may_replace, places_of
 from noisegen.transforms.keyboard import all_keyboards
 
 ALLOWED = [
-    "", "naïve café", "cafe\u0301", "हिन्दी में लिखो, क़लम और ज़्यादा।", "আমার সোনার বাংলা, উৎসব",
-    "இது தமிழ். ஃபேஸ்புக்", "ഇത് മലയാളമാണ്", "น้ำ เกาะ เสียง สิทธิ์ แพะ ค่าาา", "ສະບາຍດີ",
-    "안녕 ㅋㅋ ㅠㅠ", "\u1112\u1161\u11ab", "がぎ ゴ", "かﾞ", "וְהָיָה", "مُحَمَّد",
-    "👨‍👩‍👧‍👦 👍🏽 🇩🇪🇫🇷 ❤️ 1️⃣ 🏳️‍🌈 🤷🏽‍♀️", "क्‍ष", "می‌خواهم",
-]  # fmt: skip
+    "",
+    "naïve café",
+    "cafe\u0301",
+    "हिन्दी में लिखो, क़लम और ज़्यादा।",
+    "আমার সোনার বাংলা, উৎসব",
+    "இது தமிழ். ஃபேஸ்புக்",
+    "ഇത് മലയാളമാണ്",
+    "น้ำ เกาะ เสียง สิทธิ์ แพะ ค่าาา",
+    "ສະບາຍດີ",
+    "안녕 ㅋㅋ ㅠㅠ",
+    "\u1112\u1161\u11ab",
+    "がぎ ゴ",
+    "かﾞ",
+    "וְהָיָה",
+    "مُحَمَّد",
+    "👨‍👩‍👧‍👦 👍🏽 🇩🇪🇫🇷 ❤️ 1️⃣ 🏳️‍🌈 🤷🏽‍♀️",
+    "क्‍ष",
+    "می‌خواهم",
+]
 FORBIDDEN = [
-    "\u0301a", "a \u0301", "ि", "िलए", "मुुझे", "स्टेिशन", "क््", "आी", "कं्", "aि", "२ा", "क़़",
-    "ะ", "น ำ", "เ ดิน", "่า", "กิี", "ก่้", "ແ ລະ", "ㅎ\u11ab", "\u1112 \u1161", "\u1112",
-    "👨‍", "\u200d👩", "👩‍ 👧", "a🏽", "🇩", "🇩🇪🇫", "क\u200d\u200dष", "a\ufffd", " ◌ ُ",
-]  # fmt: skip
+    "\u0301a",
+    "a \u0301",
+    "ि",
+    "िलए",
+    "मुुझे",
+    "स्टेिशन",
+    "क््",
+    "आी",
+    "कं्",
+    "aि",
+    "२ा",
+    "क़़",
+    "ะ",
+    "น ำ",
+    "เ ดิน",
+    "่า",
+    "กิี",
+    "ก่้",
+    "ແ ລະ",
+    "ㅎ\u11ab",
+    "\u1112 \u1161",
+    "\u1112",
+    "👨‍",
+    "\u200d👩",
+    "👩‍ 👧",
+    "a🏽",
+    "🇩",
+    "🇩🇪🇫",
+    "क\u200d\u200dष",
+    "a\ufffd",
+    " ◌ ُ",
+]
 TEXTS = {
     "hi": ("मुझे लिए स्टेशन नहीं पता, क्या आप मेरी मदद कर सकते हैं?", "हाँ, अच्छा तो चलिए ज़रूर।"),
     "mr": ("मला माहीत नाही, तुम्ही कुठे आहात?",),
     "th": ("ฉันไม่รู้ว่าเขาจะมาเมื่อไหร่ แต่น้ำเยอะมากและเกาะสวย",),
-    "ko": ("내일 학교에 같이 가자. 정말 고마워!",), "ja": ("明日、学校に行きますか？がんばって！",),
-    "zh": ("你明天去学校吗？谢谢你。",), "ru": ("Ёлка ещё стоит, а мой чай остыл.",),
-    "vi": ("Tôi không biết ngày mai có mưa không.",), "fr": ("C'est l'été, j’ai où aller là-bas.",),
-    "de": ("Müssen wir größere Äpfel kaufen?",), "tr": ("Ilık çay içtim, şöyle güzel.",),
+    "ko": ("내일 학교에 같이 가자. 정말 고마워!",),
+    "ja": ("明日、学校に行きますか？がんばって！",),
+    "zh": ("你明天去学校吗？谢谢你。",),
+    "ru": ("Ёлка ещё стоит, а мой чай остыл.",),
+    "vi": ("Tôi không biết ngày mai có mưa không.",),
+    "fr": ("C'est l'été, j’ai où aller là-bas.",),
+    "de": ("Müssen wir größere Äpfel kaufen?",),
+    "tr": ("Ilık çay içtim, şöyle güzel.",),
     "ar": ("لا أعرف متى سيأتي، شُكرًا جزيلًا",),
-}  # fmt: skip
+}
 DATA_OF = {"channel": (), "codeswitch": ("ar", "de", "fr"), "wiki": ("de", "fr", "hi", "ru")}
 PAIRS = [
     (name, lang)
@@ -106,5 +152,5 @@ def test_letters_replace_each_other_as_the_search_says():
         for entry in keyboard.neighbours()
     }
     for clean, noisy in pairs:
-        searched = sequences._places(clean) <= sequences._places(noisy)
+        searched = places_of(clean) <= places_of(noisy)
         assert may_replace(clean, noisy) == searched or (clean + noisy).isascii()

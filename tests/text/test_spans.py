@@ -15,5 +15,7 @@ def test_the_links_of_a_long_row_are_found_in_linear_time() -> None:
     found = zip(spans.starts.tolist()[-3:], spans.stops.tolist()[-3:], strict=True)
     assert len(spans.starts) == 150_003
     assert [text[start:stop].decode() for start, stop in found] == [
-        " http://a.com/x ", " @bob ", " #tag ",
-    ]  # fmt: skip
+        " http://a.com/x ",
+        " @bob ",
+        " #tag ",
+    ]

@@ -66,8 +66,10 @@ def test_a_text_has_no_edits_of_itself(text: str) -> None:
     assert edits(text, text) == []
 
 
-@given(st.lists(st.sampled_from(["see", "you", "at", "noon", ",", "the"]), min_size=1, max_size=8),
-       st.data())  # fmt: skip
+@given(
+    st.lists(st.sampled_from(["see", "you", "at", "noon", ",", "the"]), min_size=1, max_size=8),
+    st.data(),
+)
 def test_changed_blanks_between_the_same_words_are_the_only_edits(words, data) -> None:
     blanks = st.sampled_from([" ", "  ", "\t"])
     texts = ["".join(word + data.draw(blanks) for word in words).rstrip() for _ in range(2)]
@@ -88,7 +90,7 @@ def test_tokens_are_all_that_is_no_blank(text: str) -> None:
 
 @given(WORDS, WORDS)
 def test_the_steps_found_are_the_cheapest_of_all(clean: list[str], noisy: list[str]) -> None:
-    found = alignment._cheapest(tuple(clean), tuple(noisy))
+    found = alignment.cheapest_steps(tuple(clean), tuple(noisy))
     assert price(clean, noisy, list(found)) == pytest.approx(
         min(price(clean, noisy, steps) for steps in all_steps(len(clean), len(noisy)))
     )
@@ -112,7 +114,7 @@ def price(clean: list[str], noisy: list[str], steps: list[tuple[int, int]]) -> f
         ours, theirs = clean[i : i + a], noisy[j : j + b]
         i, j = i + a, j + b
         initials = "".join(token[0] for token in ours)
-        options = [alignment._cost(ours, theirs)] if a <= 3 else [alignment._NEVER]
+        options = [alignment.step_cost(ours, theirs)] if a <= 3 else [alignment.NEVER]
         if a > 1 and theirs[0] == initials:
             options.append(alignment._JOIN if a > 2 else alignment._TWO_INITIALS)
         total += min(options)
@@ -128,8 +130,11 @@ def price(clean: list[str], noisy: list[str], steps: list[tuple[int, int]]) -> f
         ("người ta nói", "ngta nói", [("người ta", "ngta")]),
         ("the moment 's end", "the moments end", [("moment 's", "moments")]),
         ("what shit", "what sh*t", [("shit", "sh*t")]),
-        ("Счастливая кошка", "Счастлиывая кошшка :",
-         [("Счастливая", "Счастлиывая"), ("кошка", "кошшка"), ("", ":")]),
+        (
+            "Счастливая кошка",
+            "Счастлиывая кошшка :",
+            [("Счастливая", "Счастлиывая"), ("кошка", "кошшка"), ("", ":")],
+        ),
         ("今天天氣好", "今天天汽好", [("氣", "汽")]),
         ("ไปไหน", "ไปใหน", [("ไ", "ใ")]),
         ("a b", "a b c", [("", "c")]),
@@ -144,7 +149,7 @@ def price(clean: list[str], noisy: list[str], steps: list[tuple[int, int]]) -> f
         ("ayudar a otros", "ayudo otros", [("ayudar", "ayudo"), ("a", "")]),
         ("want to be", "wont be", [("want", "wont"), ("to", "")]),
     ],
-)  # fmt: skip
+)
 def test_words_find_their_partners(clean: str, noisy: str, expected: list) -> None:
     assert parts(clean, noisy) == expected
 

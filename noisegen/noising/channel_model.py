@@ -1,0 +1,321 @@
+"""Channels: the chances of errors that the counts of a profile give.
+
+Counts are smoothed towards coarser counts:
+
+- a word in its case, towards the word in any case, towards words of its length and case;
+- a gap before its word, towards the gap before any word;
+- letters between their neighbours, towards the letters by their place in the word.
+
+The arithmetic uses Python's floats and the results are whole numbers, so that all machines get the
+same chances.
+"""
+
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+from noisegen.noising.profile import (
+    END,
+    GONE,
+    HABITS,
+    KEPT,
+    LETTERS,
+    OTHER,
+    SAME,
+    START,
+    WRITTEN,
+    GapKey,
+    HabitKey,
+    LetterKey,
+    Profile,
+)
+from noisegen.text.case import CASES, SHAPES, shape_of
+
+_IDEOGRAPHS = "\u2e80"  # first ideograph: from here on a letter may stand beside any other
+
+CHANCE_BITS = 32
+WEIGHT_BITS = 20
+# Weights of the coarser estimates, as numbers of counts.
+WORD_PRIOR, CASE_PRIOR, SHAPE_PRIOR, GAP_PRIOR, LETTER_PRIOR = 3.0, 4.0, 4.0, 10.0, 3.0
+FORM, AS_WRITTEN, WORD_GONE, SOME_LETTERS, COARSER = range(5)  # kinds of options
+
+
+class Option(NamedTuple):
+    """One possible change of a word, phrase, gap or part of a word; `how` depends on its kind.
+
+    - FORM: it becomes `noisy` (small letters), written in the case `how` (SAME, SMALL_CASE, ...);
+    - AS_WRITTEN: the word stays, written in the case `how`;
+    - WORD_GONE: the word is removed;
+    - SOME_LETTERS: letters change in `how` places;
+    - COARSER: an option of group `how` is drawn, or for -1 of the group of the word's shape.
+
+    For gaps and removed words, `how` is the case in which the next word is written.
+    """
+
+    kind: int
+    noisy: str = ""
+    how: int = SAME
+
+
+BY_SHAPE = Option(COARSER, "", -1)
+_OF_CHANGE = {  # name in `profile.CHANGES` -> option
+    **{name: Option(AS_WRITTEN, "", written) for written, name in enumerate(WRITTEN)},
+    **{name: Option(SOME_LETTERS, "", places) for places, name in enumerate(LETTERS)},
+    OTHER: Option(SOME_LETTERS, "", 1),
+    GONE: Option(WORD_GONE),
+}
+Weights = dict[Option, float]
+Outcomes = Counter[tuple[str | None, int]]  # counts of (replacement, case in which it is written)
+
+
+class OptionGroup(NamedTuple):
+    """The chance of a change, out of 2^32, and its options.
+
+    `bounds` are the cumulative chances of the options, out of 2^32.
+    """
+
+    chance: int
+    options: tuple[Option, ...]
+    bounds: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Channel:
+    """Groups of options, and the number of the group of each word, shape, gap and part of a word.
+
+    - `words`: group by (word, case);
+    - `shapes`: group by shape;
+    - `gaps`: group by (word behind or '' for any, whether it begins its row, gap);
+    - `letters`: (group, weight) by (letter before, letters, letter after) or ('', letters, place);
+    - `habits`: cumulative chances of the habits of rows, out of 2^32;
+    - `pairs`: pairs of neighbouring letters, START and END included, in all words and replacements.
+    """
+
+    lang: str
+    groups: list[OptionGroup] = field(default_factory=list)
+    words: dict[tuple[str, int], int] = field(default_factory=dict)
+    shapes: list[int] = field(default_factory=list)
+    gaps: dict[tuple[str, bool, str], int] = field(default_factory=dict)
+    letters: dict[tuple[str, str, str], tuple[int, int]] = field(default_factory=dict)
+    habits: list[int] = field(default_factory=list)
+    pairs: set[str] = field(default_factory=set)
+
+    def lacks(self, word: str, noisy: str) -> bool:
+        """Tell whether a noisy form has a pair of letters that neither language nor word has."""
+        made, known = (set(map("".join, pairwise(f"{START}{form}{END}"))) for form in (noisy, word))
+        return any(map(letter_pairs, made - self.pairs - known))
+
+    def add(self, chance: float, weights: Mapping[Option, float]) -> int:
+        """Add a group and return its number."""
+        options = tuple(option for option, weight in weights.items() if weight > 0)
+        sums = list(accumulate(weights[option] for option in options))
+        bounds = tuple(int(part / sums[-1] * (1 << CHANCE_BITS)) for part in sums)
+        whole = int(min(chance, 1.0) * (1 << CHANCE_BITS)) if options else 0
+        self.groups.append(OptionGroup(whole, options, bounds))
+        return len(self.groups) - 1
+
+
+def letter_pairs(framed: str) -> set[str]:
+    """Return the pairs of neighbouring letters of a text with START and END; no ideographs."""
+    return {
+        a + b
+        for a, b in pairwise(framed)
+        if max(a, b) < _IDEOGRAPHS and all(c in (START, END) or _is_letter(c) for c in (a, b))
+    }
+
+
+def _is_letter(character: str) -> bool:
+    return unicodedata.category(character)[0] in "LM"
+
+
+def channel_of(profile: Profile) -> Channel:
+    """Return the channel of a profile."""
+    channel = Channel(profile.lang)
+    _add_shapes(channel, profile)
+    _add_words(channel, profile)
+    _add_gaps(channel, profile.gaps)
+    _add_letters(channel, profile.letters)
+    _add_pairs(channel, profile)
+    total = 0.0
+    for habit in HABITS:
+        shown, other = (profile.habits.get(HabitKey(habit, shows), 0) for shows in (True, False))
+        total += shown / max(1, shown + other)
+        channel.habits.append(int(min(total, 1.0) * (1 << CHANCE_BITS)))
+    return channel
+
+
+def _add_pairs(channel: Channel, profile: Profile) -> None:
+    """Add the pairs of letters of all words, of their replacements, and of changed parts."""
+    forms = {form for key in profile.words for form in (key.clean, key.noisy) if form}
+    for word in {word for form in forms for word in form.split(" ")}:
+        channel.pairs.update(letter_pairs(f"{START}{word}{END}"))
+    for before, _, after, noisy in profile.letters:
+        channel.pairs.update(letter_pairs(f"{before}{noisy}{after}"))
+
+
+def _smoothed(changed: float, total: float, rate: float, prior: float) -> float:
+    """Return a rate from counts and from `prior` more cases that have a coarser rate."""
+    return (changed + prior * rate) / (total + prior)
+
+
+def _add_shapes(channel: Channel, profile: Profile) -> None:
+    """Add the groups of unknown words, one group per shape."""
+    changed = [Counter[str]() for _ in range(SHAPES)]
+    for key, count in profile.shapes.items():
+        changed[key.shape][key.change] += count
+    kept = [counts.pop(KEPT, 0) for counts in changed]
+    every = sum(changed, Counter[str]())
+    rate = every.total() / max(1, sum(kept) + every.total())
+    every = every or Counter({LETTERS[1]: 1})
+    for counts, same in zip(changed[:-1], kept, strict=False):
+        weights: Weights = defaultdict(float)
+        for change in sorted(every):
+            share = SHAPE_PRIOR * max(rate, 1e-9) * every[change] / every.total()
+            weights[_OF_CHANGE[change]] += counts[change] + share
+        chance = _smoothed(counts.total(), same + counts.total(), rate, SHAPE_PRIOR)
+        channel.shapes.append(channel.add(chance, weights))
+    channel.shapes.append(_add_numbers(channel, changed[-1], kept[-1]))
+
+
+def _add_numbers(channel: Channel, changed: Counter[str], kept: int) -> int:
+    """Add the group of numbers, which go or change case as in the pairs, and else stay."""
+    weights = {_OF_CHANGE[name]: float(changed[name]) for name in (*WRITTEN[1:], GONE)}
+    number = channel.add(sum(weights.values()) / max(1, changed.total() + kept), weights)
+    if not channel.groups[number].options:  # a group needs an option: known numbers may refer to it
+        channel.groups[number] = OptionGroup(0, (Option(AS_WRITTEN),), (1 << CHANCE_BITS,))
+    return number
+
+
+def _shape_rates(profile: Profile) -> list[float]:
+    """Return the rate of change of the words of each shape, smoothed towards the overall rate."""
+    seen, changed = Counter[int](), Counter[int]()  # numbers of words by shape
+    for key, count in profile.words.items():
+        if " " not in key.clean:
+            shape = shape_of(key.clean, key.case)
+            seen[shape] += count
+            if (key.noisy, key.written) != (key.clean, SAME):
+                changed[shape] += count
+    for unknown, count in profile.shapes.items():
+        seen[unknown.shape] += count
+        if unknown.change != KEPT:
+            changed[unknown.shape] += count
+    overall = changed.total() / max(1, seen.total())
+    return [_smoothed(changed[n], seen[n], overall, SHAPE_PRIOR) for n in range(SHAPES)]
+
+
+def _add_words(channel: Channel, profile: Profile) -> None:
+    """Add the groups of all known words and phrases."""
+    rates = _shape_rates(profile)
+    by_word: dict[str, list[Outcomes]] = defaultdict(lambda: [Counter() for _ in CASES])
+    for key, count in sorted(profile.words.items(), key=lambda item: item[0][:2]):
+        by_word[key.clean][key.case][key.noisy, key.written] += count
+    for word, cases in by_word.items():
+        _add_word(channel, word, cases, rates)
+
+
+def _add_word(
+    channel: Channel, word: str, cases: Sequence[Outcomes], shape_rates: Sequence[float]
+) -> None:
+    """Add four groups for a word, one per case, from the counts of each case.
+
+    A group has options of its own, options of the word in any case, and options of its shape.
+    """
+    pooled: Outcomes = Counter()  # replacements in all cases, all written SAME
+    for outcomes in cases:
+        for (noisy, _), count in outcomes.items():
+            if noisy != word:
+                pooled[noisy, SAME] += count
+    totals = [outcomes.total() for outcomes in cases]
+    shape = shape_of(word, max(range(len(CASES)), key=lambda case: (totals[case], case)))
+    # An unchanged number stays, and a phrase has no letters to change.
+    has_letters = shape != SHAPES - 1 and " " not in word
+    prior = WORD_PRIOR * shape_rates[shape] * has_letters
+    weight = pooled.total() + prior
+    rate = weight / (sum(totals) + WORD_PRIOR)
+    share = CASE_PRIOR * rate / weight if weight else 0.0
+    for case, own in enumerate(cases):
+        weights: Weights = defaultdict(float)
+        for outcomes, factor in ((own, 1.0), (pooled, share)):
+            for (noisy, written), count in outcomes.items():
+                if (noisy, written) != (word, SAME):
+                    weights[_word_option(noisy, written)] += count * factor
+        weights[BY_SHAPE] += prior * share
+        chance = _smoothed(totals[case] - own[word, SAME], totals[case], rate, CASE_PRIOR)
+        channel.words[word, case] = channel.add(chance, weights)
+
+
+def _word_option(noisy: str | None, written: int) -> Option:
+    """Return the option of a replacement of a word, BY_SHAPE if it is not recorded."""
+    if noisy is None:
+        return BY_SHAPE
+    return Option(FORM if noisy else WORD_GONE, noisy, written)
+
+
+def _add_gaps(channel: Channel, counts: Mapping[GapKey, int]) -> None:
+    """Add the groups of gaps before any word, and of gaps before certain words."""
+    by_gap: dict[tuple[bool, str], dict[str, Outcomes]] = {}
+    for key, count in sorted(counts.items(), key=lambda item: item[0][:3]):
+        rights = by_gap.setdefault((key.initial, key.gap), {})
+        for right in {key.right, ""}:
+            rights.setdefault(right, Counter())[key.noisy, key.written] += count
+    for (initial, gap), rights in by_gap.items():
+        every = rights.pop("")
+        rate = 1 - every[gap, SAME] / every.total()
+        base = channel.gaps["", initial, gap] = channel.add(rate, _form_weights(every, gap))
+        for right, outcomes in rights.items():
+            group, _ = _add_finer(channel, outcomes, gap, (base, rate), GAP_PRIOR)
+            channel.gaps[right, initial, gap] = group
+
+
+def _add_letters(channel: Channel, counts: Mapping[LetterKey, int]) -> None:
+    """Add the groups of parts of words: by place (START, END or '') and by neighbours."""
+    near: dict[tuple[str, str, str], Outcomes] = defaultdict(Counter)
+    far: dict[tuple[str, str, str], Outcomes] = defaultdict(Counter)
+    for (before, part, after, noisy), count in sorted(counts.items()):
+        near[before, part, after][noisy, SAME] += count
+        far["", part, _place(before, after)][noisy, SAME] += count
+    coarser: dict[tuple[str, str, str], tuple[int, float]] = {}
+    for key, outcomes in far.items():
+        # Words with a part, and changes of it, are counted separately: the total may be below.
+        rate = (outcomes.total() - outcomes[key[1], SAME]) / (outcomes.total() + 1)
+        group = channel.add(rate, _form_weights(outcomes, key[1]))
+        coarser[key] = group, rate
+        channel.letters[key] = group, int(rate * (1 << WEIGHT_BITS))
+    for key, outcomes in near.items():
+        base = coarser["", key[1], _place(key[0], key[2])]
+        group, chance = _add_finer(channel, outcomes, key[1], base, LETTER_PRIOR)
+        channel.letters[key] = group, int(chance * (1 << WEIGHT_BITS))
+
+
+def _place(before: str, after: str) -> str:
+    return START if before == START else END if after == END else ""
+
+
+def _form_weights(outcomes: Outcomes, clean: str) -> Weights:
+    """Return the weights of the recorded replacements of a gap or letters, in a fixed order."""
+    changed = sorted(
+        (noisy, written, count)
+        for (noisy, written), count in outcomes.items()
+        if noisy is not None and (noisy, written) != (clean, SAME)
+    )
+    return {Option(FORM, noisy, written): float(count) for noisy, written, count in changed}
+
+
+def _add_finer(
+    channel: Channel, outcomes: Outcomes, clean: str, coarser: tuple[int, float], prior: float
+) -> tuple[int, float]:
+    """Add a group that is smoothed towards a coarser one, and return its number and rate.
+
+    `coarser` is the number and rate of the coarser group. Replacements that are not recorded are
+    drawn from the coarser group, if it has options.
+    """
+    base, rate = coarser
+    weights = _form_weights(outcomes, clean)
+    if channel.groups[base].options:
+        weights[Option(COARSER, "", base)] = prior * rate + outcomes[None, SAME]
+    total = outcomes.total()
+    chance = _smoothed(total - outcomes[clean, SAME], total, rate, prior)
+    return channel.add(chance, weights), chance
