@@ -28,7 +28,7 @@ from noisegen.augmentation.plan import AugmentPlan, make_plan
 from noisegen.augmentation.shards import Shard, ShardTask, make_shard
 from noisegen.data.features import class_names
 from noisegen.data.files import is_url, modified, size_of
-from noisegen.data.formats.registry import read_head
+from noisegen.data.formats.registry import format_of, read_head
 from noisegen.data.pairs import refuse_onto
 from noisegen.data.sources import (
     RESERVED,
@@ -195,7 +195,7 @@ class NotedHeads:
 
 def _mark_of(item: FileRange) -> str:
     """Return a mark that changes with the content of a file; '' for one of text, or no file."""
-    if item.format not in ("parquet", "arrow"):
+    if not item.format or format_of(item).cut != "rows":
         return ""
     if is_url(item.path):
         written = modified(item.path)
