@@ -29,6 +29,10 @@ class LanguageFiles:
         """Return the file of the settings' language, if it exists (the `data` of a transform)."""
         return existing(self.of(settings.lang))
 
+    def read_or_any(self, settings: Settings, _: Mapping[str, Any]) -> list[Path]:
+        """Return the file of the settings' language, or else the file for any language."""
+        return existing(self.of(settings.lang)) or [self.of("any")]
+
     def languages(self) -> list[str]:
         """Return the languages that have the file."""
         return sorted(path.parent.name for path in DICTIONARIES.glob(f"*/{self.name}"))

@@ -4,12 +4,11 @@ Insertions add content to a text, so its meaning may change. No packaged recipe 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -233,15 +232,10 @@ def _commas(texts: Texts) -> tuple[I64, I64]:
 _EMOTICONS, _INTERJECTIONS = LanguageFiles("emot.tsv"), LanguageFiles("intj.tsv")
 
 
-def _emoticons(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
-    """Return the list of a language, or the list for languages without their own."""
-    return _EMOTICONS.read(settings, values) or [_EMOTICONS.of("any")]
-
-
-@kernel("emot", _emoticons, keeps_meaning=False, kind="style")
+@kernel("emot", _EMOTICONS.read_or_any, keeps_meaning=False, kind="style")
 def emot(settings: Settings, *, rate: float = 0.3) -> Insertions:
     """Add emoticons and emoji at the ends of sentences: 'See you.' -> 'See you :)'."""
-    [path] = _emoticons(settings, {})
+    [path] = _EMOTICONS.read_or_any(settings, {})
     return Insertions.of(Lexicon.load(path).entries, settings.limits(rate))
 
 

@@ -409,13 +409,8 @@ class TypedMarks:
         return columns
 
 
-def _typed(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
-    """Return the table of a language, or the table for languages without their own."""
-    return _TYPED.read(settings, values) or [_TYPED.of("any")]
-
-
-@kernel("mark", _typed, kind="style")
+@kernel("mark", _TYPED.read_or_any, kind="style")
 def mark(settings: Settings, *, rate: float = 0.5) -> TypedMarks:
     """Type punctuation as keyboards and phones have it: '“Well…” – no' -> '"Well..." - no'."""
-    [path] = _typed(settings, {})
+    [path] = _TYPED.read_or_any(settings, {})
     return TypedMarks(table_of(path), settings.limits(rate))

@@ -15,7 +15,6 @@ from noisegen.realism.two_sample import two_sample
 from noisegen.testing import check_transform
 from noisegen.text.resources import DICTIONARIES
 from noisegen.transforms import rows_of
-from noisegen.transforms.punctuation import _TYPED
 
 SENTENCES = {
     "zh": (
@@ -204,7 +203,11 @@ def test_marks_of_any_text_agree_in_both_forms(lang, rows):
 def test_the_rate_of_marks_is_the_chance_of_each():
     """Of the commas, 84 in 97 stay at rate 1 at the end of a row."""
     stays = noised("mark", ["好，"] * 4_000, "zh").count("好，") / 4_000
-    table = [int(row[2]) for row in rows_of(_TYPED.of("zh")) if row[0] == "，" and row[3] == ""]
+    table = [
+        int(row[2])
+        for row in rows_of(DICTIONARIES / "zh" / "mark.tsv")
+        if row[0] == "，" and row[3] == ""
+    ]
     assert stays == pytest.approx(table[0] / sum(table), abs=0.03)
 
 
