@@ -1,4 +1,4 @@
-"""The errors a caller can act on: each message says what is wrong, where, and what to do."""
+"""Errors that a caller can act on; each message names the problem, its place and a remedy."""
 
 import re
 from collections.abc import Iterable, Iterator

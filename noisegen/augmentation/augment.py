@@ -1,4 +1,4 @@
-"""`augment`: sources in, a folder of clean/noisy shards with manifest and dataset card out."""
+"""`augment`: write clean/noisy shards of sources, with a manifest and a dataset card."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -52,7 +52,7 @@ from noisegen.runs.store import mark_of, output_path
 from noisegen.text.spans import PROTECTED
 
 LAYOUT = Layout("write", parts=("data/part-*.parquet",), result=Shard)
-IDS_AT_ONCE = 4_000_000  # held in memory while duplicate ids are counted: 32 MB
+IDS_AT_ONCE = 4_000_000  # ids in memory while duplicates are counted; they take 32 MB
 
 
 @public
@@ -89,17 +89,18 @@ def augment(
 ) -> Manifest:
     """Write clean/noisy pairs of `sources` to `out` as Parquet shards and return the manifest.
 
-    If `out` is '-' or ends in .jsonl, .csv, .tsv, .txt, .parquet or .conll (also with .gz, .bz2,
-    .xz or .zst), or with `to`, it is one file: the rows as they are, with noisy text.
-    `progress` is called with a `Progress` every second and after every shard. With several
-    `workers` a script must call it below `if __name__ == "__main__":`. Raises NoisegenError.
+    One noisy file is written instead, with its rows and columns kept, if `to` names a format, if
+    `out` is '-', or if it ends in .jsonl, .csv, .tsv, .txt, .parquet or .conll (also with .gz,
+    .bz2, .xz or .zst). `noisegen augment --help` describes all options. `progress` is called with a
+    `Progress` every second and after every shard. A script that asks for several `workers` must
+    call this function below `if __name__ == "__main__":`. Raises NoisegenError.
     """
     options = decode(AugmentOptions, locals())
     return make(make_plan(options, output_path(options.out)), options)
 
 
 def make(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
-    """Write what a plan and the options ask for: a folder of shards, or one file."""
+    """Run the plan: write a folder of shards, or one noisy file."""
     if executors.is_remote(options.executor):
         plan = plan.absolute()
     target = target_of(str(options.out), options.to, plan)
@@ -107,7 +108,7 @@ def make(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
 
 
 def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Manifest:
-    """Write one noisy file; the manifest is not written."""
+    """Write one noisy file and return its manifest, which is not written."""
     if options.resume or options.part:
         raise UsageError("one file is written at once: --resume and --part need a folder")
     refuse_onto(Path(target.path), [item.path for item in plan.inputs])
@@ -117,7 +118,7 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
     rows = target.rows(request.rows_per_shard)
     shards = shard_ranges(plan.inputs, columns, rows, request.limit)
     tasks = (ShardTask(number, ranges) for number, ranges in enumerate(shards))
-    first = next(tasks)  # so that a source that cannot be read leaves the file alone
+    first = next(tasks)  # a source that cannot be read fails here, before the file is touched
     target = replace(target, parallel=parallel_columns(first.ranges, columns))
     function = partial(make_part, plan.job, target, columns)
     parts = options.in_order(function, chain([first], tasks))
@@ -154,20 +155,21 @@ def make_shards(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
 
 
 class NotedHeads:
-    """The heads of source files, from what an earlier process noted of them where it still holds.
+    """Heads of the source files of a run, kept in its folder to save reading them again.
 
-    That is of files without text, whose heads are their footers, and which are as the first one.
+    Only Parquet and Arrow files have a head to read, their footer. A kept head is used if the file
+    is unchanged and has the columns of the first file.
     """
 
     def __init__(self, noted: Iterator[SourceHead]) -> None:
         self._noted = noted
         self._lines = BytesIO()
         self._first: FileRange | None = None
-        self._is_same = False  # whether the first file is the one that was noted
+        self._is_same = False  # the first file is unchanged since its head was kept
         self._are_new = False
 
     def head(self, item: FileRange, columns: Columns) -> FileRange | None:
-        """Return what `read_head` does, for a file that is as it was noted without reading it."""
+        """Return the head of a file as `read_head` does; an unchanged file is not read."""
         file: FileRange | None
         noted, mark = next(self._noted, SourceHead()), _mark_of(item)
         is_same = bool(mark) and noted.mark == mark
@@ -186,7 +188,7 @@ class NotedHeads:
         return file
 
     def note(self, folder: RunFolder[Shard]) -> None:
-        """Note the heads in the folder, if it lacks some."""
+        """Write the heads to the folder, if some are new."""
         if self._are_new:
             self._lines.seek(0)
             write_heads(folder.out, self._lines, folder.records.key)
@@ -194,7 +196,7 @@ class NotedHeads:
 
 
 def _mark_of(item: FileRange) -> str:
-    """Return a mark that changes with the content of a file; '' for one of text, or no file."""
+    """Return a mark that changes with the content of a file; '' for text and for missing files."""
     if not item.format or format_of(item).cut != "rows":
         return ""
     if is_url(item.path):
@@ -245,7 +247,10 @@ def _make_missing(
 
 
 def estimate_of(plan: AugmentPlan, workers: int) -> RunEstimate | None:
-    """Return what a plan will make, by a measured second; None for an input of unknown size."""
+    """Return an estimate of the output and time of a plan, measured on its first rows.
+
+    Returns None for an input of unknown size.
+    """
     request = plan.request
     if not (total := plan.size):
         return None
@@ -300,7 +305,7 @@ def finish(plan: AugmentPlan, folder: RunFolder[Shard], command: str, tasks: int
 
 
 def _totals(shards: Collection[Shard], duplicate_ids: int) -> dict[str, Any]:
-    """Add the shards up; rates are errors per clean character and word."""
+    """Return the sums over all shards; CER and WER are errors per clean character and word."""
     names = ("rows", "rows_in", "changed", "characters", "character_errors", "words", "word_errors")
     sums = {name: sum(getattr(shard, name) for shard in shards) for name in names}
     repeated = {"duplicate_id": duplicate_ids} if duplicate_ids else {}
@@ -315,7 +320,7 @@ def _totals(shards: Collection[Shard], duplicate_ids: int) -> dict[str, Any]:
 
 
 def _duplicate_ids(plan: AugmentPlan, shards: Mapping[str, Shard]) -> int:
-    """Count the rows whose id an earlier row has, in several passes where they are many."""
+    """Return the number of rows whose id an earlier row has; many rows need several passes."""
     rows, distinct = sum(shard.rows for shard in shards.values()), 0
     passes = rows // IDS_AT_ONCE + 1
     for number in range(passes):
@@ -324,13 +329,13 @@ def _duplicate_ids(plan: AugmentPlan, shards: Mapping[str, Shard]) -> int:
             with (plan.job.out / name).open("rb") as file:
                 ids = id_numbers(pq.read_table(file, columns=["id"])["id"].combine_chunks())
             parts.append(ids[mix_array(ids) % np.uint64(passes) == number])
-        ordered = np.sort(np.concatenate(parts))  # np.unique takes seven times as long
+        ordered = np.sort(np.concatenate(parts))  # seven times faster than np.unique
         distinct += int(np.count_nonzero(np.diff(ordered))) + bool(len(ordered))
     return rows // plan.job.copies - distinct
 
 
 def _columns(out: Path, manifest: Manifest) -> dict[str, str]:
-    """Return the columns that came with the rows, their types and the names of their classes."""
+    """Return the columns of the input in the output, with their types and names of classes."""
     if not manifest.shards:
         return {}
     with (out / manifest.shards[0]["file"]).open("rb") as file:
@@ -341,13 +346,13 @@ def _columns(out: Path, manifest: Manifest) -> dict[str, str]:
 
 
 def _word_lists(manifest: Manifest, shards: Collection[Shard]) -> list[dict[str, str]]:
-    """Return the word lists of the transforms of changed rows."""
+    """Return the word lists of the transforms drawn for changed rows."""
     drawn = {name for shard in shards for name in shard.transforms}
     return [note for note in manifest.dictionaries if note["transform"] in drawn]
 
 
 def _card(manifest: Manifest, values: Mapping[str, Any]) -> str:
-    """Return the text of the dataset card with the values of its template."""
+    """Return the text of the dataset card; `values` fill its template."""
     labelled = ("token-classification",) if manifest.options["tokens"] else ()
     return dataset_card(manifest, Card(
         title="Clean and noisy text", verb="made", tags=("noise", "user-generated-content"),

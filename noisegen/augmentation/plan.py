@@ -38,7 +38,7 @@ from noisegen.version import __version__
 class AugmentPlan:
     """A checked request: the recipe for its language, its input files, the job of the workers.
 
-    `config` has what the manifest records of the request. `hints` are lines for the user on
+    `config` is the part of the manifest that the request decides. `hints` are lines for the user on
     surprises, such as transforms without data for the language. `skipped` names files that are not
     read, with the reason.
     """

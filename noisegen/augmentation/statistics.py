@@ -169,7 +169,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class SampleSizes:
-    """Numbers of rows: at most so many are aligned, tokenized and shown; batches are read."""
+    """Greatest numbers of rows to align, to tokenize and to show, and the rows per batch."""
 
     aligned_rows: int = 20_000
     token_rows: int = 100_000
