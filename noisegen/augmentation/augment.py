@@ -259,8 +259,7 @@ def estimate_of(plan: AugmentPlan, workers: int) -> RunEstimate | None:
         first = replace(request, limit=rows, copies=copies)
         job = replace(plan.job, out=Path(out), copies=copies)
         part = replace(plan, request=first, job=job)
-        asked_rows = {each.name: getattr(first, each.name) for each in fields(Request)}
-        return make_shards(part, AugmentOptions(**asked_rows, out=out))
+        return make_shards(part, AugmentOptions(first.sources, out, limit=rows, copies=copies))
 
     shards = shard_ranges(plan.inputs, plan.job.columns, ROWS_COUNTED, request.limit)
     parts = chain.from_iterable(shards)

@@ -163,8 +163,9 @@ class ErrorRates:
 class RecipeInfo:
     """Description of a recipe.
 
-    `transforms` is their number, `languages` the number of them with data for each language ("*":
-    any other language). `mixes` maps languages with steps and writers of their own to these.
+    `transforms` is the number of its transforms. `languages` counts, for each language, the
+    transforms with data for it; "*" stands for any other language. `mixes` maps each language with
+    a mix of its own to the steps and writers of that mix.
     """
 
     name: str

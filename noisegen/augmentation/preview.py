@@ -88,8 +88,8 @@ def examples_of(
         raise UsageError("--group-by names a column of a source; a text has none")
     if not given:
         texts = demo_texts().get(normalize_language(request.lang), [])[:rows]
-    # Texts are no source, so their plan is made for the demo file, which is not read then. The
-    # whole demo file is shown where it has no text of the language.
+    # A plan needs a source: for texts it names the demo file, which is not read. Without texts in
+    # the language, the first rows of the demo file are shown.
     sources = [str(DEMO)] if texts or not given else given
     plan = make_plan(replace(request, sources=sources, limit=rows), Path("preview"))
     for hint in plan.hints:

@@ -161,7 +161,7 @@ def _engine(recipe: Recipe, settings: Settings, code: tuple[tuple[str, str], ...
 
 
 def _writer_ids(rows: pa.Table, group_by: str | None, ids: U64) -> U64 | None:
-    """Return a number per row that draws its writer; rows of one group get one number.
+    """Return a number per row, from which its writer is drawn; rows of a group share a number.
 
     A row without a group gets a number of its own, from its id. Raises SourceError if the column is
     missing or holds neither text nor integers.

@@ -55,7 +55,7 @@ class TransformFigures:
 
 @dataclass(frozen=True)
 class EditKind:
-    """Edits of one kind; `spaces` counts edits with a side of white space, `characters` others."""
+    """Edits of one kind; `spaces` counts edits of white space alone, `characters` all others."""
 
     kind: str
     characters: int
@@ -64,7 +64,7 @@ class EditKind:
 
 @dataclass(frozen=True)
 class EditKinds:
-    """Kinds of edits in `rows` changed rows, which are all or a sample.
+    """Kinds of edits, counted in `rows` changed rows: all changed rows, or a sample.
 
     `source` is 'edits', the column, or 'alignment', a shortest alignment of both texts.
     """
@@ -77,9 +77,9 @@ class EditKinds:
 
 @dataclass(frozen=True)
 class TypeTokenRatio:
-    """Distinct tokens over tokens in `rows` rows, which are all or a sample.
+    """Distinct tokens over all tokens, counted in `rows` rows: all rows, or a sample.
 
-    The ratio falls as rows are added. `quotient` is noisy over clean.
+    The ratio falls as rows are added. `quotient` is the noisy ratio over the clean ratio.
     """
 
     rows: int
@@ -91,7 +91,7 @@ class TypeTokenRatio:
 
 @dataclass(frozen=True)
 class LengthBin:
-    """Rows of at least `low` and less than `high` characters (None: no limit)."""
+    """Numbers of clean and of noisy texts with at least `low` and fewer than `high` characters."""
 
     low: int
     high: int | None
@@ -115,7 +115,7 @@ class RunOrigin:
 
     @property
     def chances(self) -> list[float] | None:
-        """The chance of each transform of mix_all (by default twelve times 0.1), else None."""
+        """Chances of the transforms of mix_all (default: 12 times 0.1); None for other recipes."""
         try:
             steps = self.recipe["steps"][0]["shuffle"] if self.recipe_name == "mix_all" else None
             return steps and [float(values["p"]) for step in steps for values in step.values()]

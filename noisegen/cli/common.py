@@ -119,7 +119,7 @@ def request(given: dict[str, Any]) -> Request:
 
 
 def given_names() -> dict[str, str]:
-    """Return the flags of the parameters that the user gave, by the names of the parameters."""
+    """Return the names of the parameters that the user gave, each with its flag."""
     context = click.get_current_context()
     return {
         parameter.name: parameter.opts[-1]
