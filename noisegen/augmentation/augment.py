@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from io import BytesIO
 from itertools import chain
@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import pyarrow.parquet as pq
 
-from noisegen.augmentation import AugmentOptions, Format, Request
+from noisegen.augmentation import AugmentOptions, Format
 from noisegen.augmentation.estimate import ROWS_COUNTED, Asked, estimate
 from noisegen.augmentation.one_file import (
     Target,
