@@ -1,6 +1,7 @@
 """bzip2 block by block: a damaged block costs only itself, and a file can be entered anywhere."""
 
 import bz2
+import sys
 from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,16 +23,17 @@ def decode_bzip2(
     of the bytes in which a stream ends checks its end.
     """
     scan = _Scan(note, _LOST if inside else _HEADER)
+    last = sys.maxsize if stop is None else stop
     for part in parts:
         scan.held += part
         for position, magic in scan.new_magics():
-            if position < scan.start or (position == scan.start and scan.kind == _BLOCK):
-                continue  # found before, or by chance in a checksum
+            if scan.is_known(position):
+                continue
             if scan.kind == _BLOCK:
                 yield _block(scan.held, scan.start, position, note)
             elif scan.kind == _HEADER:
                 scan.check_header(position)
-            if stop is not None and 8 * scan.before + position >= 8 * stop:
+            if 8 * scan.before + position >= 8 * last:
                 return
             scan.begin(position, magic)
         if len(scan.held) - scan.start // 8 > BLOCK_MAX:
@@ -40,7 +42,7 @@ def decode_bzip2(
                 yield b""
             scan.start, scan.kind = 8 * len(scan.held) - 48, _LOST
         end = scan.before + len(scan.held)
-        if scan.kind == _LOST and stop is not None and end > stop + len(BLOCK):
+        if scan.kind == _LOST and end > last + len(BLOCK):
             return
         scan.forget()
     if scan.kind == _BLOCK and (content := _unended_block(scan.held, scan.start)):
@@ -76,6 +78,10 @@ class _Scan:
             for at in bit_positions(self.held, magic, self._searched)
         ]
         return sorted(found)
+
+    def is_known(self, position: int) -> bool:
+        """Tell whether a magic was found before, or stands by chance in a checksum."""
+        return position < self.start or (position == self.start and self.kind == _BLOCK)
 
     def begin(self, position: int, magic: bytes) -> None:
         """Continue at a block, or after the end of a stream, where a header may follow."""
