@@ -48,7 +48,7 @@ def found(tmp_path, monkeypatch):
         out = tmp_path / f"out-{rows}"
         shutil.rmtree(out, ignore_errors=True)
         (out / "work").mkdir(parents=True)
-        job = PortionJob(out, "{}", language("en"), Criteria(1, 9_999, 0.0), Columns(), batch=batch)
+        job = PortionJob(out, language("en"), Criteria(1, 9_999, 0.0), Columns(), batch=batch)
         counts = []
         for number, (part,) in enumerate(shard_ranges(expand([str(path)]), Columns(), rows)):
             portion = Portion(number, part.first, part.rows, ((str(path), part),))
