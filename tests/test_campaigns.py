@@ -170,8 +170,14 @@ def test_figures_replace_those_in_the_page(tmp_path):
 
     lines = page.read_text().splitlines()
     assert lines[2].startswith("6 trials: none broke a promise (seed 1, 2 minutes; 2")
-    assert lines[4:] == ["| | SIGKILL |", "|---|---:|", "| augment | 3 |", "| train | 3 |",
-                         "<!-- end of kills -->", "Text."]  # fmt: skip
+    assert lines[4:] == [
+        "| | SIGKILL |",
+        "|---|---:|",
+        "| augment | 3 |",
+        "| train | 3 |",
+        "<!-- end of kills -->",
+        "Text.",
+    ]
     with pytest.raises(SystemExit, match="no place for the figures of rows"):
         update(page, "rows", "seed 1", table)
 

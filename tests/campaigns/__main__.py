@@ -50,9 +50,13 @@ def main() -> int:
         how = f"seed {options.seed}, {options.minutes:g} minutes, {options.jobs} processes"
         print(f"{name}: {how}", flush=True)
         table = run_side_by_side(
-            CAMPAIGNS[name], options.seed, options.minutes * 60, options.saved, options.first,
+            CAMPAIGNS[name],
+            options.seed,
+            options.minutes * 60,
+            options.saved,
+            options.first,
             options.jobs,
-        )  # fmt: skip
+        )
         print("\n".join([*table.lines(), table.summary()]), flush=True)
         if options.table:
             update(options.table, name, how, table)

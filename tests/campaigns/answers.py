@@ -39,8 +39,10 @@ def check_answers(trial: Trial, inputs: Path, kill: Kill) -> None:
     for turn, (name, moment, whole_group) in enumerate(trial.notes["kills"]):
         server = forks.fork(trial.words, trial.folder)
         client, taken = _client(trial.folder / "stdout"), [Answers() for _ in range(REVIEWERS)]
-        threads = [Thread(target=_answer, args=(client, f"{turn}-{number}", taken[number]))
-                   for number in range(REVIEWERS)]  # fmt: skip
+        threads = [
+            Thread(target=_answer, args=(client, f"{turn}-{number}", taken[number]))
+            for number in range(REVIEWERS)
+        ]
         for thread in threads:
             thread.start()
         try:

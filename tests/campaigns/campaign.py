@@ -114,8 +114,11 @@ class Table:
     def add(self, other: "Table") -> None:
         """Add what another process tried."""
         self.broken += other.broken
-        for mine, theirs in ((self.tried, other.tried), (self.counts, other.counts),
-                             (self.failed, other.failed)):  # fmt: skip
+        for mine, theirs in (
+            (self.tried, other.tried),
+            (self.counts, other.counts),
+            (self.failed, other.failed),
+        ):
             mine.update(theirs)
 
     def summary(self) -> str:
@@ -146,9 +149,13 @@ def a_folder(campaign: str) -> Iterator[Path]:
 
 
 def run(
-    campaign: Campaign, seed: int, seconds: float, saved: Path, show: Callable[[str], None],
+    campaign: Campaign,
+    seed: int,
+    seconds: float,
+    saved: Path,
+    show: Callable[[str], None],
     numbers: Iterable[int],
-) -> Table:  # fmt: skip
+) -> Table:
     """Run the trials of these numbers, at least one, until the time is over; save those broken."""
     table = Table()
     with campaign.begin() as shared:

@@ -41,9 +41,12 @@ class Cluster:
 def running() -> Iterator[Cluster]:
     """Start the process, and end it."""
     with subprocess.Popen(
-        [sys.executable, "-m", "campaigns.cluster"], text=True, stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE, env=environment(),
-    ) as process:  # fmt: skip
+        [sys.executable, "-m", "campaigns.cluster"],
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment(),
+    ) as process:
         assert process.stdin
         assert process.stdout
         try:

@@ -26,18 +26,33 @@ from campaigns.kills import _undisturbed as run_undisturbed
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n"
 FOREIGN = {  # names that noisegen writes, held by something else
-    "README.md": b"# My thesis, made with noisegen 0.1\n", "README.md.bak": b"old\n",
-    "manifest.json": b'{"name": "app"}\n', "manifest.json.orig": b"{}\n",
-    "profile.json": b'{"user": "me"}\n', "config.yaml": b"a: 1\n", "words.parquet": POINTER,
-    "dictionary.parquet": POINTER, "dictionary.tsv": b"lang\tword\n",
-    "part-00000.parquet": POINTER, "data/part-00000.parquet": POINTER,
-    "data/part-00031.parquet": POINTER, "data/part-00001.parquet": b"PAR1 not really PAR1",
-    "pairs/part-00000.parquet": b"mine\n", "words/part-00000.parquet": POINTER,
-    "notes.tmp": b"a note\n", "data/README.md.1.tmp": b"x", "README.md.final.tmp": b"x",
-    "words.0.npy": b"numbers", "work/notes.txt": b"mine\n", "log.jsonl": b"{}\n",
-    "student/model.safetensors": b"weights", "metrics.json": b"{}\n", "report.html": b"<p>mine</p>",
-    "results.json": b"[]\n", "metrics.csv": b"a,b\n",
-}  # fmt: skip
+    "README.md": b"# My thesis, made with noisegen 0.1\n",
+    "README.md.bak": b"old\n",
+    "manifest.json": b'{"name": "app"}\n',
+    "manifest.json.orig": b"{}\n",
+    "profile.json": b'{"user": "me"}\n',
+    "config.yaml": b"a: 1\n",
+    "words.parquet": POINTER,
+    "dictionary.parquet": POINTER,
+    "dictionary.tsv": b"lang\tword\n",
+    "part-00000.parquet": POINTER,
+    "data/part-00000.parquet": POINTER,
+    "data/part-00031.parquet": POINTER,
+    "data/part-00001.parquet": b"PAR1 not really PAR1",
+    "pairs/part-00000.parquet": b"mine\n",
+    "words/part-00000.parquet": POINTER,
+    "notes.tmp": b"a note\n",
+    "data/README.md.1.tmp": b"x",
+    "README.md.final.tmp": b"x",
+    "words.0.npy": b"numbers",
+    "work/notes.txt": b"mine\n",
+    "log.jsonl": b"{}\n",
+    "student/model.safetensors": b"weights",
+    "metrics.json": b"{}\n",
+    "report.html": b"<p>mine</p>",
+    "results.json": b"[]\n",
+    "metrics.csv": b"a,b\n",
+}
 COMMANDS = {name: words for name, words in ALL.items() if name not in ("augment, Dask", REVIEW)}
 COMMANDS |= {
     "learn": "learn INPUTS/pairs.tsv -o out",
@@ -127,8 +142,11 @@ def _expect_whole(whole: Whole, trial: Trial) -> None:
     made = {name: content.replace(b" --force", b"") for name, content in files_of(out).items()}
     trial.expect(made.keys() == wanted.keys(), f"files {sorted(made.keys() ^ wanted.keys())}")
     is_timed = trial.label in ("train", "evaluate")  # what they write says how long they took
-    other = [name for name in wanted if made[name] != wanted[name]
-             and (not is_timed or name.endswith((".safetensors", ".csv")))]  # fmt: skip
+    other = [
+        name
+        for name in wanted
+        if made[name] != wanted[name] and (not is_timed or name.endswith((".safetensors", ".csv")))
+    ]
     trial.expect(not other, f"other bytes in {other}: {error_of(trial)}")
 
 
@@ -192,8 +210,11 @@ def _replaced(path: Path) -> None:
 
 
 CHANGES: dict[str, Callable[[Path], None]] = {
-    "removed": Path.unlink, "truncated": _truncated, "grown": _grown, "replaced": _replaced,
-}  # fmt: skip
+    "removed": Path.unlink,
+    "truncated": _truncated,
+    "grown": _grown,
+    "replaced": _replaced,
+}
 
 
 def _changing_input(whole: Whole, trial: Trial) -> None:
@@ -216,8 +237,11 @@ def _foreign_beside(whole: Whole, trial: Trial) -> None:
     """Put foreign files beside a run that ended, or one that lacks its last files."""
     outputs = whole.outputs[trial.label]
     folders = ("data", "student") if trial.label == "train" else ()  # its own with all in them
-    trial.notes["names"] = [name for name in trial.notes["names"]
-                            if name not in outputs and not name.startswith(folders)]  # fmt: skip
+    trial.notes["names"] = [
+        name
+        for name in trial.notes["names"]
+        if name not in outputs and not name.startswith(folders)
+    ]
     kept = len(outputs) if trial.notes["place"] < 0.5 else len(outputs) * trial.notes["place"]
     run = dict(sorted(outputs.items(), reverse=True)[: round(kept)])
     _among(whole, trial, run | whole.records[trial.label])
@@ -234,8 +258,10 @@ def _among(whole: Whole, trial: Trial, run: dict[str, bytes]) -> None:
     _ended(trial, forks.fork(_words(whole, trial, *more), trial.folder))
     for name, content in theirs.items():
         now = (out / name).read_bytes() if (out / name).exists() else None
-        trial.expect(now == content, f"{name} was {'removed' if now is None else 'overwritten'} "
-                                     f"by {trial.label} {more}")  # fmt: skip
+        trial.expect(
+            now == content,
+            f"{name} was {'removed' if now is None else 'overwritten'} by {trial.label} {more}",
+        )
 
 
 def _vanishing_folder(whole: Whole, trial: Trial) -> None:
@@ -288,9 +314,15 @@ def _two_at_once(whole: Whole, trial: Trial) -> None:
 
 
 FAULTS: dict[str, Callable[[Whole, Trial], Any]] = {
-    "full disk": _full_disk, "small disk": _small_disk, "read-only": _read_only,
-    "changing input": _changing_input, "foreign files": _foreign_files,
-    "foreign beside a run": _foreign_beside, "vanishing folder": _vanishing_folder,
-    "vanishing shard": _vanishing_shard, "rot": _rot, "two runs at once": _two_at_once,
-}  # fmt: skip
+    "full disk": _full_disk,
+    "small disk": _small_disk,
+    "read-only": _read_only,
+    "changing input": _changing_input,
+    "foreign files": _foreign_files,
+    "foreign beside a run": _foreign_beside,
+    "vanishing folder": _vanishing_folder,
+    "vanishing shard": _vanishing_shard,
+    "rot": _rot,
+    "two runs at once": _two_at_once,
+}
 DISK = Campaign("disk", begin, make, check)

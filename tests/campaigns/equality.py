@@ -98,9 +98,12 @@ def make(places: Places, trial: Trial) -> None:
     texts = [line.split("\t")[0] for line in DEMO.read_text("utf-8").splitlines()[1:]]
     rows = {f"row-{number}": dice.choice(texts) for number in range(dice.choice((1, 50, 400)))}
     (trial.folder / "in" / "rows.json").write_text(json.dumps(rows))
-    trial.notes = {"recipe": dice.choice(recipe_names()), "lang": dice.choice(("en", "de", "hi")),
-                   "seed": dice.randrange(2**31),
-                   "ways": [_way(dice, [*HOW, *places.pythons]) for _ in range(2)]}  # fmt: skip
+    trial.notes = {
+        "recipe": dice.choice(recipe_names()),
+        "lang": dice.choice(("en", "de", "hi")),
+        "seed": dice.randrange(2**31),
+        "ways": [_way(dice, [*HOW, *places.pythons]) for _ in range(2)],
+    }
     trial.label, trial.fault = sorted(way["how"] for way in trial.notes["ways"])
     trial.counts = {"rows": len(rows)}
 
@@ -108,17 +111,22 @@ def make(places: Places, trial: Trial) -> None:
 def _way(dice: random.Random, how: list[str]) -> dict[str, Any]:
     return {
         "how": dice.choice(how),
-        "format": dice.choice(list(FORMATS)), "shuffle": dice.choice((0, dice.random())),
-        "rows_per_shard": dice.choice((1, 7, 64, 100_000)), "batch": dice.choice((1, 3, 16, 400)),
-        "locale": dice.choice(LOCALES), "hash_seed": dice.randrange(2**31),
-    }  # fmt: skip
+        "format": dice.choice(list(FORMATS)),
+        "shuffle": dice.choice((0, dice.random())),
+        "rows_per_shard": dice.choice((1, 7, 64, 100_000)),
+        "batch": dice.choice((1, 3, 16, 400)),
+        "locale": dice.choice(LOCALES),
+        "hash_seed": dice.randrange(2**31),
+    }
 
 
 def check(places: Places, trial: Trial) -> None:
     """Noise the rows in both ways; expect equal texts."""
     rows = json.loads((trial.folder / "in" / "rows.json").read_text())
-    one, other = (_noised(places, trial, rows, way, trial.folder / f"way-{n}") for n, way in
-                  enumerate(trial.notes["ways"]))  # fmt: skip
+    one, other = (
+        _noised(places, trial, rows, way, trial.folder / f"way-{n}")
+        for n, way in enumerate(trial.notes["ways"])
+    )
     trial.expect(one.keys() == rows.keys() == other.keys(), "rows are missing")
     differ = [key for key in one if one[key] != other[key]]
     trial.expect(not differ, f"{len(differ)} rows differ, the first {differ[:1]}")
@@ -132,14 +140,30 @@ def _noised(places: Places, trial: Trial, rows: Rows, way: dict[str, Any], folde
     folder.mkdir()
     if python := places.pythons.get(way["how"]):
         notes = trial.notes
-        asked = [*map(list, (rows.values(), rows)), notes["recipe"], notes["lang"], notes["seed"],
-                 way["batch"]]  # fmt: skip
+        asked = [
+            *map(list, (rows.values(), rows)),
+            notes["recipe"],
+            notes["lang"],
+            notes["seed"],
+            way["batch"],
+        ]
         return json.loads(_run(trial, way, [*python, "-c", PYTHON], json.dumps(asked)))
     source = folder / f"rows.{way['format']}"
     source.write_bytes(FORMATS[way["format"]](rows))
-    words = [sys.executable, "-m", "noisegen", "augment", str(source), "--recipe",
-             trial.notes["recipe"], "--seed", trial.notes["seed"], "--lang", trial.notes["lang"],
-             "-q"]  # fmt: skip
+    words = [
+        sys.executable,
+        "-m",
+        "noisegen",
+        "augment",
+        str(source),
+        "--recipe",
+        trial.notes["recipe"],
+        "--seed",
+        trial.notes["seed"],
+        "--lang",
+        trial.notes["lang"],
+        "-q",
+    ]
     if way["how"] == "one file":
         _run(trial, way, [*words, "-o", str(folder / "noisy.jsonl")])
         lines = map(json.loads, (folder / "noisy.jsonl").read_text("utf-8").splitlines())
@@ -147,9 +171,13 @@ def _noised(places: Places, trial: Trial, rows: Rows, way: dict[str, Any], folde
     size = max(way["rows_per_shard"], len(rows) // 40)
     words += ["-o", str(folder / "out"), "--rows-per-shard", size]
     dask = ["--executor", places.cluster.executor]
-    runs = {"one worker": [["--workers", "1"]], "two workers": [["--workers", "2"]],
-            "Dask": [dask], "Dask, a worker dies": [dask],
-            "parts": [["--part", f"{n}/3", "--workers", "1"] for n in (2, 3, 1)]}  # fmt: skip
+    runs = {
+        "one worker": [["--workers", "1"]],
+        "two workers": [["--workers", "2"]],
+        "Dask": [dask],
+        "Dask, a worker dies": [dask],
+        "parts": [["--part", f"{n}/3", "--workers", "1"] for n in (2, 3, 1)],
+    }
     for more in runs[way["how"]]:
         with _worse(places, way):
             _run(trial, way, [*words, *more])
@@ -172,8 +200,15 @@ def _worse(places: Places, way: dict[str, Any]) -> Iterator[None]:
 
 def _run(trial: Trial, way: dict[str, Any], words: list[Any], given: str = "") -> str:
     env = os.environ | {"LC_ALL": way["locale"], "PYTHONHASHSEED": str(way["hash_seed"])}
-    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, input=given,
-                          env=env, timeout=SECONDS, encoding="utf-8")  # fmt: skip
+    done = subprocess.run(
+        list(map(str, words)),
+        capture_output=True,
+        text=True,
+        input=given,
+        env=env,
+        timeout=SECONDS,
+        encoding="utf-8",
+    )
     trial.expect(
         done.returncode == 0, f"{way['how']}: exit {done.returncode}: {done.stderr[-400:]}"
     )

@@ -54,9 +54,7 @@ class Forked:
         return self.code
 
 
-def fork(
-    words: Sequence[str], folder: Path, first: Callable[[], None] | None = None
-) -> Forked:  # fmt: skip
+def fork(words: Sequence[str], folder: Path, first: Callable[[], None] | None = None) -> Forked:
     """Start `noisegen WORDS` in a folder, after `first`; return as soon as it leads a group."""
     ready, begun = os.pipe()
     if (pid := os.fork()) == 0:

@@ -36,18 +36,18 @@ COMMANDS = {  # that `--resume` continues, and what goes on without it
     "augment --part": f"{_AUGMENT} --workers 1 --part 1/2",
     "augment, one file": "augment INPUTS/text.txt -o out/noisy.jsonl --recipe ugc",
     "prepare": "prepare INPUTS/text.txt -o out --workers 1 --identify no "
-               "--rows-per-shard 300 --duplicates near",
+    "--rows-per-shard 300 --duplicates near",
     "mine-wiki": "mine-wiki INPUTS/wiki -o out --workers 1 --profile all",
     "mine-lang8": "mine-lang8 INPUTS/essays.m2 -o out --workers 1 --profile all",
     "mine-pairs": "mine-pairs INPUTS/pairs.tsv -o out --workers 1 --profile all",
-}  # fmt: skip
+}
 ALL = COMMANDS | {
     "augment, Dask": f"{_AUGMENT} --executor CLUSTER",
     "learn": "learn INPUTS/pairs.tsv -o out/profile",
     "train": "train INPUTS/few.tsv -o out -q --teacher INPUTS/bert --recipe stored --steps 12 "
-             "--set validate_every=2",
+    "--set validate_every=2",
     REVIEW: "review serve out/review.sqlite --port 0",
-}  # fmt: skip
+}
 AT_ONCE = ("augment, one file", "learn")  # has no --resume
 SLOW = ("augment, 2 workers", "augment, Dask", "train")  # drawn a third as often
 
@@ -140,8 +140,10 @@ def make(whole: Whole, trial: Trial) -> None:
     command = dice.choices(list(ALL), [1 if name in SLOW else 3 for name in ALL])[0]
     names = (*SIGNALS, WORKER) if "CLUSTER" in ALL[command] else SIGNALS
     until = max(whole.seconds[command] * 1.05, forks.BEGINNING + 0.1)
-    kills = [[dice.choice(names), dice.uniform(forks.BEGINNING, until), dice.random() < 0.5]
-             for _ in range(dice.choice((1, 1, 1, 2, 3)))]  # fmt: skip
+    kills = [
+        [dice.choice(names), dice.uniform(forks.BEGINNING, until), dice.random() < 0.5]
+        for _ in range(dice.choice((1, 1, 1, 2, 3)))
+    ]
     trial.words, trial.label, trial.fault = ALL[command].split(), command, kills[0][0]
     trial.notes = {"kills": kills}
 
@@ -176,8 +178,11 @@ def check(whole: Whole, trial: Trial) -> None:
 def _weights(files: dict[str, bytes]) -> dict[str, bytes]:
     """Return the last weights: the log tells times, an interrupt keeps a checkpoint of its own."""
     last = max((file for file in files if "step-" in file), default="").rpartition("/")[0]
-    return {file: content for file, content in files.items() if file.endswith(".safetensors")
-            and ("step-" not in file or file.startswith(last))}  # fmt: skip
+    return {
+        file: content
+        for file, content in files.items()
+        if file.endswith(".safetensors") and ("step-" not in file or file.startswith(last))
+    }
 
 
 def _again(trial: Trial, has_begun: bool) -> list[str]:
@@ -229,10 +234,14 @@ def start(
     """Start the program in a folder and in a group of its own, after `first` in its process."""
     with (folder / "stderr").open("wb") as errors:
         return subprocess.Popen(
-            [sys.executable, "-m", "noisegen", *words], cwd=folder, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True,
+            [sys.executable, "-m", "noisegen", *words],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            start_new_session=True,
             preexec_fn=first,
-        )  # fmt: skip
+        )
 
 
 def error_of(trial: Trial) -> str:

@@ -34,10 +34,25 @@ NOT_ROWS = ("duplicate_id", "unexpected_field", "truncated")  # counted, and not
 SIZE = 20_000  # bytes that a repeated piece may add
 ODD = [  # what is put in: text, numbers and signs that readers stumble over
     *(b"\0 \" ' , \t \n \r \r\n { } [ ] < > & ; \\ | # % \xff \xfe\xff \xef\xbb\xbf".split(b" ")),
-    "\u202e\ud7ff\U0001f468\u200d\U0001f469\u0301".encode(), b"\x1b[31m", b"\xed\xa0\x80",
-    b"-1", b"0", b"1e400", b"NaN", b"9223372036854775808", b"18446744073709551616", b"null",
-    b"&lol;", b"<!--", b"]]>", b"{" * 400, b"[" * 5_000, b'{"a":' * 300, b"A 0 0|||", b"S ",
-]  # fmt: skip
+    "\u202e\ud7ff\U0001f468\u200d\U0001f469\u0301".encode(),
+    b"\x1b[31m",
+    b"\xed\xa0\x80",
+    b"-1",
+    b"0",
+    b"1e400",
+    b"NaN",
+    b"9223372036854775808",
+    b"18446744073709551616",
+    b"null",
+    b"&lol;",
+    b"<!--",
+    b"]]>",
+    b"{" * 400,
+    b"[" * 5_000,
+    b'{"a":' * 300,
+    b"A 0 0|||",
+    b"S ",
+]
 
 
 # How bytes change.
@@ -87,15 +102,25 @@ def _overwrite(data: bytes, dice: random.Random) -> bytes:
 
 
 CHANGES = {
-    "flip": _flip, "cut": _cut, "remove": _remove, "repeat": _repeat, "swap": _swap, "put": _put,
+    "flip": _flip,
+    "cut": _cut,
+    "remove": _remove,
+    "repeat": _repeat,
+    "swap": _swap,
+    "put": _put,
     "overwrite": _overwrite,
-}  # fmt: skip
+}
 
 
 # The kinds of file, and the command that reads each.
 
-LINES = ["I don't know what you mean by that.", "See you tomorrow, my friends, @Bob #fun!",
-         "Die Straße war naß.", "हम कल मिलेंगे।", "我们明天见。"] * 8  # fmt: skip
+LINES = [
+    "I don't know what you mean by that.",
+    "See you tomorrow, my friends, @Bob #fun!",
+    "Die Straße war naß.",
+    "हम कल मिलेंगे।",
+    "我们明天见。",
+] * 8
 CONLL = "He\tO\nlives\tO\nin\tO\nNew\tB-LOC\nYork\tI-LOC\n.\tO\n"
 CONLLU = "# sent_id = a-1\n# text = He sees us\n" + "".join(
     f"{n}\t{word}\t{word}\t{kind}\t_\t_\t0\troot\t_\t_\n"
@@ -147,14 +172,16 @@ def _joined(lines: list[str]) -> bytes:
 
 
 _TEXT = _joined(LINES)
-_JSON = _joined([json.dumps({"id": n, "text": text, "x": [1, {"y": None}]})
-                 for n, text in enumerate(LINES)])  # fmt: skip
+_JSON = _joined(
+    [json.dumps({"id": n, "text": text, "x": [1, {"y": None}]}) for n, text in enumerate(LINES)]
+)
 _CSV = _joined(["id,text", *(f'{n},"{text}"' for n, text in enumerate(LINES))])
 _TSV = _joined(["id\ttext", *(f"{n}\t{text}" for n, text in enumerate(LINES))])
 _DUMP = dump(NOISY, CLEAN, f"{CLEAN} [[Link|words]] &lt;ref>x&lt;/ref>").encode()
 _PAIRS = _joined(["noisy\tclean", *(f"{NOISY} {n}\t{CLEAN} {n}" for n in range(40))])
-_STS = _joined(["sentence1\tsentence2\tscore",
-                *(f"{NOISY} {n}\t{CLEAN}\t{n % 5}" for n in range(20))])  # fmt: skip
+_STS = _joined(
+    ["sentence1\tsentence2\tscore", *(f"{NOISY} {n}\t{CLEAN}\t{n % 5}" for n in range(20))]
+)
 _AUGMENT = "-o FOLDER/out -t fing:rate=0.1 --rows-per-shard 25 --workers 1 --force"
 _MINE = "-o FOLDER/out --workers 1 --force --profile all"
 _TRAIN = "-q --teacher BERT --recipe stored --steps 4"
@@ -177,11 +204,14 @@ TARGETS: dict[str, Target] = {
     "in.tsv": Target(f"augment FOLDER/in/in.tsv {_AUGMENT}", _TSV),
     "in.csv": Target(f"augment FOLDER/in/in.csv {_AUGMENT}", _CSV),
     "in.jsonl": Target(f"augment FOLDER/in/in.jsonl {_AUGMENT} --edits", _JSON),
-    "one.jsonl": Target("augment FOLDER/in/one.jsonl -o FOLDER/noisy.jsonl -t fing:rate=0.1",
-                        _JSON),
+    "one.jsonl": Target(
+        "augment FOLDER/in/one.jsonl -o FOLDER/noisy.jsonl -t fing:rate=0.1", _JSON
+    ),
     "one.csv": Target("augment FOLDER/in/one.csv -o FOLDER/noisy.csv -t fing:rate=0.1", _CSV),
-    "in.conll": Target(f"augment FOLDER/in/in.conll {_AUGMENT} --tokens tokens --labels labels",
-                       f"{CONLL}\n{CONLL}\n".encode()),
+    "in.conll": Target(
+        f"augment FOLDER/in/in.conll {_AUGMENT} --tokens tokens --labels labels",
+        f"{CONLL}\n{CONLL}\n".encode(),
+    ),
     "in.conllu": Target(f"augment FOLDER/in/in.conllu {_AUGMENT}", f"{CONLLU}\n".encode() * 2),
     "pairs.norm": Target("mine-pairs FOLDER/in/pairs.norm " + _MINE, NORM.encode() * 4),
     "in.parquet": Target(f"augment FOLDER/in/in.parquet {_AUGMENT}", _parquet()),
@@ -190,53 +220,66 @@ TARGETS: dict[str, Target] = {
     "in.txt.bz2": Target(f"augment FOLDER/in/in.txt.bz2 {_AUGMENT}", bz2.compress(_TEXT)),
     "in.csv.xz": Target(f"augment FOLDER/in/in.csv.xz {_AUGMENT}", lzma.compress(_CSV)),
     "in.jsonl.zst": Target(f"augment FOLDER/in/in.jsonl.zst {_AUGMENT}", _zst(_JSON)),
-    "raw.jsonl": Target("prepare FOLDER/in/raw.jsonl -o FOLDER/out --workers 1 --identify no",
-                        _JSON),
-    "raw.parquet": Target("prepare FOLDER/in/raw.parquet -o FOLDER/out --workers 1 --identify no",
-                          _parquet()),
+    "raw.jsonl": Target(
+        "prepare FOLDER/in/raw.jsonl -o FOLDER/out --workers 1 --identify no", _JSON
+    ),
+    "raw.parquet": Target(
+        "prepare FOLDER/in/raw.parquet -o FOLDER/out --workers 1 --identify no", _parquet()
+    ),
     "enwiki.xml": Target("mine-wiki FOLDER/in/enwiki.xml " + _MINE, _DUMP),
     "enwiki.xml.bz2": Target("mine-wiki FOLDER/in/enwiki.xml.bz2 " + _MINE, bz2.compress(_DUMP)),
-    "enwiki.xml.gz": Target("mine-wiki FOLDER/in/enwiki.xml.gz " + _MINE,
-                            gzip.compress(_DUMP, mtime=0)),
+    "enwiki.xml.gz": Target(
+        "mine-wiki FOLDER/in/enwiki.xml.gz " + _MINE, gzip.compress(_DUMP, mtime=0)
+    ),
     "essays.m2": Target("mine-lang8 FOLDER/in/essays.m2 " + _MINE, f"{M2}\n".encode() * 6),
     "lang8.dat": Target("mine-lang8 FOLDER/in/lang8.dat " + _MINE, LANG8.encode() * 6),
     "noisy.tsv": Target("mine-pairs FOLDER/in/noisy.tsv " + _MINE, _PAIRS),
     "enwiki.7z": Target("mine-wiki FOLDER/in/enwiki.7z " + _MINE, _seven_zip(_DUMP)),
     "enwiki.xml.zst": Target("mine-wiki FOLDER/in/enwiki.xml.zst " + _MINE, _zst(_DUMP)),
-    "essays.m2.gz": Target("mine-lang8 FOLDER/in/essays.m2.gz " + _MINE,
-                           gzip.compress(f"{M2}\n".encode() * 6, mtime=0)),
+    "essays.m2.gz": Target(
+        "mine-lang8 FOLDER/in/essays.m2.gz " + _MINE, gzip.compress(f"{M2}\n".encode() * 6, mtime=0)
+    ),
     "real.tsv": Target("realism --pairs FOLDER/in/real.tsv --recipe fing -n 40", _PAIRS, 1),
     "shown.txt": Target("preview FOLDER/in/shown.txt -t fing:rate=0.1 --limit 5", _TEXT),
     "scored.tsv": Target("evaluate BERT -o FOLDER/out --sts FOLDER/in/scored.tsv -q", _STS, 1),
     "learned.tsv": Target("learn FOLDER/in/learned.tsv -o FOLDER/out", _PAIRS),
-    "recipe.yaml": Target("augment DEMO --recipe FOLDER/in/recipe.yaml -o FOLDER/out -n 30",
-                          RECIPE.encode()),
-    "mined": Target("augment DEMO -t wiki:dictionary=FOLDER/in/mined/dictionary.parquet "
-                    "-o FOLDER/out -n 30"),
+    "recipe.yaml": Target(
+        "augment DEMO --recipe FOLDER/in/recipe.yaml -o FOLDER/out -n 30", RECIPE.encode()
+    ),
+    "mined": Target(
+        "augment DEMO -t wiki:dictionary=FOLDER/in/mined/dictionary.parquet -o FOLDER/out -n 30"
+    ),
     "dictionary": Target("dictionary show FOLDER/in/dictionary"),
     "mined.tsv": Target("augment DEMO -t wiki:dictionary=FOLDER/in/mined.tsv -o FOLDER/out -n 30"),
     "paper.json": Target("dictionary filter FOLDER/in/paper.json -o FOLDER/few.tsv"),
     "known": Target("learn show FOLDER/in/known"),
     "profile": Target("augment DEMO -t channel:profile=FOLDER/in/profile -o FOLDER/out -n 30"),
     "pairs": Target("stats FOLDER/in/pairs"),
-    "resumed": Target(f"augment DEMO {_AUGMENT}".replace("/out", "/in/resumed")
-                      .replace("--force", "--resume")),
-    "unfinished": Target(f"augment DEMO {_AUGMENT}".replace("/out", "/in/unfinished")
-                         .replace("--force", "--resume")),
-    "again": Target("augment --from FOLDER/in/again/manifest.json -o FOLDER/out --workers 1",
-                    often=2),
+    "resumed": Target(
+        f"augment DEMO {_AUGMENT}".replace("/out", "/in/resumed").replace("--force", "--resume")
+    ),
+    "unfinished": Target(
+        f"augment DEMO {_AUGMENT}".replace("/out", "/in/unfinished").replace("--force", "--resume")
+    ),
+    "again": Target(
+        "augment --from FOLDER/in/again/manifest.json -o FOLDER/out --workers 1", often=2
+    ),
     "prepared": Target("prepare DEMO -o FOLDER/in/prepared --workers 1 --identify no --resume"),
     "counted": Target("mine-pairs PAIRS -o FOLDER/in/counted --workers 1 --profile all --resume"),
     "review.sqlite": Target("review report FOLDER/in/review.sqlite -o FOLDER/review.html"),
-    "model": Target("evaluate FOLDER/in/model -o FOLDER/out --pairs PAIRS --baseline BERT -q",
-                     often=2),
-    "student": Target("evaluate FOLDER/in/student -o FOLDER/out --pairs PAIRS --baseline BERT -q",
-                     often=2),
+    "model": Target(
+        "evaluate FOLDER/in/model -o FOLDER/out --pairs PAIRS --baseline BERT -q", often=2
+    ),
+    "student": Target(
+        "evaluate FOLDER/in/student -o FOLDER/out --pairs PAIRS --baseline BERT -q", often=2
+    ),
     "run": Target("train PAIRS -o FOLDER/in/run --resume " + _TRAIN, often=2),
-    "settings.yaml": Target("train PAIRS -o FOLDER/out --config FOLDER/in/settings.yaml " + _TRAIN,
-                            b"objective: two_term\nlr: 0.001\nwarmup: 1\nbatch_tokens: 256\n",
-                            2),
-}  # fmt: skip
+    "settings.yaml": Target(
+        "train PAIRS -o FOLDER/out --config FOLDER/in/settings.yaml " + _TRAIN,
+        b"objective: two_term\nlr: 0.001\nwarmup: 1\nbatch_tokens: 256\n",
+        2,
+    ),
+}
 _MADE = {  # by what, in the folder of the targets; each of the name that its target has
     "mined": "mine-pairs PAIRS -o FOLDER/mined --workers 1 --profile all",
     "dictionary": "mine-pairs PAIRS -o FOLDER/dictionary --workers 1 --profile all",

@@ -14,8 +14,13 @@ def update(page: Path, campaign: str, how: str, table: Table) -> None:
     begin, end = f"<!-- figures of {campaign} -->", f"<!-- end of {campaign} -->"
     system = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     date = time.strftime("%Y-%m-%d", time.gmtime())
-    lines = [begin, f"{table.summary()} ({how}; {date}, noisegen {__version__}, {system}).", "",
-             *table.lines(), end]  # fmt: skip
+    lines = [
+        begin,
+        f"{table.summary()} ({how}; {date}, noisegen {__version__}, {system}).",
+        "",
+        *table.lines(),
+        end,
+    ]
     text = page.read_text("utf-8")
     pattern = f"{re.escape(begin)}.*{re.escape(end)}"
     new, found = re.subn(pattern, lambda _: "\n".join(lines), text, flags=re.DOTALL)

@@ -59,9 +59,12 @@ class Program:
 
     def __enter__(self) -> "Program":
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "campaigns.program"], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True, env=forks.environment(),
-        )  # fmt: skip
+            [sys.executable, "-m", "campaigns.program"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=forks.environment(),
+        )
         self._next()
         return self
 

@@ -36,12 +36,42 @@ BY_ORACLE = 10  # and by the oracle
 KINDS = protect_kinds(PROTECTED)
 LANGUAGES = tuple("en de fr es pt it ru uk hi ar zh ja ko tr vi nl ga is".split())  # noqa: SIM905
 TRANSFORMS = [name for name in registry.names() if name not in ("lang8", "channel")]
-MARKED = ("https://example.org/a?b=c&d=é", "@you_2", "#Tag", "me.you+x@example.co.uk",
-          "www.example.com/", "http://[::1]/x)", "RT @a:")  # fmt: skip
+MARKED = (
+    "https://example.org/a?b=c&d=é",
+    "@you_2",
+    "#Tag",
+    "me.you+x@example.co.uk",
+    "www.example.com/",
+    "http://[::1]/x)",
+    "RT @a:",
+)
 SIGNS = (
-    "", " ", "  ", "\u00a0", "\u200b", "\u200d", "\ufeff", "\t", "\r", "...", "!?", "’", "“", "—",
-    "$1.50", "14", "3/4", "i̇", "ǅ", "ﬁ", "ß", "\U0001f468\u200d\U0001f469", "🇩🇪", "👍🏽", "क्षि",
-)  # fmt: skip
+    "",
+    " ",
+    "  ",
+    "\u00a0",
+    "\u200b",
+    "\u200d",
+    "\ufeff",
+    "\t",
+    "\r",
+    "...",
+    "!?",
+    "’",
+    "“",
+    "—",
+    "$1.50",
+    "14",
+    "3/4",
+    "i̇",
+    "ǅ",
+    "ﬁ",
+    "ß",
+    "\U0001f468\u200d\U0001f469",
+    "🇩🇪",
+    "👍🏽",
+    "क्षि",
+)
 
 
 @cache
@@ -152,8 +182,9 @@ def _check_row(trial: Trial, row: dict[str, Any]) -> None:
     strays = [_strays(clean), _strays(noisy)]
     trial.expect(strays[1] <= strays[0], f"a mark without its base: {row}")
     for start, stop in protected_in(clean, KINDS):
-        touched = [edit for edit in edits
-                   if edit["clean_start"] < stop and edit["clean_end"] > start]  # fmt: skip
+        touched = [
+            edit for edit in edits if edit["clean_start"] < stop and edit["clean_end"] > start
+        ]
         trial.expect(not touched, f"{clean[start:stop]!r} is protected: {touched}, {row}")
 
 
@@ -172,14 +203,17 @@ def _check_labels(trial: Trial, row: dict[str, Any]) -> None:
     words, owners = carry(tokens, [str(n) for n in range(len(tokens))], row["noisy"], row["edits"])
     numbers = [int(owner.removeprefix("I-")) for owner in owners]
     trial.expect(len(words) == len(owners), f"{len(words)} tokens, {len(owners)} labels: {row}")
-    trial.expect("".join("".join(words).split()) == "".join(row["noisy"].split()),
-                 f"the tokens {words} are not those of {row}")  # fmt: skip
+    trial.expect(
+        "".join("".join(words).split()) == "".join(row["noisy"].split()),
+        f"the tokens {words} are not those of {row}",
+    )
     trial.expect(numbers == sorted(numbers), f"the labels {owners} are out of order: {row}")
     at = 0
     for number, token in enumerate(tokens):
         start, stop, at = at, at + len(token), at + len(token) + 1
-        is_touched = any(edit["clean_start"] <= stop and edit["clean_end"] >= start
-                         for edit in row["edits"])  # fmt: skip
+        is_touched = any(
+            edit["clean_start"] <= stop and edit["clean_end"] >= start for edit in row["edits"]
+        )
         own = [word for word, owner in zip(words, numbers, strict=True) if owner == number]
         trial.expect(is_touched or own == [token], f"{token!r} became {own}: {row}")
 

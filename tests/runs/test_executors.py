@@ -337,11 +337,15 @@ def test_an_unknown_executor_is_refused(name):
         ("dask", "streamed"),
         *(
             pytest.param(*pair, marks=pytest.mark.nightly)
-            for pair in (("serial", "plain"), ("serial", "streamed"), ("processes", "streamed"),
-                         ("dask", "plain"))
+            for pair in (
+                ("serial", "plain"),
+                ("serial", "streamed"),
+                ("processes", "streamed"),
+                ("dask", "plain"),
+            )
         ),
     ],
-)  # fmt: skip
+)
 def test_every_executor_makes_the_same_files(
     tmp_path, whole, cluster, executor, source, monkeypatch
 ):
@@ -363,8 +367,14 @@ def test_every_executor_makes_the_same_files(
 @pytest.mark.nightly
 def test_the_full_recipe_is_the_same_with_one_worker_and_two(tmp_path):
     for workers in (1, 2):
-        augment(DEMO, tmp_path / str(workers), rows_per_shard=150, edits=True, workers=workers,
-                tagger="rule")  # fmt: skip
+        augment(
+            DEMO,
+            tmp_path / str(workers),
+            rows_per_shard=150,
+            edits=True,
+            workers=workers,
+            tagger="rule",
+        )
 
     assert contents(tmp_path / "1") == contents(tmp_path / "2")
 
@@ -483,12 +493,16 @@ def test_a_killed_run_leaves_no_process_and_can_be_gone_on_with(
         (2, "all", signal.SIGINT),
         *(
             pytest.param(*case, marks=pytest.mark.nightly)
-            for case in ((1, "parent", signal.SIGINT), (1, "parent", signal.SIGTERM),
-                         (2, "parent", signal.SIGINT), (2, "parent", signal.SIGTERM),
-                         (2, "all", signal.SIGTERM))
+            for case in (
+                (1, "parent", signal.SIGINT),
+                (1, "parent", signal.SIGTERM),
+                (2, "parent", signal.SIGINT),
+                (2, "parent", signal.SIGTERM),
+                (2, "all", signal.SIGTERM),
+            )
         ),
     ],
-)  # fmt: skip
+)
 def test_an_interrupted_run_says_so_and_can_be_gone_on_with(
     tmp_path, slow, slow_whole, started, workers, whom, sent
 ):

@@ -22,7 +22,8 @@ COMMANDS = {
     "learn": [],
 }
 CASES = [
-    ("augment", "resume", "README.md", ABOUT), ("augment", "part", "README.md", ABOUT),
+    ("augment", "resume", "README.md", ABOUT),
+    ("augment", "part", "README.md", ABOUT),
     ("augment", "force", "README.md", ABOUT),
     ("augment", "force", "part-00000.parquet", POINTER),
     ("augment", "part", "part-00000.parquet", POINTER),
@@ -30,7 +31,8 @@ CASES = [
     ("augment", "force", "data/part-00001.parquet", b"PAR1 not really PAR1"),
     ("augment", "force", "manifest.json.orig", b"{}\n"),
     ("augment", "force", "README.md.final.tmp", b"mine\n"),
-    ("prepare", "force", "README.md", ABOUT), ("prepare", "force", "README.md.bak", b"old\n"),
+    ("prepare", "force", "README.md", ABOUT),
+    ("prepare", "force", "README.md.bak", b"old\n"),
     ("prepare", "force", "work/notes.txt", b"mine\n"),
     ("prepare", "resume", "work/notes.txt", b"mine\n"),
     ("mine-pairs", "force", "pairs/part-00000.parquet", POINTER),
@@ -40,7 +42,7 @@ CASES = [
     ("mine-pairs", "resume", "words/part-00000.parquet", MINED),
     ("learn", "force", "profile.json", b'{"user": "me"}\n'),
     ("learn", "force", "words.parquet", POINTER),
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="module")
@@ -141,8 +143,12 @@ def test_a_folder_that_only_began_is_gone_on_with(try_, tmp_path):
     assert try_("augment", "")[0] == 1
     assert try_("augment", "resume")[0] == 0
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        STATE, "README.md", "data", "manifest.json", "mine.tsv",
-    ]  # fmt: skip
+        STATE,
+        "README.md",
+        "data",
+        "manifest.json",
+        "mine.tsv",
+    ]
 
 
 def test_a_foreign_configuration_nested_without_end_is_none_of_ours(tmp_path):

@@ -142,10 +142,15 @@ def test_a_run_of_another_host_that_beats_no_more_is_dead(out, hasty):
 
 @pytest.mark.parametrize(
     ("one", "other", "is_free"),
-    [("part-1-of-2", "part-2-of-2", True), ("part-1-of-2", "part-3-of-4", False),
-     ("part-1-of-4", "part-2-of-6", True), ("part-1-of-1", "part-2-of-9", False),
-     ("part-1-of-1", "finish", True), ("finish", "finish", False)],
-)  # fmt: skip
+    [
+        ("part-1-of-2", "part-2-of-2", True),
+        ("part-1-of-2", "part-3-of-4", False),
+        ("part-1-of-4", "part-2-of-6", True),
+        ("part-1-of-1", "part-2-of-9", False),
+        ("part-1-of-1", "finish", True),
+        ("finish", "finish", False),
+    ],
+)
 def test_parts_without_a_common_task_share_a_folder(out, one, other, is_free, monkeypatch):
     monkeypatch.setattr(module, "PAUSES", (0.01,))
     with locked(out, one):
@@ -215,7 +220,11 @@ def test_a_run_that_is_killed_leaves_the_proof_that_it_began(out, tmp_path):
     ended = subprocess.run([*words, "--resume"], capture_output=True, text=True)
 
     assert (ended.returncode, ended.stderr.count("error")) == (0, 0)
-    augment(DEMO, tmp_path / "whole", rows_per_shard=60, transforms=["fing:rate=0.1", "spac",
-            "leet:rate=0.1", "week"])  # fmt: skip
+    augment(
+        DEMO,
+        tmp_path / "whole",
+        rows_per_shard=60,
+        transforms=["fing:rate=0.1", "spac", "leet:rate=0.1", "week"],
+    )
     assert contents(out) == contents(tmp_path / "whole")
     assert visible(out) == ["README.md", "data", "manifest.json"]

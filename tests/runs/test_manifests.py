@@ -12,10 +12,15 @@ from noisegen.runs.manifest import KEYS, MINED, Manifest
 
 TOTALS = {
     "augment": {"rows": 2, "changed": 1, "cer": 0.1, "wer": 0.5, "rows_in": 2, "dropped": {}},
-    "prepare": {"rows_in": 2, "sentences": 3, "kept": 1, "dropped": {"too_short": 2},
-                "damaged": {}},
+    "prepare": {
+        "rows_in": 2,
+        "sentences": 3,
+        "kept": 1,
+        "dropped": {"too_short": 2},
+        "damaged": {},
+    },
     "wiki": {"pairs": 1, "read": {}, "dropped": {}, "damaged": 0},
-}  # fmt: skip
+}
 SUMMARIES = {
     "augment": "2 rows in 1 shard; 50.0% changed, CER 10.00%, WER 50.00%",
     "prepare": "1 of 3 sentences kept; 2 rows read; language not checked; dropped: too_short 2",
@@ -26,10 +31,16 @@ SUMMARIES = {
 def made(kind):
     dictionary = {"words": 1, "entries": 1, "dropped": {}}
     return Manifest(
-        kind=kind, version="1", command="", options={}, sources=[], packages={},
+        kind=kind,
+        version="1",
+        command="",
+        options={},
+        sources=[],
+        packages={},
         shards=[{"file": "data/part-00000.parquet", "rows": 1 + (kind == "augment"), "sha256": ""}],
-        totals=TOTALS.get(kind, TOTALS["wiki"]), dictionary=dictionary,
-    )  # fmt: skip
+        totals=TOTALS.get(kind, TOTALS["wiki"]),
+        dictionary=dictionary,
+    )
 
 
 @pytest.mark.parametrize("kind", KEYS)
@@ -93,12 +104,16 @@ def test_what_a_manifest_counts_is_whole(tmp_path, kind):
 def long(monkeypatch):
     """A manifest with more shards than its file lists."""
     monkeypatch.setattr(manifests, "LISTED", 3)
-    shards = [{"file": f"data/part-{n:05d}.parquet", "rows": n, "sha256": "", "é": None}
-              for n in range(4)]  # fmt: skip
+    shards = [
+        {"file": f"data/part-{n:05d}.parquet", "rows": n, "sha256": "", "é": None} for n in range(4)
+    ]
     return replace(
-        made("augment"), dictionary={}, shards=shards, sources=[{"path": "a.txt", "bytes": 1}],
+        made("augment"),
+        dictionary={},
+        shards=shards,
+        sources=[{"path": "a.txt", "bytes": 1}],
         totals=TOTALS["augment"] | {"rows": 6},
-    )  # fmt: skip
+    )
 
 
 def test_long_lists_are_files_beside_the_manifest(tmp_path, long):

@@ -37,14 +37,20 @@ def paced(*timed):
     [
         (Progress("encoding", 300, 1_200, "texts"), "encoding, 25%, 300 of 1,200 texts"),
         (Progress("opening minilm"), "opening minilm"),
-        (Progress("noising", 50, unit="rows", counts={"shards": 2, "files": 0}, share=0.999),
-         "noising, 99%, 50 rows, 2 shards"),
-        (Progress("mining", 31e5, 72e8, BYTES, {"pairs": 12_345}),
-         "mining, 0%, 3.1 MB of 7.2 GB, 12,345 pairs"),
-        (Progress("training", 1_000, unit="pairs", share=0.5, note="loss 0.1234"),
-         "training, 50%, 1,000 pairs, loss 0.1234"),
+        (
+            Progress("noising", 50, unit="rows", counts={"shards": 2, "files": 0}, share=0.999),
+            "noising, 99%, 50 rows, 2 shards",
+        ),
+        (
+            Progress("mining", 31e5, 72e8, BYTES, {"pairs": 12_345}),
+            "mining, 0%, 3.1 MB of 7.2 GB, 12,345 pairs",
+        ),
+        (
+            Progress("training", 1_000, unit="pairs", share=0.5, note="loss 0.1234"),
+            "training, 50%, 1,000 pairs, loss 0.1234",
+        ),
     ],
-)  # fmt: skip
+)
 def test_an_event_is_one_line(event, line):
     assert event.line(paced((0.0, event))) == line
 
@@ -84,18 +90,33 @@ def test_a_new_stage_has_a_pace_of_its_own_and_none_before_a_second():
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0, "0 s"), (44.6, "45 s"), (60, "1 min"), (245, "4 min 5 s"), (4_330, "1 h 12 min"),
-     (273_700, "3 d 4 h"), (86_400, "1 d")],
-)  # fmt: skip
+    [
+        (0, "0 s"),
+        (44.6, "45 s"),
+        (60, "1 min"),
+        (245, "4 min 5 s"),
+        (4_330, "1 h 12 min"),
+        (273_700, "3 d 4 h"),
+        (86_400, "1 d"),
+    ],
+)
 def test_a_duration_in_words(seconds, words):
     assert duration(seconds) == words
 
 
 @pytest.mark.parametrize(
     ("count", "words"),
-    [(0, "0 B"), (999, "999 B"), (1_000, "1.0 kB"), (312_400, "312 kB"), (999_900, "1.0 MB"),
-     (4_500_000, "4.5 MB"), (12e9, "12 GB"), (3.2e12, "3.2 TB")],
-)  # fmt: skip
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1_000, "1.0 kB"),
+        (312_400, "312 kB"),
+        (999_900, "1.0 MB"),
+        (4_500_000, "4.5 MB"),
+        (12e9, "12 GB"),
+        (3.2e12, "3.2 TB"),
+    ],
+)
 def test_a_size_in_words(count, words):
     assert size(count) == words
 

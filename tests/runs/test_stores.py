@@ -95,11 +95,19 @@ def test_an_object_is_known_again_by_another_process(tmp_path):
 
 @pytest.mark.parametrize(
     ("out", "message"),
-    [("sftp://host/out", "sftp://host/out: only a folder, s3://, gs:// and az:// are written to; "),
-     ("xyz://host/out", "xyz://host/out: only a folder, s3://, gs:// and az:// are written to; "),
-     ("s3://no-such-bucket/out", ".lock: The specified bucket does not exist; create"),
-     ("s3://", "s3:// has no bucket: name one, such as s3://bucket/folder")],
-)  # fmt: skip
+    [
+        (
+            "sftp://host/out",
+            "sftp://host/out: only a folder, s3://, gs:// and az:// are written to; ",
+        ),
+        (
+            "xyz://host/out",
+            "xyz://host/out: only a folder, s3://, gs:// and az:// are written to; ",
+        ),
+        ("s3://no-such-bucket/out", ".lock: The specified bucket does not exist; create"),
+        ("s3://", "s3:// has no bucket: name one, such as s3://bucket/folder"),
+    ],
+)
 def test_what_cannot_be_written_is_one_line(s3_server, capfd, out, message):
     assert run(["augment", str(DEMO), "-o", out, "-t", "spac", "--workers", "1"]) == 1
 
@@ -130,8 +138,11 @@ def test_a_store_path_is_like_a_path():
     path = StorePath("memory://like/out/manifest.json")
 
     assert (path.name, path.suffix, path.is_file(), path.is_dir()) == (
-        "manifest.json", ".json", True, False,
-    )  # fmt: skip
+        "manifest.json",
+        ".json",
+        True,
+        False,
+    )
     assert [str(found) for found in StorePath("memory://like").glob("out/*.json")] == [str(path)]
     assert path.stat().st_size == len('{"a": 1}')
     before = path.stat().st_ino
