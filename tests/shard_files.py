@@ -39,7 +39,8 @@ def shard(folder: Path, rows: list[dict[str, Any]], number: int = 0, **more: pa.
         "noisy": pa.array([row["noisy"] for row in rows], pa.string()),
         "transforms": pa.array([row["transforms"] for row in rows], pa.list_(pa.string())),
     }
-    pq.write_table(pa.table(columns | more), folder / f"part-{number:05d}.parquet")
+    (folder / "data").mkdir(exist_ok=True)
+    pq.write_table(pa.table(columns | more), folder / "data" / f"part-{number:05d}.parquet")
     return folder
 
 

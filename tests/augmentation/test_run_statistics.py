@@ -261,13 +261,14 @@ def test_no_folder_and_no_shard_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_a_shard_that_is_not_parquet_is_named(tmp_path: Path) -> None:
-    (tmp_path / "part-00000.parquet").write_text("text")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "part-00000.parquet").write_text("text")
     assert "part-00000.parquet: " in failing(tmp_path)
 
 
 def test_a_shard_damaged_inside_is_named(tmp_path: Path) -> None:
     rows = [{"clean": os.urandom(200).hex(), "noisy": "x", "transforms": []} for _ in range(50)]
-    path = shard(tmp_path, rows) / "part-00000.parquet"
+    path = shard(tmp_path, rows) / "data" / "part-00000.parquet"
     content = bytearray(path.read_bytes())
     content[4:4000] = b"\xff" * 3996
     path.write_bytes(content)
@@ -276,7 +277,7 @@ def test_a_shard_damaged_inside_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("column", ["id", "clean", "noisy", "transforms"])
 def test_a_shard_that_lacks_a_column_is_named(tmp_path: Path, column: str) -> None:
-    path = shard(tmp_path, ROWS) / "part-00000.parquet"
+    path = shard(tmp_path, ROWS) / "data" / "part-00000.parquet"
     pq.write_table(pq.read_table(path).drop_columns([column]), path)
     assert f"part-00000.parquet' has no column '{column}'" in failing(tmp_path)
 
@@ -303,7 +304,7 @@ def large(kind: pa.DataType) -> pa.DataType:
 def test_shards_that_pandas_or_polars_wrote_again_count_alike(tmp_path: Path) -> None:
     folder = shard(tmp_path, ROWS, edits=edits_column())
     before = statistics.measure(folder)
-    [path] = folder.glob("part-*.parquet")
+    [path] = folder.glob("data/part-*.parquet")
     table = pq.read_table(path)
     schema = pa.schema([(field.name, large(field.type)) for field in table.schema])
     pq.write_table(table.cast(schema), path)

@@ -32,10 +32,10 @@ def sentences(count: int) -> list[tuple[str, str]]:
 
 def output(folder: Path, pairs: Sequence[tuple[str, str]], **columns: Any) -> Path:
     """Write a folder as `augment` does, without manifest; `columns` are added."""
-    folder.mkdir(parents=True)
+    (folder / "data").mkdir(parents=True)
     clean, noisy = zip(*pairs, strict=True)
     rows = {"id": list(range(len(pairs))), "clean": clean, "noisy": noisy, **columns}
-    pq.write_table(pa.table(rows), folder / "part-00000.parquet")
+    pq.write_table(pa.table(rows), folder / "data" / "part-00000.parquet")
     return folder
 
 

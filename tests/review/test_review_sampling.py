@@ -250,8 +250,8 @@ def test_wrong_usage_is_said_in_one_line(tmp_path, options, said):
 
 
 def test_a_damaged_shard_is_named(tmp_path):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "part-00000.parquet").write_bytes(b"PAR1 nothing")
+    (tmp_path / "out" / "data").mkdir(parents=True)
+    (tmp_path / "out" / "data" / "part-00000.parquet").write_bytes(b"PAR1 nothing")
     with pytest.raises(SourceError, match="part-00000"):
         review.make(tmp_path / "out", tmp_path / "r.sqlite")
 
