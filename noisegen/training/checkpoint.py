@@ -75,12 +75,11 @@ def save_checkpoint(
         remove(path, *folder.glob("*.tmp"))
         with atomic_folder(path) as temporary:
             save_weights(student, temporary / "model.safetensors")
-            moments = {
-                f"{name}|{key}": value.detach().cpu().contiguous()
-                for name, weight in student.named_parameters()
-                if weight.requires_grad
-                for key, value in optimizer.state[weight].items()
-            }
+            moments = {}
+            for name, weight in student.named_parameters():
+                if weight.requires_grad:
+                    for key, value in optimizer.state[weight].items():
+                        moments[f"{name}|{key}"] = value.detach().cpu().contiguous()
             save_tensors(moments, temporary / "optimizer.safetensors")
             (temporary / "state.json").write_text(json.dumps(asdict(state)))
         sync(folder)

@@ -1,4 +1,4 @@
-"""`train --bench`: what updates and data yield, without a run."""
+"""`train --bench`: the speed of updates and data, without a run."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""Contrast against double loops in float64: as RCP's code has it, and as its paper prints it."""
+"""NT-Xent, as in RCP's code and in its paper, compared with double loops in float64."""
 
 import math
 
@@ -24,7 +24,7 @@ def cosine(a, b):
 
 
 def by_loops(vectors, owners, others, owners_of_others, temperature, *, printed):
-    """Anchor by anchor: its other side against all that are of another clean text."""
+    """Compute the loss anchor by anchor, with the sides of other clean texts as negatives."""
     pairs, losses = len(vectors) // 2, []
     for i, anchor in enumerate(vectors):
         partner = i + pairs if i < pairs else i - pairs
@@ -68,7 +68,7 @@ def test_a_pair_that_is_there_twice_is_no_negative_of_itself():
 
 
 def apart(vectors):
-    """The sides of pairs of which no two have the same clean text."""
+    """Return sides of pairs with different clean texts."""
     return Sides(vectors, torch.arange(len(vectors) // 2).repeat(2))
 
 

@@ -1,6 +1,6 @@
-"""What only a GPU shows: its attention, compiler, precision, collectives and repeated bits.
+"""Behaviour of a GPU: attention, compiler, precision, collectives and repeated bits.
 
-`make gpu` runs these tests, those of the night too. Each runs on the CPU as well, so that a machine
+`make gpu` runs these tests, nightly ones included. Each runs on the CPU as well, so that a machine
 without a GPU shows that the test itself works.
 """
 
@@ -56,7 +56,7 @@ def train(tiny_bert, pairs_file, tmp_path, device):
 
 @pytest.fixture
 def deterministic():
-    """Kernels that repeat their bits; torch raises where it has none."""
+    """Use kernels that repeat their bits; torch raises an error for operations without one."""
     before = os.environ.get("CUBLAS_WORKSPACE_CONFIG")
     os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
     torch.use_deterministic_algorithms(True)
@@ -81,7 +81,7 @@ def vectors_and_gradients(folder, texts, device, **values):
 
 
 def test_packed_attention_is_that_of_padded_rows(tiny_bert, sentences, device):
-    """Both are rounded to bf16: packed rows may be off by half as much again as padded ones."""
+    """Packed and padded rows are rounded to bf16; packed ones may be off by 1.5 times as much."""
     texts = [text[: 20 + 3 * number] for number, text in enumerate(sentences[:40])]
     exact = vectors_and_gradients(tiny_bert, texts, device, precision="fp32", packed=False)
     padded, packed = (

@@ -1,4 +1,4 @@
-"""DATA of heads: every form of bitext, noise as a language, and what is refused."""
+"""DATA of heads: every form of bitext, noise as a language, and unusable data."""
 
 import gzip
 import zipfile

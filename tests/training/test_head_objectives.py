@@ -1,4 +1,4 @@
-"""Each objective against a loop over pairs in float64, and what the papers' codes do otherwise."""
+"""Objectives compared with loops over pairs in float64, and differences of the papers' codes."""
 
 import math
 import random
@@ -18,7 +18,7 @@ cases = pytest.mark.parametrize(("seed", "rows", "width", "labels"), CASES)
 
 
 def made(seed, rows, width, labels):
-    """A batch and an output of random float64; every third has only one language a side."""
+    """Make a random batch and output in float64; every third batch has one language per side."""
     random = torch.Generator().manual_seed(seed)
 
     def numbers(*shape):

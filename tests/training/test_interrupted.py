@@ -1,4 +1,4 @@
-"""A run that is asked to stop, or whose disk is full, goes on later as if nothing had been."""
+"""A run that was asked to stop, or whose disk was full, can be resumed with the same bits."""
 
 import os
 import resource
@@ -135,7 +135,7 @@ def interrupted(train, tmp_path):
 
 
 def test_a_full_disk_leaves_the_last_checkpoint_and_one_line(train, interrupted, whole):
-    """Files cannot grow beyond what the weights take; the optimiser's moments are twice that."""
+    """The limit on the size of files admits the weights, but not the moments, twice as large."""
     kept = interrupted / "checkpoints" / "step-0000010"
     before = {path.name: path.read_bytes() for path in kept.iterdir()}
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -190,7 +190,7 @@ def test_in_another_thread_signals_go_where_they_went():
 
 
 def test_all_processes_stop_where_one_was_asked(train, tmp_path, monkeypatch):
-    """They would wait for each other for ever if one went on alone."""
+    """A process that went on alone would wait for the others for ever."""
     monkeypatch.setattr(
         "noisegen.training.computation.Workers.agreed", lambda self, value: value or 1
     )

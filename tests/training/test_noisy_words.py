@@ -111,7 +111,7 @@ def test_a_form_is_found_with_the_words_it_stands_for(student, tmp_path):
 @pytest.mark.parametrize(
     "template",
     [
-        ("it ws gd", "it was fine and good"),  # which of them it is would be a guess
+        ("it ws gd", "it was fine and good"),  # the word of each form would be a guess
         ("tldr", "it is too long now"),  # a phrase has four words at most
         ("gr 8", "gr eat"),
         ("brb", "back , later"),
@@ -130,7 +130,7 @@ def test_a_form_may_stand_for_a_phrase(student, tmp_path, words):
     assert found(student, tmp_path, pairs) == {"frms": {words: 9}}
 
 
-@pytest.mark.parametrize("form", ["idk", "like"])  # of three letters, and a piece
+@pytest.mark.parametrize("form", ["idk", "like"])  # idk has three letters, like is a piece
 @pytest.mark.parametrize(("times", "clean"), [(100, 2), (100, 3), (99, 0)])
 def test_short_forms_and_words_are_replaced_if_they_are_sure(student, tmp_path, form, times, clean):
     pairs = numbered((f"now {form} !", "now i don't !"), times)
@@ -314,7 +314,7 @@ def test_a_noisy_word_starts_as_its_word_and_nothing_else_changes(student, bert)
     people, purple = student.tokenizer.tokenize(["people purple"])[0][1:-1]
 
     words = {"ppl": {"people": 3, "purple": 1, "apples": 2}, "c": {"see": 1}}
-    assert add_noisy_words(student, words) == (2, 0)  # of apples, no piece has the meaning
+    assert add_noisy_words(student, words) == (2, 0)  # apples has several pieces, so it is left out
 
     tokens = student.tokenizer.tokenize(texts)
     new = student.network.get_input_embeddings().weight
@@ -391,10 +391,10 @@ def test_a_form_that_is_not_replaced_is_no_token_of_a_rarer_word(student, limit_
 @pytest.mark.parametrize(
     ("form", "word"),
     [
-        ("peoplez", "peoplesque"),  # of several pieces, but no phrase
-        ("cafes", "café's"),  # what the tokenizer strips of it would come back
+        ("peoplez", "peoplesque"),  # it has several pieces, but is no phrase
+        ("cafes", "café's"),  # the tokenizer strips the accent, which would come back
         ("dónt", "don't"),
-        ("sawa", "สวัส ดี"),  # of no piece
+        ("sawa", "สวัส ดี"),  # no piece has its letters
     ],
 )
 def test_what_the_tokenizer_would_not_read_is_not_replaced(student, form, word):

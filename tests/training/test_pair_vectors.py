@@ -1,4 +1,4 @@
-"""Frozen vectors of pairs: standardised, looked up as by a loop, and batches of an epoch."""
+"""Frozen vectors of pairs: standardised, in batches, and in retrieval compared with a loop."""
 
 from collections import Counter
 
@@ -39,7 +39,7 @@ def cosine(one, other):
 
 
 def found_by_loop(vectors, rows, head):
-    """Per cent of pairs, among those of the same labels, whose target is nearest to the source."""
+    """Return, by labels, the percentage of pairs whose target is nearest to their source."""
     pairs = vectors.pairs
     wanted = {}
     for labels in {tuple(pairs.labels[row]) for row in rows}:

@@ -38,7 +38,7 @@ def train(tiny_models, pairs_file):
 
 @pytest.fixture(scope="module")
 def ended(train, tmp_path_factory):
-    """A run that ended, and what it returned."""
+    """Return the folder and the metrics of a run that ended."""
     out = tmp_path_factory.mktemp("ended") / "run"
     return out, train(out)
 

@@ -1,4 +1,4 @@
-"""What a run may remove, and that a run which cannot begin leaves everything as it was."""
+"""A run removes only its own files, and leaves everything as it was if it cannot begin."""
 
 import json
 import os

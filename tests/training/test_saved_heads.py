@@ -1,4 +1,4 @@
-"""RUN/heads as it is opened again: of another encoder, foreign or damaged it is refused."""
+"""RUN/heads opens again, unless it is damaged, foreign, or belongs to another encoder."""
 
 import json
 

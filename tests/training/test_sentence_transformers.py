@@ -90,7 +90,7 @@ def rectangles(batches, dataset, model):
     return np.array(found)
 
 
-@pytest.mark.filterwarnings("ignore")  # those of the Trainer are not ours
+@pytest.mark.filterwarnings("ignore")  # warnings of the Trainer
 def test_a_student_learns_in_the_trainer_and_opens_here(made, model, tmp_path, tiny_bert):
     with torch.no_grad():
         for weight in model[0].parameters():

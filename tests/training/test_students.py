@@ -103,7 +103,7 @@ def test_steps_that_stay_in_a_head_keep_their_weights(tiny_bert, tmp_path):
     wide = replace(head, steps=(Pooling(("cls", "mean")), *head.steps[1:]))
     save_folder(start := open_folder(tiny_bert, head=wide), tmp_path / "wide")
     made = student(start, student=str(tmp_path / "wide"), pooling="max")
-    assert made.head.projection.weight.shape == (24, 32)  # of another width, so it is new
+    assert made.head.projection.weight.shape == (24, 32)  # new, since its width is another one
 
 
 def test_freezing_and_dropout(teacher):

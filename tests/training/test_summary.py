@@ -1,4 +1,4 @@
-"""What a run prints at its end."""
+"""Lines that a run prints at its end."""
 
 import json
 

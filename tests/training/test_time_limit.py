@@ -39,9 +39,9 @@ LOOK = 0.02  # seconds that a look at the clock takes
 
 
 class Clock:
-    """A clock that looks and sleeps move, so that the load of a machine changes nothing.
+    """A clock that only looks and sleeps move, so that the load of a machine changes nothing.
 
-    All takes `slower` times as long as on a machine alone, in the same CPU time.
+    Everything takes `slower` times as long as on an idle machine, in the same CPU time.
     """
 
     now = cpu = 0.0
@@ -70,7 +70,7 @@ def clock(monkeypatch):
 
 
 def slowed(monkeypatch, home, name, seconds, sleep):
-    """Let each call of a function take longer, by one of the seconds after the other."""
+    """Let each call of a function take longer, by the next number of seconds."""
     function, times = getattr(home, name), iter(seconds)
     monkeypatch.setattr(home, name, lambda *given: (sleep(next(times)), function(*given))[1])
 
@@ -259,7 +259,7 @@ def test_a_limit_of_cpu_time_that_preparation_uses_up_names_its_option(
 
 
 def test_a_resumed_run_counts_the_cpu_time_of_earlier_sessions(train, tmp_path, clock):
-    clock.cpu = 1_000.0  # of what the process did before
+    clock.cpu = 1_000.0  # CPU time of earlier work of the process
     found = train(tmp_path / "run", None, cpu_limit=2)
     again = train(tmp_path / "run", None, cpu_limit=2, resume=True)
     assert again["updates"] == found["updates"]

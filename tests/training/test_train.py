@@ -148,7 +148,7 @@ def test_a_killed_run_is_taken_up_and_ends_as_if_it_had_not_been(
 
 
 def test_accumulated_batches_give_the_gradient_of_one_large_batch(tiny_bert):
-    """Every batch weighs as many sentences as it has."""
+    """The weight of a batch is its number of sentences."""
     student = open_encoder(str(tiny_bert))
     from noisegen.encoders.tokens import Padded
     from noisegen.training.losses import Batch, Output

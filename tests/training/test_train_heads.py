@@ -1,4 +1,4 @@
-"""From bitext to RUN/heads: what is written, what opens, which settings are refused."""
+"""From bitext to RUN/heads: the files that are written and opened, and refused settings."""
 
 import json
 from functools import partial

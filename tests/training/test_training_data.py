@@ -1,4 +1,4 @@
-"""What a batch is made of: texts, the noise of each epoch, hard negatives."""
+"""Data of a batch: texts, the noise of each epoch, hard negatives."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""A student is measured on other pairs, as the papers do on FLORES, which choose its weights."""
+"""Pairs of --validation, such as FLORES in the papers, measure a student and choose its weights."""
 
 import shutil
 

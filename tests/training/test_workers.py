@@ -78,7 +78,7 @@ DISTILLING = [name for name in preset_names() if read_preset(name).method == "di
 
 
 class Lone(Workers):
-    """The first of some processes, without the others."""
+    """The first process of a run whose other processes do not exist."""
 
     def wait(self):
         pass
@@ -86,7 +86,7 @@ class Lone(Workers):
 
 @pytest.fixture
 def updates(pairs_file, tiny_bert, tmp_path):
-    """The padded tokens of each batch of each update of an epoch, on so many processes."""
+    """Return the padded tokens of each batch of each update, for a number of processes."""
 
     def made(world, **values):
         given = {"teacher": str(tiny_bert), "student": "copy", "recipe": "stored", **values}
