@@ -257,6 +257,7 @@ ROW_WORDS_MAX = 1 << 14  # words remembered by the row form
 RowForms = tuple[list[int], list[str]]  # bounds as in `WeightedChoices`, and texts
 
 
+@dataclass(eq=False)
 class WordKernel:
     """Replace words, each with its rate, by one of the forms that a rule gives it.
 
@@ -271,22 +272,16 @@ class WordKernel:
     differs from its word.
     """
 
-    def __init__(
-        self,
-        rule: WordRule,
-        limits: I64,
-        needs: bytes = b"",
-        by_form: bool = False,
-        bytes_min: int = 0,
-        one_way: bool = False,
-    ) -> None:
-        self._rule = rule
-        self._limits = limits
-        self.needs = needs
-        self._by_form = by_form
-        self._bytes_min = bytes_min
-        self._one_way = one_way
-        self._find_needed = re.compile(b"[%s]" % re.escape(needs)).search if needs else None
+    rule: WordRule
+    limits: I64
+    needs: bytes = b""
+    by_form: bool = False
+    bytes_min: int = 0
+    one_way: bool = False
+
+    def __post_init__(self) -> None:
+        needed = b"[%s]" % re.escape(self.needs)
+        self._find_needed = re.compile(needed).search if self.needs else None
         self._row_forms = Memo(self._forms_of, ROW_WORDS_MAX)
         self._forget()
 
@@ -297,19 +292,19 @@ class WordKernel:
             if not find(row.text.encode()):
                 return []
             numbers = [number for number in numbers if find(row.words[number].encode())]
-        limit = int(self._limits[draws.variants["rate"]])
+        limit = int(self.limits[draws.variants["rate"]])
         return self.replaced(row, self.hits_in(row, draws.key, numbers, limit))
 
     def hits_in(
         self, row: Row, key: int, numbers: Sequence[int], limit: int
     ) -> list[tuple[int, int]]:
         """Return the numbers of the hit words among `numbers`, each with 16 choosing bits."""
-        if self._by_form:
+        if self.by_form:
             forms = [row.hashes[number] for number in numbers]
             hit = [(numbers[at], drawn) for at, drawn in rng.form_hits(key, forms, limit)]
         else:
             hit = rng.row_hits(key, numbers, limit)
-        if self._one_way and hit:
+        if self.one_way and hit:
             way = rng.draw(rng.fork(key, "way"), 0) & rng.CHOICE_MASK
             hit = [(number, way) for number, _ in hit]
         return hit
@@ -328,7 +323,7 @@ class WordKernel:
 
     def _forms_of(self, word: str) -> RowForms | None:
         """Return the bounds and texts of the forms of a word, None if it stays."""
-        if len(word.encode()) > buffers.WORD_BYTES_MAX or not (forms := self._rule(word)):
+        if len(word.encode()) > buffers.WORD_BYTES_MAX or not (forms := self.rule(word)):
             return None
         bounds = WeightedChoices.of([[weight for _, weight in forms]]).bounds.tolist()
         return bounds, [form for form, _ in forms]
@@ -336,12 +331,12 @@ class WordKernel:
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Propose the replacements of all rows."""
         words = texts.tokens
-        limits, forms = self._limits.take(variants["rate"]), words.hashes if self._by_form else None
-        eligible = words.stops - words.starts >= self._bytes_min
+        limits, forms = self.limits.take(variants["rate"]), words.hashes if self.by_form else None
+        eligible = words.stops - words.starts >= self.bytes_min
         if self.needs:
             eligible &= words.holding(texts, self.needs)
         hit, draws = rng.hits(keys, words.rows, limits, eligible, forms)
-        if self._one_way:
+        if self.one_way:
             draws = rng.draw_array(fork_array(keys, "way"), 0).take(words.rows.take(hit))
         groups = self._groups_of(texts.values, words.starts.take(hit), words.stops.take(hit))
         known = np.flatnonzero(groups >= 0)
@@ -375,7 +370,7 @@ class WordKernel:
         """Ask the rule for the new words in these byte ranges and remember their forms."""
         content, edges = values.data, zip(starts.tolist(), stops.tolist(), strict=True)
         words = [str(content[start:stop], "utf-8") for start, stop in edges]
-        made = [self._rule(word) for word in words]
+        made = [self.rule(word) for word in words]
         pairs = [(word, form) for word, forms in zip(words, made, strict=True) for form, _ in forms]
         changed = [form != word for word, form in pairs]
         pool = Texts.from_strings([form for _, form in pairs]).to_arrow()
