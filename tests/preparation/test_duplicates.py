@@ -52,7 +52,7 @@ def found(tmp_path, monkeypatch):
         counts = []
         for number, (part,) in enumerate(shard_ranges(expand([str(path)]), Columns(), rows)):
             portion = Portion(number, part.first, part.rows, ((str(path), part),))
-            counts.append(make_candidates(job, portion).rows)
+            counts.append(make_candidates(job, portion).result.rows)
         search = Search(out, near=True, shingle=5, similarity_min=LEAST, batch=batch)
         search.begin(counts)
         search.find(run_tasks)
