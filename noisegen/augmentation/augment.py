@@ -123,9 +123,13 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
     function = partial(make_part, plan.job, target, columns)
     parts = options.in_order(function, chain([first], tasks))
     tracker = Tracker(
-        options.progress, "noising", "rows", (), total=plan.size,
+        options.progress,
+        "noising",
+        "rows",
+        (),
+        total=plan.size,
         most=(options.limit or 0) * options.copies,
-    )  # fmt: skip
+    )
     written: list[Shard] = []
     as_is: Counter[str] = Counter()
     with opened(target, force=options.force) as file, closing(parts):
@@ -135,21 +139,28 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
             tracker.add({"rows": part.shard.rows, BYTES: part.size})
             tracker.report()
     return Manifest(
-        kind="augment", command=options.command or "noisegen augment", shards=[],
-        totals=_totals(written, 0) | {"as_is": summed([as_is])}, packages=packages(), **plan.config,
-    )  # fmt: skip
+        kind="augment",
+        command=options.command or "noisegen augment",
+        shards=[],
+        totals=_totals(written, 0) | {"as_is": summed([as_is])},
+        packages=packages(),
+        **plan.config,
+    )
 
 
 def make_shards(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
     """Make the shards that are missing and write manifest and card."""
     folder = RunFolder(plan.job.out, LAYOUT, plan.config, options.share)
-    heads = NotedHeads(read_heads(folder.out, folder.records.key))
-    planned = plan.tasks(heads.head)
-    first = next(planned)  # so that a source that cannot be read leaves the folder alone
+    heads = None
+    if any(_has_head(item) for item in plan.inputs):
+        heads = NotedHeads(read_heads(folder.out, folder.records.key))
+    planned = plan.tasks(heads.head if heads else read_head)
+    first = next(planned)  # a source that cannot be read fails here, before the folder is touched
     folder.refuse_inputs(item.path for item in plan.inputs)
     resume = options.resume or options.part is not None
     with folder.opened(resume=resume, force=options.force, show=options.progress) as done:
-        heads.note(folder)
+        if heads:
+            heads.note(folder)
         count = _make_missing(plan, folder, chain([first], planned), done, options)
         return finish(plan, folder, options.command or "noisegen augment", count)
 
@@ -195,9 +206,14 @@ class NotedHeads:
         self._lines.close()
 
 
+def _has_head(item: FileRange) -> bool:
+    """Return whether a file has numbered rows and a head that counts them, as Parquet has."""
+    return bool(item.format) and format_of(item).cut == "rows"
+
+
 def _mark_of(item: FileRange) -> str:
     """Return a mark that changes with the content of a file; '' for text and for missing files."""
-    if not item.format or format_of(item).cut != "rows":
+    if not _has_head(item):
         return ""
     if is_url(item.path):
         written = modified(item.path)
@@ -208,17 +224,24 @@ def _mark_of(item: FileRange) -> str:
 
 
 def _make_missing(
-    plan: AugmentPlan, folder: RunFolder[Shard], planned: Iterator[ShardTask],
-    done: Mapping[int, Record[Shard]], options: AugmentOptions,
-) -> int:  # fmt: skip
+    plan: AugmentPlan,
+    folder: RunFolder[Shard],
+    planned: Iterator[ShardTask],
+    done: Mapping[int, Record[Shard]],
+    options: AugmentOptions,
+) -> int:
     """Make the shards of our share that are missing; return the number of tasks of all shares."""
     remainder, count = options.share
     sizes: dict[int, int] = {}  # bytes of tasks by their first rows
     number_of_tasks = 0
     tracker = Tracker(
-        options.progress, "noising", "rows", ("shards",), total=plan.size // count,
+        options.progress,
+        "noising",
+        "rows",
+        ("shards",),
+        total=plan.size // count,
         most=(options.limit or 0) * options.copies // count,
-    )  # fmt: skip
+    )
 
     def add(shard: Shard) -> None:
         tracker.add({"rows": shard.rows, "shards": 1, BYTES: sizes.pop(shard.first_row)})
@@ -280,25 +303,41 @@ def finish(plan: AugmentPlan, folder: RunFolder[Shard], command: str, tasks: int
         done = folder.done()
         folder.expect_all(tasks, done)
         listed_shards = [
-            {"file": file.name, "rows": record.result.rows, "changed": record.result.changed,
-             "sha256": file.sha256}
-            for record in done.values() for file in record.files
-        ]  # fmt: skip
+            {
+                "file": file.name,
+                "rows": record.result.rows,
+                "changed": record.result.changed,
+                "sha256": file.sha256,
+            }
+            for record in done.values()
+            for file in record.files
+        ]
         shards = {record.files[0].name: record.result for record in done.values()}
         earlier = folder.earlier_manifest() if (folder.out / "README.md").exists() else None
         if earlier and earlier.shards == listed_shards:
             return folder.end(earlier)
         duplicates = _duplicate_ids(plan, shards) if plan.job.columns.row_id else 0
         manifest = Manifest(
-            kind="augment", command=command, totals=_totals(shards.values(), duplicates),
-            shards=listed_shards, packages=packages(), missing_tasks=tasks - len(shards),
+            kind="augment",
+            command=command,
+            totals=_totals(shards.values(), duplicates),
+            shards=listed_shards,
+            packages=packages(),
+            missing_tasks=tasks - len(shards),
             **plan.config,
-        )  # fmt: skip
+        )
         transforms = dict.fromkeys(step.transform for step in plan.recipe.steps())
-        folder.end(manifest, _card(manifest, {
-            "columns": _columns(folder.out, manifest), "transforms": transforms,
-            "word_lists": _word_lists(manifest, shards.values()),
-        }))  # fmt: skip
+        folder.end(
+            manifest,
+            _card(
+                manifest,
+                {
+                    "columns": _columns(folder.out, manifest),
+                    "transforms": transforms,
+                    "word_lists": _word_lists(manifest, shards.values()),
+                },
+            ),
+        )
         if folder.share == WHOLE or len(folder.done()) == len(shards):
             return manifest
 
@@ -353,8 +392,14 @@ def _word_lists(manifest: Manifest, shards: Collection[Shard]) -> list[dict[str,
 def _card(manifest: Manifest, values: Mapping[str, Any]) -> str:
     """Return the text of the dataset card; `values` fill its template."""
     labelled = ("token-classification",) if manifest.options["tokens"] else ()
-    return dataset_card(manifest, Card(
-        title="Clean and noisy text", verb="made", tags=("noise", "user-generated-content"),
-        tasks=("sentence-similarity", *labelled), template=Path(__file__).with_name("card.txt"),
-        values=values,
-    ))  # fmt: skip
+    return dataset_card(
+        manifest,
+        Card(
+            title="Clean and noisy text",
+            verb="made",
+            tags=("noise", "user-generated-content"),
+            tasks=("sentence-similarity", *labelled),
+            template=Path(__file__).with_name("card.txt"),
+            values=values,
+        ),
+    )
