@@ -210,9 +210,9 @@ LAYOUT = Layout(
 
 
 def mine(work: Work, options: AnyOptions) -> Manifest:
-    """Mine all tasks into a folder: pairs, word counts, and, once none is missing, the dictionary.
+    """Mine all tasks into a folder: pairs and word counts; after the last task, the dictionary.
 
-    Thresholds may differ between runs: a later run applies its own. `progress` is called with a
+    Thresholds may differ between runs: each run applies its own. `progress` is called with a
     `Progress` every second and after every task. Raises NoisegenError.
     """
     if not work.tasks:
@@ -236,7 +236,7 @@ def _mine(
     remainder, count = options.share
     missing = [t for t in work.tasks if t.number % count == remainder and t.number not in done]
     sizes = work.sizes()
-    missing.sort(key=lambda task: -sizes[task.number])  # so that no long one is left for the end
+    missing.sort(key=lambda task: -sizes[task.number])  # a long task at the end would run alone
     total = sum(sizes[t.number] for t in missing) if all(sizes.values()) else 0
     tracker = Tracker(options.progress, "mining", BYTES if total else "pairs", _SHOWN, total=total)
     tracker.report()
@@ -273,7 +273,7 @@ def _finish(folder: RunFolder[Mined], work: Work, options: MiningOptions) -> Man
 def _manifest(
     folder: RunFolder[Mined], work: Work, options: MiningOptions, records: Sequence[Record[Mined]]
 ) -> Manifest:
-    """Return the manifest of finished tasks, without the figures of the dictionary."""
+    """Return the manifest of finished tasks, still without the figures of the dictionary."""
     results = [record.result for record in records]
     return Manifest(
         command=options.command or f"noisegen mine-{work.miner.kind}",
@@ -288,9 +288,10 @@ def _manifest(
         },
         dictionary={"words": 0, "entries": 0, "dropped": {}},
         damage=[line for result in results for line in result.damage][:DAMAGE_MAX],
-        left_out=list(work.left_out), missing_tasks=len(work.tasks) - len(records),
+        left_out=list(work.left_out),
+        missing_tasks=len(work.tasks) - len(records),
         **folder.config,
-    )  # fmt: skip
+    )
 
 
 def _shard(record: Record[Mined]) -> dict[str, Any]:

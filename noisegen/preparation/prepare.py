@@ -171,7 +171,7 @@ class PrepareOptions(PartOptions):
         return {**PROFILES[self.profile], **chosen}
 
     def job(self, inputs: Sequence[FileRange]) -> tuple["PortionJob", dict[str, Any]]:
-        """Return all that a worker needs, and the configuration as JSON gives it back.
+        """Return the job of the workers, and the configuration as it reads back from JSON.
 
         Raises UsageError and MissingExtra.
         """
@@ -217,7 +217,7 @@ class Candidates:
     dropped: dict[str, int] = field(default_factory=dict)
 
     def is_of(self, rows: "Rows") -> bool:
-        """Return whether these are the candidates of a portion of these rows."""
+        """Tell whether these are the candidates of a portion of these rows."""
         return (self.first_row, self.rows_in) == rows
 
 
@@ -227,7 +227,7 @@ LAYOUT = Layout("prepare", parts=(SHARDS,), scratch=INTERMEDIATE, result=Candida
 
 @dataclass(frozen=True)
 class PortionJob:
-    """All that a worker needs for any task of a run; small, and pickled with every task."""
+    """The settings of a worker for any task of a run; small, since each task pickles them."""
 
     out: Path
     spoken: Language
@@ -300,7 +300,7 @@ def prepare(
 
 
 def _run(options: PrepareOptions) -> Manifest:
-    """Make the shards that are missing, then the manifest and the card."""
+    """Run `prepare` with checked options."""
     inputs = expand(listed(options.sources))
     job, config = options.job(inputs)
     planned = _portions(inputs, job.columns, options)
@@ -311,19 +311,27 @@ def _run(options: PrepareOptions) -> Manifest:
     folder.refuse_inputs(item.path for item in inputs)
     resume = options.resume or options.part is not None
     with folder.opened(resume=resume, force=options.force, show=options.progress) as done:
+        parts = folder.share[1]
         tracker = Tracker(
-            options.progress, "splitting", "rows", ("sentences",),
-            total=total_size(inputs) // folder.share[1],
-            most=(options.limit or 0) // folder.share[1],
-        )  # fmt: skip
+            options.progress,
+            "splitting",
+            "rows",
+            ("sentences",),
+            total=total_size(inputs) // parts,
+            most=(options.limit or 0) // parts,
+        )
         return _prepared(folder, job, chain([first], planned), done, options, tracker)
 
 
 def _prepared(
-    folder: RunFolder[Candidates], job: PortionJob, planned: Iterable[Portion],
-    done: Mapping[int, Record[Candidates]], options: PrepareOptions, tracker: Tracker,
-) -> Manifest:  # fmt: skip
-    """Make the candidates that are missing; where all are there, finish the run."""
+    folder: RunFolder[Candidates],
+    job: PortionJob,
+    planned: Iterable[Portion],
+    done: Mapping[int, Record[Candidates]],
+    options: PrepareOptions,
+    tracker: Tracker,
+) -> Manifest:
+    """Make the missing candidates; if no portion is left to other parts, finish the run."""
     with folder.alone("finish"):
         if manifest := _finished(folder):
             return manifest
@@ -346,12 +354,17 @@ def _prepared(
 
 
 def _make_portions(
-    folder: RunFolder[Candidates], job: PortionJob, planned: Iterable[Portion],
-    done: Mapping[int, Record[Candidates]], options: PrepareOptions, tracker: Tracker,
-) -> dict[int, Rows]:  # fmt: skip
-    """Make the candidates of this share that are missing; return the rows of all portions."""
+    folder: RunFolder[Candidates],
+    job: PortionJob,
+    planned: Iterable[Portion],
+    done: Mapping[int, Record[Candidates]],
+    options: PrepareOptions,
+    tracker: Tracker,
+) -> dict[int, Rows]:
+    """Make the missing candidates of this share; return the rows of all portions by number."""
     remainder, parts = folder.share
-    portions, sizes = dict[int, Rows](), dict[int, int]()  # and bytes of portions, by number
+    portions: dict[int, Rows] = {}
+    sizes: dict[int, int] = {}  # bytes of the portions in work, by number
 
     def add(record: Record[Candidates]) -> None:
         made, size = record.result, sizes.pop(record.number)
@@ -375,7 +388,7 @@ def _make_portions(
         tracker.report()
 
     to_do = missing()
-    if head := list(islice(to_do, 1)):  # what was found among other candidates holds no more
+    if head := list(islice(to_do, 1)):  # arrays found among other candidates are stale
         remove(*(path for kind in FOUND for path in (job.out / WORK).glob(f"{kind}-*")))
     with tracker.watching(partial(folder.live, job.out / WORK)):
         folder.run(partial(make_candidates, job), chain(head, to_do), options, finished)
@@ -383,9 +396,9 @@ def _make_portions(
 
 
 def _finished(folder: RunFolder[Candidates]) -> Manifest | None:
-    """Return the manifest of a run that has ended, if all of its shards are there.
+    """Return the manifest of an ended run if all its shards are there, else None.
 
-    What such a run may have left besides is removed.
+    Left-over intermediate files are removed.
     """
     manifest = folder.earlier_manifest()
     if manifest is None or not (folder.out / "README.md").exists():
@@ -477,14 +490,18 @@ def make_candidates(job: PortionJob, portion: Portion) -> Record[Candidates]:
                 found = band_keys([normal_forms[at] for at in long], job.shingle)
                 add_bands(found.ravel(), np.repeat(indices[long], BANDS))
     made = Candidates(
-        portion.first_row, portion.rows, rows, rows + account.dropped.total(),
-        dict(account.damaged), dict(account.dropped),
-    )  # fmt: skip
+        first_row=portion.first_row,
+        rows_in=portion.rows,
+        rows=rows,
+        sentences=rows + account.dropped.total(),
+        damaged=dict(account.damaged),
+        dropped=dict(account.dropped),
+    )
     return Record(portion.number, tuple(_file(path, job.out) for path in paths.values()), made)
 
 
 def _file(path: Path, out: Path) -> File:
-    """Return what a record says of a file of candidates; objects are not read back for a hash."""
+    """Return the record of a file of candidates; objects are not read back for a hash."""
     if isinstance(path, StorePath):
         return File(path.relative_to(out).as_posix())
     return File.of(path, out)
@@ -631,10 +648,13 @@ def _write_shards(
 
 
 def _manifest(
-    folder: RunFolder[Candidates], options: PrepareOptions, notes: Sequence[Candidates],
-    shards: Sequence[WrittenShard] = (), missing_tasks: int = 0,
-) -> Manifest:  # fmt: skip
-    """Return the manifest of what is there."""
+    folder: RunFolder[Candidates],
+    options: PrepareOptions,
+    notes: Sequence[Candidates],
+    shards: Sequence[WrittenShard] = (),
+    missing_tasks: int = 0,
+) -> Manifest:
+    """Return the manifest of the portions and shards that are made."""
     dropped = summed([*(note.dropped for note in notes), *(shard.dropped for shard in shards)])
     totals = {
         "rows_in": sum(note.rows_in for note in notes),
@@ -644,10 +664,14 @@ def _manifest(
         "damaged": summed(note.damaged for note in notes),
     }
     return Manifest(
-        kind="prepare", totals=totals, packages=packages(), missing_tasks=missing_tasks,
+        kind="prepare",
+        totals=totals,
+        packages=packages(),
+        missing_tasks=missing_tasks,
         command=options.command or "noisegen prepare",
-        shards=[shard.line for shard in shards], **folder.config,
-    )  # fmt: skip
+        shards=[shard.line for shard in shards],
+        **folder.config,
+    )
 
 
 def _write_shard(job: PortionJob, folder: Path, search: Search, task: Range) -> WrittenShard:
