@@ -331,7 +331,7 @@ def _prepared(
     options: PrepareOptions,
     tracker: Tracker,
 ) -> Manifest:
-    """Make the missing candidates; if no portion is left to other parts, finish the run."""
+    """Make the missing candidates; once all portions are made, finish the run."""
     with folder.alone("finish"):
         if manifest := _finished(folder):
             return manifest
