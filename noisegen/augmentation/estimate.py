@@ -1,4 +1,4 @@
-"""What `augment` would make and how long it would take, measured on a sample of its input."""
+"""Estimate of the output and the time of `augment`, measured on a sample of its input."""
 
 import math
 import time
@@ -19,7 +19,7 @@ GROWTH = 20  # times that a sample may have the rows of the sample before it
 
 @dataclass(frozen=True)
 class Sample:
-    """What a run made of the first rows of its input, and in how many seconds."""
+    """Output of a run on the first rows of its input, and its time in seconds."""
 
     rows: int
     made: int
@@ -56,7 +56,7 @@ def count_rows(parts: Iterable[FileRange], total: int) -> tuple[int, bool]:
 
 
 def sampled(run: Callable[[int], Sample], most: int) -> tuple[Sample, float]:
-    """Run on as many first rows as take about a second; return the sample and the time to start.
+    """Run on first rows for about a second; return the sample and the seconds to start.
 
     `run` gets a number of rows. `most` are the rows of the input, or of a shard.
     """
@@ -73,7 +73,7 @@ def sampled(run: Callable[[int], Sample], most: int) -> tuple[Sample, float]:
 def estimate(
     parts: Iterable[FileRange], total: int, run: Callable[[str, int, int], Manifest], asked: Asked
 ) -> RunEstimate:
-    """Return what a run on an input of `total` bytes will make; `parts` are its rows.
+    """Return the estimate for a run on an input of `total` bytes; `parts` are ranges of its rows.
 
     `run` gets a folder, a number of first rows, and a number of copies of each; it is timed.
     """

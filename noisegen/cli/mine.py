@@ -124,7 +124,7 @@ def _print_estimate(options: WikiOptions, as_json: bool) -> None:
 
 
 def _print_plan(options: Any, as_json: bool) -> None:
-    """Print what a run would read and where it would write."""
+    """Print the input that a run would read and the folder it would write."""
     if isinstance(options, preparation.PrepareOptions):
         sizes = [item.file_size for item in expand(listed(options.sources)) if not item.skipped]
     else:
