@@ -312,19 +312,6 @@ def test_from_a_manifest_code_runs_only_if_the_call_names_it(tmp_path, capfd):
     assert table(tmp_path / "two")["noisy"] == table(tmp_path / "one")["noisy"]
 
 
-def test_the_command_of_a_call_makes_the_same_rows(tmp_path):
-    import shlex
-
-    from noisegen.cli import run
-
-    augment(DEMO, tmp_path / "one", transforms=["fing:rate=0.2"], copies=2, edits=True, seed=11)
-    made = Manifest.load(tmp_path / "one")
-    words = shlex.split(made.command.replace(str(tmp_path / "one"), str(tmp_path / "two")))
-
-    assert run([*words[1:], "--workers", "1"]) == 0
-    assert contents(tmp_path / "two") == contents(tmp_path / "one")
-
-
 def test_other_columns_pass_through_with_their_types(tmp_path):
     given = pa.table(
         {
