@@ -4,13 +4,20 @@ import ast
 from collections import Counter
 from pathlib import Path
 
+from prose import count
+from walk import walks
+
 import noisegen
 
 PACKAGE = Path(noisegen.__file__).parent
-CORE = ("text", "noise", "data", "runs", "report", "transforms", "augment")
+ROOT = Path(__file__).parents[1]
+CORE = ("text", "noising", "data", "runs", "report", "transforms", "augmentation")
+# Today's sizes, so that no change grows the house unseen. The aim: 45,000 lines.
 LINES, FILES, CORE_LINES, LONG_SIGNATURES = 46_966, 182, 22_344, 0
-# These are of today, so that no change grows the house unseen. The aim: 30,000 lines in 160
-# files, a core of 11,000 lines, and 3 functions of more than six parameters.
+UNNAMED = 0.01  # share of docstrings and comments that do not name their noun
+UNFORMATTED = 60  # statements that ruff leaves as they are (fmt: skip), in all code
+# Functions of the package that a call enters, their files and the depth of the calls.
+WALKS = {"augment": (520, 50, 22), "noise": (80, 14, 11)}
 MODULES = sorted(PACKAGE.rglob("*.py"))
 TREES = {path: ast.parse(path.read_text("utf-8")) for path in MODULES}
 
@@ -20,10 +27,8 @@ def lines(paths: list[Path]) -> int:
 
 
 def nodes(kind: type) -> list[tuple[Path, ast.AST]]:
-    return [
-        (path, node) for path, tree in TREES.items() for node in ast.walk(tree)
-        if isinstance(node, kind)
-    ]  # fmt: skip
+    found = [(path, node) for path, tree in TREES.items() for node in ast.walk(tree)]
+    return [(path, node) for path, node in found if isinstance(node, kind)]
 
 
 def test_the_package_does_not_grow():
@@ -34,6 +39,24 @@ def test_the_package_does_not_grow():
 def test_the_core_does_not_grow():
     core = [path for name in CORE for path in (PACKAGE / name).rglob("*.py")]
     assert lines(core) <= CORE_LINES
+
+
+def test_docstrings_and_comments_name_their_noun():
+    for kind in count(PACKAGE).values():
+        assert kind.share <= UNNAMED, kind.unnamed
+
+
+def test_code_is_laid_out_by_the_formatter():
+    folders = ("noisegen", "tests", "tools", "benchmarks", "examples")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    skipped = sum(path.read_text("utf-8").count("# fmt: skip\n") for path in files)
+    assert skipped <= UNFORMATTED
+
+
+def test_calls_take_a_short_walk(tmp_path):
+    for name, walk in walks(tmp_path).items():
+        for figure, most in zip(walk.figures().values(), WALKS[name], strict=True):
+            assert figure <= most, (name, walk.figures())
 
 
 def test_at_most_six_modules_are_loose():
@@ -67,10 +90,11 @@ def test_few_functions_have_over_six_parameters():
 
 
 def test_no_public_function_hides_its_options():
-    hidden = [
-        f"{path.relative_to(PACKAGE)}:{node.name}"
-        for path, node in nodes(ast.FunctionDef)
-        if (not node.name.startswith("_") or node.name == "__init__") and "cli" not in path.parts
-        and node.args.kwarg and ast.unparse(node.args.kwarg.annotation or ast.Name("Any")) == "Any"
-    ]  # fmt: skip
+    hidden = []
+    for path, node in nodes(ast.FunctionDef):
+        is_public_name = not node.name.startswith("_") or node.name == "__init__"
+        if is_public_name and "cli" not in path.parts and node.args.kwarg:
+            annotation = node.args.kwarg.annotation
+            if annotation is None or ast.unparse(annotation) == "Any":
+                hidden.append(f"{path.relative_to(PACKAGE)}:{node.name}")
     assert hidden == []

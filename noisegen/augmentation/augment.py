@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from noisegen.augmentation import AugmentOptions, Format
-from noisegen.augmentation.estimate import ROWS_COUNTED, Asked, estimate
+from noisegen.augmentation.dry_run import ROWS_COUNTED, Asked, estimate
 from noisegen.augmentation.one_file import (
     Target,
     make_part,

@@ -205,7 +205,7 @@ def opened(target: Target, *, force: bool) -> Iterator[IO[bytes]]:
 # From tasks to the file.
 
 
-def write_parts(file: IO[bytes], parts: Iterable["Part"]) -> Iterator["Part"]:
+def write_parts(file: IO[bytes], parts: Iterable["NoisyPart"]) -> Iterator["NoisyPart"]:
     """Write the parts of a file in the order given; yield each part after it is written."""
     table: pq.ParquetWriter | None = None
     with ExitStack() as stack:
@@ -224,7 +224,7 @@ def write_parts(file: IO[bytes], parts: Iterable["Part"]) -> Iterator["Part"]:
 
 
 @dataclass(frozen=True)
-class Part:
+class NoisyPart:
     """Rows of one task: bytes of the file, or a table for Parquet.
 
     `size` is the number of bytes of input. `as_is` counts the rows that are copied unchanged, by
@@ -238,7 +238,7 @@ class Part:
     as_is: Counter[str]
 
 
-def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardTask) -> Part:
+def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardTask) -> NoisyPart:
     """Return the noisy rows of a task in the format of the target."""
     sums, dropped, as_is = Counter[str](), Counter[str](), Counter[str]()
     tables = []
@@ -259,7 +259,7 @@ def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardTask) 
     counts: dict[str, Any] = {**sums, "dropped": dict(+dropped)}
     shard = Shard(rows_in=task.rows, **counts)
     content = _content(target, columns, tables, has_header=task.number == 0 and target.has_header)
-    return Part(task.number, task.size, shard, content, as_is)
+    return NoisyPart(task.number, task.size, shard, content, as_is)
 
 
 def _as_is(target: Target, columns: Columns, batch: RowBatch) -> Mask:

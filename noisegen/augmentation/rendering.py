@@ -115,7 +115,7 @@ def style_of(transforms: str, part: float = 0.0) -> Style:
 # Lines of blocks.
 
 
-class Block(NamedTuple):
+class AlignedCells(NamedTuple):
     """Cells that stay on one line; the narrower side is padded to the width of the other."""
 
     clean: list[Grapheme]
@@ -132,7 +132,7 @@ def _width(side: list[Grapheme]) -> int:
     return sum(cell.width for cell in side)
 
 
-def side_of(line: list[Block], side: str, *, aligned: bool = True) -> Text:
+def side_of(line: list[AlignedCells], side: str, *, aligned: bool = True) -> Text:
     """Return one side of a line, with its label, in the colours of the changes."""
     text = Text().append(f"{side:<{_LABEL_WIDTH}}", "dim")
     for block in line:
@@ -153,7 +153,7 @@ _LEGEND = {
 }
 
 
-def _signs(line: Sequence[Block], *, aligned: bool) -> set[str]:
+def _signs(line: Sequence[AlignedCells], *, aligned: bool) -> set[str]:
     """Return the signs in a line that the legend explains, such as ␣ for a changed space."""
     cells = [cell for block in line for cell in (*block.clean, *block.noisy)]
     signs = {sign for cell in cells if cell.shown != cell.text for sign in cell.shown}
@@ -161,15 +161,15 @@ def _signs(line: Sequence[Block], *, aligned: bool) -> set[str]:
     return signs | ({_FILLER} if aligned and uneven else set())
 
 
-def carets_under(line: Sequence[Block]) -> Text:
+def carets_under(line: Sequence[AlignedCells]) -> Text:
     """Return a line of carets under the changes, for terminals without colour."""
     carets = "".join(("^" if block.transforms else " ") * block.width for block in line)
     return Text(" " * _LABEL_WIDTH + carets.rstrip())
 
 
-def lines_of(example: ShownRow, width: int, aligned: bool = True) -> Iterator[list[Block]]:
+def lines_of(example: ShownRow, width: int, aligned: bool = True) -> Iterator[list[AlignedCells]]:
     """Yield lines, broken after a space unless the word after it is longer than half a line."""
-    line: list[Block] = []
+    line: list[AlignedCells] = []
     used = 0
     # Blocks are at most half a line wide, so that a word carried over and a block fit in a line.
     for block in _blocks(example, max(width // 2, 2), aligned):
@@ -187,11 +187,11 @@ def lines_of(example: ShownRow, width: int, aligned: bool = True) -> Iterator[li
         yield line
 
 
-def _is_space(block: Block) -> bool:
+def _is_space(block: AlignedCells) -> bool:
     return not block.transforms and block.clean[0].text.isspace()
 
 
-def _blocks(example: ShownRow, limit: int, aligned: bool) -> Iterator[Block]:
+def _blocks(example: ShownRow, limit: int, aligned: bool) -> Iterator[AlignedCells]:
     """Yield a block per unchanged grapheme and per change; wide changes become several blocks.
 
     `limit` is the greatest width of a block, in columns. If `aligned`, signs show changed spaces.
@@ -199,14 +199,14 @@ def _blocks(example: ShownRow, limit: int, aligned: bool) -> Iterator[Block]:
     done = 0
     for change in _whole_graphemes(example):
         same = displayed(example.clean[done : change.clean_start])
-        yield from (Block([cell], [cell]) for cell in same)
+        yield from (AlignedCells([cell], [cell]) for cell in same)
         clean, noisy = (displayed(text, changed=aligned) for text in example.texts_of(change))
         while clean or noisy:
             heads = _fitting(clean, limit), _fitting(noisy, limit)
-            yield Block(clean[: heads[0]], noisy[: heads[1]], change.transform)
+            yield AlignedCells(clean[: heads[0]], noisy[: heads[1]], change.transform)
             clean, noisy = clean[heads[0] :], noisy[heads[1] :]
         done = change.clean_end
-    yield from (Block([cell], [cell]) for cell in displayed(example.clean[done:]))
+    yield from (AlignedCells([cell], [cell]) for cell in displayed(example.clean[done:]))
 
 
 def _fitting(side: list[Grapheme], limit: int) -> int:

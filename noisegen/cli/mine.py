@@ -10,7 +10,7 @@ from noisegen.cli import common
 from noisegen.data.sources import expand
 from noisegen.errors import UsageError
 from noisegen.mining import mine
-from noisegen.mining.options import Lang8Options, PairsOptions, WikiOptions
+from noisegen.mining.miner_options import Lang8Options, PairsOptions, WikiOptions
 from noisegen.options import decode, listed
 from noisegen.preparation import prepare as preparation
 from noisegen.runs.manifest import Manifest, counted

@@ -9,7 +9,7 @@ from typing import cast
 
 from noisegen.mining.mine import LAYOUT, mine_task
 from noisegen.mining.miner import Account, Miner, SentencePair, Task
-from noisegen.mining.options import Work
+from noisegen.mining.miner_options import Work
 from noisegen.runs.estimate import SAMPLE_SECONDS, RunEstimate
 from noisegen.runs.progress import BYTES
 from noisegen.text.segmentation import Language

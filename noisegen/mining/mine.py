@@ -27,7 +27,7 @@ from noisegen.mining.miner import (
     Thresholds,
     WordPair,
 )
-from noisegen.mining.options import (
+from noisegen.mining.miner_options import (
     AnyOptions,
     Lang8Options,
     MiningOptions,

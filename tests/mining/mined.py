@@ -7,7 +7,7 @@ from pathlib import Path
 from noisegen.data.rows import FileRange
 from noisegen.mining.mine import mine
 from noisegen.mining.miner import Account, SentencePair, Task, WordPair
-from noisegen.mining.options import WikiOptions, Work
+from noisegen.mining.miner_options import WikiOptions, Work
 from noisegen.options import decode
 from noisegen.text.segmentation import Language
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from noisegen.errors import UsageError
 from noisegen.mining.filters import PROFILES, Delta, deltas, judge
 from noisegen.mining.miner import WordPair
-from noisegen.mining.options import MiningOptions
+from noisegen.mining.miner_options import MiningOptions
 from noisegen.text.segmentation import Language, language
 
 RCP, STRICT, ALL = PROFILES["rcp"], PROFILES["strict"], PROFILES["all"]

@@ -23,7 +23,7 @@ from noisegen.data.pairs import PairColumns, aligned_files
 from noisegen.errors import OutputError, SourceError
 from noisegen.mining.filters import PROFILES, judge
 from noisegen.mining.miner import Account, Task
-from noisegen.mining.options import PairsOptions
+from noisegen.mining.miner_options import PairsOptions
 from noisegen.mining.parallel import PairsMiner, table_tasks
 from noisegen.options import decode
 from noisegen.runs.manifest import Manifest

@@ -21,7 +21,7 @@ from noisegen.errors import SourceError
 from noisegen.mining.dumps import tasks_of
 from noisegen.mining.filters import PROFILES
 from noisegen.mining.miner import Account, Task
-from noisegen.mining.options import WikiOptions
+from noisegen.mining.miner_options import WikiOptions
 from noisegen.mining.wiki import WikiMiner
 from noisegen.options import decode
 from noisegen.text.segmentation import language

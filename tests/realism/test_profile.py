@@ -114,9 +114,7 @@ def rewrite(folder, **changes):
 
 def test_another_format_says_what_to_do(saved):
     rewrite(saved, format=99)
-    with pytest.raises(
-        SourceError, match=r"format 99, this noisegen .* reads 2; learn it again"
-    ):
+    with pytest.raises(SourceError, match=r"format 99, this noisegen .* reads 2; learn it again"):
         load(saved)
 
 

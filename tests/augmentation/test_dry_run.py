@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 from cli.mining_inputs import dump
 
-from noisegen.augmentation import estimate as module
-from noisegen.augmentation.estimate import Asked, Sample, count_rows, estimate, sampled
+from noisegen.augmentation import dry_run as module
+from noisegen.augmentation.dry_run import Asked, Sample, count_rows, estimate, sampled
 from noisegen.cli import run
 from noisegen.runs.estimate import RunEstimate
 
