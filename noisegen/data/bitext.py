@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from noisegen.data.columns import TextColumns, column_named, stream_columns
-from noisegen.data.decoders import COMPRESSIONS, SMALL
+from noisegen.data.decoders import SMALL, without_compression
 from noisegen.data.files import Damaged
 from noisegen.data.formats.layouts import layouts_of
 from noisegen.data.formats.registry import file_of, format_of, name_of, read_head
 from noisegen.data.lines import not_wide, read_parts
-from noisegen.data.rows import Columns
+from noisegen.data.rows import Columns, FileRange
 from noisegen.data.sources import expand, is_hub, listed, named_source
 from noisegen.data.tables import UnequalFiles, lines_together, undamaged_lines
 from noisegen.errors import SourceError, UsageError
@@ -31,7 +31,6 @@ _EXPANDS_MAX = 200  # size of a member over its compressed size; text has 10
 _UNPAIRED = ("noisy", "clean", "text")  # a table with one of these columns is no bitext
 _SIDE_ENDS = ("src", "trg")
 _TEXT_END = re.compile(r"\.(?:txt|dev|devtest)$")  # ending after the language in NTREX and FLORES
-_COMPRESSED = re.compile(rf"\.(?:{'|'.join(COMPRESSIONS)})$", re.IGNORECASE)
 
 Languages = tuple[str, str]  # source and target language; '' for an unknown language
 Kind = tuple[str, str, str]  # both languages and the data set
@@ -142,7 +141,10 @@ def _at(path: Path, langs: Languages | None) -> list[Bitext]:
 
 
 def _two_files(source: str, langs: Languages | None) -> list[Bitext]:
-    """Return the bitext of `A,B`; the language ends a name, as deu in 'newstest-ref.deu.txt'."""
+    """Return the bitext of `A,B`, two files of lines; [] if none of the files exists.
+
+    Raises SourceError for a missing file or a third one, UsageError if languages are unknown.
+    """
     paths = source.split(",")
     missing = [path for path in paths if not Path(path).is_file()]
     if len(missing) == len(paths):
@@ -150,19 +152,23 @@ def _two_files(source: str, langs: Languages | None) -> list[Bitext]:
     if len(paths) != 2 or missing:
         reason = f"{missing[0]!r}: no such file" if missing else "give two files, not more"
         raise SourceError(f"{source}: {reason}")
-    ends = [_TEXT_END.sub("", _plain(Path(path).name)).rpartition(".")[2] for path in paths]
-    parts = ((end, end.rpartition("-")[2]) for end in ends)
-    named = langs or [next(filter(language_code, names), "") for names in parts]
+    named = langs or [_language_in(Path(path).name) for path in paths]
     if not all(named):
         raise UsageError(f"{source}: no languages in these names; write de-en={source}")
     return [_aligned(paths, named, Path(paths[0]))]
+
+
+def _language_in(name: str) -> str:
+    """Return the language that ends a file's name, as deu in 'newstest-ref.deu.txt'; else ''."""
+    end = _TEXT_END.sub("", without_compression(name)).rpartition(".")[2]
+    return next(filter(language_code, (end, end.rpartition("-")[2])), "")
 
 
 def _with_prefix(prefix: Path, langs: Languages | None) -> list[Bitext]:
     """Return the bitext of two files that begin with the same name and end with a language."""
     begin = f"{prefix.name}."
     there = sorted(prefix.parent.glob(f"{escape(begin)}*")) if prefix.name else []
-    ends = {_plain(path.name).removeprefix(begin): path for path in there}
+    ends = {without_compression(path.name).removeprefix(begin): path for path in there}
     sides = {end: path for end, path in ends.items() if language_code(end)}
     if not sides:
         return []
@@ -189,26 +195,47 @@ def _in_archive(archive: str, langs: Languages | None) -> list[Bitext]:
     return bitext
 
 
+class _Twins(NamedTuple):
+    """Two files that are bitext together: the name they share, their languages and endings."""
+
+    stem: str
+    langs: Languages
+    ends: tuple[str, str]
+
+
+def _twins(path: str, langs: Languages | None) -> tuple[_Twins | None, str]:
+    """Return the two files of bitext that a file belongs to, and its own ending.
+
+    The first is None for a file whose name or folder names no pair of languages.
+    """
+    stem, _, end = without_compression(path).rpartition(".")
+    if end in _SIDE_ENDS:
+        pair = language_pair(Path(path).absolute().parent.name) or langs
+        ends = _SIDE_ENDS
+    else:
+        pair = language_pair(Path(stem).name)
+        ends = pair or ("", "")
+    if pair is None or end not in ends:
+        return None, end
+    return _Twins(stem, pair, ends), end
+
+
 def _halves(paths: Iterable[str], langs: Languages | None, archive: str = "") -> list[Bitext]:
     """Return the pairs of files NAME.xx-yy.xx and NAME.xx-yy.yy; raises SourceError for a lone one.
 
     The Tatoeba Challenge names them xx-yy/NAME.src and xx-yy/NAME.trg.
     """
-    halves: dict[tuple[str, Languages, Languages], dict[str, str]] = {}  # paths by ending
+    halves: dict[_Twins, dict[str, str]] = {}  # paths by ending
     for path in sorted(paths):
-        stem, _, end = _plain(path).rpartition(".")
-        has_sides = end in _SIDE_ENDS
-        named = Path(path).absolute().parent.name if has_sides else Path(stem).name
-        pair = language_pair(named) or (langs if has_sides else None)
-        if pair is not None and end in (ends := _SIDE_ENDS if has_sides else pair):
-            halves.setdefault((stem, pair, ends), {})[end] = path
+        twins, end = _twins(path, langs)
+        if twins is not None:
+            halves.setdefault(twins, {})[end] = path
     bitext = []
     for (stem, pair, ends), sides in sorted(halves.items()):
-        missing = next((end for end in ends if end not in sides), None)
-        if missing is not None:
-            raise SourceError(
-                f"{archive or stem}: {stem}.{missing} is missing, only its twin is there"
-            )
+        for end in ends:
+            if end not in sides:
+                where = f"{archive or stem}: {stem}.{end}"
+                raise SourceError(f"{where} is missing, only its twin is there")
         bitext.append(_aligned([sides[end] for end in ends], langs or pair, Path(stem), archive))
     return bitext
 
@@ -216,36 +243,57 @@ def _halves(paths: Iterable[str], langs: Languages | None, archive: str = "") ->
 def _table(path: Path, given: Languages | None) -> list[Bitext]:
     """Return a table of two languages; [] for another file."""
     file = file_of(path)
-    is_table = file.format != "txt" or layouts_of(str(path))
-    headed = read_head(file, Columns()) if is_table else None
-    names = headed.schema.names if headed is not None else []
-    names = [*names, *(name for name in MIXED if column_named(name, names) in names)]
-    if not names or {*_UNPAIRED} & {*names}:
+    names = _table_names(file)
+    if not names or not {*_UNPAIRED}.isdisjoint(names):
         return []
     langs = given or language_pair(path.name)
-    # Columns named by languages; `id` beside two others is a number, not Indonesian.
-    spoken = [
-        name for name in names if is_known_language(name) and (name != "id" or len(names) == 2)
-    ]
-    columns = tuple(spoken)
-    both: Sequence[str] = spoken
     if {*SIDES} <= {*names}:
-        is_mixed = {*MIXED[2:4]} <= {*names}
-        langs = langs or language_pair(path.absolute().parent.name)
-        if langs is None and not is_mixed:
-            raise UsageError(f"{path}: no languages in its name or columns; write de-en={path}")
-        columns = tuple(name for name in MIXED if name in names) if is_mixed else SIDES
-        both = langs or ("", "")
-    elif langs is not None and len(spoken) < 2 and format_of(file).has_header:
-        columns, both = ("1", "2"), langs
-    elif len(spoken) != 2:
+        return [_table_of_sides(path, names, langs or language_pair(path.absolute().parent.name))]
+    by_language = _columns_by_language(names)
+    if len(by_language) == 2:
+        columns, both = by_language, by_language
+    elif len(by_language) < 2 and langs is not None and format_of(file).has_header:
+        columns, both = ["1", "2"], [*langs]
+    else:
         return []
-    return [Bitext((str(path),), _codes(both, str(path)), _dataset(path, langs), columns)]
+    codes, dataset = _codes(both, str(path)), _dataset(path, langs)
+    return [Bitext((str(path),), codes, dataset, tuple(columns))]
+
+
+def _table_names(file: FileRange) -> list[str]:
+    """Return the names of a table's columns; plain text has none.
+
+    A column that published tables name otherwise is added under its name in `MIXED`.
+    """
+    is_table = file.format != "txt" or layouts_of(file.path)
+    headed = read_head(file, Columns()) if is_table else None
+    names = headed.schema.names if headed is not None else []
+    return [*names, *(name for name in MIXED if column_named(name, names) in names)]
+
+
+def _table_of_sides(path: Path, names: Sequence[str], langs: Languages | None) -> Bitext:
+    """Return a table with the columns source and target, whose rows may name their languages.
+
+    Raises UsageError if neither the rows nor `langs` name them.
+    """
+    columns: tuple[str, ...] = SIDES
+    if {*MIXED[2:4]} <= {*names}:
+        columns = tuple(name for name in MIXED if name in names)
+    elif langs is None:
+        raise UsageError(f"{path}: no languages in its name or columns; write de-en={path}")
+    codes = _codes(langs or ("", ""), str(path))
+    return Bitext((str(path),), codes, _dataset(path, langs), columns)
+
+
+def _columns_by_language(names: Sequence[str]) -> list[str]:
+    """Return the columns named by languages; `id` beside two others is a number, not Indonesian."""
+    spoken = filter(is_known_language, names)
+    return [name for name in spoken if name != "id" or len(names) == 2]
 
 
 def _aligned(paths: Sequence[str], langs: Sequence[str], stem: Path, archive: str = "") -> Bitext:
     codes = _codes(langs, ",".join(paths))
-    gold = Path(_plain(paths[0])).with_suffix(".gold")
+    gold = Path(without_compression(paths[0])).with_suffix(".gold")
     pairs = str(gold) if not archive and gold.is_file() else ""
     return Bitext(tuple(paths), codes, _dataset(stem, langs), archive=archive, gold=pairs)
 
@@ -263,17 +311,12 @@ def _codes(langs: Sequence[str], source: str) -> Languages:
 
 def _dataset(path: Path, langs: Sequence[str] | None) -> str:
     """Return the name of a file without its languages; if that is empty, its folder's name."""
-    name = name_of(_plain(path.name))
+    name = name_of(without_compression(path.name))
     if langs:
         name = re.sub(rf"(^|[._-]){re.escape('-'.join(langs))}(?=$|[._-])", "", name)
     while (end := name.rpartition(".")) and end[0] and language_code(end[2]):
         name = end[0]
     return name.strip(".-_") or path.resolve().parent.name
-
-
-def _plain(name: str) -> str:
-    """Return a name without the ending of a compression."""
-    return _COMPRESSED.sub("", name)
 
 
 # Rows of bitext.

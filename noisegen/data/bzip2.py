@@ -2,7 +2,7 @@
 
 import bz2
 import sys
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -36,17 +36,14 @@ def decode_bzip2(
             if 8 * scan.before + position >= 8 * last:
                 return
             scan.begin(position, magic)
-        if len(scan.held) - scan.start // 8 > BLOCK_MAX:
-            if scan.kind != _LOST:
-                note("a damaged block was left out")
-                yield b""
-            scan.start, scan.kind = 8 * len(scan.held) - 48, _LOST
+        if scan.is_without_end():
+            yield from scan.give_up()
         end = scan.before + len(scan.held)
         if scan.kind == _LOST and end > last + len(BLOCK):
             return
         scan.forget()
-    if scan.kind == _BLOCK and (content := _unended_block(scan.held, scan.start)):
-        yield content
+    if scan.kind == _BLOCK:
+        yield from _unended_block(scan.held, scan.start)
     if scan.has_begun or not inside:  # else the reader of the bytes before says how they end
         scan.check_end()
 
@@ -92,6 +89,18 @@ class _Scan:
             after_checksum = position + 80
             self.kind, self.start = _HEADER, -(-after_checksum // 8) * 8
 
+    def is_without_end(self) -> bool:
+        """Tell whether more bytes follow `start` without a magic than a block can have."""
+        return len(self.held) - self.start // 8 > BLOCK_MAX
+
+    def give_up(self) -> list[bytes]:
+        """Note a block that has no end, and search on; return [b''] for it, [] if it was lost."""
+        lost = [] if self.kind == _LOST else [b""]
+        if lost:
+            self.note("a damaged block was left out")
+        self.start, self.kind = 8 * len(self.held) - 48, _LOST
+        return lost
+
     def check_header(self, position: int) -> None:
         """Note other bytes than the header of a stream, and padding, before a block."""
         header = self.held[self.start // 8 : position // 8].lstrip(b"\0")
@@ -116,13 +125,14 @@ class _Scan:
             self.note("trailing garbage was left out")
 
 
-def _unended_block(data: bytes, start: int) -> bytes:
-    """Decode the bits of the last block of a cut file; b'' if they do not hold the whole block."""
+def _unended_block(data: bytes, start: int) -> Iterator[bytes]:
+    """Yield the content of the last block of a cut file, if its bits hold the whole block."""
     size = 8 * len(data) - start
     bits = _bits(data, start, 8 * len(data)) << -size % 8
     with suppress(OSError):
-        return bz2.BZ2Decompressor().decompress(b"BZh9" + bits.to_bytes(-(-size // 8), "big"))
-    return b""
+        content = bz2.BZ2Decompressor().decompress(b"BZh9" + bits.to_bytes(-(-size // 8), "big"))
+        if content:
+            yield content
 
 
 def _block(data: bytes, start: int, stop: int, note: Note) -> bytes:

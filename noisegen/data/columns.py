@@ -150,13 +150,17 @@ class _Choice:
                 continue
             self.columns.update({name: [] for name in names})
             return [*found, *[tweet][: tweet in there]]
+        raise self._error(path, missing[0], there)
+
+    def _error(self, path: str, missing: str, there: Sequence[str]) -> SourceError:
+        """Return the error about a file that has the columns `there` and none of the sets."""
         if self.columns:
-            raise SourceError(f"{path}: no column {missing[0]!r}, which the files before it have")
+            return SourceError(f"{path}: no column {missing!r}, which the files before it have")
         wanted = " or ".join(", ".join(names) for names in self.choices)
-        has_only_ids = tweet in there and len(there) < _TWEET_COLUMNS
+        has_only_ids = column_named(_TWEET, there) in there and len(there) < _TWEET_COLUMNS
         hint = _ONLY_IDS if has_only_ids else self.advice
-        error = no_column(path, missing[0], there)
-        raise SourceError(f"{error}; {self.what} needs the columns {wanted}{hint}")
+        error = no_column(path, missing, there)
+        return SourceError(f"{error}; {self.what} needs the columns {wanted}{hint}")
 
 
 def _reason_against(texts: Sequence[Any], names: Sequence[str], seen: set[str]) -> str:
@@ -202,11 +206,7 @@ def _texts_of(array: pa.Array, where: str, codes: tables.Codes, *, only_text: bo
     With `only_text` a column may hold lists of strings, and no numbers. Raises SourceError for
     another type; `where` names the column.
     """
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
-    if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
-        array, wrong = tables.as_text(array.cast(pa.binary()))
-        codes[wrong] = tables.CODE["not_utf8"]
+    array = _plain(array, codes)
     kind = array.type.value_type if only_text and is_list(array.type) else array.type
     try:
         if only_text and not (is_string(kind) or pa.types.is_null(kind)):
@@ -215,6 +215,16 @@ def _texts_of(array: pa.Array, where: str, codes: tables.Codes, *, only_text: bo
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         or_number = "" if only_text else " or number"
         raise SourceError(f"{where} is not text{or_number} but {array.type}") from error
+
+
+def _plain(array: pa.Array, codes: tables.Codes) -> pa.Array:
+    """Return a column with dictionaries decoded and bytes as text; rows not in UTF-8 are marked."""
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
+        array, wrong = tables.as_text(array.cast(pa.binary()))
+        codes[wrong] = tables.CODE["not_utf8"]
+    return array
 
 
 # Counts of rows as text.

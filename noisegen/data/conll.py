@@ -72,14 +72,12 @@ def token_columns(head: bytes, tokens: str | None, labels: str | None) -> tuple[
     last column, is `labels`. The others have their places as names, such as `column_2`; so have
     these two where the user names other `tokens` and `labels`.
     """
-    rows = [after_comments(lines)[1] for lines in head_sentences(head)]
-    lines = [line for row in rows for line in row]
+    found = [after_comments(lines)[1] for lines in head_sentences(head)]
+    lines = list(chain.from_iterable(found))
     if not lines:
         return ()
     width = Counter(map(len, lines)).most_common(1)[0][0]
-    lines = [line for line in lines if len(line) == width]
-    whole = [row for row in rows if all(len(line) == width for line in row)]
-    has_index = width > 2 and bool(whole) and all(map(_counts, whole))
+    has_index = _are_numbered(found, width)
     if has_index and width == len(CONLLU):
         return CONLLU
     names = [f"column_{number}" for number in range(1, width + 1)]
@@ -87,11 +85,32 @@ def token_columns(head: bytes, tokens: str | None, labels: str | None) -> tuple[
         names[0] = INDEX
     if tokens in (None, TOKENS):
         names[has_index] = TOKENS
-    others = range(has_index + 1, width)
-    if others and labels in (None, LABELS):
-        tagged = [at for at in others if all(TAG.fullmatch(line[at]) for line in lines)]
-        names[(tagged or others)[-1]] = LABELS
+    has_labels = width > has_index + 1
+    if has_labels and labels in (None, LABELS):
+        names[_label_place(lines, has_index + 1, width)] = LABELS
     return tuple(names)
+
+
+def _are_numbered(found: Iterable[Fields], width: int) -> bool:
+    """Tell whether the first of over two columns numbers the tokens of each sentence.
+
+    Sentences with a line of more or fewer than `width` fields do not count.
+    """
+    whole = [lines for lines in found if all(len(line) == width for line in lines)]
+    return width > 2 and bool(whole) and all(map(_counts, whole))
+
+
+def _label_place(lines: Fields, first: int, width: int) -> int:
+    """Return the place of the labels: the last column with a tag such as B-x in every line.
+
+    Without such a column it is the last one. Columns before the place `first`, and lines of more or
+    fewer than `width` fields, do not count.
+    """
+    lines = [line for line in lines if len(line) == width]
+    for place in reversed(range(first, width)):
+        if all(TAG.fullmatch(line[place]) for line in lines):
+            return place
+    return width - 1
 
 
 def _counts(lines: Fields) -> bool:

@@ -70,6 +70,12 @@ def kind_of(path: str | Path) -> str:
     return kind
 
 
+def without_compression(name: str) -> str:
+    """Return the name of a file without the ending of a compression, such as .gz."""
+    stem, dot, _ = name.rpartition(".")
+    return stem if dot and compression_of(name) else name
+
+
 # Text and dumps.
 
 

@@ -120,11 +120,7 @@ def _parquet_rows(path: Path) -> _Rows:
     schema = pq.read_schema(path)
     names = _known_columns(schema.names, str(path))
     for name in names:
-        kind, wanted = schema.field(name).type, "text" if name in TEXTS else "a number"
-        is_text = is_string(kind.value_type if pa.types.is_dictionary(kind) else kind)
-        is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-        if not (is_text if name in TEXTS else is_number):
-            raise LexiconError(f"{path}: column {name!r} is not {wanted} but {kind}")
+        _check_type(name, schema.field(name).type, path)
     texts = [name for name in names if name in TEXTS]  # read as dictionaries of distinct words
     number = 0
     with pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
@@ -133,15 +129,32 @@ def _parquet_rows(path: Path) -> _Rows:
         for batch in file.iter_batches(ROWS, columns=names):
             columns = dict(zip(names, batch.columns, strict=True))
             for name in texts:
-                is_stored_once = pa.types.is_dictionary(columns[name].type)
-                words = columns[name].dictionary if is_stored_once else columns[name]
-                # Huge words are refused before each of their occurrences is copied out.
-                if (pc.max(pc.binary_length(words)).as_py() or 0) > 4 * TEXT_MAX:
-                    raise LexiconError(f"{path}: words of over {TEXT_MAX} characters")
-                columns[name] = columns[name].dictionary_decode() if is_stored_once else words
+                columns[name] = _short_words(columns[name], path)
             for row in pa.table(columns).to_pylist():
                 number += 1
                 yield f"{path} row {number}", row
+
+
+def _check_type(name: str, kind: pa.DataType, path: Path) -> None:
+    """Raise LexiconError if a column of a dictionary does not have the type that it needs."""
+    if name in TEXTS:
+        wanted, fits = "text", is_string(kind.value_type if pa.types.is_dictionary(kind) else kind)
+    else:
+        wanted, fits = "a number", pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    if not fits:
+        raise LexiconError(f"{path}: column {name!r} is not {wanted} but {kind}")
+
+
+def _short_words(column: pa.Array, path: Path) -> pa.Array:
+    """Return a column of words as strings; raises LexiconError for a huge word.
+
+    Distinct words are checked before each of their occurrences is copied out.
+    """
+    is_stored_once = pa.types.is_dictionary(column.type)
+    words = column.dictionary if is_stored_once else column
+    if (pc.max(pc.binary_length(words)).as_py() or 0) > 4 * TEXT_MAX:
+        raise LexiconError(f"{path}: words of over {TEXT_MAX} characters")
+    return column.dictionary_decode() if is_stored_once else words
 
 
 def _known_columns(names: list[str], where: str) -> list[str]:
@@ -493,16 +506,26 @@ class _Entries:
         if len(self.path) >= ELEMENTS_MAX:
             raise LexiconError(f"{self.where}: over {ELEMENTS_MAX} elements within each other")
         self.path.append(f"cit {attributes.get('type', '')}" if name == "cit" else name)
-        cits = [element for element in self.path if element.startswith("cit ")]
-        is_word = (bool(cits) and name in ("quote", "orth")) or (
-            name == "tr" and "eg" not in self.path
-        )
         if name == "entry":
             self.headwords, self.translations, self.text = [], [], None
-        elif "re" not in self.path and name == "orth" and not cits:
+        elif self._is_headword():
             self.text, self.texts = [], self.headwords
-        elif "re" not in self.path and is_word and all(cit[:9] == "cit trans" for cit in cits):
+        elif self._is_translation():
             self.text, self.texts = [], self.translations
+
+    def _is_headword(self) -> bool:
+        """Tell whether the open element is a headword of an entry that is not a related one."""
+        is_quoted = any(element.startswith("cit ") for element in self.path)
+        return self.path[-1] == "orth" and not is_quoted and "re" not in self.path
+
+    def _is_translation(self) -> bool:
+        """Tell whether the open element is a translation, in no example and no related entry."""
+        name = self.path[-1]
+        cits = [element for element in self.path if element.startswith("cit ")]
+        is_quoted = bool(cits) and name in ("quote", "orth")
+        is_own = name == "tr" and "eg" not in self.path
+        of_translations = all(cit.startswith("cit trans") for cit in cits)
+        return (is_quoted or is_own) and of_translations and "re" not in self.path
 
     def characters(self, text: str) -> None:
         """Add to the text of the open headword or translation, if there is one."""

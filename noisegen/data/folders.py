@@ -2,7 +2,7 @@
 
 import glob
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import groupby
 from pathlib import Path
@@ -50,20 +50,11 @@ def in_folder(folder: str) -> Iterator[FileRange]:
     """
     unread: tuple[str, ...] = ()  # folders of splits that are not read
     for parent, group in groupby(_files(folder), key=lambda path: path.rpartition("/")[0]):
-        paths = list(group)
-        names = {path.rpartition("/")[2]: path for path in paths}
+        names = {path.rpartition("/")[2]: path for path in group}
         if f"{parent}/".startswith(unread):
             continue
         if _SPLITS in names:
-            splits = _content(names[_SPLITS], _Splits).splits
-            chosen = "train" if "train" in splits else splits[0]
-            others = [f"{parent}/{split}" for split in splits if split != chosen]
-            if chosen != "train" and others:
-                listed = ", ".join(splits)
-                raise SourceError(
-                    f"{parent} has the splits {listed} and no train; name one, such as "
-                    f"{parent}/{chosen}"
-                )
+            others = _other_splits(parent, _content(names[_SPLITS], _Splits).splits)
             unread += tuple(f"{path}/" for path in others)
             yield from (
                 FileRange(path, skipped="another split; name it to read it") for path in others
@@ -72,12 +63,27 @@ def in_folder(folder: str) -> Iterator[FileRange]:
             saved = _content(names[_STATE], _State).files
             yield from (file_of(f"{parent}/{file.filename}") for file in saved)
         else:
-            is_run = names.keys() >= _RUN
-            yield from (
-                file_of(path)
-                for name, path in names.items()
-                if not (is_run and (name in _RUN or fnmatchcase(name, _LISTS)))
-            )
+            yield from map(file_of, _without_records(names))
+
+
+def _other_splits(folder: str, splits: Sequence[str]) -> list[str]:
+    """Return the folders of all splits except `train` or the only split; raises SourceError."""
+    if "train" not in splits and len(splits) > 1:
+        raise SourceError(
+            f"{folder} has the splits {', '.join(splits)} and no train; name one, such as "
+            f"{folder}/{splits[0]}"
+        )
+    chosen = "train" if "train" in splits else splits[0]
+    return [f"{folder}/{split}" for split in splits if split != chosen]
+
+
+def _without_records(names: Mapping[str, str]) -> list[str]:
+    """Return the paths of the files of a folder by name; a run's manifest and card are left out."""
+    if not names.keys() >= _RUN:
+        return list(names.values())
+    return [
+        path for name, path in names.items() if name not in _RUN and not fnmatchcase(name, _LISTS)
+    ]
 
 
 def _content(path: str, kind: type[T]) -> T:

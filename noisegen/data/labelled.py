@@ -21,7 +21,7 @@ from noisegen.data.columns import (
     within_memory,
 )
 from noisegen.data.conll import sentences
-from noisegen.data.decoders import COMPRESSIONS
+from noisegen.data.decoders import without_compression
 from noisegen.data.features import class_names, label_names
 from noisegen.data.files import Damaged
 from noisegen.data.folders import in_folder
@@ -36,7 +36,6 @@ OUTSIDE = "O"
 # Limits of a row: a file of WikiANN without empty lines is one row.
 TOKENS_MAX, CHARACTERS_MAX = 10_000, 100_000
 FILE_MAX = 256 << 20  # decompressed bytes of a JSON file
-_JSON_ENDINGS = (".json", *(f".json.{ending}" for ending in COMPRESSIONS))
 
 SLOT_COLUMNS = {  # columns of a table -> the corpus whose format it is
     ("id", "old_utterance", "new_utterance", "slot_labels", "intent"): "snips",
@@ -50,7 +49,15 @@ NLI_COLUMNS = (
     ("premise", "hypo", "label"),
 )
 TAG_COLUMNS = ("ner_tags", "labels", "tags", "upos", "pos_tags")
-UNREADABLE = ("not_utf8", "bad_json", "wrong_columns", "open_quote", "row_too_long", "truncated")
+_UNREADABLE = (  # reasons to drop a row that mean damage
+    "not_utf8",
+    "bad_json",
+    "bad_row",
+    "wrong_columns",
+    "open_quote",
+    "row_too_long",
+    "truncated",
+)
 _REPLACED = re.compile(r"<(\S+?)\|\d+>")  # how RCP writes a token that its noise replaced
 # Names of classes: the English training data of XNLI has other names than its test data, the sets
 # of RCP and Hugging Face have numbers.
@@ -81,6 +88,12 @@ class LabelledRow:
         """The tokens, joined by one space."""
         return " ".join(self.tokens)
 
+    @property
+    def is_too_long(self) -> bool:
+        """Whether the row has over TOKENS_MAX tokens or CHARACTERS_MAX characters."""
+        size = len(self.text) + len(self.second)
+        return len(self.tokens) > TOKENS_MAX or size > CHARACTERS_MAX
+
 
 @dataclass
 class LabelledRows:
@@ -96,17 +109,24 @@ class LabelledRows:
     dropped: Counter[str] = field(default_factory=Counter)
     damaged: list[str] = field(default_factory=list)
 
-    def add(self, row: LabelledRow, *noisy: LabelledRow) -> None:
-        """Add a row and its noisy version, if it has one; count it instead if one is too long."""
-        if any(
-            len(version.tokens) > TOKENS_MAX
-            or len(version.text) + len(version.second) > CHARACTERS_MAX
-            for version in (row, *noisy)
-        ):
+    def add(self, row: LabelledRow | str, *noisy: LabelledRow) -> None:
+        """Add a row and its noisy version, if it has one; count it instead if one is too long.
+
+        In place of a row, `row` may be the reason why it was dropped, which is counted.
+        """
+        if isinstance(row, str):
+            self.dropped[row] += 1
+        elif any(version.is_too_long for version in (row, *noisy)):
             self.dropped["too_long"] += 1
         else:
             self.rows.append(row)
             self.noisy += noisy
+
+    def report_unreadable(self, source: object) -> None:
+        """Turn the counts of unreadable rows into lines of `damaged` that name their source."""
+        unreadable = [reason for reason in self.dropped if reason in _UNREADABLE]
+        lost = {reason: self.dropped.pop(reason) for reason in unreadable}
+        self.damaged += damaged_rows(source, lost)
 
     def drop_strays(self) -> None:
         """Drop and count rows with a tag without B- or I-, if most tags but O have one."""
@@ -191,25 +211,29 @@ def read_split(source: str) -> LabelledRows:
     rows = LabelledRows("atis" if "atis" in Path(source).resolve().parts else "snips")
     paths = [Path(source, name) for name in SPLIT_FILES]
     sides = [undamaged_lines(read_parts(path), path) for path in paths]
-    lost = Counter[str]()
     try:
-        for text, slots, intent in within_memory(lines_together(sides), rows.dropped):
-            if text is None or slots is None or intent is None:
-                lost["not_utf8"] += 1
-            elif not (text.strip() and intent.strip()):
-                rows.dropped["empty_cell"] += 1
-            elif len(tokens := text.split()) != len(tags := slots.split()):
-                rows.dropped["unequal_labels"] += 1
-            else:
-                rows.add(LabelledRow(tuple(tokens), tuple(tags), intent.strip()))
+        for lines in within_memory(lines_together(sides), rows.dropped):
+            rows.add(_request_row(*lines))
     except UnequalFiles as error:
         counts = zip(SPLIT_FILES, error.counts, strict=True)
         found = ", ".join(f"{name} {count:,}" for name, count in counts)
         raise SourceError(
             f"{source}: files of unequal length ({found} lines): get them again"
         ) from error
-    rows.damaged += damaged_rows(source, lost)
+    rows.report_unreadable(source)
     return rows
+
+
+def _request_row(text: str | None, slots: str | None, intent: str | None) -> LabelledRow | str:
+    """Return a request with its slots and its intent as a row, or the reason to drop it."""
+    if text is None or slots is None or intent is None:
+        return "not_utf8"
+    if not (text.strip() and intent.strip()):
+        return "empty_cell"
+    tokens, tags = tuple(text.split()), tuple(slots.split())
+    if len(tokens) != len(tags):
+        return "unequal_labels"
+    return LabelledRow(tokens, tags, intent.strip())
 
 
 def _table_rows(
@@ -243,7 +267,9 @@ def _json_files(source: str) -> list[Path]:
     path = Path(source)
     named = [path] if path.exists() else map(Path, glob.glob(source))  # noqa: PTH207
     paths = path.iterdir() if path.is_dir() else named
-    return sorted(path for path in paths if path.name.lower().endswith(_JSON_ENDINGS))
+    return sorted(
+        path for path in paths if without_compression(path.name.lower()).endswith(".json")
+    )
 
 
 def read_snips(source: str) -> LabelledRows:
@@ -254,43 +280,33 @@ def read_snips(source: str) -> LabelledRows:
     """
     rows = LabelledRows("snips")
     for path in _json_files(source):
-        lost: Counter[str] = Counter()
         for intent, request in _requests(path):
-            tokens: list[str] = []
-            tags: list[str] = []
-            try:
-                pieces = msgspec.convert(request, _Request).data
-            except msgspec.ValidationError:
-                lost["bad_row"] += 1
-                continue
-            for piece in pieces:
-                words = piece.text.split()
-                marks = ("B" + "I" * len(words))[: len(words)]
-                tokens += words
-                tags += [f"{mark}-{piece.entity}" if piece.entity else OUTSIDE for mark in marks]
-            if any("\N{REPLACEMENT CHARACTER}" in token for token in tokens):
-                lost["not_utf8"] += 1
-            elif not tokens:
-                rows.dropped["empty_cell"] += 1
-            else:
-                rows.add(LabelledRow(tuple(tokens), tuple(tags), intent))
-        rows.damaged += damaged_rows(path, lost)
+            rows.add(_snips_row(intent, request))
+        rows.report_unreadable(path)
     return rows
+
+
+def _snips_row(intent: str, request: Any) -> LabelledRow | str:
+    """Return a request of SNIPS as a row, or the reason to drop it."""
+    try:
+        pieces = msgspec.convert(request, _Request).data
+    except msgspec.ValidationError:
+        return "bad_row"
+    tokens: list[str] = []
+    tags: list[str] = []
+    for piece in pieces:
+        words = piece.text.split()
+        marks = ("B" + "I" * len(words))[: len(words)]
+        tokens += words
+        tags += [f"{mark}-{piece.entity}" if piece.entity else OUTSIDE for mark in marks]
+    if any("\N{REPLACEMENT CHARACTER}" in token for token in tokens):
+        return "not_utf8"
+    return LabelledRow(tuple(tokens), tuple(tags), intent) if tokens else "empty_cell"
 
 
 def _requests(path: Path) -> Iterator[tuple[str, Any]]:
     """Yield intents with their requests; None if an intent has no list of requests."""
-    content = bytearray()
-    try:
-        for part in read_parts(path):
-            content += part
-            if len(content) > FILE_MAX:
-                raise SourceError(f"{path} is larger than {FILE_MAX >> 20} MiB: split it")
-    except Damaged as damage:
-        raise SourceError(f"{path} is damaged: {damage}") from damage
-    content = content.removeprefix(BOM)
-    if not content.strip():
-        raise SourceError(f"{path} is empty: get it again")
+    content = _content(path)
     try:  # a published file has an emoji as two surrogates, each encoded by itself
         halves = content.decode("utf-8", "surrogatepass")
         text = halves.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -307,6 +323,21 @@ def _requests(path: Path) -> Iterator[tuple[str, Any]]:
             yield intent, request
 
 
+def _content(path: Path) -> bytes:
+    """Return the content of a text file; raises SourceError for a damaged, empty or huge file."""
+    content = bytearray()
+    try:
+        for part in read_parts(path):
+            content += part
+            if len(content) > FILE_MAX:
+                raise SourceError(f"{path} is larger than {FILE_MAX >> 20} MiB: split it")
+    except Damaged as damage:
+        raise SourceError(f"{path} is damaged: {damage}") from damage
+    if not content.removeprefix(BOM).strip():
+        raise SourceError(f"{path} is empty: get it again")
+    return bytes(content.removeprefix(BOM))
+
+
 # Tokens with tags: tables of lists, files with a token per line, WikiANN (`lang:token TAB tag`).
 
 
@@ -318,25 +349,33 @@ def read_tags(source: str, lang: str) -> LabelledRows:
     column `langs` are dropped; rows after the first ROWS_MAX are counted under `over_limit`.
     Raises SourceError.
     """
-    path = Path(source)
-    there = list(in_folder(source)) if path.is_dir() else []
-    if path.is_file():
-        there = [file_of(path)]
-    if path.exists() and all(file.format in ("", "txt", "tsv") for file in there):
+    if _is_wikiann(Path(source)):
         return read_wikiann(source, lang)
     files = [file for file in expand(source) if not file.skipped]
     columns, _ = completed(files, Columns())
     if not columns.labels:
-        file = first_file(files, columns)
-        names = file.schema.names if file else []
-        labels = next((name for name in TAG_COLUMNS if name in names), TAG_COLUMNS[0])
-        columns = replace(columns, tokens="tokens", labels=labels)
+        columns = replace(columns, tokens="tokens", labels=_tag_column(files, columns))
     rows = LabelledRows("wikiann")
     for row in within_memory(_table_tags(files, columns, lang, rows.dropped), rows.dropped):
         rows.add(row)
-    lost = {reason: rows.dropped.pop(reason) for reason in UNREADABLE if reason in rows.dropped}
-    rows.damaged += damaged_rows(source, lost)
+    rows.report_unreadable(source)
     return rows
+
+
+def _is_wikiann(path: Path) -> bool:
+    """Tell whether a file can be WikiANN by its ending, or all files in a folder can be."""
+    files = in_folder(str(path)) if path.is_dir() else [file_of(path)]
+    return path.exists() and all(file.format in ("", "txt", "tsv") for file in files)
+
+
+def _tag_column(files: Sequence[FileRange], columns: Columns) -> str:
+    """Return the column of tags in a table: the first of `TAG_COLUMNS` that it has.
+
+    If it has none, the first of all is returned, which the error about a missing column names.
+    """
+    file = first_file(files, columns)
+    names = file.schema.names if file else []
+    return next((name for name in TAG_COLUMNS if name in names), TAG_COLUMNS[0])
 
 
 def _table_tags(
@@ -369,17 +408,13 @@ def read_wikiann(source: str, lang: str) -> LabelledRows:
     if not path.is_file():
         is_folder = f"{source!r} is a folder: name a file in it"
         raise SourceError(is_folder if path.is_dir() else f"{source!r}: no such file")
-    rows, lost = LabelledRows("wikiann"), Counter[str]()
+    rows = LabelledRows("wikiann")
     try:
         for lines in within_memory(sentences(read_parts(path)), rows.dropped):
-            row = lines if isinstance(lines, str) else _sentence_row(lines, lang)
-            if isinstance(row, LabelledRow):
-                rows.add(row)
-            else:
-                (lost if row in UNREADABLE else rows.dropped)[row] += 1
+            rows.add(lines if isinstance(lines, str) else _sentence_row(lines, lang))
     except Damaged as damage:
         rows.damaged.append(f"{path}: {damage}")
-    rows.damaged += damaged_rows(path, lost)
+    rows.report_unreadable(path)
     return rows
 
 
@@ -393,9 +428,16 @@ def _sentence_row(lines: Sequence[str], lang: str) -> LabelledRow | str:
     if not all(token.strip() and tag.strip() for token, tag in fields):
         return "unequal_labels"
     tokens, tags = zip(*((token, tag.strip()) for token, tag in fields), strict=True)
-    codes = {match[1] if (match := _PREFIXED.match(token)) else None for token in tokens}
-    code = codes.pop() if len(codes) == 1 else None  # a code counts if every token has it
-    if code not in (None, lang):
+    code = _code_of_all(tokens)
+    if code not in ("", lang):
         return "other_language"
-    shown = tokens if code is None else tuple(token.removeprefix(f"{lang}:") for token in tokens)
-    return LabelledRow(shown, tags)
+    if code:
+        tokens = tuple(token.removeprefix(f"{code}:") for token in tokens)
+    return LabelledRow(tokens, tags)
+
+
+def _code_of_all(tokens: Sequence[str]) -> str:
+    """Return the language code that begins every token, as en in `en:word`; '' without one."""
+    matches = (_PREFIXED.match(token) for token in tokens)
+    codes = {match[1] if match else "" for match in matches}
+    return codes.pop() if len(codes) == 1 else ""

@@ -4,13 +4,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain, dropwhile, takewhile
 
-from noisegen.data.decoders import COMPRESSIONS, compression_of
+from noisegen.data.decoders import compression_of, without_compression
 from noisegen.data.files import Damaged, is_url
 from noisegen.data.lines import BOM, head_of_text, line_ranges, read_range, with_blocks
 from noisegen.data.rows import FileRange
 from noisegen.data.tables import read_lines
 
-M2_ENDINGS = (".m2", *(f".m2.{ending}" for ending in COMPRESSIONS))
 M2_STARTS = (b"S ", b"S\n", b"S\r")
 _HEAD = 1 << 16  # bytes in which the kind of a file shows
 _NO_CONTROLS = {code: " " if chr(code) in "\t\v\f\r" else None for code in range(32)}
@@ -117,6 +116,11 @@ def m2_sentences(lines: Iterable[tuple[int, str]]) -> Iterator[M2Sentence]:
             sentence.damaged.append(f"line {number} is not an M2 line")
     if sentence is not None:
         yield sentence
+
+
+def is_m2(path: str) -> bool:
+    """Tell whether the name of a file, compressed or not, ends in .m2."""
+    return without_compression(path.lower()).endswith(".m2")
 
 
 def text_head(path: str) -> bytes:

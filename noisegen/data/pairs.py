@@ -1,7 +1,7 @@
 """Pairs of noisy and clean text: tables, aligned files of lines, M2, and folders of runs."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from glob import escape
 from pathlib import Path
@@ -11,7 +11,7 @@ from noisegen.data.columns import damaged_rows, evenly, in_brackets, text_batche
 from noisegen.data.files import SHARDS, Damaged, absolute, is_url
 from noisegen.data.formats.registry import has_rows, read_head
 from noisegen.data.lines import read_range
-from noisegen.data.m2 import M2_ENDINGS, M2_STARTS, read_m2, text_head
+from noisegen.data.m2 import M2_STARTS, is_m2, read_m2, text_head
 from noisegen.data.rows import Columns, FileRange, numbered
 from noisegen.data.sources import expand, listed, no_column
 from noisegen.data.tables import KEPT, UnequalFiles, lines_together, read_lines
@@ -243,23 +243,35 @@ def _first_versions(
     damaged: list[str],
 ) -> Iterator[tuple[str, str]]:
     """Yield noisy text with its first clean version; count pairs that lack one of the two."""
-    annotated = [source for source in sources if source.lower().endswith(M2_ENDINGS)]
+    annotated = [source for source in sources if is_m2(source)]
     yield from _annotated_pairs(annotated, dropped, damaged)
     tables = [shards_of(source) for source in sources if source not in annotated]
-    groups: list[list[FileRange]] = []
-    if clean_file is not None:
-        if len(tables) != 1:
-            raise UsageError(f"--clean-file goes with one text file, not with {len(tables)}")
-        groups = [aligned_files(tables[0], [clean_file])]
-    elif tables:
-        groups = [[file] for file in pair_tables(tables, columns)[0]]
-    for files in groups:
-        for row in pair_rows(files, columns, damaged):
-            noisy, clean = row.noisy or "", next(iter(row.clean), None) or ""
-            if noisy.strip() and clean.strip():
-                yield noisy, clean
-            else:
-                dropped["empty_side" if row.is_read else "unreadable"] += 1
+    for files in _files_of_pairs(tables, columns, clean_file):
+        yield from _whole_pairs(pair_rows(files, columns, damaged), dropped)
+
+
+def _whole_pairs(rows: Iterable[PairRow], dropped: Counter[str]) -> Iterator[tuple[str, str]]:
+    """Yield the noisy text and the first clean version of rows that have both; count others."""
+    for row in rows:
+        noisy, clean = row.noisy or "", next(iter(row.clean), None) or ""
+        if noisy.strip() and clean.strip():
+            yield noisy, clean
+        else:
+            dropped["empty_side" if row.is_read else "unreadable"] += 1
+
+
+def _files_of_pairs(
+    sources: Sequence[str], columns: PairColumns, clean_file: str | None
+) -> list[list[FileRange]]:
+    """Return the files to read together: a text file with its clean file, or each table alone.
+
+    Raises SourceError for a missing file or column, UsageError for a clean file of several sources.
+    """
+    if clean_file is None:
+        return [[table] for table in pair_tables(sources, columns)[0]] if sources else []
+    if len(sources) != 1:
+        raise UsageError(f"--clean-file goes with one text file, not with {len(sources)}")
+    return [aligned_files(sources[0], [clean_file])]
 
 
 def _annotated_pairs(

@@ -3,7 +3,7 @@
 import lzma
 import zlib
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -67,9 +67,7 @@ def folder_starts(directory: Directory) -> list[int]:
 def decoded_members(file: BinaryIO, directory: Directory, failures: list[str]) -> Iterator[bytes]:
     """Yield the bytes of all streams; a wrong checksum of a member is added to `failures`."""
     begin, streams, sizes = directory
-    members = iter(sizes)
-    size, expected = next(members, (0, 0))
-    checksum = 0
+    members = _Members(sizes, failures)
     for packed, left, chain in streams:
         decoder = lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=chain)
         file.seek(begin)
@@ -86,13 +84,30 @@ def decoded_members(file: BinaryIO, directory: Directory, failures: list[str]) -
                 return
             left -= len(part)
             yield part
-            while part:
-                checksum = zlib.crc32(part[:size], checksum)
-                size, part = size - len(part), part[size:]
-                if size <= 0:
-                    if checksum != expected:
-                        failures.append("the checksum differs")
-                    size, expected = next(members, (len(part), 0))
-                    checksum = 0
-    if size > 0:
+            members.check(part)
+    if members.left > 0:
         failures.append("it has less than its directory says")
+
+
+class _Members:
+    """The members of an archive while their bytes are read: `left` bytes of the open member."""
+
+    def __init__(self, sizes: Iterable[tuple[int, int]], failures: list[str]) -> None:
+        self.left = 0
+        self._sizes, self._failures = iter(sizes), failures
+        self._open(0)
+
+    def _open(self, default: int) -> None:
+        """Go on to the next member; after the last one, to `default` bytes without a checksum."""
+        self.left, self._expected = next(self._sizes, (default, 0))
+        self._checksum = 0
+
+    def check(self, part: bytes) -> None:
+        """Count the next bytes of the archive; add a wrong checksum of a member to `failures`."""
+        while part:
+            self._checksum = zlib.crc32(part[: self.left], self._checksum)
+            self.left, part = self.left - len(part), part[self.left :]
+            if self.left <= 0:
+                if self._checksum != self._expected:
+                    self._failures.append("the checksum differs")
+                self._open(len(part))

@@ -2,7 +2,7 @@
 
 import glob
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, groupby
 from pathlib import Path
@@ -84,22 +84,32 @@ def is_hub(source: str) -> bool:
 
 def _expanded(source: str) -> Iterator[FileRange]:
     path = Path(source)
-    if source == "-" or is_hub(source):
-        yield FileRange(source, "txt" if source == "-" else "hf")
+    if source == "-":
+        yield FileRange(source, "txt")
+    elif is_hub(source):
+        yield FileRange(source, "hf")
     elif is_url(source):
         yield from in_store(source)
     elif source and path.is_dir():  # the path of '' is the current folder
-        files = list(in_folder(str(path)))
-        published = {file.path for file in files if layouts_of(file.path)}
-        for file in files:
-            is_beside = published and file.format == "txt" and file.path not in published
-            yield FileRange(file.path, skipped="beside published files") if is_beside else file
+        yield from _in_local_folder(str(path))
     elif source and path.exists():
         yield file_of(path)
     elif matches := sorted(glob.glob(source, recursive=True)):  # noqa: PTH207
         yield from chain.from_iterable(map(_expanded, matches))
     else:
         raise SourceError(f"{source!r}: no such file or folder")
+
+
+def _in_local_folder(folder: str) -> Iterator[FileRange]:
+    """Yield the files in a folder and below.
+
+    Plain texts in a folder with files of a published data set are skipped.
+    """
+    files = list(in_folder(folder))
+    published = {file.path for file in files if layouts_of(file.path)}
+    for file in files:
+        is_beside = published and file.format == "txt" and file.path not in published
+        yield FileRange(file.path, skipped="beside published files") if is_beside else file
 
 
 def named_source(given: str) -> tuple[str, str]:
@@ -126,16 +136,15 @@ def completed(files: Sequence[FileRange], columns: Columns) -> tuple[Columns, li
     """
     file = first_file(files, columns)
     meant = columns.of(file.schema.names if file else [])
-    if (
-        file
-        and format_of(file).has_token_lines
-        and columns.text not in PAIR_COLUMNS
-        and (labels := _token_column(file, columns.labels, conll.LABELLED))
-    ):
-        tokens = _token_column(file, columns.tokens, conll.WORDS)
-        meant = replace(meant, tokens=tokens, labels=labels)
+    if file and format_of(file).has_token_lines and columns.text not in PAIR_COLUMNS:
+        meant = _with_token_columns(meant, file, columns)
     if (meant.tokens is None) != (meant.labels is None):
         raise UsageError("--tokens and --labels go together")
+    return meant, _notes_on_defaults(meant, columns)
+
+
+def _notes_on_defaults(meant: Columns, columns: Columns) -> list[str]:
+    """Return a note on each column of `meant` that the user did not name in `columns`."""
     notes = []
     if meant.row_id and not columns.row_id:
         notes.append(f"column {meant.row_id!r} is taken as the id of each row")
@@ -144,7 +153,15 @@ def completed(files: Sequence[FileRange], columns: Columns) -> tuple[Columns, li
             f"column {meant.tokens!r} gets the noise and {meant.labels!r} has its labels "
             "(others: --tokens, --labels)"
         )
-    return meant, notes
+    return notes
+
+
+def _with_token_columns(meant: Columns, file: FileRange, columns: Columns) -> Columns:
+    """Return the columns with tokens and labels of a file of sentences, if it has labels."""
+    labels = _token_column(file, columns.labels, conll.LABELLED)
+    if not labels:
+        return meant
+    return replace(meant, tokens=_token_column(file, columns.tokens, conll.WORDS), labels=labels)
 
 
 def _token_column(file: FileRange, given: str | None, usual: Sequence[str]) -> str | None:
@@ -181,37 +198,68 @@ def agree(file: FileRange, first: FileRange, columns: Columns) -> FileRange:
 
 def _layout(file: FileRange, columns: Columns) -> dict[str, pa.DataType]:
     """Return the columns of the rows of a run with their types; raises SourceError."""
-    names, columns = file.schema.names, columns.of(file.schema.names)
-    for name in (columns.source, columns.row_id, columns.labels):
-        if name is not None and name not in names:
-            advice = _advice(file) if name == columns.source == columns.text else ""
-            raise no_column(file.path, name, names, advice)
-    refuse_doubles(file.path, names)
+    columns = columns.of(file.schema.names)
+    _refuse_missing(file, columns)
+    refuse_doubles(file.path, file.schema.names)
     types = {field.name: field.type for field in file.schema}
-    lists = [name for name in (columns.tokens, columns.labels) if name]
-    for name in lists:
-        items = types[name].value_type if is_list(types[name]) else pa.null()
-        has_numbers = name == columns.labels and pa.types.is_integer(items)
-        if not (is_string(items) or has_numbers):
-            wanted = "strings" if name == columns.tokens else "strings or classes"
-            raise SourceError(
-                f"{file.path}: column {name!r} is not a list of {wanted} but {types[name]}"
-            )
-        types[name] = NUMBERS if has_numbers else LISTS
-    kind = types[columns.source]
-    if not (columns.tokens or is_string(kind) or kind in (pa.binary(), pa.large_binary())):
-        raise SourceError(f"{file.path}: column {columns.source!r} is not text but {kind}")
-    id_type = pa.int64() if columns.row_id is None else types[columns.row_id]
-    if pa.types.is_dictionary(id_type):
-        id_type = id_type.value_type
-    is_integer = pa.types.is_integer(id_type) and id_type != pa.uint64()
-    if not (is_integer or is_string(id_type)):
-        allowed = f"ids are integers (up to int64) or strings; {columns.row_id!r} is {id_type}"
-        raise SourceError(f"{file.path}: {allowed}")
+    for name in columns.lists:
+        types[name] = _list_type(file, name, types[name], may_be_classes=name == columns.labels)
+    if not columns.tokens:
+        _refuse_other_than_text(file, columns.text, types[columns.text])
+    id_type = _id_type(file, columns.row_id)
     carried = _carried(file, columns)
-    _refuse_reserved(file, (name for name in lists if name in carried))
-    layout = {"id": pa.int64() if is_integer else pa.string(), "clean": pa.string()}
-    return layout | {name: types[name] for name in (*carried, *lists)}
+    _refuse_reserved(file, (name for name in columns.lists if name in carried))
+    layout = {"id": id_type, "clean": pa.string()}
+    return layout | {name: types[name] for name in (*carried, *columns.lists)}
+
+
+def _refuse_missing(file: FileRange, columns: Columns) -> None:
+    """Raise SourceError if a file lacks one of the columns."""
+    for name in (columns.source, columns.row_id, columns.labels):
+        if name is not None and name not in file.schema.names:
+            advice = _advice(file) if name == columns.source == columns.text else ""
+            raise no_column(file.path, name, file.schema.names, advice)
+
+
+def _list_type(
+    file: FileRange, name: str, kind: pa.DataType, *, may_be_classes: bool
+) -> pa.DataType:
+    """Return the type of a column of tokens or labels in the rows of a run.
+
+    Raises SourceError if the column does not hold lists of strings, or of numbers of classes where
+    these are allowed.
+    """
+    items = kind.value_type if is_list(kind) else pa.null()
+    if is_string(items):
+        return LISTS
+    if may_be_classes and pa.types.is_integer(items):
+        return NUMBERS
+    wanted = "strings or classes" if may_be_classes else "strings"
+    raise SourceError(f"{file.path}: column {name!r} is not a list of {wanted} but {kind}")
+
+
+def _refuse_other_than_text(file: FileRange, name: str, kind: pa.DataType) -> None:
+    """Raise SourceError if a column holds neither strings nor bytes."""
+    if not (is_string(kind) or kind in (pa.binary(), pa.large_binary())):
+        raise SourceError(f"{file.path}: column {name!r} is not text but {kind}")
+
+
+def _id_type(file: FileRange, name: str | None) -> pa.DataType:
+    """Return the type of the ids in the rows of a run, by the column that has them, if any.
+
+    Raises SourceError if the column holds neither integers nor strings.
+    """
+    if name is None:
+        return pa.int64()
+    kind = file.schema.field(name).type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if is_string(kind):
+        return pa.string()
+    if pa.types.is_integer(kind) and kind != pa.uint64():
+        return pa.int64()
+    allowed = "ids are integers (up to int64) or strings"
+    raise SourceError(f"{file.path}: {allowed}; {name!r} is {kind}")
 
 
 def _carried(file: FileRange, columns: Columns) -> list[str]:
@@ -390,25 +438,34 @@ def _batch(table: pa.Table, columns: Columns, first: int) -> RowBatch:
     built = {"id": ids, "clean": _usable(texts, codes, "null_text")}
     if columns.labels:
         _mark_unequal(source, table[columns.labels], codes)
-    others = {tables.REASON, tables.RAW, columns.row_id, columns.source, *built}
-    for name in table.column_names:
-        if name in columns.lists:
-            is_number = pa.types.is_integer(table[name].type.value_type)
-            built[name] = table[name].cast(NUMBERS if is_number else LISTS)
-        elif name not in others:
-            built[name] = table[name]
-    rows = pa.table(built)
-    classes = {name: known for name, known in class_names(table.schema).items() if name in built}
-    rows = rows.replace_schema_metadata(with_class_names(rows.schema, classes).metadata)
+    rows = pa.table(built | _other_columns(table, columns, known=built))
+    classes = class_names(table.schema)
+    kept_classes = {name: classes[name] for name in classes if name in rows.column_names}
+    rows = rows.replace_schema_metadata(with_class_names(rows.schema, kept_classes).metadata)
     keep = np.isin(codes, tables.KEPT)
     counts = np.bincount(codes, minlength=len(tables.REASONS)).tolist()
-    counted = zip(tables.REASONS[1:], counts[1:], strict=True)
+    dropped = Counter(dict(zip(tables.REASONS[1:], counts[1:], strict=True)))
     return RowBatch(
         table=rows if keep.all() else rows.filter(keep).combine_chunks(),
-        dropped=Counter({reason: count for reason, count in counted if count}),
+        dropped=+dropped,
         read=tables.with_reasons(table.drop_columns(tables.REASON), codes),
         keep=keep,
     )
+
+
+def _other_columns(
+    table: pa.Table, columns: Columns, known: Collection[str]
+) -> dict[str, pa.ChunkedArray]:
+    """Return the columns of a table besides ids, text and the `known` names; lists get one type."""
+    left_out = {tables.REASON, tables.RAW, columns.row_id, columns.source, *known}
+    others = {}
+    for name in table.column_names:
+        if name in columns.lists:
+            is_number = pa.types.is_integer(table[name].type.value_type)
+            others[name] = table[name].cast(NUMBERS if is_number else LISTS)
+        elif name not in left_out:
+            others[name] = table[name]
+    return others
 
 
 def _usable(chunked: pa.ChunkedArray, codes: tables.Codes, null_reason: str) -> pa.Array:

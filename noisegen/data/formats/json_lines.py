@@ -224,16 +224,31 @@ def _fitted(value: Any, kind: _Kind) -> tuple[Any, bool]:
     if value is None:
         return None, True
     if isinstance(kind, dict) and isinstance(value, dict):
-        fields = {name: _fitted(part, kind[name]) for name, part in value.items() if name in kind}
-        whole = len(fields) == len(value) and all(whole for _, whole in fields.values())
-        return {name: part for name, (part, _) in fields.items()}, whole
+        return _fitted_object(value, kind)
     if isinstance(kind, list) and isinstance(value, list):
-        items = [_fitted(item, kind[0]) for item in value]
-        return [item for item, _ in items], all(whole for _, whole in items)
+        return _fitted_list(value, kind[0])
     own = _kind_of(value) if not isinstance(value, dict | list) else pa.null()
     if kind == pa.float64() and own in (pa.int64(), kind):
         return float(value), True
     return (value, True) if own == kind else (None, False)
+
+
+def _fitted_list(values: list[Any], kind: _Kind) -> tuple[list[Any], bool]:
+    """Return the items of a list, as their column can hold them, and whether they are whole."""
+    items = [_fitted(value, kind) for value in values]
+    return [item for item, _ in items], all(is_whole for _, is_whole in items)
+
+
+def _fitted_object(value: dict[str, Any], kinds: dict[str, _Kind]) -> tuple[dict[str, Any], bool]:
+    """Return the fields of an object that its column can hold, and whether they are the whole."""
+    fields, is_whole = {}, True
+    for name, part in value.items():
+        if name in kinds:
+            fields[name], fits = _fitted(part, kinds[name])
+            is_whole = is_whole and fits
+        else:
+            is_whole = False
+    return fields, is_whole
 
 
 # One noisy file.

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from noisegen.data.decoders import COMPRESSIONS
+from noisegen.data.decoders import without_compression
 from noisegen.data.files import is_url
 from noisegen.data.formats.base import Format, Tables, text_blocks, with_names
 from noisegen.data.lines import read_parts
@@ -46,7 +46,7 @@ class FileLayout:
         return (*self.columns, *[LABEL] * has_label, *[SCORE] * bool(self.scores))
 
     def _match(self, path: str) -> re.Match[str]:
-        match = re.fullmatch(self.files, _plain_name(path))
+        match = re.fullmatch(self.files, _name(path))
         assert match
         return match
 
@@ -116,7 +116,7 @@ class FileLayout:
         if not self.scores:
             return None
         name, folder = self._match(path).expand(self.scores), Path(path).absolute().parent
-        ending = Path(path).name[len(_plain_name(path)) :]
+        ending = Path(path).name[len(_name(path)) :]
         there = [folder / f"{name}{end}" for end in dict.fromkeys((ending, ""))]
         there += sorted(folder.parent.glob(f"{escape(folder.name.partition('.')[0])}.*/{name}"))
         gold = next((file for file in there if not is_url(path) and file.is_file()), None)
@@ -182,15 +182,14 @@ def _layouts() -> list[FileLayout]:
     return [msgspec.convert({"name": name, **given[name]}, FileLayout) for name in given]
 
 
-def _plain_name(path: str) -> str:
-    """Return the name of a file without the ending of a compression."""
-    name = str(path).rpartition("/")[2]
-    return re.sub(rf"\.({'|'.join(COMPRESSIONS)})$", "", name)
+def _name(path: str) -> str:
+    """Return the name of a file without its folder and the ending of a compression."""
+    return without_compression(path.rpartition("/")[2])
 
 
 def layouts_of(path: str) -> list[FileLayout]:
     """Return the layouts whose pattern fits the name of a file."""
-    name = _plain_name(path)
+    name = _name(path)
     return [layout for layout in _layouts() if re.fullmatch(layout.files, name)]
 
 

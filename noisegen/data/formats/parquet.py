@@ -98,12 +98,7 @@ def _rows_decoded(
         for number, group in enumerate(groups):
             size = 0
             for place, chunk in enumerate(chunks[number]):
-                if _is_stored_once(chunk):
-                    width = _longest_stored(file, first + number, chunk.path_in_schema)
-                elif not _DELTAS.isdisjoint(chunk.encodings):
-                    width = min(chunk.total_uncompressed_size, _DELTA_MAX)
-                else:
-                    width = file.schema.column(place).length or 8
+                width = _width(file, chunk, first + number, place)
                 of_chunk, is_list = chunk.num_values * width, chunk.num_values > group.num_rows
                 if is_list and of_chunk > LINE_MAX and chunk.path_in_schema in once:
                     lists.add(chunk.path_in_schema)
@@ -144,6 +139,15 @@ def _is_stored_once(chunk: pq.ColumnChunkMetaData) -> bool:
     """Tell whether texts are in a dictionary that Arrow can read without copying them out."""
     is_text, encodings = chunk.physical_type == "BYTE_ARRAY", set(chunk.encodings)
     return is_text and bool(encodings & _STORED_ONCE) and not encodings & _DELTAS
+
+
+def _width(file: pq.ParquetFile, chunk: pq.ColumnChunkMetaData, group: int, place: int) -> int:
+    """Return a bound for the bytes of a value in one column of one row group."""
+    if _is_stored_once(chunk):
+        return _longest_stored(file, group, chunk.path_in_schema)
+    if not _DELTAS.isdisjoint(chunk.encodings):
+        return min(int(chunk.total_uncompressed_size), _DELTA_MAX)
+    return int(file.schema.column(place).length) or 8
 
 
 def _longest_stored(file: pq.ParquetFile, group: int, name: str) -> int:

@@ -18,8 +18,7 @@ from noisegen.data.formats.hub import HUB
 from noisegen.data.formats.json_lines import JSONL
 from noisegen.data.formats.layouts import PUBLISHED, layouts_of
 from noisegen.data.formats.parquet import ARROW, PARQUET
-from noisegen.data.formats.separated import CSV, TSV
-from noisegen.data.formats.text import TXT
+from noisegen.data.formats.separated import CSV, TSV, TXT
 from noisegen.data.formats.token_lines import CONLL, NORMALISED, TREEBANK
 from noisegen.data.lines import BOM, head_of_text, line_ranges, stdin_head, with_blocks
 from noisegen.data.rows import Columns, FileRange
@@ -76,13 +75,8 @@ def read_head(file: FileRange, columns: Columns) -> FileRange | None:
         return None
     if not format_of(file).is_text:
         return format_of(file).head(file, b"", columns)
-    size = format_of(file).head_bytes
-    head = stdin_head() if file.path == "-" else head_of_text(file.path, size)
+    head = _first_lines(file)
     text = head.removeprefix(BOM)
-    if b"\n" not in text and b"\r" in text.rstrip(b"\r"):
-        raise SourceError(
-            f"{file.path}: its lines end in CR alone; convert them: tr '\\r' '\\n' < FILE > NEW"
-        )
     file = replace(file, format=_format_in(file, text, columns.text), start=len(head) - len(text))
     if not text and file.format != TXT.name:
         return None
@@ -91,6 +85,17 @@ def read_head(file: FileRange, columns: Columns) -> FileRange | None:
     elif file.path != "-" and format_of(file).cut == "lines":
         file = with_blocks(file)
     return format_of(file).head(file, text, columns)
+
+
+def _first_lines(file: FileRange) -> bytes:
+    """Return the first lines of a text; raises SourceError if its lines end in CR alone."""
+    size = format_of(file).head_bytes
+    head = stdin_head() if file.path == "-" else head_of_text(file.path, size)
+    if b"\n" not in head and b"\r" in head.rstrip(b"\r"):
+        raise SourceError(
+            f"{file.path}: its lines end in CR alone; convert them: tr '\\r' '\\n' < FILE > NEW"
+        )
+    return head
 
 
 def _format_in(file: FileRange, head: bytes, text: str) -> str:

@@ -1,7 +1,8 @@
-"""Tables of text: TSV, split at tabs, and CSV with quotes as in RFC 4180.
+"""Text by lines: plain text, TSV split at tabs, and CSV with quotes as in RFC 4180.
 
-The first line names the columns. If the user names a column by its number, there is no header line.
-A stray quote of CSV costs only the line that it is on.
+Every line of plain text is a row. The first line of a table names the columns. If the user names a
+column by its number, there is no header line. A stray quote of CSV costs only the line that it is
+on.
 """
 
 import csv
@@ -10,6 +11,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice, starmap, zip_longest
 
 import numpy as np
@@ -37,6 +39,27 @@ _FIELD = re.compile(
     r'(?:^|,)("[^"]*(?:""[^"]*)*"(?=,|$)|[^",][^,]*|)'
 )  # a field of CSV with its quotes
 _NO_TABS = FLAT | {ord("\t"): " "}
+
+
+# Plain text, and the rows of TSV.
+
+
+def _text_head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange:
+    return with_names(file, [columns.source])
+
+
+def _line_tables(file: FileRange, columns: Columns, batch_bytes: int, *, tabs: bool) -> Tables:
+    for block in text_blocks(file, batch_bytes):
+        yield with_raw(delimited(block, file.names, tabs=tabs), block, file, columns)
+
+
+def _text_line(row: NoisyRow) -> str:
+    text = row.values[row.columns.source]
+    return as_cell(" ".join(text) if isinstance(text, list) else text).translate(FLAT)
+
+
+def _tsv_line(row: NoisyRow) -> str:
+    return "\t".join(as_cell(value).translate(_NO_TABS) for value in row.values.values())
 
 
 # Header lines.
@@ -67,18 +90,6 @@ def _header(beginning: bytes, file: FileRange) -> tuple[list[str], int]:
 
 def _decoded(line: bytes) -> str:
     return line.decode("utf-8", "surrogateescape")
-
-
-# TSV.
-
-
-def _tsv_tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
-    for block in text_blocks(file, batch_bytes):
-        yield with_raw(delimited(block, file.names, tabs=True), block, file, columns)
-
-
-def _tsv_line(row: NoisyRow) -> str:
-    return "\t".join(as_cell(value).translate(_NO_TABS) for value in row.values.values())
 
 
 # CSV.
@@ -197,11 +208,19 @@ def _csv_field(cell: str, was: str) -> str:
     return '"' + cell.replace('"', '""') + '"' if has_quotes else cell
 
 
+TXT = Format(
+    name="txt",
+    endings=("txt", "dev", "devtest"),
+    head=_text_head,
+    tables=partial(_line_tables, tabs=False),
+    cut="lines",
+    writer=RowWriter(_text_line, keeps=("txt",), has_columns=False),
+)
 TSV = Format(
     name="tsv",
     endings=("tsv",),
     head=_table_head,
-    tables=_tsv_tables,
+    tables=partial(_line_tables, tabs=True),
     cut="lines",
     has_header=True,
     writer=RowWriter(_tsv_line, keeps=("tsv",), header=True),

@@ -70,63 +70,53 @@ def _norm_head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange
 def _token_tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
     parts = text_blocks(file, batch_bytes)
     if _reads_pairs(file, columns):
-        return corrected_tables(parts)
-    return token_tables(parts, file.names)
+        return _tables(parts, _pair_row, _PAIR)
+    schema = {TEXT: pa.string(), SENTENCE: pa.string()} | dict.fromkeys(file.names, LISTS)
+    return _tables(parts, partial(_token_row, file.names), schema)
 
 
 def _norm_tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
-    return norm_tables(text_blocks(file, batch_bytes))
+    schema = dict.fromkeys(NORM, LISTS) | _PAIR
+    return _tables(text_blocks(file, batch_bytes), _norm_row, schema)
 
 
-def corrected_tables(parts: Iterable[bytes]) -> Tables:
-    """Yield the sentences of CoNLL-U as pairs: `noisy` as they are, `clean` with corrections."""
-
-    def row(lines: Sentence) -> Row | str | None:
-        _, fields = after_comments(lines)
-        if any(len(line) != len(CONLLU) for line in fields):
-            return "wrong_columns"
-        return {"noisy": surface(fields), "clean": corrected(fields)} if fields else None
-
-    return _tables(parts, row, _PAIR)
+def _pair_row(lines: Sentence) -> Row | str | None:
+    """Return a sentence of CoNLL-U as a pair: `noisy` as it is written, `clean` corrected."""
+    _, fields = after_comments(lines)
+    if any(len(line) != len(CONLLU) for line in fields):
+        return "wrong_columns"
+    return {"noisy": surface(fields), "clean": corrected(fields)} if fields else None
 
 
-def token_tables(parts: Iterable[bytes], names: Sequence[str]) -> Tables:
-    """Yield sentences as rows: their `text` and `sent_id`, and a list per column of the file.
-
-    RAW has the bytes of a sentence, of the blank lines after it, and of lines before it that are no
-    sentence. All rows together have all bytes of the file.
-    """
+def _token_row(names: Sequence[str], lines: Sentence) -> Row | str | None:
+    """Return a sentence as its `text`, its comments, and a list per column of the file."""
+    first, fields = after_comments(lines)
+    if not fields:
+        return None
+    whole = all(len(line) == len(names) for line in fields)
+    if names[0] == INDEX:
+        fields = [line for line in fields if line[0].isdecimal()]
+    if not (whole and fields):
+        return "wrong_columns"
     words = next((name for name in WORDS if name in names), names[0])
-    schema = {TEXT: pa.string(), SENTENCE: pa.string()} | dict.fromkeys(names, LISTS)
-
-    def row(lines: Sentence) -> Row | str | None:
-        first, fields = after_comments(lines)
-        if not fields:
-            return None
-        whole = all(len(line) == len(names) for line in fields)
-        if names[0] == INDEX:
-            fields = [line for line in fields if line[0].isdecimal()]
-        if not (whole and fields):
-            return "wrong_columns"
-        comments = {match[1]: match[2] for line in lines[:first] if (match := _COMMENT.match(line))}
-        columns = dict(zip(names, map(list, zip(*fields, strict=True)), strict=True))
-        return {TEXT: " ".join(columns[words])} | comments | columns
-
-    return _tables(parts, row, schema)
+    columns = dict(zip(names, map(list, zip(*fields, strict=True)), strict=True))
+    return {TEXT: " ".join(columns[words])} | _named_comments(lines[:first]) | columns
 
 
-def norm_tables(parts: Iterable[bytes]) -> Tables:
-    """Yield the sentences of a `.norm` file as rows; both sides are lists of words and texts."""
+def _named_comments(lines: Sentence) -> dict[str, str]:
+    """Return the id and the text that the comments before a sentence name, if any."""
+    matches = filter(None, map(_COMMENT.match, lines))
+    return {match[1]: match[2] for match in matches}
 
-    def row(lines: Sentence) -> Row | str | None:
-        fields = [[cell.strip() for cell in line.split("\t")] for line in lines]
-        if any(len(line) != len(NORM) for line in fields):
-            return "wrong_columns"
-        sides = [list(side) for side in zip(*fields, strict=True)]
-        texts = (" ".join(filter(None, side)) for side in sides)
-        return dict(zip((*NORM, *_PAIR), (*sides, *texts), strict=True))
 
-    return _tables(parts, row, dict.fromkeys(NORM, LISTS) | _PAIR)
+def _norm_row(lines: Sentence) -> Row | str:
+    """Return a sentence of a `.norm` file as its raw and normal words, and both as texts."""
+    fields = [[cell.strip() for cell in line.split("\t")] for line in lines]
+    if any(len(line) != len(NORM) for line in fields):
+        return "wrong_columns"
+    sides = [list(side) for side in zip(*fields, strict=True)]
+    texts = (" ".join(filter(None, side)) for side in sides)
+    return dict(zip((*NORM, *_PAIR), (*sides, *texts), strict=True))
 
 
 def _tables(
@@ -137,7 +127,8 @@ def _tables(
     """Yield sentences as rows, about SCAN bytes at once; raises Damaged after the last.
 
     `row_of` returns the row of a sentence, the reason to drop it, or None for lines that are no
-    sentence: their bytes go to the next row.
+    sentence. RAW has the bytes of a sentence, of the blank lines after it, and of lines before it
+    that are no sentence: all rows together have all bytes of the file.
     """
     schema = pa.schema(columns | {RAW: pa.binary()})
     rows: list[Row] = []
