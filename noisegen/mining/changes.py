@@ -180,15 +180,24 @@ def align(old: Sequence[str], new: Sequence[str], dropped: Counter[str]) -> list
     scores = cdist(
         ours, theirs, scorer=Levenshtein.normalized_similarity, score_cutoff=LIKENESS_MIN
     )
+    partners = _best_partners(scores)
+    return [(ours[row], theirs[partners[row]]) for row in sorted(partners)]
+
+
+def _best_partners(scores: np.ndarray) -> dict[int, int]:
+    """Return the column of each row that has one, the pair with the highest score taken first.
+
+    Each column is used once. Rows and columns with score 0 are no pair.
+    """
     rows, columns = np.nonzero(scores)
     order = np.lexsort((columns, rows, -scores[rows, columns]))  # the first among equals
-    partner: dict[int, int] = {}
-    left = set(range(len(theirs)))
+    partners: dict[int, int] = {}
+    used: set[int] = set()
     for row, column in zip(rows[order].tolist(), columns[order].tolist(), strict=True):
-        if row not in partner and column in left:
-            left.remove(column)
-            partner[row] = column
-    return [(ours[row], theirs[partner[row]]) for row in sorted(partner)]
+        if row not in partners and column not in used:
+            used.add(column)
+            partners[row] = column
+    return partners
 
 
 def _only(these: Sequence[str], those: Sequence[str]) -> list[str]:

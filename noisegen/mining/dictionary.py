@@ -39,7 +39,8 @@ FREQUENCY = pa.field("frequency", pa.int64())  # only in dictionaries of runs th
 ENTRY_ROWS = 65_536  # entries written at once
 SUPPORT_PAGES = 2  # pages that must agree on a correction to a word that no last revision has
 
-Frequencies = Mapping[tuple[str, str], int]  # (language, word) -> occurrences
+Word = tuple[str, str]  # language and word
+Frequencies = Mapping[Word, int]  # occurrences of words
 
 
 def reason_against(row: Count, thresholds: Thresholds, seen: Frequencies) -> str | None:
@@ -80,24 +81,36 @@ def apply_thresholds(
     """
     totals = totals or ThresholdTotals()
     for _, rows in groupby(counts, key=attrgetter("lang", "clean")):
-        passed: list[Count] = []
+        pairs = []
         frequency = 0
         for row in rows:
             if row.noisy == row.clean:
                 frequency = row.count
-            elif row.count and (reason := reason_against(row, thresholds, seen)):
-                totals.dropped[reason] += 1
             elif row.count:
-                passed.append(row)
-        passed.sort(key=lambda row: (-row.count, -row.pages, row.noisy))
-        if thresholds.top and len(passed) > thresholds.top:
-            totals.dropped["beyond_top"] += len(passed) - thresholds.top
-            del passed[thresholds.top :]
+                pairs.append(row)
+        passed = _passing(pairs, thresholds, totals, seen)
         totals.words += bool(passed)
         total = sum(row.count for row in passed)
         for lang, clean, noisy, _, count, pages, reverse in passed:
             share = count / total
             yield Alternative(lang, clean, noisy, count, pages, reverse, share, frequency)
+
+
+def _passing(
+    pairs: Iterable[Count], thresholds: Thresholds, totals: ThresholdTotals, seen: Frequencies
+) -> list[Count]:
+    """Return the pairs of one clean word that pass, the most frequent first; count the others."""
+    passed: list[Count] = []
+    for pair in pairs:
+        if reason := reason_against(pair, thresholds, seen):
+            totals.dropped[reason] += 1
+        else:
+            passed.append(pair)
+    passed.sort(key=lambda pair: (-pair.count, -pair.pages, pair.noisy))
+    if thresholds.top and len(passed) > thresholds.top:
+        totals.dropped["beyond_top"] += len(passed) - thresholds.top
+        del passed[thresholds.top :]
+    return passed
 
 
 def counts_of(entries: Iterable[Alternative]) -> Iterator[Count]:
@@ -164,13 +177,18 @@ def save_dictionary(
         raise UsageError(f"{out}: unknown file extension; use .parquet, .tsv or .json")
     if kind in ("json", "lexicon") and len(langs) > 1:
         raise UsageError(f"a {kind} file holds one language: choose with --lang {langs[0]}")
-    for key, value in head.items():
-        if kind == "lexicon" and len(value.splitlines()) > 1:
-            raise UsageError(f"{key} {value!r} must be one line")
+    lines = _head_lines(head) if kind == "lexicon" else []
     with atomic(out) as file:
-        if kind == "lexicon":
-            file.writelines(f"# {key}: {value}\n".encode() for key, value in head.items())
+        file.writelines(lines)
         WRITERS[kind](entries, file)
+
+
+def _head_lines(head: Mapping[str, str]) -> list[bytes]:
+    """Return the lines of a lexicon's head; raises UsageError for a value of several lines."""
+    for key, value in head.items():
+        if len(value.splitlines()) > 1:
+            raise UsageError(f"{key} {value!r} must be one line")
+    return [f"# {key}: {value}\n".encode() for key, value in head.items()]
 
 
 def _write_parquet(entries: Sequence[Alternative], file: IO[bytes]) -> None:
@@ -224,18 +242,30 @@ def seen_words(words: Sequence[Path], pairs: Sequence[Path], thresholds: Thresho
     """
     if not thresholds.frequency:
         return {}
-    wanted: set[tuple[str, str]] = set()
+    wanted: set[Word] = set()
     has_pages = False
     for row in merged(words):
         if row.noisy == row.clean:
             has_pages = True
         elif row.count:
             wanted |= {(row.lang, row.clean), (row.lang, row.noisy)}
-    if has_pages:
-        rows = (row for row in merged(words) if row.noisy == row.clean)
-        return {row[:2]: row.count for row in rows if row[:2] in wanted}
+    return _seen_on_pages(words, wanted) if has_pages else _seen_in_sentences(pairs, wanted)
+
+
+def _seen_on_pages(words: Sequence[Path], wanted: set[Word]) -> Frequencies:
+    """Return how often the last revisions of pages have each of the wanted words."""
+    seen: dict[Word, int] = {}
+    for row in merged(words):
+        word = row.lang, row.clean
+        if row.noisy == row.clean and word in wanted:
+            seen[word] = row.count
+    return seen
+
+
+def _seen_in_sentences(pairs: Sequence[Path], wanted: set[Word]) -> Frequencies:
+    """Return how often the corrected sentences of shards have each of the wanted words."""
     tokenizer = cache(lambda lang: language(lang).tokens)
-    seen: Counter[tuple[str, str]] = Counter()
+    seen: Counter[Word] = Counter()
     for path in pairs:
         for lang, clean in rows_of_file(path, ["lang", "clean"]):
             tokens = ((lang, token) for token in tokenizer(lang)(clean))

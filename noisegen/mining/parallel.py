@@ -212,14 +212,20 @@ def lang8_sentences(file: FileRange, language: Language, account: Account) -> It
         is_learnt = language.code in _languages(entry.learnt)
         corrections = (entry.corrections or [])[: len(entry.sentences)]
         for given, texts in zip_longest(entry.sentences, corrections):
-            is_text = isinstance(given, str) and is_unicode(given)
-            noisy = one_line(without_tags(given) or "") if is_text else ""
+            noisy = _plain_sentence(given)
             if not is_learnt:
                 account.dropped["other_language"] += 1
             elif not noisy:
                 account.dropped["empty"] += 1
             else:
                 yield Learnt(unit, noisy, _read_all(noisy, texts))
+
+
+def _plain_sentence(given: object) -> str:
+    """Return a sentence of an entry on one line and without tags; '' if it is no valid text."""
+    if not isinstance(given, str) or not is_unicode(given):
+        return ""
+    return one_line(without_tags(given) or "")
 
 
 def _entry_number(value: object) -> int:

@@ -139,8 +139,12 @@ class _PageMiner:
         if matches and (new.timestamp or "") < (old.timestamp or ""):
             dropped["edit_out_of_order"] += 1  # imported: either side may be the correction
             return
+        self._queue(matches, old, new)
+
+    def _queue(self, matches: Iterable[tuple[str, str]], old: Revision, new: Revision) -> None:
+        """Queue the pairs of an old and a new sentence that are corrections."""
         for noisy, clean in matches:
-            words = judge(noisy, clean, self.language, self.profile, dropped)
+            words = judge(noisy, clean, self.language, self.profile, self.account.dropped)
             if words is None:
                 continue
             pair = SentencePair(

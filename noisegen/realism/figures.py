@@ -78,7 +78,7 @@ class NoiseFigures:
 RowCounts = dict[str, F64]  # name of a histogram -> counts, shape (rows, bins)
 
 
-class Measured(NamedTuple):
+class FiguresAndCounts(NamedTuple):
     """The figures of some pairs, and the counts that each row adds to the histograms."""
 
     figures: NoiseFigures
@@ -95,7 +95,7 @@ class AlignedRows(NamedTuple):
 
 def measure(
     clean: Sequence[str], noisy: Sequence[str], lang: str = "", workers: WorkerOptions = ALONE
-) -> Measured:
+) -> FiguresAndCounts:
     """Return the figures of pairs and their histogram counts per row; `lang` as for `kind_of`.
 
     Raises ValueError if the two sides have different numbers of rows.
@@ -121,7 +121,7 @@ def measure(
         type_token_ratio=ratio(len(noisy_types), len(noisy_words)),
         clean_type_token_ratio=ratio(len(clean_types), len(clean_words)),
     )
-    return Measured(figures, counts)
+    return FiguresAndCounts(figures, counts)
 
 
 def _words(texts: Sequence[str]) -> list[str]:

@@ -80,16 +80,22 @@ def _phrases_that_stayed(rows: Iterable[RowEdits], words: Counter[WordKey]) -> C
     if not phrases:
         return found
     for clean, _, _, times in rows:
-        small = lower(clean)
-        spans = [span for span in token_spans(clean) if is_word(clean[span[0]])]
-        for number, (start, stop) in enumerate(spans):
-            if small[start:stop] not in heads:
-                continue
-            for _, end in spans[number + 1 : number + PHRASE_MAX]:
-                if (phrase := small[start:end]) in phrases:
-                    case = case_of(clean[start:stop], not number)
-                    found[WordKey(phrase, case, phrase, SAME)] += times
+        for key in _phrases_in(clean, phrases, heads):
+            found[key] += times
     return found - changed
+
+
+def _phrases_in(clean: str, phrases: set[str], heads: set[str]) -> Iterator[WordKey]:
+    """Yield the key of each place where a text has a phrase; `heads` are their first words."""
+    small = lower(clean)
+    spans = [span for span in token_spans(clean) if is_word(clean[span[0]])]
+    for number, (start, stop) in enumerate(spans):
+        if small[start:stop] not in heads:
+            continue
+        for _, end in spans[number + 1 : number + PHRASE_MAX]:
+            if (phrase := small[start:end]) in phrases:
+                case = case_of(clean[start:stop], not number)
+                yield WordKey(phrase, case, phrase, SAME)
 
 
 def _kept_words(

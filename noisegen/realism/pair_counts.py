@@ -124,7 +124,7 @@ def row_of(clean: str, noisy: str) -> RowKeys:
     aligned = list(_aligned(clean, noisy, changes))
     words = []
     for number, (span, target) in enumerate(aligned):
-        form = None if target == _LOST else noisy[slice(*target)] if target else ""
+        form = _form_at(noisy, target)
         words.append(_word_key(clean[slice(*span)], form, not number, shown))
     rights = [*(word.clean.partition(" ")[0] for word in words), END]
     gaps = []
@@ -135,6 +135,13 @@ def row_of(clean: str, noisy: str) -> RowKeys:
         if word.noisy == "":
             words[number] = word._replace(written=_take_case(words, number + 1))
     return RowKeys(words, gaps, habits, len(changes))
+
+
+def _form_at(noisy: str, target: Span | None) -> str | None:
+    """Return the noisy form of a word: '' if the word is gone, None if its form is unknown."""
+    if target is None:
+        return ""
+    return None if target == _LOST else noisy[slice(*target)]
 
 
 def _habits(clean: str, noisy: str) -> list[HabitKey]:
@@ -227,20 +234,39 @@ def _targets(
     Words that became fewer words are yielded as one phrase.
     """
     words = [span for span in ours if is_word(clean[span[0]])]
-    texts = [noisy[slice(*span)] for span in theirs]
-    joined = "".join(clean[slice(*span)] for span in words)
-    targets: list[Span | None] = [_LOST if theirs else None] * len(words)
-    is_words = bool(texts) and is_word(texts[0][0]) and is_word(texts[-1][0])
-    if len(ours) == len(words) == 1 and is_words:
-        targets = [(theirs[0][0], theirs[-1][1])]
-    elif len(texts) == 1 and lower(joined) == lower(texts[0]):  # run together
-        stops = accumulate((stop - start for start, stop in words), initial=theirs[0][0])
-        targets = list(pairwise(stops))
-    elif is_words and len(texts) < len(ours) == len(words) <= PHRASE_MAX:
-        phrase = words[0][0], words[-1][1]
-        if clean[slice(*phrase)].split(" ") == [clean[slice(*span)] for span in words]:
-            words, targets = [phrase], [(theirs[0][0], theirs[-1][1])]
-    yield from map(AlignedWord, words, targets)
+    if not theirs:
+        yield from (AlignedWord(word, None) for word in words)
+        return
+    whole = theirs[0][0], theirs[-1][1]
+    has_word_ends = is_word(noisy[theirs[0][0]]) and is_word(noisy[theirs[-1][0]])
+    are_words = len(ours) == len(words) and has_word_ends
+    is_one_form = len(ours) > 1 and len(theirs) == 1
+    if is_one_form and _are_run_together(clean, words, noisy[slice(*whole)]):
+        stops = accumulate((stop - start for start, stop in words), initial=whole[0])
+        yield from map(AlignedWord, words, pairwise(stops))
+    elif are_words and _is_phrase(clean, words, len(theirs)):
+        yield AlignedWord((words[0][0], words[-1][1]), whole)
+    else:
+        yield from (AlignedWord(word, _LOST) for word in words)
+
+
+def _are_run_together(clean: str, words: Sequence[Span], form: str) -> bool:
+    """Tell whether a noisy form consists of clean words without spaces between them."""
+    joined = "".join(clean[slice(*word)] for word in words)
+    return lower(joined) == lower(form)
+
+
+def _is_phrase(clean: str, words: Sequence[Span], noisy_tokens: int) -> bool:
+    """Tell whether words count as one phrase: a single word, or a few that became fewer tokens.
+
+    Single spaces separate the words of a phrase.
+    """
+    if len(words) == 1:
+        return True
+    if not noisy_tokens < len(words) <= PHRASE_MAX:
+        return False
+    phrase = clean[words[0][0] : words[-1][1]]
+    return phrase.split(" ") == [clean[slice(*word)] for word in words]
 
 
 class Gap(NamedTuple):

@@ -315,11 +315,17 @@ def _lines(profile: Profile, top: int) -> dict[str, list[Line]]:
     for (table, clean, noisy), count in sorted(edits.items(), key=lambda item: (-item[1], item[0])):
         share = count / max(count, cases[table, clean])
         lines[table].append(Line(clean, noisy, count, share))
-    for habit, name in _HABITS.items():
-        shown, other = (profile.habits[HabitKey(habit, flag)] for flag in (True, False))
-        if shown:
-            lines["habits"].append(Line("rows", name, shown, shown / (shown + other)))
+    lines["habits"] += _habit_lines(profile)
     return {name: table_lines[:top] for name, table_lines in lines.items()}
+
+
+def _habit_lines(profile: Profile) -> Iterator[Line]:
+    """Yield a line for each habit of whole rows that people showed."""
+    for habit, name in _HABITS.items():
+        shown = profile.habits[HabitKey(habit, True)]
+        other = profile.habits[HabitKey(habit, False)]
+        if shown:
+            yield Line("rows", name, shown, shown / (shown + other))
 
 
 class _Entry(NamedTuple):

@@ -5,7 +5,8 @@ from figures to pixels is linear and begins at 0, or logarithmic with a place fo
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from math import ceil, cos, floor, hypot, isfinite, log, log10, pi, sin
 
 from markupsafe import Markup
@@ -75,10 +76,15 @@ def fitting(values: Iterable[float], start: float, stop: float, *, linear: bool 
     if linear or high < _LOG_FROM * low:
         half_step = _step(high) / 2
         return Scale(min(0.0, *known), ceil(high / half_step - 1e-9) * half_step, start, stop)
-    room = _ZERO_ROOM if stop > start else -_ZERO_ROOM
-    zero = start if min(known) <= 0 else None
-    begin = start + room if zero is not None else start
     low = max(low, high / _SPAN_MAX)
+    return _log_scale(low, high, start, stop, has_zero=min(known) <= 0)
+
+
+def _log_scale(low: float, high: float, start: float, stop: float, *, has_zero: bool) -> Scale:
+    """Return a logarithmic scale a little wider than its figures, with a place for 0 if needed."""
+    zero, begin = None, start
+    if has_zero:
+        zero, begin = start, start + (_ZERO_ROOM if stop > start else -_ZERO_ROOM)
     return Scale(low / 1.12, high * 1.12, begin, stop, zero, is_log=True)
 
 
@@ -271,23 +277,29 @@ def dots(
         drawn.append(line("threshold", (scale.at(threshold), 1), (scale.at(threshold), bottom)))
     for number, row in enumerate(rows):
         y = top + step * (number + 0.5)
-        ends = [(scale.at(dot.value), y) for dot in row.dots]
-        if len(ends) == 1 and row.name:
-            ends = [(scale.at(0), y), *ends]
-        kind = f"small {row.state}".strip()
-        parts = [element("rect", kind="reach", x=0, y=y - step / 2, width=width, height=step)]
-        if len(ends) > 1:
-            parts.append(line(f"m{row.dots[-1].style} link {row.state}".strip(), *ends))
-        for dot in row.dots:
-            if dot.interval is not None:
-                reach = [(scale.at(value), y) for value in dot.interval]
-                parts.append(line(f"m{dot.style} whisker", *reach))
-        parts += [mark(dot.style, scale.at(dot.value), y, 3.6) for dot in row.dots]
-        parts.append(label(cut(row.name, _LABEL_MAX), 0, y, kind))
-        parts.append(label(row.figures, scale.begin - 16, y, kind, "end"))
-        drawn.append(tip(row.words, *parts))
+        reach = element("rect", kind="reach", x=0, y=y - step / 2, width=width, height=step)
+        drawn.append(tip(row.words, reach, *_dot_row(row, scale, y)))
     description = "; ".join(row.words for row in rows)
     return chart(width, bottom + (24 if heading else 4), title, description, *drawn)
+
+
+def _dot_row(row: DotRow, scale: Scale, y: float) -> list[Markup]:
+    """Return the elements of a row whose middle is at `y`: lines, dots, its name and figures."""
+    parts = []
+    ends = [(scale.at(dot.value), y) for dot in row.dots]
+    if len(ends) == 1 and row.name:
+        ends = [(scale.at(0), y), *ends]
+    if len(ends) > 1:
+        parts.append(line(f"m{row.dots[-1].style} link {row.state}".strip(), *ends))
+    for dot in row.dots:
+        if dot.interval is not None:
+            low, high = dot.interval
+            parts.append(line(f"m{dot.style} whisker", (scale.at(low), y), (scale.at(high), y)))
+    parts += [mark(dot.style, scale.at(dot.value), y, 3.6) for dot in row.dots]
+    kind = f"small {row.state}".strip()
+    parts.append(label(cut(row.name, _LABEL_MAX), 0, y, kind))
+    parts.append(label(row.figures, scale.begin - 16, y, kind, "end"))
+    return parts
 
 
 # Curves.
@@ -302,6 +314,11 @@ class Curve:
     points: Sequence[Point]
     dots: bool = False
 
+    @property
+    def words(self) -> str:
+        """The curve in words: its name, its first and its last figure."""
+        return f"{self.name}: {self.points[0][1]:.4g} at first, {self.points[-1][1]:.4g} at last"
+
 
 def curves(
     given: Sequence[Curve],
@@ -312,34 +329,41 @@ def curves(
     linear: bool = False,
 ) -> Markup | None:
     """Return a chart of curves, each named at its end; None if no curve has a point."""
-    known = [
-        (curve, [(x, y) for x, y in curve.points if isfinite(x) and isfinite(y)]) for curve in given
-    ]
-    known = [(curve, points) for curve, points in known if points]
+    finite = [replace(curve, points=_finite(curve.points)) for curve in given]
+    known = [curve for curve in finite if curve.points]
     if not known:
         return None
-    xs = [x for _, points in known for x, _ in points]
+    xs, ys = zip(*chain.from_iterable(curve.points for curve in known), strict=True)
     bottom = 208
     across = between(min(xs), max(xs), _LEFT + 8, _RIGHT - 6)
-    up = fitting((y for _, points in known for _, y in points), bottom, _TOP, linear=linear)
+    up = fitting(ys, bottom, _TOP, linear=linear)
     drawn = _axes(across, up, title, x_title, across.ticks() if x_ticks is None else x_ticks)
     ends = []
-    for curve, points in known:
-        places = [(across.at(x), up.at(y)) for x, y in points]
-        ends.append((curve.name, curve.style, *places[-1]))
-        if len(places) > 1:
-            drawn.append(line(f"m{curve.style} curve", *places))
-        if curve.dots or len(places) == 1:
-            drawn += [
-                tip(f"{curve.name}, {x:g}: {y:.4g}", mark(curve.style, *place, 3.5))
-                for (x, y), place in zip(points, places, strict=True)
-            ]
-    description = "; ".join(
-        f"{curve.name}: {points[0][1]:.4g} at first, {points[-1][1]:.4g} at last"
-        for curve, points in known
-    )
+    for curve in known:
+        drawn += _curve_marks(curve, across, up)
+        x, y = curve.points[-1]
+        ends.append((curve.name, curve.style, across.at(x), up.at(y)))
+    description = "; ".join(curve.words for curve in known)
     drawn += _named(ends, bottom)
     return chart(_WIDTH, bottom + 42, title, description, *drawn)
+
+
+def _finite(points: Sequence[Point]) -> list[Point]:
+    """Return the points whose two figures are finite."""
+    return [(x, y) for x, y in points if isfinite(x) and isfinite(y)]
+
+
+def _curve_marks(curve: Curve, across: Scale, up: Scale) -> list[Markup]:
+    """Return the line of a curve, and its marks with tooltips; a single point always has a mark."""
+    drawn = []
+    if len(curve.points) > 1:
+        places = [(across.at(x), up.at(y)) for x, y in curve.points]
+        drawn.append(line(f"m{curve.style} curve", *places))
+    if curve.dots or len(curve.points) == 1:
+        for x, y in curve.points:
+            place = mark(curve.style, across.at(x), up.at(y), 3.5)
+            drawn.append(tip(f"{curve.name}, {x:g}: {y:.4g}", place))
+    return drawn
 
 
 # Scatter plots.

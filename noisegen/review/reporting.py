@@ -169,14 +169,20 @@ def measure(opened: sqlite3.Connection) -> ReviewReport:
         agreement=_agreement(items, kinds),
         kinds=_kinds(strata, kinds),
         reviewers=[_reviewer(opened, number, name, items) for number, name in names.items()],
-        comments=[
-            (names[reviewer], f"{stratum.lang}, {stratum.recipe} at {stratum.strength}", text)
-            for stratum, group in strata.items()
-            for item in group
-            for reviewer, text in item.comment.items()
-            if text.strip()
-        ],
+        comments=list(_comments(strata, names)),
     )
+
+
+def _comments(
+    strata: Mapping[Stratum, Sequence[JudgedItem]], names: Mapping[int, str]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield the name of the reviewer, the stratum and the text of every comment."""
+    for stratum, items in strata.items():
+        place = f"{stratum.lang}, {stratum.recipe} at {stratum.strength}"
+        for item in items:
+            for reviewer, text in item.comment.items():
+                if text.strip():
+                    yield names[reviewer], place, text
 
 
 def _figures(stratum: Stratum, items: Sequence[JudgedItem]) -> StratumFigures:
@@ -207,19 +213,23 @@ def _verdict(
     The most realistic strength of the first stage is chosen. It passes if its share over all rows
     of both stages reaches the cut-off. If a strength has rows in the second stage, it was chosen.
     """
-    continued = [stratum for stratum in strata if stratum.second_stage]
     if best is None:
         has_rows = any(stratum.items for stratum in strata)
         reason = "nothing is judged yet" if has_rows else "no row was drawn"
         return StrengthVerdict(*name, None, None, reason)
-    if not continued:
+    if not any(stratum.second_stage for stratum in strata):
         waiting = sum(stratum.items - stratum.judged for stratum in strata)
         left = f"; {counted(waiting, 'row')} of the first stage not judged yet" if waiting else ""
         rows = counted(best.items, "row")
         reason = f"most realistic of the first stage ({best.realistic:.1%} of {rows}){left}"
         reason += f"; next: review make --more {store.SECOND_STAGE}"
         return StrengthVerdict(*name, best.strength, None, reason)
-    chosen = max(continued, key=lambda stratum: (stratum.second_stage, stratum.realistic or 0))
+    chosen = max(strata, key=lambda stratum: (stratum.second_stage, stratum.realistic or 0))
+    return _second_stage_verdict(name, chosen)
+
+
+def _second_stage_verdict(name: tuple[str, str], chosen: StratumFigures) -> StrengthVerdict:
+    """Return the verdict on the strength that has rows in the second stage."""
     share, waiting = chosen.realistic or 0.0, chosen.items - chosen.judged
     reason = f"{share:.1%} of {counted(chosen.judged, 'row')} realistic"
     if waiting:
@@ -235,16 +245,23 @@ def _verdict(
 def _kinds(
     strata: Mapping[Stratum, Sequence[JudgedItem]], kinds: Mapping[int, str]
 ) -> list[KindShares]:
+    """Return the shares of the kinds of noise in the judged items of each language with items."""
+    by_language: dict[str, list[JudgedItem]] = {}
+    for stratum, items in strata.items():
+        if items:
+            by_language.setdefault(stratum.lang, []).extend(items)
     languages = []
-    for lang in sorted({stratum.lang for stratum, items in strata.items() if items}):
-        of_language = (strata[stratum] for stratum in strata if stratum.lang == lang)
-        items = [item for item in chain.from_iterable(of_language) if item.realism]
-        shares = {}
-        for number, name in kinds.items():
-            seen = (_seen(item, number) for item in items)
-            shares[name] = mean(Fraction(sum(votes), len(votes)) for votes in seen) or 0.0
-        languages.append(KindShares(lang, len(items), shares))
+    for lang, items in sorted(by_language.items()):
+        judged = [item for item in items if item.realism]
+        shares = {name: _share_seen(judged, number) for number, name in kinds.items()}
+        languages.append(KindShares(lang, len(judged), shares))
     return languages
+
+
+def _share_seen(items: Sequence[JudgedItem], kind: int) -> float:
+    """Return the share of reviewers who saw a kind of noise, averaged over the items; 0 if none."""
+    votes = [_seen(item, kind) for item in items]
+    return mean(Fraction(sum(seen), len(seen)) for seen in votes) or 0.0
 
 
 def _seen(item: JudgedItem, kind: int) -> list[int]:
@@ -266,23 +283,38 @@ def _reviewer(
     return ReviewerFigures(name, len(answered), complete, realistic, seconds, comments)
 
 
+@dataclass(frozen=True)
+class RatedQuestion:
+    """A question to reviewers; `answers` has the numbers of the answers given to each item."""
+
+    name: str
+    metric: Metric
+    answers: list[list[int]]
+
+
 def _agreement(items: Sequence[JudgedItem], kinds: Mapping[int, str]) -> list[Agreement]:
+    """Return the agreement of reviewers on each question."""
+    agreement = []
+    for question in _questions(items, kinds):
+        units = [unit for unit in question.answers if len(unit) > 1]
+        alpha = krippendorff_alpha(units, len(REALISM), question.metric)
+        agreement.append(Agreement(question.name, question.metric, alpha, len(units)))
+    return agreement
+
+
+def _questions(items: Sequence[JudgedItem], kinds: Mapping[int, str]) -> list[RatedQuestion]:
+    """Return the questions on realism, on meaning, and on each kind of noise that was chosen."""
     realism = [[REALISM.index(answer) for answer in item.realism.values()] for item in items]
     meaning = [[store.MEANING.index(answer) for answer in item.meaning.values()] for item in items]
-    questions: list[tuple[str, Metric, list[list[int]]]] = [
-        ("realism", "ordinal", realism),
-        ("meaning unchanged", "nominal", meaning),
+    questions = [
+        RatedQuestion("realism", "ordinal", realism),
+        RatedQuestion("meaning unchanged", "nominal", meaning),
     ]
     used = {number for item in items for chosen in item.kinds.values() for number in chosen}
     for number in sorted(used & kinds.keys()):
         seen = [_seen(item, number) for item in items]
-        questions.append((f"kind: {kinds[number]}", "nominal", seen))
-    agreement = []
-    for question, metric, answers in questions:
-        units = [unit for unit in answers if len(unit) > 1]
-        alpha = krippendorff_alpha(units, len(REALISM), metric)
-        agreement.append(Agreement(question, metric, alpha, len(units)))
-    return agreement
+        questions.append(RatedQuestion(f"kind: {kinds[number]}", "nominal", seen))
+    return questions
 
 
 def krippendorff_alpha(

@@ -237,29 +237,48 @@ def _more(options: MoreOptions) -> SampleSummary:
     """Run `more` with options that are checked."""
     path = Path(options.out)
     with store.reading(path), closing(store.connect(path)) as database:
-        try:
-            source = msgspec.json.decode(store.stored(database, "plan"), type=ReviewSource)
-        except ValueError as error:
-            raise SourceError("the review is damaged: its plan cannot be read") from error
-        if source.code and not options.code:
-            raise UsageError(f"the review was made with --code {source.code[0]}: give it again")
-        if "-" in source.sources and not options.sources:
-            raise UsageError("the review was made from standard input: give the source again")
-        sources = _absolute(listed(options.sources)) or source.sources
-        source = replace(source, sources=sources, code=_absolute(listed(options.code)))
-        judged, unjudged = store.judged_items(database), 0
+        source = _stored_source(database, options)
+        judged = store.judged_items(database)
         if options.strength == BEST:
-            chosen = _best(judged)
-            items = chain.from_iterable(chain.from_iterable(map(dict.values, judged.values())))
-            unjudged = sum(item.stage == 1 and not item.realism for item in items)
+            chosen, unjudged = _best(judged), _unjudged(judged)
         else:
-            names = [s.name for group in judged.values() for s in group if s.recipe != store.REAL]
-            chosen = {name for name in names if name[-1] == options.strength}
-            if not chosen:
-                known = ", ".join(dict.fromkeys(strength for _, _, strength in names))
-                raise UsageError(f"the review has no strength {options.strength!r}; it has {known}")
+            chosen, unjudged = _of_strength(judged, options.strength), 0
         added = _add(database, source, 2, options.rows, chosen)
     return SampleSummary(path, 2, options.rows, *added, unjudged)
+
+
+def _stored_source(database: sqlite3.Connection, options: MoreOptions) -> "ReviewSource":
+    """Return the source of a review, with the sources and code that the options give again.
+
+    Raises UsageError if the options lack code or standard input that the review was made from,
+    SourceError for a damaged review.
+    """
+    try:
+        source = msgspec.json.decode(store.stored(database, "plan"), type=ReviewSource)
+    except ValueError as error:
+        raise SourceError("the review is damaged: its plan cannot be read") from error
+    if source.code and not options.code:
+        raise UsageError(f"the review was made with --code {source.code[0]}: give it again")
+    if "-" in source.sources and not options.sources:
+        raise UsageError("the review was made from standard input: give the source again")
+    sources = _absolute(listed(options.sources)) or source.sources
+    return replace(source, sources=sources, code=_absolute(listed(options.code)))
+
+
+def _unjudged(judged: Judged) -> int:
+    """Count the rows of the first stage that no reviewer has judged."""
+    items = chain.from_iterable(chain.from_iterable(map(dict.values, judged.values())))
+    return sum(item.stage == 1 and not item.realism for item in items)
+
+
+def _of_strength(judged: Judged, strength: str) -> set[StratumName]:
+    """Return the name of every stratum with this strength; raises UsageError if there is none."""
+    names = [s.name for group in judged.values() for s in group if s.recipe != store.REAL]
+    chosen = {name for name in names if name[-1] == strength}
+    if not chosen:
+        known = ", ".join(dict.fromkeys(strength for _, _, strength in names))
+        raise UsageError(f"the review has no strength {strength!r}; it has {known}")
+    return chosen
 
 
 def _best(judged: Judged) -> set[StratumName]:
@@ -341,18 +360,27 @@ def _drawn(
         if only is None or stratum.name in only or stratum.recipe == store.REAL:
             stream = stream_key(source.seed, f"review/{stratum.recipe}/{stratum.strength}")
             pools.setdefault(stratum.name, _Pool(stratum, stream, room)).add(table)
-    sample: Sample = [(pool.stratum, []) for pool in pools.values()]
-    queues = [iter(pool.rows) for pool in pools.values()]
-    for _ in range(count):  # each stratum takes one in turn, so that scarce texts are shared
+    sample = _dealt(list(pools.values()), count, taken)
+    if not any(rows for _, rows in sample):
+        seen = sum(stratum.rows for stratum, _ in sample)
+        raise SourceError(f"nothing to review: none of {counted(seen, 'row')} is changed and new")
+    return sample, dropped
+
+
+def _dealt(pools: "Sequence[_Pool]", count: int, taken: dict[str, set[str]]) -> Sample:
+    """Deal each pool up to `count` of its rows, and add their texts to the `taken` ones.
+
+    The pools take one row each in turn, so that scarce texts are shared.
+    """
+    sample: Sample = [(pool.stratum, []) for pool in pools]
+    queues = [iter(pool.rows) for pool in pools]
+    for _ in range(count):
         for (stratum, rows), queue in zip(sample, queues, strict=True):
             used = taken.setdefault(stratum.lang, set())
             if row := next((row for row in queue if row["clean"] not in used), None):
                 rows.append(row)
                 used.add(row["clean"])
-    if not any(rows for _, rows in sample):
-        seen = sum(stratum.rows for stratum, _ in sample)
-        raise SourceError(f"nothing to review: none of {counted(seen, 'row')} is changed and new")
-    return sample, dropped
+    return sample
 
 
 @dataclass
@@ -446,16 +474,10 @@ class ReviewSource:
         values |= {"strengths": strengths, "recipe": None}
         if options.nlaug_data:
             values["nlaug_data"] = str(Path(options.nlaug_data).resolve())
-        outputs = [name for name in sources if shard_files(Path(name))]
         if options.with_real:
             of_texts = ("text_column", "id_column", "lang_column")
             _refuse(options, of_texts, "real pairs have columns of their own and one language")
-            outputs = []
-        if 0 < len(outputs) < len(sources):
-            raise UsageError(
-                f"{outputs[0]!r} is an output of augment, others are not: use one kind"
-            )
-        if not outputs:
+        if options.with_real or not _are_outputs(sources):
             if not strengths:
                 raise UsageError("clean text needs --strengths, such as 0.05,0.1,0.2 or x0.5,x1,x2")
             load_code(*code)
@@ -473,6 +495,14 @@ class ReviewSource:
         yield from _noised(self, dropped) if self.recipe else _outputs(self)
 
 
+def _are_outputs(sources: Sequence[str]) -> bool:
+    """Tell whether sources are outputs of augment; raises UsageError if only some of them are."""
+    outputs = [name for name in sources if shard_files(Path(name))]
+    if 0 < len(outputs) < len(sources):
+        raise UsageError(f"{outputs[0]!r} is an output of augment, others are not: use one kind")
+    return bool(outputs)
+
+
 def _refuse(options: MakeOptions, names: Sequence[str], why: str) -> None:
     """Raise UsageError if one of these options is given."""
     bare = MakeOptions(options.sources, out=options.out)
@@ -487,6 +517,7 @@ def _absolute(sources: Sequence[str]) -> tuple[str, ...]:
 
 
 def _outputs(source: ReviewSource) -> Iterator[Batch]:
+    """Yield the rows of outputs of augment, in batches of one stratum."""
     labels = source.strengths or (None,) * len(source.sources)
     if len(labels) != len(source.sources):
         raise UsageError(
@@ -494,16 +525,31 @@ def _outputs(source: ReviewSource) -> Iterator[Batch]:
             f"name one for each, in their order"
         )
     for folder, label in zip(map(Path, source.sources), labels, strict=True):
-        manifest = Manifest.load(folder) if (folder / "manifest.json").exists() else None
-        recipe, options = (manifest.recipe, manifest.options) if manifest else ({}, {})
+        recipe, options = _recorded(folder)
         strength = label or strength_of(recipe) or folder.name
         lang, name = str(options.get("lang") or source.lang), str(recipe.get("name") or "unknown")
         stratum = Stratum(lang, name, strength, strength_value(strength))
-        slots = {"noisy_tokens": "noisy_tokens", "noisy_labels": "noisy_labels"}
-        slots |= {key: str(options[key]) for key in ("tokens", "labels") if options.get(key)}
+        slots = _slot_columns(options)
         for path in shard_files(folder):
             for table in _shard(path, slots):
                 yield from _by_language(table, stratum, source.lang_column)
+
+
+def _recorded(folder: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Return recipe and options from the manifest of an output of augment; empty without one."""
+    if not (folder / "manifest.json").exists():
+        return {}, {}
+    manifest = Manifest.load(folder)
+    return manifest.recipe, manifest.options
+
+
+def _slot_columns(options: Mapping[str, Any]) -> dict[str, str]:
+    """Map SLOT_COLUMNS to columns of an output of augment that was made with these options."""
+    columns = {"noisy_tokens": "noisy_tokens", "noisy_labels": "noisy_labels"}
+    for name in ("tokens", "labels"):
+        if options.get(name):
+            columns[name] = str(options[name])
+    return columns
 
 
 def _shard(path: Path, slots: Mapping[str, str]) -> Iterator[pa.Table]:

@@ -85,10 +85,19 @@ def edits(clean: str, noisy: str) -> list[TokenEdit]:
     """
     if clean == noisy:
         return []
+    changed = []
+    for edit in _matched_parts(clean, noisy):
+        before, after = edit.texts(clean, noisy)
+        if before != after:
+            changed.append(edit)
+    return changed
+
+
+def _matched_parts(clean: str, noisy: str) -> Iterator[TokenEdit]:
+    """Yield the parts of two texts that belong together, equal or not: tokens and spacing."""
     clean_spans, noisy_spans = token_spans(clean), token_spans(noisy)
     clean_tokens = [clean[start:stop] for start, stop in clean_spans]
     noisy_tokens = [noisy[start:stop] for start, stop in noisy_spans]
-    candidates: list[TokenEdit] = []
     # All differences up to the next shared token are one block: the matching decides where an
     # insertion ends and a replacement begins.
     for is_equal, block in groupby(aligned(clean_tokens, noisy_tokens), itemgetter(0)):
@@ -97,8 +106,8 @@ def edits(clean: str, noisy: str) -> list[TokenEdit]:
         _, _, i_stop, _, j_stop = codes[-1]
         if is_equal:
             gaps = pairwise(clean_spans[i:i_stop]), pairwise(noisy_spans[j:j_stop])
-            pairs = zip(*gaps, strict=True)
-            candidates += [TokenEdit(a[1], b[0], c[1], d[0]) for (a, b), (c, d) in pairs]
+            for (left, right), (noisy_left, noisy_right) in zip(*gaps, strict=True):
+                yield TokenEdit(left[1], right[0], noisy_left[1], noisy_right[0])
             continue
         steps: Sequence[Step] = [(i_stop - i, j_stop - j)]
         if max(steps[0]) <= TOKENS_MAX:
@@ -106,12 +115,8 @@ def edits(clean: str, noisy: str) -> list[TokenEdit]:
         for a, b in steps:
             clean_extent = _extent(clean_spans, i, i + a, len(clean))
             noisy_extent = _extent(noisy_spans, j, j + b, len(noisy))
-            candidates.append(TokenEdit(*clean_extent, *noisy_extent))
+            yield TokenEdit(*clean_extent, *noisy_extent)
             i, j = i + a, j + b
-    texts = (edit.texts(clean, noisy) for edit in candidates)
-    return [
-        edit for edit, (before, after) in zip(candidates, texts, strict=True) if before != after
-    ]
 
 
 def aligned(clean: Sequence[str], noisy: Sequence[str]) -> Iterator[Aligned]:
@@ -156,14 +161,7 @@ _STEPS: tuple[Step, ...] = (
 @lru_cache(maxsize=1 << 14)
 def cheapest_steps(clean: tuple[str, ...], noisy: tuple[str, ...]) -> tuple[Step, ...]:
     """Return the cheapest steps from one end of both lists to the other."""
-    # Ends on both sides -> number of clean tokens whose initials the noisy token there consists of.
-    initialisms: dict[Step, int] = {}
-    initials = "".join(token[0].lower()[0] for token in clean)
-    for j, token in enumerate(noisy, 1):
-        size, start = len(token), initials.find(token.lower())
-        while size > 1 and start >= 0:
-            initialisms[start + size, j] = size
-            start = initials.find(token.lower(), start + 1)
+    initialisms = _initialisms(clean, noisy)
     best: dict[Step, tuple[float, Step]] = {(0, 0): (0.0, (0, 0))}
     for i in range(len(clean) + 1):
         for j in range(len(noisy) + 1):
@@ -184,34 +182,73 @@ def cheapest_steps(clean: tuple[str, ...], noisy: tuple[str, ...]) -> tuple[Step
     return tuple(reversed(steps))
 
 
+def _initialisms(clean: Sequence[str], noisy: Sequence[str]) -> dict[Step, int]:
+    """Find the noisy tokens that consist of the initials of two or more clean tokens in a row.
+
+    Returns the number of these clean tokens by their end and the end of the noisy token.
+    """
+    found: dict[Step, int] = {}
+    initials = "".join(token[0].lower()[0] for token in clean)
+    for j, token in enumerate(noisy, 1):
+        size, start = len(token), initials.find(token.lower())
+        while size > 1 and start >= 0:
+            found[start + size, j] = size
+            start = initials.find(token.lower(), start + 1)
+    return found
+
+
 def step_cost(clean: Sequence[str], noisy: Sequence[str]) -> float:
     """Return the cost of matching clean tokens with noisy ones; a missing token costs 1."""
     if not (clean and noisy):
         return _SKIP
     if clean == noisy:
         return 0.0
-    joined = "".join(clean).lower(), "".join(noisy).lower()
-    distance = Levenshtein.distance(*joined)
-    difference = distance / max(map(len, joined))
-    if len(clean) + len(noisy) == 2:
-        is_word_for_symbol = clean[0][0].isalnum() != noisy[0][0].isalnum()
-        return NEVER if is_word_for_symbol else _SUBSTITUTE + difference
-    # From here on, several words were run together or one was broken.
-    parts = [*clean, *noisy]
-    words = [part for part in parts if part[0].isalnum()]
-    ends = clean[0], clean[-1], noisy[0], noisy[-1]
-    if not all(end[0].isalnum() for end in ends) or not _INNER.issuperset(set(parts) - set(words)):
+    if len(clean) == len(noisy) == 1:
+        return _substitution_cost(clean[0], noisy[0])
+    return _join_cost(clean, noisy)
+
+
+def _substitution_cost(clean: str, noisy: str) -> float:
+    """Return the cost of one token that replaces another; no word replaces a symbol."""
+    if clean[0].isalnum() != noisy[0].isalnum():
         return NEVER
-    if len(words) < len(parts):
-        if joined[0].translate(_NO_INNER) == joined[1].translate(_NO_INNER):
-            return _JOIN
-        return _JOIN + difference if difference < _SIMILAR else NEVER
-    if distance < min(map(len, words)):
-        return _JOIN + difference
+    clean, noisy = clean.lower(), noisy.lower()
+    return _SUBSTITUTE + Levenshtein.distance(clean, noisy) / max(len(clean), len(noisy))
+
+
+def _join_cost(clean: Sequence[str], noisy: Sequence[str]) -> float:
+    """Return the cost of several words that were run together, or of one that was broken."""
+    ends = clean[0], clean[-1], noisy[0], noisy[-1]
+    if not all(end[0].isalnum() for end in ends):
+        return NEVER
+    parts = [*clean, *noisy]
+    symbols = [part for part in parts if not part[0].isalnum()]
+    if not _INNER.issuperset(symbols):
+        return NEVER
+    joined = "".join(clean).lower(), "".join(noisy).lower()
+    if symbols:
+        return _cost_with_symbols(*joined)
+    distance = Levenshtein.distance(*joined)
+    if distance < min(map(len, parts)):
+        return _JOIN + distance / max(map(len, joined))
     # Words run together leave something of each; else a word is missing.
-    is_short = len(noisy) == 1 and len(noisy[0]) > len(clean) and is_initialism(clean, noisy[0])
-    is_short = is_short or (len(noisy) == 1 and is_fused(clean, noisy[0]))
+    is_short = len(noisy) == 1 and _is_short_form(clean, noisy[0])
     return _JOIN + _SHORT if is_short else NEVER
+
+
+def _cost_with_symbols(clean: str, noisy: str) -> float:
+    """Return the cost of joined tokens that have symbols inside, as in 'p@ss' and 'anti-slip'."""
+    if clean.translate(_NO_INNER) == noisy.translate(_NO_INNER):
+        return _JOIN
+    difference = Levenshtein.distance(clean, noisy) / max(len(clean), len(noisy))
+    return _JOIN + difference if difference < _SIMILAR else NEVER
+
+
+def _is_short_form(words: Sequence[str], form: str) -> bool:
+    """Tell whether a form consists of the initials of several words, or of their fused letters."""
+    if len(form) > len(words) and is_initialism(words, form):
+        return True
+    return is_fused(words, form)
 
 
 def is_fused(words: Sequence[str], noisy: str) -> bool:
@@ -226,16 +263,42 @@ def is_fused(words: Sequence[str], noisy: str) -> bool:
         return False
     words = [plain(word).translate(_NO_INNER) for word in words]
     form, *short = (_DOUBLED.sub(r"\1", word) for word in (plain(noisy), *words))
-    first, last, joined = short[0], short[-1], "".join(short)
-    heads = first[:1] if len(words) > 2 else first[:2] + first[-1:]  # "about to" -> "bouta"
-    if not (_FUSED_MIN <= len(form) < len(joined) and last and form[0] in heads):
+    if not (_begins_as_fused(form, short) and _is_made_of(form, short)):
         return False
-    end = len(last) - 1 if form[-1] == last[-1] else 0 if form[-1] == last[0] else -1
-    if form[-1] in _REDUCED and len(last) <= _FUNCTION_MAX:
-        end = max(map(last.rfind, _VOWELS))
-    is_made = end >= 0 and _is_part(form[:-1], joined[: len(joined) - len(last) + end])
-    is_one = _is_part(form, first) or _is_part(form, last)
-    return is_made and not is_one and not _is_slip_of_one(plain(noisy), words[0], words[-1])
+    is_of_one_word = _is_part(form, short[0]) or _is_part(form, short[-1])
+    return not is_of_one_word and not _is_slip_of_one(plain(noisy), words[0], words[-1])
+
+
+def _begins_as_fused(form: str, words: Sequence[str]) -> bool:
+    """Tell whether a form is shorter than all words together and begins as their fusion may.
+
+    A fusion begins with the first letter of the first word. That of two words may also begin with
+    the second or the last letter of the first word.
+    """
+    first, last = words[0], words[-1]
+    heads = first[:1] if len(words) > 2 else first[:2] + first[-1:]  # "about to" -> "bouta"
+    has_length = _FUSED_MIN <= len(form) < sum(map(len, words))
+    return has_length and bool(last) and form[0] in heads
+
+
+def _is_made_of(form: str, words: Sequence[str]) -> bool:
+    """Tell whether a form has letters of the words, in order, and ends within the last word."""
+    last, joined = words[-1], "".join(words)
+    end = _end_within(last, form[-1])
+    return end >= 0 and _is_part(form[:-1], joined[: len(joined) - len(last) + end])
+
+
+def _end_within(last: str, letter: str) -> int:
+    """Return the position in the last fused word of the letter that ends a fused form, or -1.
+
+    `letter` may be the last or the first letter of that word, or a reduced vowel, which stands for
+    any vowel of a short word. -1 means that it is none of these.
+    """
+    if letter in _REDUCED and len(last) <= _FUNCTION_MAX:
+        return max(map(last.rfind, _VOWELS))
+    if letter == last[-1]:
+        return len(last) - 1
+    return 0 if letter == last[0] else -1
 
 
 def _is_slip_of_one(form: str, first: str, last: str) -> bool:
@@ -265,6 +328,11 @@ def is_initialism(words: Sequence[str], noisy: str) -> bool:
         return True
     if len(short) * 5 >= sum(map(len, words)) * 3:
         return False
+    return _are_prefixes(short, words)
+
+
+def _are_prefixes(short: str, words: Sequence[str]) -> bool:
+    """Tell whether a short form consists of prefixes of all words, in the order of the words."""
     ends = {0}  # ends in the short form of the prefixes of all words so far
     for word in words:
         ends = {

@@ -22,6 +22,7 @@ _FUZZY_INITIALS = {"zh": "z", "ch": "c", "sh": "s", "n": "l"}
 _FUZZY_INITIAL, _FUZZY_FINAL = re.compile("^(?:[zcs]h|n)"), re.compile("(?<=[ei])ng$")
 _KANJI = re.compile("[\u3400-\u9fff々〆\U00020000-\U0003ffff]")
 _KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa]")
+_KANJI_OR_KANA = re.compile(f"{_KANJI.pattern}|{_KANA.pattern}")
 _READING = 7  # index of the reading in the features of a word in IPADIC
 _KATAKANA = {code: code + 0x60 for code in range(0x3041, 0x3097)}
 # Kana that sound alike now, or did when the spelling was fixed.
@@ -125,13 +126,22 @@ def japanese_word_kind(clean: str, noisy: str) -> tuple[str | None, str]:
     clean_kanji, noisy_kanji = "".join(_KANJI.findall(clean)), "".join(_KANJI.findall(noisy))
     if clean_kanji and noisy_kanji and clean_kanji != noisy_kanji:
         return (None, "kanji") if reading(clean) == reading(noisy) else ("word_unrelated", "")
-    if not all(_KANA.search(word) or _KANJI.search(word) for word in (clean, noisy)):
+    if not (_KANJI_OR_KANA.search(clean) and _KANJI_OR_KANA.search(noisy)):
         return "word_no_letter", ""
-    if clean_kanji == noisy_kanji and len(clean) == len(noisy):
-        changed = [set(pair) for pair in zip(clean, noisy, strict=True) if pair[0] != pair[1]]
-        if len(changed) == 1 and len(set(map(_skeleton, changed[0]))) == 1:
-            return None, "kana"
+    if clean_kanji == noisy_kanji and _differ_in_one_kana(clean, noisy):
+        return None, "kana"
     return "word_variant" if reading(clean) == reading(noisy) else "word_unrelated", ""
+
+
+def _differ_in_one_kana(clean: str, noisy: str) -> bool:
+    """Tell whether two words differ in one kana only: in its voice, size, script or spelling.
+
+    The kanji of both words are equal.
+    """
+    if len(clean) != len(noisy):
+        return False
+    changed = [pair for pair in zip(clean, noisy, strict=True) if pair[0] != pair[1]]
+    return len(changed) == 1 and _skeleton(changed[0][0]) == _skeleton(changed[0][1])
 
 
 @lru_cache(_WORDS_CACHED)

@@ -68,8 +68,13 @@ def _shown(cluster: str, changed: bool) -> str:
     if not cell_len(cluster[0]):
         cluster = "◌" + cluster
     if changed:
-        spaces = {c for c in cluster if unicodedata.category(c) == "Zs"}
-        signs = {space: "⍽" if space == "\xa0" else "␣" * cell_len(space) for space in spaces}
-        cluster = "".join(signs.get(character, character) for character in cluster)
+        cluster = "".join(map(_space_sign, cluster))
     visible = cluster.rstrip(_ZWJ)
     return visible if visible == cluster else visible + _HIDDEN
+
+
+def _space_sign(character: str) -> str:
+    """Return the sign shown for a space, as wide as the space; other characters stay."""
+    if unicodedata.category(character) != "Zs":
+        return character
+    return "⍽" if character == "\xa0" else "␣" * cell_len(character)

@@ -1,7 +1,7 @@
 """One row of text for work in plain Python: the counterpart of `Texts` for a single row."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import TypeVar
@@ -122,11 +122,7 @@ class Row:
 
     def outside(self, edits: list[RowEdit]) -> list[RowEdit]:
         """Return the edits that change nothing protected."""
-        return [
-            edit
-            for edit in edits
-            if not any(low < edit[1] and edit[0] < high for low, high in self.protected)
-        ]
+        return [edit for edit in edits if not _overlaps(edit[:2], self.protected)]
 
     def once(self, edits: list[RowEdit], words: str) -> tuple[list[RowEdit], list[Span]]:
         """Return the edits of words that are unchanged so far, one edit per word, and their spans.
@@ -138,15 +134,29 @@ class Row:
         row = self.cut(words)
         every = [row.span(number) for number in range(len(row.words))]
         for edit in edits:
-            of_edit = [(a, b) for a, b in every if b > edit[0] and a < edit[1]]
-            of_edit = of_edit or [(a, b) for a, b in every if b >= edit[0] and a <= edit[1]]
-            start = min([edit[0], *(a for a, _ in of_edit)])
-            stop = max([edit[1], *(b for _, b in of_edit)])
-            is_free = not any(low < stop and start < high for low, high in self.changed)
-            if is_free and not (spans and start < spans[-1][1]):
+            span = _with_words(edit[:2], every)
+            is_first = not spans or span[0] >= spans[-1][1]
+            if is_first and not _overlaps(span, self.changed):
                 kept.append(edit)
-                spans.append((start, stop))
+                spans.append(span)
         return kept, spans
+
+
+def _overlaps(span: Span, others: Iterable[Span]) -> bool:
+    """Tell whether a span overlaps one of several other spans."""
+    start, stop = span
+    return any(low < stop and start < high for low, high in others)
+
+
+def _with_words(span: Span, words: Sequence[Span]) -> Span:
+    """Return a span extended to the ends of the words that it overlaps, or else touches."""
+    start, stop = span
+    own = [word for word in words if word[1] > start and word[0] < stop]
+    if not own:
+        own = [word for word in words if word[1] >= start and word[0] <= stop]
+    if not own:
+        return span
+    return min(start, own[0][0]), max(stop, own[-1][1])
 
 
 def _cut(word: str, pattern: re.Pattern[str]) -> list[str]:

@@ -94,20 +94,28 @@ class Language:
             return east_asian.japanese_word_kind(clean, noisy)
         if self.code in UNSEGMENTED:
             return "word_unsegmented", ""
+        return self._spaced_word_kind(clean, noisy)
+
+    def _spaced_word_kind(self, clean: str, noisy: str) -> tuple[str | None, str]:
+        """Return the result of `word_kind` for a language with spaces between words."""
         if not (any(map(str.isalpha, clean)) and any(map(str.isalpha, noisy))):
             return "word_no_letter", ""
         if not (clean.isascii() and noisy.isascii()):
             clean, noisy = unicodedata.normalize("NFC", clean), unicodedata.normalize("NFC", noisy)
         if clean == noisy:
             return "word_equal", ""
-        if self.code in _DOTLESS:
-            clean, noisy = (word.replace("İ", "i").replace("I", "ı") for word in (clean, noisy))
-        clean, noisy = clean.lower(), noisy.lower()
+        clean, noisy = self._lowered(clean), self._lowered(noisy)
         if clean == noisy:
             return None, "case"
         if clean.isascii() and noisy.isascii():
             return None, ""
         return None, "accent" if _without_accents(clean) == _without_accents(noisy) else ""
+
+    def _lowered(self, word: str) -> str:
+        """Return a word in lower case, in Turkish and Azerbaijani with I as the capital of ı."""
+        if self.code in _DOTLESS:
+            word = word.replace("İ", "i").replace("I", "ı")
+        return word.lower()
 
 
 def language(tag: str, *, splitter: str = "sentencex", fuzzy_pinyin: bool = False) -> Language:

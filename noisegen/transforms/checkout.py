@@ -72,17 +72,24 @@ def original_files(folder: Path | None, name: str) -> list[Path]:
     """Return the files of a checkout that a transform is read from; none without a checkout."""
     if folder is None:
         return []
-    for root in (folder / "nlaugmenter" / "transformations", folder / "transformations", folder):
-        if any((root / file).parent.is_dir() for files in _SOURCES.values() for file in files):
-            break
-    else:
-        what = "transformations folder in" if folder.is_dir() else "folder"
-        raise UsageError(f"no {what} {str(folder)!r}; give the root of an NL-Augmenter checkout")
+    root = _transformations(folder)
     paths = [root / file for file in _SOURCES[name]]
     for path in paths:
         if not path.is_file():
             raise LexiconError(f"no file {str(path)!r}; is this a whole checkout of NL-Augmenter?")
     return paths
+
+
+def _transformations(folder: Path) -> Path:
+    """Return the folder of a checkout that holds its transformations.
+
+    Raises UsageError if there is none.
+    """
+    for root in (folder / "nlaugmenter" / "transformations", folder / "transformations", folder):
+        if any((root / file).parent.is_dir() for files in _SOURCES.values() for file in files):
+            return root
+    what = "transformations folder in" if folder.is_dir() else "folder"
+    raise UsageError(f"no {what} {str(folder)!r}; give the root of an NL-Augmenter checkout")
 
 
 def _entries(name: str, paths: list[Path], is_usable: Callable[[str], bool]) -> list[Entry]:
@@ -98,12 +105,17 @@ def _entries(name: str, paths: list[Path], is_usable: Callable[[str], bool]) -> 
         except (OSError, ValueError, TypeError, SyntaxError, RecursionError) as error:
             raise LexiconError(f"cannot read {path}: {error}; check the file out again") from error
         for entry in entries:
-            empty = not entry.noisy.strip() or fold(entry.noisy) == fold(entry.clean)
-            if not empty and _SCAR not in entry.noisy and is_usable(entry.clean):
+            if _changes_text(entry) and is_usable(entry.clean):
                 counts[entry] += 1
     if not counts:
         raise LexiconError(f"no usable entry in {paths[0]}; check the file out again")
     return [entry._replace(weight=count) for entry, count in counts.items()]
+
+
+def _changes_text(entry: Entry) -> bool:
+    """Tell whether an entry has a noisy text that differs from its clean text and is undamaged."""
+    is_empty = not entry.noisy.strip() or fold(entry.noisy) == fold(entry.clean)
+    return not is_empty and _SCAR not in entry.noisy
 
 
 def _is_findable(phrase: str) -> bool:

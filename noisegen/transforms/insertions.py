@@ -136,9 +136,16 @@ def _row_ends(row: Row) -> Iterator[tuple[int, int]]:
             at + 1 for at in marks if text[at] != "." or len(words.get(at, "")) >= STOPPED_WORD_MIN
         )
     for end in ends:
-        sign, before = text[end - 1], text[end - 2 : end - 1] if end > 1 else ""
-        is_single = sign in ".!?" and before and before not in ".!?" + SPACES  # not "?!", "word ?"
-        yield end, (STOP if sign == "." else MARK) if is_single else BARE
+        yield end, _kind_of_end(text, end)
+
+
+def _kind_of_end(text: str, end: int) -> int:
+    """Return the kind of a line or sentence end: STOP, MARK or BARE, see `ROLES`."""
+    sign, before = text[end - 1], text[end - 2 : end - 1] if end > 1 else ""
+    is_single = sign in ".!?" and before and before not in ".!?" + SPACES  # not "?!", "word ?"
+    if not is_single:
+        return BARE
+    return STOP if sign == "." else MARK
 
 
 def _row_start(row: Row) -> Iterator[tuple[int, int]]:

@@ -7,7 +7,7 @@ word stays. Both forms of `WordKernel` ask the same rule.
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import takewhile
 from pathlib import Path
@@ -41,6 +41,7 @@ ACCENTS = ("`", "´")  # typed for an apostrophe
 NEAR = (";", ",")  # the keys near the apostrophe on the American keyboard
 AMERICAN = ("en", "nl", "af", "id", "ms", "pl", "vi", "sw", "tl")  # languages typed on it
 _LEADS = bytes(sign.encode()[0] for sign in APOSTROPHES)
+_NO_APOSTROPHE = str.maketrans(dict.fromkeys(APOSTROPHES))
 ENDING_MAX = 2  # letters of an English ending ('t, 's, 're) that the apostrophe strays into
 
 
@@ -52,9 +53,8 @@ def misplaced(word: str, lang: str) -> Forms:
         return []
     shares = BETWEEN_WORDS if lang in JOINING else WITHIN_WORDS
     others = ACCENTS + NEAR if lang in AMERICAN else ACCENTS
-    without = "".join(part for part in word if part not in APOSTROPHES)
     forms = {
-        without: shares.dropped * len(others),
+        word.translate(_NO_APOSTROPHE): shares.dropped * len(others),
         f"{before} {after}": shares.spaced * len(others),
     }
     for other in others:
@@ -166,25 +166,42 @@ def without_vowels(word: str, vowels: frozenset[str]) -> Forms:
     """
     if len(word) not in VOWELS_LEFT_OUT or not word.isalpha():
         return []
-    silent = [letter.lower()[0] in vowels for letter in word]
-    last = len(word) - 1
-    inner = [at for at in range(1, last) if silent[at]]
-    if last - 1 in inner and (silent[last] or word[-1] in "yY"):  # not 'thy' for 'they', nor 'tre'
-        inner.remove(last - 1)
-    left = len(word) - len(inner)
-    if not inner or left < LEFT_MIN or silent.count(False) < CONSONANTS_MIN:
+    is_vowel = [letter.lower()[0] in vowels for letter in word]
+    forms = dict[str, int]()
+    for places, weight in _vowels_to_drop(word, is_vowel):
+        form = "".join(letter for at, letter in enumerate(word) if at not in places)
+        forms[form] = weight
+    return list(forms.items())
+
+
+def _vowels_to_drop(word: str, is_vowel: Sequence[bool]) -> list[tuple[set[int], int]]:
+    """Return sets of positions whose vowels are dropped together, with the weight of each set.
+
+    `is_vowel` has a value per letter. No set is returned if readers would not know the word.
+    """
+    inner = _inner_vowels(word, is_vowel)
+    last, left = len(word) - 1, len(word) - len(inner)
+    if not inner or left < LEFT_MIN or is_vowel.count(False) < CONSONANTS_MIN:
         return []
     dropped = [({*inner}, 6)]
-    if silent[last] and not silent[last - 1] and left > LEFT_MIN:
+    if is_vowel[last] and not is_vowel[last - 1] and left > LEFT_MIN:
         dropped.append(({*inner, last}, 2))
     groups = _neighbours(inner)
     if len(groups) > 1:
         dropped += [(groups[0], 1), (groups[-1], 1)]
-    forms = dict[str, int]()
-    for places, weight in dropped:
-        form = "".join(letter for at, letter in enumerate(word) if at not in places)
-        forms[form] = weight
-    return list(forms.items())
+    return dropped
+
+
+def _inner_vowels(word: str, is_vowel: Sequence[bool]) -> list[int]:
+    """Return the positions of the vowels between the first and the last letter of a word.
+
+    The vowel before a last vowel or y is left out: it must stay.
+    """
+    last = len(word) - 1
+    inner = [at for at in range(1, last) if is_vowel[at]]
+    if last - 1 in inner and (is_vowel[last] or word[-1] in "yY"):  # no 'thy' of 'they', no 'tre'
+        inner.remove(last - 1)
+    return inner
 
 
 def _neighbours(places: list[int]) -> list[set[int]]:
@@ -241,13 +258,19 @@ def lengthened(word: str, lang: str) -> Forms:
         places = _guessed_places(word)
     forms = []
     for at, weight in places:
-        # Small letters follow a capital that begins a word.
-        letter = lengthening_of(word[at] if word.isupper() else word[at].lower()[0])
-        for count, often in enumerate(ADDED, 1):
-            forms.append((word[: at + 1] + letter * count + word[at + 1 :], weight * often))
+        longer = _lengthened_at(word, at)
+        forms += [(form, weight * often) for form, often in zip(longer, ADDED, strict=True)]
     weights = sum(weight for _, weight in places)
     stays = FULL - weights if listed else weights * (OTHERS_SHARE - 1)
     return [*forms, (word, stays * sum(ADDED))] if stays > 0 else forms
+
+
+def _lengthened_at(word: str, at: int) -> Iterator[str]:
+    """Yield the forms of a word in which the letter at a position is 1, 2, ... letters longer."""
+    # Small letters follow a capital that begins a word.
+    letter = lengthening_of(word[at] if word.isupper() else word[at].lower()[0])
+    for count in range(1, len(ADDED) + 1):
+        yield word[: at + 1] + letter * count + word[at + 1 :]
 
 
 def lengthening_of(letter: str) -> str:
@@ -265,24 +288,35 @@ def _guessed_places(word: str) -> Places:
     An acronym, a name and a word with a long letter have none. Nor has a word with other signs than
     letters and their marks.
     """
-    has_long_letter = re.search(r"(.)\1\1", word.lower())
-    if len(word) not in UNLISTED_LENGTHS or word[0].isupper() or has_long_letter:
+    if not _looks_ordinary(word):
         return []
-    if not unicodedata.is_normalized("NFC", word):  # the mark would stay behind at the last letter
-        return []
-    if not all(unicodedata.category(sign)[0] in "LM" for sign in word):
-        return []
-    letters = [letter.lower()[0] for letter in word]
-    vowels = [at for at, letter in enumerate(letters) if _is_vowel(letter)]
-    if letters[0] == "ا":  # begins the article
-        vowels = [at for at in vowels if at]
-    last = len(word) - 1
-    places = [(last, 4)] if last in vowels or letters[last] in LAST_CONSONANTS else []
+    vowels, last = _vowel_places(word), len(word) - 1
+    ends_long = last in vowels or word[last].lower()[0] in LAST_CONSONANTS
+    places = [(last, 4)] if ends_long else []
     if vowels and vowels[-1] != last:
         places.append((vowels[-1], 3))
     if len(vowels) > 1 and vowels[0] != last:
         places.append((vowels[0], 1))
     return places
+
+
+def _looks_ordinary(word: str) -> bool:
+    """Tell whether a word has only letters and their marks, a usual length and no capital or 'ooo'.
+
+    A word with decomposed letters is not ordinary: the mark would stay behind at the last letter.
+    """
+    has_long_letter = re.search(r"(.)\1\1", word.lower())
+    if len(word) not in UNLISTED_LENGTHS or word[0].isupper() or has_long_letter:
+        return False
+    if not unicodedata.is_normalized("NFC", word):
+        return False
+    return all(unicodedata.category(sign)[0] in "LM" for sign in word)
+
+
+def _vowel_places(word: str) -> list[int]:
+    """Return the positions of the vowels of a word, without an alef at its start."""
+    first = int(word[0] == "ا")  # begins the article
+    return [at for at in range(first, len(word)) if _is_vowel(word[at].lower()[0])]
 
 
 def _is_vowel(letter: str) -> bool:

@@ -62,16 +62,7 @@ def adapt(name: str) -> Transform:
 
 def _defining_folder(class_name: str) -> str:
     """Return the folder whose file defines a class, without an import; raises UsageError."""
-    try:
-        spec = find_spec(PACKAGE)
-    except ValueError:  # raised for a module that was put into sys.modules by hand
-        spec = None
-    locations = (spec and spec.submodule_search_locations) or []
-    if not locations:
-        raise UsageError(
-            "nlaugmenter is not installed and is on no package registry; run: git clone"
-            " https://github.com/GEM-benchmark/NL-Augmenter && pip install --no-deps ./NL-Augmenter"
-        )
+    locations = _package_folders()
     known: set[str] = set()
     files = (Path(folder).glob("transformations/*/transformation.py") for folder in locations)
     for path in sorted(chain.from_iterable(files)):
@@ -84,6 +75,21 @@ def _defining_folder(class_name: str) -> str:
             return path.parent.name
     near = did_you_mean(class_name, known) or f"; known: {', '.join(sorted(known)) or 'none'}"
     raise UsageError(f"nlaugmenter in {str(locations[0])!r} has no class {class_name!r}{near}")
+
+
+def _package_folders() -> list[str]:
+    """Return the folders of the installed package; raises UsageError if it is not installed."""
+    try:
+        spec = find_spec(PACKAGE)
+    except ValueError:  # raised for a module that was put into sys.modules by hand
+        spec = None
+    folders = (spec and spec.submodule_search_locations) or []
+    if not folders:
+        raise UsageError(
+            "nlaugmenter is not installed and is on no package registry; run: git clone"
+            " https://github.com/GEM-benchmark/NL-Augmenter && pip install --no-deps ./NL-Augmenter"
+        )
+    return list(folders)
 
 
 def _imported(name: str, folder: str, class_name: str) -> type[Any]:

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import combinations
@@ -65,14 +65,9 @@ def respelled(word: str, rules: tuple[Rule, ...], of: int = 0) -> Forms:
     If `of` is not 0, a rule of weight w applies in w of `of` cases; in the cases that no rule takes
     the word stays. Words with capitals stay: most are names, or begin a sentence and are listed.
     """
-    is_plain = len(word) >= LETTERS_MIN and word.isalpha() and word == word.lower()
-    if not is_plain or not _any_of(rules).search(word):
+    if not _is_respellable(word) or not _any_of(rules).search(word):
         return []
-    changes = sorted(
-        Rewriting(*match.span(), match.expand(noisy) if "\\" in noisy else noisy, weight)
-        for pattern, noisy, weight in rules
-        for match in pattern.finditer(word)
-    )
+    changes = _rewritings(word, rules)
     forms = defaultdict[str, int](int)
     for change in changes:
         form = word[: change.start] + change.noisy + word[change.stop :]
@@ -86,6 +81,20 @@ def respelled(word: str, rules: tuple[Rule, ...], of: int = 0) -> Forms:
     likeliest = _likeliest(forms, RESPELLINGS_MAX)
     stays = of * of - sum(weight for _, weight in likeliest)
     return [*likeliest, (word, stays)] if likeliest and stays > 0 else likeliest
+
+
+def _is_respellable(word: str) -> bool:
+    """Tell whether a word is long enough to be respelled and has only small letters."""
+    return len(word) >= LETTERS_MIN and word.isalpha() and word == word.lower()
+
+
+def _rewritings(word: str, rules: tuple[Rule, ...]) -> list[Rewriting]:
+    """Return every place of a word where a rule applies, with its new letters, in order."""
+    return sorted(
+        Rewriting(*match.span(), match.expand(noisy) if "\\" in noisy else noisy, weight)
+        for pattern, noisy, weight in rules
+        for match in pattern.finditer(word)
+    )
 
 
 def _likeliest(forms: Mapping[str, int], most: int) -> Forms:
@@ -180,16 +189,30 @@ def latinised(word: str, table: LetterTable, spoken: Callable[[str], str] = str)
     if core and not units:
         return []
     units += [table.get(stop, {"": [(stop, 1)]})[""] for stop in plain[len(core) :]]
-    forms = {"": WHOLE}
+    cased = _casing_of(word)
+    return [(cased(form), weight) for form, weight in _joined(units) if form and weight]
+
+
+def _joined(units: Sequence[Forms]) -> Forms:
+    """Return the likeliest forms of a word, made of one of the forms of each of its units.
+
+    The weights of all forms add up to `WHOLE`, but for rounding.
+    """
+    forms: Forms = [("", WHOLE)]
     for unit in units:
         total, longer = sum(weight for _, weight in unit), defaultdict[str, int](int)
-        for form, share in forms.items():
+        for form, share in forms:
             for latin, weight in unit:
                 longer[form + latin] += share * weight // total
-        forms = dict(_likeliest(longer, FORMS_MAX))
-    first = title if word[:1].isupper() else str
-    cased = str.upper if word.isupper() and len(word) > 1 else first
-    return [(cased(form), weight) for form, weight in forms.items() if form and weight]
+        forms = _likeliest(longer, FORMS_MAX)
+    return forms
+
+
+def _casing_of(word: str) -> Callable[[str], str]:
+    """Return the function that gives a text the case of a word: upper case, a capital, or none."""
+    if word.isupper() and len(word) > 1:
+        return str.upper
+    return title if word[:1].isupper() else str
 
 
 def _units(core: str, table: LetterTable) -> list[Forms]:
@@ -228,19 +251,25 @@ def with_schwas(word: str) -> str:
     parts = list(_AKSHARA.finditer(word))
     inherent = [bool(part["consonant"]) and not part["vowel"] for part in parts]
     for at in range(len(parts) - 1, 0, -1):
-        if not inherent[at] or parts[at]["mark"]:
-            continue
-        joined = parts[at - 1]["vowel"] == _VIRAMA
-        if at == len(parts) - 1:
-            inherent[at] = joined and parts[at]["consonant"] in _GLIDES
-        else:
-            after = parts[at + 1]
-            vowel_follows = inherent[at + 1] or after["vowel"] not in ("", _VIRAMA)
-            inherent[at] = joined or not (after["consonant"] and vowel_follows)
+        if inherent[at] and not parts[at]["mark"]:
+            inherent[at] = _keeps_schwa(parts, inherent, at)
     return "".join(
         part[0][: len(part["consonant"])] + "a" + part["mark"] if here else part[0]
         for part, here in zip(parts, inherent, strict=True)
     )
+
+
+def _keeps_schwa(parts: Sequence[re.Match[str]], spoken: Sequence[bool], at: int) -> bool:
+    """Tell whether Hindi speaks the inherent vowel of part `at` of a word.
+
+    `spoken` tells the same for all later parts.
+    """
+    is_joined = parts[at - 1]["vowel"] == _VIRAMA
+    if at == len(parts) - 1:
+        return is_joined and parts[at]["consonant"] in _GLIDES
+    after = parts[at + 1]
+    vowel_follows = spoken[at + 1] or after["vowel"] not in ("", _VIRAMA)
+    return is_joined or not (after["consonant"] and vowel_follows)
 
 
 @kernel("latn", _LETTER_TABLES.read, _LETTER_TABLES.languages, kind="habit")
