@@ -7,10 +7,30 @@ from rich.table import Table
 
 from benchmarks.measure import Result, options, save, shown
 
-NAMES = ("copy_limit", "mix_all", "mechanisms", "startup", "memory", "workers", "peers", "loop",
-         "draws", "oracle", "mining", "dictionary_quality", "ugc", "channel", "review", "xsim",
-         "training_speed", "training_to_loss", "training_memory", "evaluation_speed",
-         "rcp_speed", "head_speed")  # fmt: skip
+NAMES = (
+    "copy_limit",
+    "mix_all",
+    "mechanisms",
+    "startup",
+    "memory",
+    "workers",
+    "peers",
+    "loop",
+    "draws",
+    "oracle",
+    "mining",
+    "dictionary_quality",
+    "ugc",
+    "channel",
+    "review",
+    "xsim",
+    "training_speed",
+    "training_to_loss",
+    "training_memory",
+    "evaluation_speed",
+    "rcp_speed",
+    "head_speed",
+)
 
 
 def main() -> None:

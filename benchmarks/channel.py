@@ -35,12 +35,19 @@ def results(rows: int) -> Iterator[Result | Skipped]:
             recipes = {"channel": Recipe.of([step]), "both": both}
             jobs = {kind: cpu(noiser(recipe, rows)) for kind, recipe in recipes.items()}
             speed = rates(best(jobs), rows)
-        yield Result(f"channel of {name}", speed["channel"], speed["both"], "k rows/s",
-                     "fing and spel together", Target(">=", 0.5))  # fmt: skip
+        yield Result(
+            f"channel of {name}",
+            speed["channel"],
+            speed["both"],
+            "k rows/s",
+            "fing and spel together",
+            Target(">=", 0.5),
+        )
     pairs = pairs_of(LEARNT_FROM).take(range(PAIRS))
     seconds = best({"learn": cpu(lambda: profile_of(pairs, "uk"))}, repeats=1)["learn"]
-    yield Result(f"learn from {PAIRS:,} pairs", seconds, SECONDS_MAX, "CPU s", "the limit",
-                 Target("<=", 1.0))  # fmt: skip
+    yield Result(
+        f"learn from {PAIRS:,} pairs", seconds, SECONDS_MAX, "CPU s", "the limit", Target("<=", 1.0)
+    )
 
 
 if __name__ == "__main__":

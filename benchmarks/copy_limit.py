@@ -36,9 +36,13 @@ def write(table: pa.Table, path: Path) -> str:
     """Write a table as noisegen does and return its sha256."""
     with path.open("wb") as file:
         with pq.ParquetWriter(
-            file, table.schema, compression="zstd", compression_level=1,
-            use_dictionary=["transforms.list.element"], write_statistics=["id"],
-        ) as writer:  # fmt: skip
+            file,
+            table.schema,
+            compression="zstd",
+            compression_level=1,
+            use_dictionary=["transforms.list.element"],
+            write_statistics=["id"],
+        ) as writer:
             writer.write_table(table, row_group_size=len(table))
         file.flush()
         os.fsync(file.fileno())

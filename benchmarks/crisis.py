@@ -36,9 +36,14 @@ LANGS = ("ar", "de", "hi", "ja", "tr")
 TEACHER, START = "social:minilm", "social:e5"
 FITTED_PAIRS = 400  # rows per language that the linear layer is fitted to
 SMALL = {  # settings that differ from the preset, so that a CPU trains in minutes
-    "freeze": ["embeddings"], "lr": 1e-4, "warmup": 20, "dropout": 0.0, "batch_tokens": 1024,
-    "validation_rows": 200, "validate_every": 50,
-}  # fmt: skip
+    "freeze": ["embeddings"],
+    "lr": 1e-4,
+    "warmup": 20,
+    "dropout": 0.0,
+    "batch_tokens": 1024,
+    "validation_rows": 200,
+    "validate_every": 50,
+}
 ROBUST = "stored+stored:ugc-heavy+ugc-heavy"  # translation, noise on it, noise on English
 TEST_NOISE, TEST_SEED = "ugc-heavy", 100
 Models = dict[str, Any]  # encoders, by their names in the tables
@@ -104,9 +109,14 @@ def train(out: Path, parts: dict[str, tuple[Sides, Sides]], values: dict[str, An
         fitted_start(out.parent / "start", some)
     said = {**SMALL, "student": str(out.parent / "start"), **values}
     noisegen.train(
-        [str(out.parent / "bitext")], out, preset="ct", values=said, resume=out.exists(),
-        device="cpu", tell=lambda line: print(line, flush=True),
-    )  # fmt: skip
+        [str(out.parent / "bitext")],
+        out,
+        preset="ct",
+        values=said,
+        resume=out.exists(),
+        device="cpu",
+        tell=lambda line: print(line, flush=True),
+    )
 
 
 def similarity(models: Models, most: int) -> dict[str, Figures]:
@@ -224,8 +234,13 @@ def main() -> None:
     parser.add_argument("--time-limit", default="10m", help="of training, for each seed")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--train", type=int, default=2_500, help="pairs of each language")
-    parser.add_argument("--robust", nargs="*", type=int, metavar="SEED",
-                        help="train students with noise, too; without seeds, of all")  # fmt: skip
+    parser.add_argument(
+        "--robust",
+        nargs="*",
+        type=int,
+        metavar="SEED",
+        help="train students with noise, too; without seeds, of all",
+    )
     parser.add_argument("--test", type=int, default=500, help="pairs of each language")
     parser.add_argument("--news", type=int, default=100, help="lines of NTREX")
     parser.add_argument("--tweets", type=int, default=60, help="of each event")

@@ -38,9 +38,10 @@ def events(most: int) -> Iterator[Event]:
         rows = _spread(rows, most)
         labels = {"information type": 3, "informativeness": 4} if kind == "T26" else {"topic": 2}
         yield Event(
-            f"{kind} {name.replace('_', ' ')}", [row[1] for row in rows],
+            f"{kind} {name.replace('_', ' ')}",
+            [row[1] for row in rows],
             {question: [row[column] for row in rows] for question, column in labels.items()},
-        )  # fmt: skip
+        )
 
 
 def parted(

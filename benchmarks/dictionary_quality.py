@@ -45,8 +45,10 @@ def _icelandic() -> Iterator[Result]:
     """Score the candidates that each set of rules keeps."""
     mined = word_pairs(TYPOS / "misspelling_cands.txt.gz")
     times = Counter(mined)
-    right = {pair: 1 if times[pair] > 1 else 2
-             for pair in word_pairs(TYPOS / "misspelling_cands_gold.even.txt.gz")}  # fmt: skip
+    right = {
+        pair: 1 if times[pair] > 1 else 2
+        for pair in word_pairs(TYPOS / "misspelling_cands_gold.even.txt.gz")
+    }
     for name, found in _dictionaries(mined):
         hits = sum(right.get(pair, 0) for pair in found)
         yield Result(f"{name}: precision", hits, len(found), "pairs", "the dictionary")

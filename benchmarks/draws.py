@@ -30,8 +30,15 @@ def results(rows: int) -> Iterator[Result]:
     micros = {name: value / rows * 1e6 for name, value in seconds.items()}
     differ = scalar(1_000) != array(1_000).tolist()
     note = f"{DRAWS} draws a row, bits {'DIFFER' if differ else 'equal'}"
-    yield Result("array draws", micros["array"], micros["scalar"], "us/row", "scalar draws",
-                 note=note, failed=differ)  # fmt: skip
+    yield Result(
+        "array draws",
+        micros["array"],
+        micros["scalar"],
+        "us/row",
+        "scalar draws",
+        note=note,
+        failed=differ,
+    )
 
 
 if __name__ == "__main__":

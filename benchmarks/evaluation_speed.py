@@ -37,8 +37,16 @@ def _timed(name: str, command: tuple[str, ...]) -> Result:
         used = child(command, limit=CPU_LIMIT)
     except ChildFailed as error:
         used, failure = error.usage, str(error)
-    return Result(f"evaluate, {name}", time.monotonic() - began, used.cpu, "s", "CPU",
-                  Target("<", 120, "ours"), failure, bool(failure))  # fmt: skip
+    return Result(
+        f"evaluate, {name}",
+        time.monotonic() - began,
+        used.cpu,
+        "s",
+        "CPU",
+        Target("<", 120, "ours"),
+        failure,
+        bool(failure),
+    )
 
 
 if __name__ == "__main__":

@@ -29,14 +29,25 @@ def results(rows: int) -> Iterator[Result]:
             run = made_run(Path(folder), rows, objective)
             seconds = cpu(run.run)()
             speed, wanted = run.progress.pairs / seconds, 100_000 * EPOCHS / SECONDS
-            yield Result(f"heads, {objective}", speed, wanted, "pairs/CPU s",
-                         f"{EPOCHS} epochs of 100,000 in {SECONDS} s", Target(">=", 1))  # fmt: skip
+            yield Result(
+                f"heads, {objective}",
+                speed,
+                wanted,
+                "pairs/CPU s",
+                f"{EPOCHS} epochs of 100,000 in {SECONDS} s",
+                Target(">=", 1),
+            )
 
 
 def made_run(folder: Path, rows: int, objective: str) -> Trainer[VectorChunk]:
     """Return a run on random vectors, memory-mapped as the cache has them."""
-    values = {"objective": objective, "steps": UPDATES, "validate_every": UPDATES,
-              "standardize": False, "teacher": "minilm"}  # fmt: skip
+    values = {
+        "objective": objective,
+        "steps": UPDATES,
+        "validate_every": UPDATES,
+        "standardize": False,
+        "teacher": "minilm",
+    }
     tables = []
     for lang in LANGS:
         path = folder / f"en-{lang}.tsv"

@@ -74,8 +74,12 @@ class Result:
 
     def to_dict(self) -> dict[str, object]:
         """Return plain data for JSON."""
-        return {**asdict(self), "target": str(self.target or ""), "ratio": self.ratio,
-                "met": self.met}  # fmt: skip
+        return {
+            **asdict(self),
+            "target": str(self.target or ""),
+            "ratio": self.ratio,
+            "met": self.met,
+        }
 
 
 @dataclass(frozen=True)

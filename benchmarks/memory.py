@@ -47,8 +47,12 @@ CASES = {
     "augment, CoNLL": Case(f"{AUGMENT} -t fing", "in.conll"),
     "augment, one file": Case("augment {0} -o {1}.jsonl --tagger rule --workers 1", "in.jsonl"),
     "preview": Case("preview {0}", "in.txt"),
-    "calibrate": Case("calibrate {0} --recipe fing --target-cer 0.01 --workers 1", "in.txt",
-                      2_000, "the texts, at most 20,000"),
+    "calibrate": Case(
+        "calibrate {0} --recipe fing --target-cer 0.01 --workers 1",
+        "in.txt",
+        2_000,
+        "the texts, at most 20,000",
+    ),
     "prepare": Case("prepare {0} -o {1} --workers 1", "in.txt"),
     "mine-wiki": Case("mine-wiki {0} -o {1} --workers 1", "in.xml"),
     "mine-lang8, Lang-8": Case("mine-lang8 {0} -o {1} --workers 1", "in.lang8"),
@@ -56,18 +60,25 @@ CASES = {
     "mine-pairs": Case("mine-pairs {0} -o {1} --workers 1", "pairs.tsv", 20_000),
     "dictionary show": Case("dictionary show {0}", "mined", holds="the entries"),
     "dictionary merge": Case("dictionary merge {0} {0} -o {1}.tsv", "mined", holds="the entries"),
-    "learn": Case("learn {0} -o {1} --workers 1", "pairs.tsv", 3_000,
-                  f"{ALL_PAIRS}, and the forms of words"),
-    "realism": Case("realism --pairs {0} --synthetic {0} --limit 500 --workers 1", "pairs.tsv",
-                    holds=ALL_PAIRS),
-    "train": Case("train {0}/pairs.tsv -o {1} --teacher {0}/model --recipe stored --steps 20 "
-                  "--set batch_tokens=512 --set validation_rows=100", "lesson", 2_000),
-    "evaluate": Case("evaluate {0}/model -o {1} --pairs {0}/pairs.tsv --limit 500 --no-hard",
-                     "lesson", 2_000),
+    "learn": Case(
+        "learn {0} -o {1} --workers 1", "pairs.tsv", 3_000, f"{ALL_PAIRS}, and the forms of words"
+    ),
+    "realism": Case(
+        "realism --pairs {0} --synthetic {0} --limit 500 --workers 1", "pairs.tsv", holds=ALL_PAIRS
+    ),
+    "train": Case(
+        "train {0}/pairs.tsv -o {1} --teacher {0}/model --recipe stored --steps 20 "
+        "--set batch_tokens=512 --set validation_rows=100",
+        "lesson",
+        2_000,
+    ),
+    "evaluate": Case(
+        "evaluate {0}/model -o {1} --pairs {0}/pairs.tsv --limit 500 --no-hard", "lesson", 2_000
+    ),
     "stats": Case("stats {0}", "run"),
     "review make": Case("review make {0} -o {1}.sqlite -t fing --strengths 0.1,0.2", "in.txt"),
     "review report": Case("review report {0}", "review.sqlite"),
-}  # fmt: skip
+}
 
 
 def results(rows: int) -> Iterator[Result]:
@@ -92,8 +103,9 @@ def measured(name: str, case: Case, folder: Path) -> Result:
     target = Target("<", MEGABYTES, "ours") if case.holds else Target("<", GROWTH)
     over = f"over {MEGABYTES} MB" if large >= MEGABYTES else ""
     note = failure or over or (case.holds and f"holds {case.holds}")
-    return Result(name, large, small, "MB", f"{case.rows:,} rows", target, note,
-                  bool(failure or over))  # fmt: skip
+    return Result(
+        name, large, small, "MB", f"{case.rows:,} rows", target, note, bool(failure or over)
+    )
 
 
 def _huge(rows: int) -> Iterator[Result]:
@@ -106,8 +118,16 @@ def _huge(rows: int) -> Iterator[Result]:
             command = f"augment {source} -o {out} --workers 1 --tagger rule".split()
             peaks[name], failure = peak(*command, *options)
         note = failure or f"{peaks[name] / peaks[BASE]:.2f} of the peak for {BASE}"
-        yield Result(name, peaks[name], megabytes, "MB", "text in the input",
-                     Target("<", MEGABYTES, "ours"), note, bool(failure))  # fmt: skip
+        yield Result(
+            name,
+            peaks[name],
+            megabytes,
+            "MB",
+            "text in the input",
+            Target("<", MEGABYTES, "ours"),
+            note,
+            bool(failure),
+        )
 
 
 def write(path: Path, megabytes: int, rows: int, end: bytes) -> Path:

@@ -75,12 +75,24 @@ def _containers(history: Path) -> Iterator[Result | Skipped]:
         _archive(history)
         jobs["7z"] = mining(history.with_suffix(".7z"))
     speed = {name: size / seconds for name, seconds in best(jobs).items()}
-    yield Result("mine-wiki from .bz2", speed["bz2"], speed["plain"], "MB/s",
-                 "bz2.decompress alone", Target(">=", 0.7))  # fmt: skip
+    yield Result(
+        "mine-wiki from .bz2",
+        speed["bz2"],
+        speed["plain"],
+        "MB/s",
+        "bz2.decompress alone",
+        Target(">=", 0.7),
+    )
     for name, target in CONTAINERS.items():
         if name in speed:
-            yield Result(f"mine-wiki from .{name}", speed[name], speed["bz2"], "MB/s",
-                         "mine-wiki from .bz2", Target(">=", target))  # fmt: skip
+            yield Result(
+                f"mine-wiki from .{name}",
+                speed[name],
+                speed["bz2"],
+                "MB/s",
+                "mine-wiki from .bz2",
+                Target(">=", target),
+            )
         else:
             yield Skipped(f"mine-wiki from .{name}", "py7zr is not installed")
 
@@ -127,9 +139,14 @@ def _usual(history: Path) -> Iterator[Result | Skipped]:
     size = history.stat().st_size / 1e6
     ours = best({"ours": cpu(partial(_find, history))})["ours"]
     usual = best({"usual": cpu(partial(usual_recipe, history))}, repeats=1)["usual"]
-    yield Result("mine-wiki on a slice", size / ours, size / usual, "MB/s",
-                 "etree, mwparserfromhell, Punkt and difflib on every revision",
-                 Target(">=", 100))  # fmt: skip
+    yield Result(
+        "mine-wiki on a slice",
+        size / ours,
+        size / usual,
+        "MB/s",
+        "etree, mwparserfromhell, Punkt and difflib on every revision",
+        Target(">=", 100),
+    )
 
 
 def usual_recipe(dump: Path) -> int:
@@ -180,9 +197,16 @@ def _memory(folder: Path) -> Iterator[Result]:
         except ChildFailed as error:
             peaks[megabytes], failure = error.usage.megabytes, str(error)
         note = failure or f"{peaks[megabytes] / peaks[20]:.2f} of the peak for a tenth"
-        yield Result(f"peak memory of mine-wiki, {megabytes} MB asked", peaks[megabytes],
-                     history.stat().st_size / 1e6, "MB", "text in the input",
-                     Target("<", 400, "ours"), note, bool(failure))  # fmt: skip
+        yield Result(
+            f"peak memory of mine-wiki, {megabytes} MB asked",
+            peaks[megabytes],
+            history.stat().st_size / 1e6,
+            "MB",
+            "text in the input",
+            Target("<", 400, "ours"),
+            note,
+            bool(failure),
+        )
         history.unlink()
 
 

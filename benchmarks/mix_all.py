@@ -26,9 +26,12 @@ def results(rows: int) -> Iterator[Result | Skipped]:
         source = inputs.parquet(Path(folder), rows)
         for recipe in ("mix_all", "ugc"):
             run(source, tagger="rule", recipe=recipe, limit=1)()  # loads the lexicons
-        jobs = {"copy": copy_limit.job(source), "mix": run(source, tagger="rule"),
-                "edits": run(source, tagger="rule", edits=True),
-                "ugc": run(source, recipe="ugc")}  # fmt: skip
+        jobs = {
+            "copy": copy_limit.job(source),
+            "mix": run(source, tagger="rule"),
+            "edits": run(source, tagger="rule", edits=True),
+            "ugc": run(source, recipe="ugc"),
+        }
         speed = rates(best(jobs), rows)
         yield _result("mix_all", speed["mix"], speed, Target(">=", 0.25))
         yield _result("mix_all --edits", speed["edits"], speed, Target(">=", 0.15))

@@ -20,9 +20,18 @@ from benchmarks.tatoeba import english_pairs
 from noisegen.text.languages import is_other_language
 
 LANGS = {
-    "da": "dan", "de": "deu", "en": "eng", "es": "spa", "hr": "hrv", "id": "ind", "it": "ita",
-    "nl": "nld", "sl": "slv", "sr": "srp-Latn", "tr": "tur",
-}  # fmt: skip
+    "da": "dan",
+    "de": "deu",
+    "en": "eng",
+    "es": "spa",
+    "hr": "hrv",
+    "id": "ind",
+    "it": "ita",
+    "nl": "nld",
+    "sl": "slv",
+    "sr": "srp-Latn",
+    "tr": "tur",
+}
 TATOEBA = ("de", "es", "it", "nl", "tr")
 EVENTS = {"es": ("Guatemala", "Venezuela"), "it": ("Sardinia",)}
 SENTENCES, PAIRS = 6_000, 100

@@ -58,10 +58,16 @@ def main() -> None:
     given = parser.parse_args()
     names = available() if given.sets == ["all"] else given.sets
     found = noisegen.evaluate(
-        given.models, given.out / "report", force=True, hard=given.hard,
-        pairs=write_sets(names, given.rows, given.out / "sets"), limit=given.rows, sts=given.sts,
-        pool=given.pool, recipe="ugc-heavy",
-    )  # fmt: skip
+        given.models,
+        given.out / "report",
+        force=True,
+        hard=given.hard,
+        pairs=write_sets(names, given.rows, given.out / "sets"),
+        limit=given.rows,
+        sts=given.sts,
+        pool=given.pool,
+        recipe="ugc-heavy",
+    )
     render(found, terminal())
 
 

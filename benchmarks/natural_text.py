@@ -25,9 +25,29 @@ from noisegen.training.pairs import NoiseSource, Reading, prepare_data
 SENTENCES, LONG, TWEETS, HELD_OUT = 20_000, 8_000, 17_000, 1_000
 SEED, PASSES = 7, 6  # passes of noise over the sentences
 COMMON = {
-    "the", "a", "to", "of", "and", "in", "is", "i", "you", "for", "on", "it", "my", "at", "this",
-    "that", "with", "be", "are", "have", "was", "your",
-}  # fmt: skip
+    "the",
+    "a",
+    "to",
+    "of",
+    "and",
+    "in",
+    "is",
+    "i",
+    "you",
+    "for",
+    "on",
+    "it",
+    "my",
+    "at",
+    "this",
+    "that",
+    "with",
+    "be",
+    "are",
+    "have",
+    "was",
+    "your",
+}
 _SIGNS = re.compile(r" ([.,;:!?')])")
 _RETWEET, _LINK = re.compile(r"^RT @\w+:? ?"), re.compile(r"https?://\S+")
 

@@ -37,10 +37,12 @@ Sets = dict[str, tuple[list[Pair], HardNegatives]]
 def test_sets(texts: list[str], rows: int, per_kind: int) -> Sets:
     """Return pairs by set: artificial noise of unseen sentences, natural noise; and negatives."""
     sets = {
-        recipe: [(noisegen.noise(text, recipe, seed=100, id=row), text)
-                 for row, text in enumerate(texts[:rows])]
+        recipe: [
+            (noisegen.noise(text, recipe, seed=100, id=row), text)
+            for row, text in enumerate(texts[:rows])
+        ]
         for recipe in RECIPES
-    }  # fmt: skip
+    }
     sets = {name: [pair for pair in pairs if pair[0] != pair[1]] for name, pairs in sets.items()}
     sets |= {name: changed_pairs(name, rows) for name in ENGLISH}
     return {
@@ -58,8 +60,13 @@ def measured(sets: Sets, lookup: Lookup, head: Callable[[Vectors], Vectors]) -> 
         distance = cosine_distance(noisy, clean)
         altered = head(lookup(negatives.texts))
         hard = xsim_hard(noisy, clean, HardVectors(altered, negatives.sources, negatives.kinds))
-        values = (distance, distance / between(clean), cosine_distance(noisy, frozen),
-                  cosine_distance(clean, frozen), hard.error_rate)  # fmt: skip
+        values = (
+            distance,
+            distance / between(clean),
+            cosine_distance(noisy, frozen),
+            cosine_distance(clean, frozen),
+            hard.error_rate,
+        )
         found |= {f"{name}.{figure}": value for figure, value in zip(FIGURES, values, strict=True)}
     return found
 
@@ -106,8 +113,13 @@ def main() -> None:
         for seed in range(given.seeds):
             out = given.out / f"{objective}-{seed}"
             values = {"teacher": given.teacher, "objective": objective, "labels": given.labels}
-            train(data, out, preset="oracle-small", force=True,
-                  values={**values, "seed": seed, **parse_values(given.set)})  # fmt: skip
+            train(
+                data,
+                out,
+                preset="oracle-small",
+                force=True,
+                values={**values, "seed": seed, **parse_values(given.set)},
+            )
             heads, _ = load_heads(out / "heads")
             runs.append(measured(sets, lookup, applied(heads, "meaning")))
         table[objective] = over_runs(runs)

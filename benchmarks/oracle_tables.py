@@ -101,11 +101,21 @@ def runs(given: argparse.Namespace, tables: list[str], sets: Sets) -> dict[str, 
         for seed in range(given.seeds):
             run = given.out / f"{objective}-{seed}"
             values = {"teacher": given.teacher, "objective": objective, "seed": seed}
-            done = train(tables, run, preset=given.preset, force=True,
-                         values={**values, **parse_values(given.set)})  # fmt: skip
+            done = train(
+                tables,
+                run,
+                preset=given.preset,
+                force=True,
+                values={**values, **parse_values(given.set)},
+            )
             heads, _ = load_heads(run / "heads")
-            found.append({**flat(measure_heads(sets, heads)), "seconds": done["seconds"],
-                          "updates": done["updates"]})  # fmt: skip
+            found.append(
+                {
+                    **flat(measure_heads(sets, heads)),
+                    "seconds": done["seconds"],
+                    "updates": done["updates"],
+                }
+            )
         table[objective] = over_runs(found)
         print(objective, {name: str(table[objective][name]) for name in ("seconds", "updates")})
     return table

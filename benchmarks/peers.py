@@ -39,8 +39,9 @@ def compared(sentences: list[str], name: str, peer: Noiser, nearest: str) -> Res
     speed = rates(best(jobs), len(sentences))
     errors = [f"{_error_rate(sentences, noiser(sentences)):.1%}" for noiser in (mine, peer)]
     note = f"characters changed: {errors[0]} ours, {errors[1]} theirs"
-    return Result(f"{nearest} against {name}", speed["ours"], speed["peer"], "k rows/s", name,
-                  note=note)  # fmt: skip
+    return Result(
+        f"{nearest} against {name}", speed["ours"], speed["peer"], "k rows/s", name, note=note
+    )
 
 
 def ours(name: str) -> Noiser:

@@ -57,9 +57,14 @@ def pretrain(out: Path, data: Sequence[str], values: dict[str, Any]) -> str:
     """Pre-train, if it was not done; return the SPEC of what came out."""
     if not (out / "metrics.json").exists():
         noisegen.train(
-            data, out, preset="rcp-small", values=values, resume=out.exists(), device="cpu",
+            data,
+            out,
+            preset="rcp-small",
+            values=values,
+            resume=out.exists(),
+            device="cpu",
             tell=lambda line: print(line, flush=True),
-        )  # fmt: skip
+        )
     return str(out / "student")
 
 
@@ -70,11 +75,18 @@ def fine_tune(
     folder = DATA / "snips-multilingual"
     with progress_on_stderr() as show:
         return noisegen.evaluate_task(
-            [f"{name}={spec}" for name, spec in models.items()], out, force=True, progress=show,
-            train=str(DATA / "snips" / "train_*_full*"), device="cpu", augment=augment,
+            [f"{name}={spec}" for name, spec in models.items()],
+            out,
+            force=True,
+            progress=show,
+            train=str(DATA / "snips" / "train_*_full*"),
+            device="cpu",
+            augment=augment,
             test=[f"{lang}={folder / f'{lang}.tsv'}" for lang in TESTS],
-            seeds=given.seeds, epochs=given.epochs, fast=given.epochs is None,
-        )  # fmt: skip
+            seeds=given.seeds,
+            epochs=given.epochs,
+            fast=given.epochs is None,
+        )
 
 
 def joined(with_t: TaskResults, without: TaskResults) -> TaskResults:
@@ -99,8 +111,14 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=8_000, help="of each language")
     parser.add_argument("--seeds", type=int, default=3, help="of fine-tuning")
     parser.add_argument("--epochs", type=float, help="of fine-tuning; default: --fast")
-    parser.add_argument("--set", nargs="*", default=["lr=5e-5", "freeze=[embeddings]"],
-                        dest="values", metavar="KEY=VALUE", help="of pre-training")  # fmt: skip
+    parser.add_argument(
+        "--set",
+        nargs="*",
+        default=["lr=5e-5", "freeze=[embeddings]"],
+        dest="values",
+        metavar="KEY=VALUE",
+        help="of pre-training",
+    )
     given = parser.parse_args()
     torch.set_num_threads(1)
     began, data = time.monotonic(), write_pairs(given.out / "pairs", given.sentences)
@@ -108,11 +126,12 @@ def main() -> None:
     values = {"student": pretrain(given.out / "head", data, begun), "steps": given.steps}
     specs = {
         name: pretrain(
-            given.out / name, data,
+            given.out / name,
+            data,
             {**values, **parse_values(given.values), "objective": objective},
         )
         for name, objective in OBJECTIVES.items()
-    }  # fmt: skip
+    }
     masks = specs.pop("p(aug)")
     with_t = fine_tune({"base": given.model, **specs}, given.out / "tasks-t", given, AUGMENT)
     results = joined(with_t, fine_tune({"p(aug)": masks}, given.out / "tasks", given, None))

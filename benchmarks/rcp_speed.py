@@ -89,9 +89,14 @@ def _speeds(folder: Path, updates: int) -> Iterator[Result]:
     for name in list(arms)[1:]:
         target = Target(">=", SMALLEST_SHARE) if name == "graphs kept" else None
         yield Result(
-            f"rcp, {name}", rate[name], rate["masks alone"], "tokens a CPU second",
-            "masks alone", target, f"{PAIRS} pairs an update",
-        )  # fmt: skip
+            f"rcp, {name}",
+            rate[name],
+            rate["masks alone"],
+            "tokens a CPU second",
+            "masks alone",
+            target,
+            f"{PAIRS} pairs an update",
+        )
 
 
 def _peak(pairs: Path, graph_gb: float) -> Result:
@@ -103,9 +108,15 @@ def _peak(pairs: Path, graph_gb: float) -> Result:
     except ChildFailed as error:
         used, failure = error.usage, str(error)
     return Result(
-        f"rcp, an update of {LARGE:,} pairs", used.megabytes, 24_000, "MB", "one machine's memory",
-        Target("<", 1), failure or f"graphs kept up to {graph_gb:g} GB", bool(failure),
-    )  # fmt: skip
+        f"rcp, an update of {LARGE:,} pairs",
+        used.megabytes,
+        24_000,
+        "MB",
+        "one machine's memory",
+        Target("<", 1),
+        failure or f"graphs kept up to {graph_gb:g} GB",
+        bool(failure),
+    )
 
 
 def one_update(pairs: str, graph_gb: float) -> None:

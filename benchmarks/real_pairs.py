@@ -220,8 +220,25 @@ def _joined(words: list[str], folder: str) -> str:
 
 _MASKED = re.compile(r"\[(?:mention|hashtag)\]")
 MULTILEXNORM2 = "multilexnorm2"
-_POSTS = ("da", "de", "en", "es", "hr", "id", "iden", "it", "ja", "ko", "nl", "sl", "sr", "th",
-          "tr", "trde", "vi")  # fmt: skip
+_POSTS = (
+    "da",
+    "de",
+    "en",
+    "es",
+    "hr",
+    "id",
+    "iden",
+    "it",
+    "ja",
+    "ko",
+    "nl",
+    "sl",
+    "sr",
+    "th",
+    "tr",
+    "trde",
+    "vi",
+)
 _MIXED = {"iden": "id", "trde": "tr"}  # posts in two languages, by the one that most words are of
 SETS = {
     "jfleg": RealSet("en", "learners", _jfleg),

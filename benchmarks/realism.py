@@ -36,9 +36,14 @@ HALF = 0.5
 REAL = "*real*"  # a set against its own clean side, and its halves against each other
 IS_SLIGHT = np.array([kind.startswith(("punctuation", "casing", "spaces")) for kind in KINDS])
 TITLES = {
-    "auc": "AUC", "auc_changed": "AUC, changed rows", "kinds": "kinds", "times_floor": "/ floor",
-    "slight": "slight", "changed": "changed", "cer": "CER",
-}  # fmt: skip
+    "auc": "AUC",
+    "auc_changed": "AUC, changed rows",
+    "kinds": "kinds",
+    "times_floor": "/ floor",
+    "slight": "slight",
+    "changed": "changed",
+    "cer": "CER",
+}
 
 
 class Figures(NamedTuple):
@@ -143,9 +148,10 @@ def line(name: str, noise: str, found: Means) -> str:
 def chosen(wanted: Sequence[str]) -> list[str]:
     """Return the sets that are here, by name, beginning of a name, or language."""
     return [
-        name for name in available()
+        name
+        for name in available()
         if not wanted or {name, name.partition(":")[0], SETS[name].lang} & {*wanted}
-    ]  # fmt: skip
+    ]
 
 
 def main() -> None:

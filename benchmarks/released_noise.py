@@ -47,11 +47,14 @@ ORIGINAL: dict[str, tuple[str, str, dict[str, float]]] = {
     "homo": ("close_homophones_swap", "CloseHomophonesSwap", {"corrupt_prob": 0.5}),
     "leet": ("leet_letters", "LeetLetters", {"max_leet": 0.1}),
     "slng": ("slangificator", "Slangificator", {}),
-    "spac": ("whitespace_perturbation", "WhitespacePerturbation",
-             {"remove_prob": 0.1, "add_prob": 0.05}),
+    "spac": (
+        "whitespace_perturbation",
+        "WhitespacePerturbation",
+        {"remove_prob": 0.1, "add_prob": 0.05},
+    ),
     "spel": ("replace_spelling", "SpellingTransformation", {"prob": 0.2}),
     "week": ("weekday_month_abbreviation", "WeekdayMonthAbbreviation", {}),
-}  # fmt: skip
+}
 
 
 class Strength(NamedTuple):

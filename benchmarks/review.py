@@ -36,8 +36,15 @@ def results(rows: int) -> Iterator[Result]:
     for what, times in found.items():
         p50, p99 = np.percentile(times, (50, 99))
         note = f"p50 {p50:.1f}, p99 {p99:.1f}, most {max(times):.1f} ms of {len(times):,}"
-        yield Result(f"review: {what}", float(p99), bare, "ms (p99)", "a file",
-                     Target("<", BOUND, "ours"), note)  # fmt: skip
+        yield Result(
+            f"review: {what}",
+            float(p99),
+            bare,
+            "ms (p99)",
+            "a file",
+            Target("<", BOUND, "ours"),
+            note,
+        )
 
 
 Ask = Callable[[str, str, object], dict[str, object]]
@@ -105,8 +112,12 @@ def _asker(connection: http.client.HTTPConnection, cookie: str) -> Ask:
 
 def _jobs(ask: Ask) -> dict[str, Callable[[int], object]]:
     def answer(number: int) -> object:
-        body = {"item": number % ITEMS + 1, "question": "realism", "value": "moderate",
-                "nonce": str(number)}  # fmt: skip
+        body = {
+            "item": number % ITEMS + 1,
+            "question": "realism",
+            "value": "moderate",
+            "nonce": str(number),
+        }
         return ask("POST", "/api/answers", body)
 
     return {

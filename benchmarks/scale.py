@@ -106,9 +106,14 @@ def made(function: Callable[[ShardTask], Record[Shard]], task: ShardTask) -> Rec
     path = shard_path(folder, task.number)
     path.touch()
     shard = Shard(
-        rows=task.rows, changed=task.rows // 2, first_row=task.first_row, rows_in=task.rows,
-        transforms=["cens", "emot", "long", "phon", "punc"], characters=FILE_BYTES, words=FILE_ROWS,
-    )  # fmt: skip
+        rows=task.rows,
+        changed=task.rows // 2,
+        first_row=task.first_row,
+        rows_in=task.rows,
+        transforms=["cens", "emot", "long", "phon", "punc"],
+        characters=FILE_BYTES,
+        words=FILE_ROWS,
+    )
     file = File(path.relative_to(job.out).as_posix(), f"{task.number:064x}")
     return Record(task.number, (file,), shard)
 
@@ -135,9 +140,13 @@ def drive(folder: Path, workers: int, seconds: float, *, is_resumed: bool) -> No
         noisegen.Manifest.save = interrupt  # type: ignore[method-assign,assignment]
     with suppress(KeyboardInterrupt):
         noisegen.augment(
-            folder / "in", folder / f"out-{workers}", recipe=RECIPE, rows_per_shard=FILE_ROWS,
-            executor="dask:simulated", resume=is_resumed,
-        )  # fmt: skip
+            folder / "in",
+            folder / f"out-{workers}",
+            recipe=RECIPE,
+            rows_per_shard=FILE_ROWS,
+            executor="dask:simulated",
+            resume=is_resumed,
+        )
     (folder / "clock.json").write_text(json.dumps(cluster.clock))
 
 
@@ -176,23 +185,53 @@ def results(rows: int) -> Iterator[Result]:
             hours = json.loads((folder / "clock.json").read_text()) / hour
             ideal = files * seconds / workers / hour
             note = f"driver {usage.cpu:.0f} CPU s, {rate / 1e6:.1f} MB/s a core"
-            yield Result(f"{files:,} files on {workers:,} workers", hours, ideal, "h",
-                         "no loss, no slow task", Target("<", 1.2), note)  # fmt: skip
-            yield Result("  memory of its driver", usage.megabytes, files / 1000, "MB",
-                         "thousand files", Target("<", 500, "ours"))  # fmt: skip
+            yield Result(
+                f"{files:,} files on {workers:,} workers",
+                hours,
+                ideal,
+                "h",
+                "no loss, no slow task",
+                Target("<", 1.2),
+                note,
+            )
+            yield Result(
+                "  memory of its driver",
+                usage.megabytes,
+                files / 1000,
+                "MB",
+                "thousand files",
+                Target("<", 500, "ours"),
+            )
         usage = driven(folder, WORKERS[-1], seconds, is_resumed=True)
         out = folder / f"out-{WORKERS[-1]}"
         manifest = sum(path.stat().st_size for path in out.glob("manifest*"))
         note = f"{usage.wall:.0f} s by the clock, manifest {manifest / 1e6:.1f} MB"
-        yield Result("resume of as many finished tasks", usage.cpu, files / 1000, "CPU s",
-                     "thousand files", Target("<", 30, "ours"), note)  # fmt: skip
-        yield Result("  memory of its driver", usage.megabytes, files / 1000, "MB",
-                     "thousand files", Target("<", 500, "ours"))  # fmt: skip
+        yield Result(
+            "resume of as many finished tasks",
+            usage.cpu,
+            files / 1000,
+            "CPU s",
+            "thousand files",
+            Target("<", 30, "ours"),
+            note,
+        )
+        yield Result(
+            "  memory of its driver",
+            usage.megabytes,
+            files / 1000,
+            "MB",
+            "thousand files",
+            Target("<", 500, "ours"),
+        )
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--drive"]:
-        drive(Path(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]),
-              is_resumed=bool(int(sys.argv[5])))  # fmt: skip
+        drive(
+            Path(sys.argv[2]),
+            int(sys.argv[3]),
+            float(sys.argv[4]),
+            is_resumed=bool(int(sys.argv[5])),
+        )
     else:
         report(results)

@@ -12,9 +12,24 @@ from noisegen.noising.mix import parse_step
 from noisegen.noising.recipe import Recipe
 
 TRANSFORMS = (
-    "phon", "latn", "init", "rebus", "clip", "join", "cens", "emot", "intj", "long", "apos", "punc",
-    "vowl", "mash", "diac", "caps", "caps:case=lower",
-)  # fmt: skip
+    "phon",
+    "latn",
+    "init",
+    "rebus",
+    "clip",
+    "join",
+    "cens",
+    "emot",
+    "intj",
+    "long",
+    "apos",
+    "punc",
+    "vowl",
+    "mash",
+    "diac",
+    "caps",
+    "caps:case=lower",
+)
 TARGET = Target(">=", 100, "ours")  # thousands of sentences a second and core
 
 

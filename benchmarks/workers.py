@@ -35,10 +35,19 @@ def results(rows: int) -> Iterator[Result | Skipped]:
         digests = {path.name: _digests(path) for path in folder.iterdir() if path.is_dir()}
     failed = len(set(digests.values())) > 1
     equal = f"digests {'DIFFER' if failed else 'equal'}: {', '.join(sorted(digests))}"
-    yield Result("CPU of 2 workers", seconds["two"], seconds["serial"], "CPU s", "1 worker",
-                 Target("<", 1.10), equal, failed)  # fmt: skip
-    yield Result("CPU of 2 workers", seconds["two"], seconds["halves"], "CPU s",
-                 "2 processes with --part")  # fmt: skip
+    yield Result(
+        "CPU of 2 workers",
+        seconds["two"],
+        seconds["serial"],
+        "CPU s",
+        "1 worker",
+        Target("<", 1.10),
+        equal,
+        failed,
+    )
+    yield Result(
+        "CPU of 2 workers", seconds["two"], seconds["halves"], "CPU s", "2 processes with --part"
+    )
     if not find_spec("distributed"):
         yield Skipped("digest with Dask", "not installed")
 

@@ -42,10 +42,15 @@ def results(rows: int) -> Iterator[Result | Skipped]:
     for name, target in TARGETS.items():
         note = f"{wrong[name]} errors, faiss {wrong['faiss']}"
         yield Result(
-            f"xSIM in {name}, {len(x):,} in {len(y):,} of width {WIDTH:,}", 1 / seconds[name],
-            1 / seconds["faiss"], "searches a CPU second", "faiss-cpu", target, note,
+            f"xSIM in {name}, {len(x):,} in {len(y):,} of width {WIDTH:,}",
+            1 / seconds[name],
+            1 / seconds["faiss"],
+            "searches a CPU second",
+            "faiss-cpu",
+            target,
+            note,
             failed=not np.array_equal(found[name], found["faiss"]),
-        )  # fmt: skip
+        )
 
 
 def vectors(lines: int) -> tuple[F32, F32]:

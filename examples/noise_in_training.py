@@ -36,8 +36,10 @@ def load(name: str | None) -> Dataset:
 
 def trigrams(texts: list[str]) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the hashed trigrams of all texts, and where each text begins."""
-    rows = [[crc32(text[i : i + 3].encode()) % BUCKETS for i in range(max(1, len(text)))]
-            for text in texts]  # fmt: skip
+    rows = [
+        [crc32(text[i : i + 3].encode()) % BUCKETS for i in range(max(1, len(text)))]
+        for text in texts
+    ]
     starts = torch.tensor([0, *map(len, rows[:-1])]).cumsum(0)
     return torch.tensor([number for row in rows for number in row]), starts
 

@@ -25,14 +25,24 @@ def main(text: str, out: Path, time_limit: str = "10m") -> None:
         "\n".join(line for number, line in enumerate(lines) if number % HELD_OUT) + "\n", "utf-8"
     )
     noisegen.train(
-        str(train), str(out / "run"), teacher="minilm", recipe="ugc-heavy", time_limit=time_limit,
+        str(train),
+        str(out / "run"),
+        teacher="minilm",
+        recipe="ugc-heavy",
+        time_limit=time_limit,
         values={"objective": "mse_sum+0.2*info_nce", "validation_rows": min(500, len(lines) // 10)},
-        tell=print, force=True,
-    )  # fmt: skip
+        tell=print,
+        force=True,
+    )
     results = noisegen.evaluate(
-        [f"student={out / 'run' / 'student'}"], str(out / "report"), baseline="minilm",
-        source=[f"held-out={held_out}"], transforms=["ugc", "fing", "leet"], seeds=1, force=True,
-    )  # fmt: skip
+        [f"student={out / 'run' / 'student'}"],
+        str(out / "report"),
+        baseline="minilm",
+        source=[f"held-out={held_out}"],
+        transforms=["ugc", "fing", "leet"],
+        seeds=1,
+        force=True,
+    )
     for name in ("minilm", "student"):
         for dataset, scores in results.scores[name].items():
             print(

@@ -65,10 +65,15 @@ def local_cluster(folder: Any, workers: int, memory: str | None = None) -> Itera
     """Start a scheduler and workers of one thread, a process each, with a memory limit."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1",
-        dashboard_address="127.0.0.1:0", silence_logs=50, local_directory=str(folder),
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        silence_logs=50,
+        local_directory=str(folder),
         memory_limit=memory,
-    ) as made:  # fmt: skip
+    ) as made:
         yield Cluster(made, f"dask:{made.scheduler_address}")
 
 

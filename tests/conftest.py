@@ -143,9 +143,13 @@ def tiny_models(tmp_path_factory):
         tokenizer = transformers.BertTokenizerFast(str(folder / "vocab.txt"), model_max_length=128)
         tokenizer.save_pretrained(folder)
         config = transformers.BertConfig(
-            vocab_size=len(words), hidden_size=width, num_hidden_layers=1, num_attention_heads=2,
-            intermediate_size=64, max_position_embeddings=128,
-        )  # fmt: skip
+            vocab_size=len(words),
+            hidden_size=width,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            intermediate_size=64,
+            max_position_embeddings=128,
+        )
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             transformers.BertModel(config).save_pretrained(folder)
@@ -187,9 +191,11 @@ def s3_server():
     server.start()
     host, port = server.get_host_and_port()
     given = {
-        "FSSPEC_S3_ENDPOINT_URL": f"http://{host}:{port}", "AWS_ACCESS_KEY_ID": "any",
-        "AWS_SECRET_ACCESS_KEY": "any", "AWS_DEFAULT_REGION": "us-east-1",
-    }  # fmt: skip
+        "FSSPEC_S3_ENDPOINT_URL": f"http://{host}:{port}",
+        "AWS_ACCESS_KEY_ID": "any",
+        "AWS_SECRET_ACCESS_KEY": "any",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }
     with pytest.MonkeyPatch.context() as patched:
         for name, value in given.items():
             patched.setenv(name, value)

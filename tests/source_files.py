@@ -84,10 +84,13 @@ def all_tasks(
 
 
 def rows_of(
-    *paths: object, columns: Columns = TEXT, shard: int = 1000, limit: int | None = None,
+    *paths: object,
+    columns: Columns = TEXT,
+    shard: int = 1000,
+    limit: int | None = None,
     batch_bytes: int = 1 << 20,
     batch_rows: int = 50,
-) -> tuple[pa.Table, Counter[str]]:  # fmt: skip
+) -> tuple[pa.Table, Counter[str]]:
     dropped: Counter[str] = Counter()
     tables = []
     for task in all_tasks(*paths, columns=columns, shard=shard, limit=limit):

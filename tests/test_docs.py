@@ -231,8 +231,10 @@ def _defined_in(path: Path) -> set[str]:
             elif isinstance(node, ast.AnnAssign):
                 yield f"{prefix}{ast.unparse(node.target)}"
             elif isinstance(node, ast.Assign):
-                targets = [target.elts if isinstance(target, ast.Tuple) else [target]
-                           for target in node.targets]  # fmt: skip
+                targets = [
+                    target.elts if isinstance(target, ast.Tuple) else [target]
+                    for target in node.targets
+                ]
                 yield from (f"{prefix}{ast.unparse(one)}" for group in targets for one in group)
 
     return set(names(ast.parse(path.read_text("utf-8")).body))

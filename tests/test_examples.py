@@ -64,25 +64,38 @@ def test_a_packed_student_is_unpacked_into_a_new_folder_alone(tmp_path):
     run("small_student", "pack", folder, packed)
     text.write_text("no archive")
     (tmp_path / "short").write_bytes(packed.read_bytes()[:-80])
-    for name, member in (("outside", "../evil"), ("other", "notes.txt"),
-                         ("damaged", "model.safetensors")):  # fmt: skip
+    for name, member in (
+        ("outside", "../evil"),
+        ("other", "notes.txt"),
+        ("damaged", "model.safetensors"),
+    ):
         with tarfile.open(tmp_path / name, "w:xz") as tar:
             tar.addfile(tarfile.TarInfo(member))
 
     for source, target, reason in (
         (packed, folder, "exists: give the name of a new folder"),
         (packed, text, "exists: give the name of a new folder"),
-        *((tmp_path / name, tmp_path / "new", "; give a file that `pack` wrote")
-          for name in ("text", "missing")),
-        *((tmp_path / name, tmp_path / "cut", "; give a file that `pack` wrote")
-          for name in ("short", "outside", "other", "damaged")),
-    ):  # fmt: skip
+        *(
+            (tmp_path / name, tmp_path / "new", "; give a file that `pack` wrote")
+            for name in ("text", "missing")
+        ),
+        *(
+            (tmp_path / name, tmp_path / "cut", "; give a file that `pack` wrote")
+            for name in ("short", "outside", "other", "damaged")
+        ),
+    ):
         said = run("small_student", "unpack", source, target, code=1)
         assert said.endswith(f"{reason}\n")
         assert said.count("\n") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "damaged", "other", "outside", "packed", "run", "short", "text"
-    ]  # fmt: skip
+        "damaged",
+        "other",
+        "outside",
+        "packed",
+        "run",
+        "short",
+        "text",
+    ]
 
 
 def test_a_student_that_cannot_be_packed_is_one_line(tmp_path):

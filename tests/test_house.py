@@ -1,6 +1,7 @@
 """The house stays as it was drawn: sizes, names, one of each."""
 
 import ast
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -15,7 +16,6 @@ CORE = ("text", "noising", "data", "runs", "report", "transforms", "augmentation
 # Today's sizes, so that no change grows the house unseen. The aim: 45,000 lines.
 LINES, FILES, CORE_LINES, LONG_SIGNATURES = 46_966, 182, 22_344, 0
 UNNAMED = 0.01  # share of docstrings and comments that do not name their noun
-UNFORMATTED = 60  # statements that ruff leaves as they are (fmt: skip), in all code
 # Functions of the package that a call enters, their files and the depth of the calls.
 WALKS = {"augment": (520, 50, 22), "noise": (80, 14, 11)}
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -46,11 +46,13 @@ def test_docstrings_and_comments_name_their_noun():
         assert kind.share <= UNNAMED, kind.unnamed
 
 
-def test_code_is_laid_out_by_the_formatter():
+def test_all_code_is_laid_out_by_the_formatter():
     folders = ("noisegen", "tests", "tools", "benchmarks", "examples")
     files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
-    skipped = sum(path.read_text("utf-8").count("# fmt: skip\n") for path in files)
-    assert skipped <= UNFORMATTED
+    exempt = [
+        path for path in files if re.search(r"# fmt: (skip|off)$", path.read_text("utf-8"), re.M)
+    ]
+    assert exempt == []
 
 
 def test_calls_take_a_short_walk(tmp_path):

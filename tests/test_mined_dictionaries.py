@@ -19,18 +19,34 @@ LANGS = ("de", "en", "es", "fr", "hi", "is", "ru", "uk")
 LICENCES = {"Apache-2.0", "CC-BY-4.0", "CC-BY-SA-4.0", "MIT"}
 ROOT = Path(__file__).parents[1]
 REAL = [
-    ("de", "müssen", "mussen"), ("de", "Gesellschaft", "Geselschaft"),
-    ("en", "hierarchy", "heirarchy"), ("en", "Ukraine", "Ukrain"), ("en", "existence", "existance"),
-    ("es", "también", "tambien"), ("es", "más", "mas"), ("fr", "cette", "cete"), ("fr", "à", "a"),
-    ("hi", "में", "मे"), ("hi", "नहीं", "नही"), ("is", "kannski", "kanski"), ("is", "ég", "eg"),
-    ("ru", "сегодня", "седня"), ("ru", "еще", "еше"), ("uk", "якість", "якіть"),
+    ("de", "müssen", "mussen"),
+    ("de", "Gesellschaft", "Geselschaft"),
+    ("en", "hierarchy", "heirarchy"),
+    ("en", "Ukraine", "Ukrain"),
+    ("en", "existence", "existance"),
+    ("es", "también", "tambien"),
+    ("es", "más", "mas"),
+    ("fr", "cette", "cete"),
+    ("fr", "à", "a"),
+    ("hi", "में", "मे"),
+    ("hi", "नहीं", "नही"),
+    ("is", "kannski", "kanski"),
+    ("is", "ég", "eg"),
+    ("ru", "сегодня", "седня"),
+    ("ru", "еще", "еше"),
+    ("uk", "якість", "якіть"),
     ("uk", "напам'ять", "напамять"),
-]  # fmt: skip
+]
 OTHER_WORDS = [
-    ("en", "doors", "roofs"), ("en", "them", "him"), ("en", "organized", "organised"),
-    ("es", "las", "los"), ("es", "mejor", "major"), ("fr", "est", "fut"), ("hi", "अपनी", "अपने"),
+    ("en", "doors", "roofs"),
+    ("en", "them", "him"),
+    ("en", "organized", "organised"),
+    ("es", "las", "los"),
+    ("es", "mejor", "major"),
+    ("fr", "est", "fut"),
+    ("hi", "अपनी", "अपने"),
     ("uk", "закінчила", "скінчила"),
-]  # fmt: skip
+]
 
 
 def path_of(lang):

@@ -198,26 +198,58 @@ def test_no_short_form_is_a_frequent_word_of_another_meaning(name, counts):
 @pytest.mark.parametrize(
     ("lang", "word", "form"),
     [
-        ("da", "irriterende", "irriterene"), ("hr", "spavati", "spavat"),
-        ("id", "mencoba", "nyoba"), ("ko", "않았는데", "않앗는데"), ("nl", "kijken", "kijke"),
-        ("sl", "dobil", "dobu"), ("sr", "pisao", "piso"), ("vi", "chuyện", "chiện"),
-        ("id", "mention", None), ("it", "della", None),
-        ("nl", "vandaag", None), ("nl", "zijde", None), ("tr", "versiyon", None),
-        ("hr", "rezultati", None), ("hr", "predmeti", None), ("sl", "kandidati", None),
-        ("da", "godkende", None), ("da", "indsigt", None), ("da", "chauffører", None),
-        ("da", "levende", "levene"), ("da", "kører", "køre"), ("sr", "kakao", None),
-        ("hr", "nijedan", None), ("hr", "odbijen", None), ("hr", "premijer", None),
-        ("hr", "prijeti", None), ("hr", "shvati", None), ("hr", "bankomati", None),
-        ("hr", "promijenio", "promjenio"), ("hr", "svijet", "svjet"), ("sl", "april", None),
-        ("sl", "model", None), ("sl", "strel", None), ("sl", "začela", None),
-        ("sl", "deseti", None), ("sl", "tečaj", None), ("sl", "mobil", None),
-        ("sl", "dosegel", "dosegu"), ("sl", "dobila", "dobla"), ("sl", "nazaj", "nazej"),
-        ("pt", "quatro", None), ("pt", "segundo", None), ("fr", "cours", None),
+        ("da", "irriterende", "irriterene"),
+        ("hr", "spavati", "spavat"),
+        ("id", "mencoba", "nyoba"),
+        ("ko", "않았는데", "않앗는데"),
+        ("nl", "kijken", "kijke"),
+        ("sl", "dobil", "dobu"),
+        ("sr", "pisao", "piso"),
+        ("vi", "chuyện", "chiện"),
+        ("id", "mention", None),
+        ("it", "della", None),
+        ("nl", "vandaag", None),
+        ("nl", "zijde", None),
+        ("tr", "versiyon", None),
+        ("hr", "rezultati", None),
+        ("hr", "predmeti", None),
+        ("sl", "kandidati", None),
+        ("da", "godkende", None),
+        ("da", "indsigt", None),
+        ("da", "chauffører", None),
+        ("da", "levende", "levene"),
+        ("da", "kører", "køre"),
+        ("sr", "kakao", None),
+        ("hr", "nijedan", None),
+        ("hr", "odbijen", None),
+        ("hr", "premijer", None),
+        ("hr", "prijeti", None),
+        ("hr", "shvati", None),
+        ("hr", "bankomati", None),
+        ("hr", "promijenio", "promjenio"),
+        ("hr", "svijet", "svjet"),
+        ("sl", "april", None),
+        ("sl", "model", None),
+        ("sl", "strel", None),
+        ("sl", "začela", None),
+        ("sl", "deseti", None),
+        ("sl", "tečaj", None),
+        ("sl", "mobil", None),
+        ("sl", "dosegel", "dosegu"),
+        ("sl", "dobila", "dobla"),
+        ("sl", "nazaj", "nazej"),
+        ("pt", "quatro", None),
+        ("pt", "segundo", None),
+        ("fr", "cours", None),
         ("es", "sábado", None),
-        ("ru", "клетки", None), ("uk", "результати", None), ("uk", "кредити", None),
-        ("uk", "щока", None), ("uk", "шукати", "шукать"), ("ko", "동네", None),
+        ("ru", "клетки", None),
+        ("uk", "результати", None),
+        ("uk", "кредити", None),
+        ("uk", "щока", None),
+        ("uk", "шукати", "шукать"),
+        ("ko", "동네", None),
     ],
-)  # fmt: skip
+)
 def test_rules_write_words_as_people_do_or_leave_them(lang, word, form):
     rules = rules_of(DICTIONARIES / lang / "phon_rules.tsv")
     assert form in dict(respelled(word, rules)) if form else not respelled(word, rules)
@@ -254,30 +286,49 @@ def test_french_nouns_in_ier_are_no_verbs():
     ("lang", "name", "clean", "noisy"),
     [
         ("de", "clip", "morgen", "moin"),  # the greeting, not tomorrow
-        ("de", "clip", "eher", "eh"), ("de", "clip", "alter", "alda"),
-        ("fr", "phon", "toi", "toa"), ("fr", "phon", "être", "et"),
-        ("it", "phon", "anno", "hanno"), ("it", "clip", "meno", "-"), ("es", "clip", "menos", "-"),
-        ("pt", "phon", "qualidade", "kualidade"), ("ru", "phon", "есть", "исть"),
-        ("uk", "join", "необхідно", "не обхідно"), ("da", "clip", "biograf", "biffen"),
+        ("de", "clip", "eher", "eh"),
+        ("de", "clip", "alter", "alda"),
+        ("fr", "phon", "toi", "toa"),
+        ("fr", "phon", "être", "et"),
+        ("it", "phon", "anno", "hanno"),
+        ("it", "clip", "meno", "-"),
+        ("es", "clip", "menos", "-"),
+        ("pt", "phon", "qualidade", "kualidade"),
+        ("ru", "phon", "есть", "исть"),
+        ("uk", "join", "необхідно", "не обхідно"),
+        ("da", "clip", "biograf", "biffen"),
         ("ko", "clip", "것이", "거가"),
-        ("zh", "clip", "大学生", "大学"), ("zh", "init", "随便", "sb"),
-        ("vi", "clip", "cố gắng", "cố lên"), ("nl", "phon", "dag", "dahag"),
-        ("nl", "phon", "daar", "door"), ("nl", "phon", "mijn", "mij"),
-        ("nl", "phon", "zijn", "z'n"), ("nl", "clip", "niet", "ni"),  # the verb; of Flanders
-        ("de", "clip", "nicht", "net"), ("tr", "phon", "çok", "cok"),  # of the south; in `clip`
-        ("it", "phon", "sono", "so"), ("pt", "clip", "estar", "tá"),
+        ("zh", "clip", "大学生", "大学"),
+        ("zh", "init", "随便", "sb"),
+        ("vi", "clip", "cố gắng", "cố lên"),
+        ("nl", "phon", "dag", "dahag"),
+        ("nl", "phon", "daar", "door"),
+        ("nl", "phon", "mijn", "mij"),
+        ("nl", "phon", "zijn", "z'n"),
+        ("nl", "clip", "niet", "ni"),  # the verb; of Flanders
+        ("de", "clip", "nicht", "net"),
+        ("tr", "phon", "çok", "cok"),  # of the south; in `clip`
+        ("it", "phon", "sono", "so"),
+        ("pt", "clip", "estar", "tá"),
         ("vi", "phon", "mẹ", "mịa"),
         ("vi", "init", "việc làm", "vl"),
-        ("en", "clip", "old", "ol"), ("de", "clip", "tut mir leid", "sry"),  # 'es sry', 'how ol'
-        ("de", "phon", "frage", "frag"), ("sv", "clip", "att", "å"),  # the noun; the conjunction
-        ("ko", "clip", "네", "넹"), ("ru", "clip", "фотография", "фото"),  # four; 'моя старая фото'
-        ("nl", "phon", "voor", "veur"), ("pl", "clip", "ponieważ", "pon"),
-        ("pt", "init", "eu te amo", "amo vc"), ("fr", "join", "tout à fait", "toutàfait"),
+        ("en", "clip", "old", "ol"),
+        ("de", "clip", "tut mir leid", "sry"),  # 'es sry', 'how ol'
+        ("de", "phon", "frage", "frag"),
+        ("sv", "clip", "att", "å"),  # the noun; the conjunction
+        ("ko", "clip", "네", "넹"),
+        ("ru", "clip", "фотография", "фото"),  # four; 'моя старая фото'
+        ("nl", "phon", "voor", "veur"),
+        ("pl", "clip", "ponieważ", "pon"),
+        ("pt", "init", "eu te amo", "amo vc"),
+        ("fr", "join", "tout à fait", "toutàfait"),
         ("fr", "init", "en privé", "en mp"),
         ("ja", "phon", "らない", "らんない"),
-        ("id", "phon", "foto", "pp"), ("th", "clip", "บริษัท", "บริสัท"), ("th", "phon", "หรือ", "หรอ"),
+        ("id", "phon", "foto", "pp"),
+        ("th", "clip", "บริษัท", "บริสัท"),
+        ("th", "phon", "หรือ", "หรอ"),
     ],
-)  # fmt: skip
+)
 def test_what_read_as_wrong_in_real_text_is_absent(lang, name, clean, noisy):
     assert noisy not in [entry.noisy for entry in entries(name, lang) if entry.clean == clean]
 
@@ -288,14 +339,16 @@ def test_what_read_as_wrong_in_real_text_is_absent(lang, name, clean, noisy):
         ("vi", "clip", "đàn ông, tây ban nha, bóng đá Anh"),
         ("vi", "phon", "tây ban nha, yêu cầu, sự thật"),
         ("id", "phon", "menara memori menu sungkan sedangkan menggali menteri"),
-        ("th", "clip", "ดวงอาทิตย์ บิชอป อัปลักษณ์"), ("th", "long", "อิรัก โหยหา บังคับ แล้วก็"),
+        ("th", "clip", "ดวงอาทิตย์ บิชอป อัปลักษณ์"),
+        ("th", "long", "อิรัก โหยหา บังคับ แล้วก็"),
         ("th", "phon", "ฤดู ตระกูล ภาวะ เดอะ ฟิสิกส์ ปีที่แล้ว อะแลสกา"),
         ("ja", "phon", "割に合うとは限りません"),
-        ("sv", "clip", "man märker att man tar fel"), ("de", "clip", "das tut mir leid"),
+        ("sv", "clip", "man märker att man tar fel"),
+        ("de", "clip", "das tut mir leid"),
         ("de", "clip", "einer von uns, eine der drei, ein oder mehr"),
         ("de", "phon", "einer von uns, eine der drei, ein oder mehr"),
     ],
-)  # fmt: skip
+)
 def test_words_that_share_letters_with_a_short_form_stay(lang, transform, text):
     recipe = f"{transform}:rate=1"
     assert {noise(text, recipe, lang=lang, seed=seed) for seed in range(99)} == {text}
@@ -328,11 +381,16 @@ def test_alternatives_of_a_chinese_word_are_some_of_it():
 @pytest.mark.parametrize(
     ("lang", "clean", "most"),
     [
-        ("da", "bliver", "blir"), ("de", "habe", "hab"), ("id", "yang", "yg"),
+        ("da", "bliver", "blir"),
+        ("de", "habe", "hab"),
+        ("id", "yang", "yg"),
         ("nl", "misschien", "mss"),
-        ("sl", "sem", "sm"), ("tr", "bir", "bi"), ("vi", "được", "đc"), ("vi", "người ta", "ngta"),
+        ("sl", "sem", "sm"),
+        ("tr", "bir", "bi"),
+        ("vi", "được", "đc"),
+        ("vi", "người ta", "ngta"),
     ],
-)  # fmt: skip
+)
 def test_the_form_that_people_write_most_has_the_most_weight(lang, clean, most):
     weights = {e.noisy: e.weight for e in entries("clip", lang) if e.clean == clean}
     assert max(weights, key=weights.__getitem__) == most

@@ -27,8 +27,17 @@ def shared(tmp_path):
 
     table = csv.read_csv(DEMO, parse_options=csv.ParseOptions(delimiter="\t", quote_char=False))
     pq.write_table(table, tmp_path / "clean.parquet")
-    done = command("augment", tmp_path / "clean.parquet", "-o", tmp_path / "whole", "--seed", 7,
-                   "--rows-per-shard", 300, "--quiet")  # fmt: skip
+    done = command(
+        "augment",
+        tmp_path / "clean.parquet",
+        "-o",
+        tmp_path / "whole",
+        "--seed",
+        7,
+        "--rows-per-shard",
+        300,
+        "--quiet",
+    )
     assert done.returncode == 0, done.stderr
     return tmp_path
 
@@ -42,9 +51,12 @@ def adapted(text, shared, parts=2):
 def run(script, **environment):
     environment = {name: str(value) for name, value in environment.items()}
     return subprocess.run(
-        ["bash", "-ec", script], env={**os.environ, "PATH": PATH, **environment},
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+        ["bash", "-ec", script],
+        env={**os.environ, "PATH": PATH, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
 
 
 def test_slurm_array(shared):
@@ -75,9 +87,11 @@ def test_dask_cluster(shared):
     cluster = BLOCKS["cluster.sh"].replace("8786", str(port)).replace("4", "2", 1)
     driver = adapted(BLOCKS["driver.sh"], shared).replace("8786", str(port))
     processes = subprocess.Popen(
-        ["bash", "-c", f"{cluster}\nwait"], env={**os.environ, "PATH": PATH},
-        stderr=subprocess.DEVNULL, start_new_session=True,
-    )  # fmt: skip
+        ["bash", "-c", f"{cluster}\nwait"],
+        env={**os.environ, "PATH": PATH},
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     try:
         time.sleep(2)
         done = run(driver)
@@ -100,9 +114,12 @@ def test_other_commands_parse():
 def test_the_simulation_runs():
     """All that `python -m benchmarks.scale` does, on few files."""
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.scale", "--rows", "300"], cwd=ROOT,
-        capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+        [sys.executable, "-m", "benchmarks.scale", "--rows", "300"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr
     assert "300 files on 1,000 workers" in done.stdout
     assert "resume of as many finished tasks" in done.stdout

@@ -50,8 +50,15 @@ def shown(tmp_path, monkeypatch, capfd):
 
 
 def dictionary(path: Path, **columns: object) -> Path:
-    row = {"lang": "en", "clean": f"you{LINE}", "noisy": f"yu{LINE}", "count": 1, "pages": 1,
-           "reverse_count": 0, "prob": 1.0}  # fmt: skip
+    row = {
+        "lang": "en",
+        "clean": f"you{LINE}",
+        "noisy": f"yu{LINE}",
+        "count": 1,
+        "pages": 1,
+        "reverse_count": 0,
+        "prob": 1.0,
+    }
     pq.write_table(pa.table({name: [value] for name, value in (row | columns).items()}), path)
     return path
 
@@ -281,9 +288,18 @@ def test_cells_of_exported_tables_are_no_formulas(tmp_path):
 # Code.
 
 FORBIDDEN = {
-    "pickle.load", "pickle.loads", "joblib.load", "yaml.load", "yaml.unsafe_load", "yaml.full_load",
-    "eval", "exec", "os.system", "os.popen", "marshal.loads",
-}  # fmt: skip
+    "pickle.load",
+    "pickle.loads",
+    "joblib.load",
+    "yaml.load",
+    "yaml.unsafe_load",
+    "yaml.full_load",
+    "eval",
+    "exec",
+    "os.system",
+    "os.popen",
+    "marshal.loads",
+}
 ALLOWED = {"trust_remote_code": "False", "allow_pickle": "False", "shell": "False"}
 
 

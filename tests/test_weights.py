@@ -81,8 +81,15 @@ def test_text_without_spaces_is_counted_where_a_list_matches():
 def test_only_weights_are_written(tmp_path):
     path = tmp_path / "x.tsv"
     path.write_text(LIST.format("# note: mine\n"), "utf-8")
-    rewrite(path, {("going to", "gonna", ""): 1, ("rare", "rar", ""): 2, ("you", "u", ""): 3,
-                   ("you", "ya", ""): 4})  # fmt: skip
+    rewrite(
+        path,
+        {
+            ("going to", "gonna", ""): 1,
+            ("rare", "rar", ""): 2,
+            ("you", "u", ""): 3,
+            ("you", "ya", ""): 4,
+        },
+    )
     lines = path.read_text("utf-8").split("\n")
     assert lines[:6] == LIST.format("# note: mine\n").split("\n")[:6]
     assert [line.split("\t")[2] for line in lines[6:-1]] == list("1234")

@@ -26,10 +26,17 @@ LIKE_MIN = 0.25  # cosine of the words behind both, by the roots of their counts
 LEFT_OUT = Path(__file__).with_name("autocorrect_left_out.tsv")
 # Apostrophes that are put in, and words that phones do not know.
 WRITTEN = (
-    ("its", "it's", 25), ("were", "we're", 6), ("well", "we'll", 4), ("hell", "he'll", 10),
-    ("shell", "she'll", 30), ("ill", "I'll", 20), ("wed", "we'd", 30), ("fuck", "duck", 30),
-    ("fucking", "ducking", 30), ("shit", "shot", 20),
-)  # fmt: skip
+    ("its", "it's", 25),
+    ("were", "we're", 6),
+    ("well", "we'll", 4),
+    ("hell", "he'll", 10),
+    ("shell", "she'll", 30),
+    ("ill", "I'll", 20),
+    ("wed", "we'd", 30),
+    ("fuck", "duck", 30),
+    ("fucking", "ducking", 30),
+    ("shit", "shot", 20),
+)
 HEAD = """# name: auto
 # lang: en
 # source: pairs of words in the English sentences of Tatoeba, by tools/autocorrect.py

@@ -41,11 +41,26 @@ WORDS = {  # English ones; those of other languages are counted as words
     "subject": {"i", "you", "he", "she", "it", "we", "they", "this", "that", "there"},
     "article": {"a", "an", "the"},
     "auxiliary": {
-        "am", "is", "are", "was", "were", "be", "been", "have", "has", "had", "do", "does", "did",
-        "will", "would", "can", "could",
+        "am",
+        "is",
+        "are",
+        "was",
+        "were",
+        "be",
+        "been",
+        "have",
+        "has",
+        "had",
+        "do",
+        "does",
+        "did",
+        "will",
+        "would",
+        "can",
+        "could",
     },
     "preposition": {"to", "of", "in", "on", "at", "for", "with", "from", "by", "about"},
-}  # fmt: skip
+}
 LAUGHS = re.compile(r"(?:lo+l+|lmf?ao+|rofl|(?:ha|he|hi|ja|je|ka|wk){2,}\w*|x+d+)", re.IGNORECASE)
 FIRST_PERSON = re.compile(r"I(?:['\u2019]\w+)?")
 LETTERS = {"you": "u", "your": "ur", "are": "r", "you're": "ur", "why": "y", "and": "n", "see": "c"}
@@ -78,6 +93,10 @@ class Row:
             return "space missing" if before.isspace() and not after else "space inserted"
         if kind == "word dropped":
             return next((f"{name} dropped" for name, words in WORDS.items() if word in words), kind)
+        return self._word_habit(kind, word, form)
+
+    def _word_habit(self, kind: str, word: str, form: str) -> str:
+        """Return the habit of a changed or added word, both sides in lower case."""
         if LAUGHS.fullmatch(form) and kind in ("word added", "emoticon"):
             return "laugh added"
         if word.endswith("ing") and form.rstrip("'\u2019") == word[:-1]:
@@ -125,20 +144,22 @@ class Row:
         starts = [start for start, _ in spans if self.clean[start].isupper()]
         sentences = sum(map(self._begins_sentence, starts))
         inner = self.clean.rstrip(STOPS + " ")
-        found = Counter({
-            "i for I": first_persons,
-            "start in lower case": sentences,
-            "name in lower case": max(0, len(starts) - sentences - first_persons),
-            "apostrophe": sum("'" in word or "\u2019" in word for word in words),
-            "last stop dropped": int(self.clean.rstrip()[-1:] in STOPS),
-            "run-on": sum(inner.count(stop) for stop in STOPS),
-            "comma dropped": self.clean.count(","),
-            "sign typed plain": sum(map(self.clean.count, SIGNS)),
-            "-in for -ing": sum(word.lower().endswith("ing") for word in words),
-            "u, ur, r": sum(word.lower() in LETTERS for word in words),
-            "diacritics": sum(not word.isascii() for word in words),
-            "": max(1, len(words)),
-        })  # fmt: skip
+        found = Counter(
+            {
+                "i for I": first_persons,
+                "start in lower case": sentences,
+                "name in lower case": max(0, len(starts) - sentences - first_persons),
+                "apostrophe": sum("'" in word or "\u2019" in word for word in words),
+                "last stop dropped": int(self.clean.rstrip()[-1:] in STOPS),
+                "run-on": sum(inner.count(stop) for stop in STOPS),
+                "comma dropped": self.clean.count(","),
+                "sign typed plain": sum(map(self.clean.count, SIGNS)),
+                "-in for -ing": sum(word.lower().endswith("ing") for word in words),
+                "u, ur, r": sum(word.lower() in LETTERS for word in words),
+                "diacritics": sum(not word.isascii() for word in words),
+                "": max(1, len(words)),
+            }
+        )
         for name, chosen in WORDS.items():
             found[f"{name} dropped"] = sum(word.lower() in chosen for word in words)
         return found
@@ -179,8 +200,10 @@ class Habits:
         shown = [Counter(habit for habit, *_ in row.habits()) for row in rows]
         places = [row.places() for row in rows]
         names = sorted({name for counts in shown for name in counts})
-        could = [[max(has[name], can.get(name, can[""])) for name in names]
-                 for has, can in zip(shown, places, strict=True)]  # fmt: skip
+        could = [
+            [max(has[name], can.get(name, can[""])) for name in names]
+            for has, can in zip(shown, places, strict=True)
+        ]
         return cls(
             names, np.array([[has[name] for name in names] for has in shown]), np.array(could)
         )
@@ -211,11 +234,27 @@ class Habits:
 # What posts tell without a corrected side: a habit, and what others write there.
 
 _SHORT = {
-    "u": "you", "ur": "your", "r": "are", "n": "and", "2": "to|too", "4": "for", "b4": "before",
-    "ppl": "people", "pls|plz": "please", "thx|tnx": "thanks", "w/": "with", "2day": "today",
-    "cuz|coz|cos|bc": "because", "tmrw|tmr": "tomorrow", "gonna": "going to", "wanna": "want to",
-    "gotta": "got to|have to", "da|tha": "the", "dis": "this", "dat": "that",
-}  # fmt: skip
+    "u": "you",
+    "ur": "your",
+    "r": "are",
+    "n": "and",
+    "2": "to|too",
+    "4": "for",
+    "b4": "before",
+    "ppl": "people",
+    "pls|plz": "please",
+    "thx|tnx": "thanks",
+    "w/": "with",
+    "2day": "today",
+    "cuz|coz|cos|bc": "because",
+    "tmrw|tmr": "tomorrow",
+    "gonna": "going to",
+    "wanna": "want to",
+    "gotta": "got to|have to",
+    "da|tha": "the",
+    "dis": "this",
+    "dat": "that",
+}
 _BARE = (
     "im|ive|dont|doesnt|didnt|cant|wont|isnt|wasnt|arent|couldnt|havent|thats|theres|youre|theyre"
 )
@@ -238,11 +277,12 @@ POST_HABITS = {
     "lengthening": (r"(?i)\b\w*?([a-z])\1\1\w*", r"\b\w+"),
     **{
         f"{short.replace('|', '/')} for {word.replace('|', '/')}": (
-            rf"(?i)\b(?:{short})(?!\w)", rf"(?i)\b(?:{word})\b"
+            rf"(?i)\b(?:{short})(?!\w)",
+            rf"(?i)\b(?:{word})\b",
         )
         for short, word in _SHORT.items()
     },
-}  # fmt: skip
+}
 NOT_WRITTEN = re.compile(r"(?:https?:|www\.)\S+|[@#]\w+|&\w+;")
 
 
@@ -375,8 +415,9 @@ def habit_lines(sides: dict[str, Habits]) -> Iterator[str]:
 
 def writer_lines(habits: Habits) -> Iterator[str]:
     """Yield the writers of rows with their shares and chances."""
-    habits = habits.take([n for n, share in zip(habits.names, habits.rows, strict=True)
-                          if share >= SHARE_MIN])  # fmt: skip
+    habits = habits.take(
+        [n for n, share in zip(habits.names, habits.rows, strict=True) if share >= SHARE_MIN]
+    )
     fits = writers_of(habits)
     scores = [bic(fit, len(habits.shown)) for fit in fits]
     best = fits[int(np.argmin(scores))]
@@ -393,8 +434,10 @@ def post_lines(noises: Sequence[str]) -> Iterator[str]:
     """Yield the habits and writers of posts, beside noise on the clean sides of web text."""
     clean = [row.clean for row in rows_of(["ud-corrected:en"])]
     sides = {"real": post_habits(posts()), "clean web text": post_habits(clean)}
-    sides |= {noise: post_habits([row.noisy for row in rows_of(["ud-corrected:en"], noise)])
-              for noise in noises}  # fmt: skip
+    sides |= {
+        noise: post_habits([row.noisy for row in rows_of(["ud-corrected:en"], noise)])
+        for noise in noises
+    }
     yield from habit_lines(sides)
     yield ""
     yield from writer_lines(sides["real"])

@@ -58,10 +58,21 @@ CORRECT_GRAMMAR = ("es", "uk")  # corpora that correct endings, too, and do not 
 BALANCE = 3  # as in the profile `strict`: what goes both ways is a variant
 TEI = "{http://www.tei-c.org/ns/1.0}"
 # The kinds of the Icelandic Error Corpus that are slips of the pen or the ear, not of grammar.
-ICELANDIC_KINDS = frozenset({
-    "nonword", "missing-letter", "extra-letter", "letter-rep", "swapped-letters", "missing-accent",
-    "extra-accent", "n4nn", "nn4n", "i4y", "y4i",
-})  # fmt: skip
+ICELANDIC_KINDS = frozenset(
+    {
+        "nonword",
+        "missing-letter",
+        "extra-letter",
+        "letter-rep",
+        "swapped-letters",
+        "missing-accent",
+        "extra-accent",
+        "n4nn",
+        "nn4n",
+        "i4y",
+        "y4i",
+    }
+)
 ACCENTS = re.compile("[\u0300-\u036f\u0900-\u0902\u093c]")
 ROWS = Path(__file__).with_name("mined_left_out.tsv").read_text("utf-8").splitlines()
 LEFT_OUT = {tuple(row.split("\t")[:2]) for row in ROWS if row[:1] != "#"}  # language, word
@@ -213,22 +224,47 @@ def members(path: Path) -> Iterator[tuple[str, str]]:
 
 RCP = "amazon-science/multilingual-robust-contrastive-pretraining, errors mined from Wikipedia"
 CORPORA = (
-    Corpus("de", "falko-merlin", "Falko-MERLIN, learner German (spraakbanken/multiged-2023)",
-           "CC-BY-SA-4.0", spelling_edits),
-    Corpus("en", "wiki-history", "the histories of Anarchism and two more pages of Wikipedia",
-           "CC-BY-SA-4.0", revisions),
+    Corpus(
+        "de",
+        "falko-merlin",
+        "Falko-MERLIN, learner German (spraakbanken/multiged-2023)",
+        "CC-BY-SA-4.0",
+        spelling_edits,
+    ),
+    Corpus(
+        "en",
+        "wiki-history",
+        "the histories of Anarchism and two more pages of Wikipedia",
+        "CC-BY-SA-4.0",
+        revisions,
+    ),
     Corpus("es", "cowsl2h", "COWS-L2H, learner Spanish (ucdaviscl/cowsl2h)", "Apache-2.0", essays),
     Corpus("es", "snips-multilingual", RCP, "Apache-2.0", injected),
     Corpus("fr", "snips-multilingual", RCP, "Apache-2.0", injected),
     Corpus("hi", "snips-multilingual", RCP, "Apache-2.0", injected),
-    Corpus("is", "ice-error", "Icelandic Error Corpus (antonkarl/iceErrorCorpus)", "CC-BY-4.0",
-           proofread),
-    Corpus("is", "is-wiki-typos", "misspellings of Wikipedia (atlijas/wikipedia-revision-miner)",
-           "MIT", checked),
+    Corpus(
+        "is",
+        "ice-error",
+        "Icelandic Error Corpus (antonkarl/iceErrorCorpus)",
+        "CC-BY-4.0",
+        proofread,
+    ),
+    Corpus(
+        "is",
+        "is-wiki-typos",
+        "misspellings of Wikipedia (atlijas/wikipedia-revision-miner)",
+        "MIT",
+        checked,
+    ),
     Corpus("ru", "ruspellru", "RUSpellRU, blogs (ai-forever/sage)", "MIT", aligned),
-    Corpus("uk", "ua-gec", "UA-GEC, texts corrected by editors (grammarly/ua-gec)", "CC-BY-4.0",
-           editors),
-)  # fmt: skip
+    Corpus(
+        "uk",
+        "ua-gec",
+        "UA-GEC, texts corrected by editors (grammarly/ua-gec)",
+        "CC-BY-4.0",
+        editors,
+    ),
+)
 
 
 def is_misspelling(entry: Alternative) -> bool:

@@ -38,21 +38,38 @@ class Corpus:
 
 
 CORPORA = {
-    "de": Corpus("falko-merlin", "Falko-MERLIN, learner German (spraakbanken/multiged-2023)",
-                 "CC-BY-SA-4.0", is_tokenised=True),
-    "en": Corpus("ud-corrected:en", "UD English EWT, posts, mail and reviews "
-                 "(UniversalDependencies/UD_English-EWT)", "CC-BY-SA-4.0"),
+    "de": Corpus(
+        "falko-merlin",
+        "Falko-MERLIN, learner German (spraakbanken/multiged-2023)",
+        "CC-BY-SA-4.0",
+        is_tokenised=True,
+    ),
+    "en": Corpus(
+        "ud-corrected:en",
+        "UD English EWT, posts, mail and reviews (UniversalDependencies/UD_English-EWT)",
+        "CC-BY-SA-4.0",
+    ),
     "es": Corpus("cowsl2h", "COWS-L2H, learner Spanish (ucdaviscl/cowsl2h)", "Apache-2.0"),
-    "ga": Corpus("ud-corrected:ga", "UD Irish TwittIrish, tweets "
-                 "(UniversalDependencies/UD_Irish-TwittIrish)", "CC-BY-SA-4.0"),
+    "ga": Corpus(
+        "ud-corrected:ga",
+        "UD Irish TwittIrish, tweets (UniversalDependencies/UD_Irish-TwittIrish)",
+        "CC-BY-SA-4.0",
+    ),
     "is": Corpus("ice-error", "Icelandic Error Corpus (antonkarl/iceErrorCorpus)", "CC-BY-4.0"),
-    "pt": Corpus("ud-corrected:pt", "UD Portuguese DANTEStocks, tweets "
-                 "(UniversalDependencies/UD_Portuguese-DANTEStocks)", "CC-BY-4.0"),
+    "pt": Corpus(
+        "ud-corrected:pt",
+        "UD Portuguese DANTEStocks, tweets (UniversalDependencies/UD_Portuguese-DANTEStocks)",
+        "CC-BY-4.0",
+    ),
     "ru": Corpus("ruspellru", "RUSpellRU, blogs (ai-forever/sage)", "MIT"),
-    "uk": Corpus("ua-gec", "UA-GEC, texts corrected by editors (grammarly/ua-gec)", "CC-BY-4.0",
-                 is_tokenised=True),
+    "uk": Corpus(
+        "ua-gec",
+        "UA-GEC, texts corrected by editors (grammarly/ua-gec)",
+        "CC-BY-4.0",
+        is_tokenised=True,
+    ),
     "zh": Corpus("mucgec", "MuCGEC, learner Chinese (HillZhang1999/MuCGEC)", "Apache-2.0"),
-}  # fmt: skip
+}
 
 
 def joined(text: str) -> str:

@@ -93,8 +93,21 @@ def spellings() -> dict[tuple[str, ...], tuple[str, ...]]:
     }
 
 
-CONSONANTS = {"b": "B", "d": "D", "f": "F", "g": "G", "k": "K", "l": "L", "m": "M", "n": "N",
-              "p": "P", "r": "R", "s": "S", "t": "T", "v": "V"}  # fmt: skip
+CONSONANTS = {
+    "b": "B",
+    "d": "D",
+    "f": "F",
+    "g": "G",
+    "k": "K",
+    "l": "L",
+    "m": "M",
+    "n": "N",
+    "p": "P",
+    "r": "R",
+    "s": "S",
+    "t": "T",
+    "v": "V",
+}
 
 
 @cache
@@ -255,8 +268,11 @@ def best_forms(word: str) -> list[tuple[str, int]]:
     if top < BEST_MIN:
         return []
     order = sorted(ranked.items(), key=lambda pair: (-pair[1], pair[0]))[:FORMS_MAX]
-    return [(noisy, max(1, round(w))) for noisy, w in order if noisy != word
-            and w >= max(WEIGHT_MIN, top * SHARE_MIN)]  # fmt: skip
+    return [
+        (noisy, max(1, round(w)))
+        for noisy, w in order
+        if noisy != word and w >= max(WEIGHT_MIN, top * SHARE_MIN)
+    ]
 
 
 def common_words() -> Iterator[str]:

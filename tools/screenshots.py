@@ -125,8 +125,13 @@ def _statistics(folder: Path) -> Path:
 def _pages(browser: Browser, folder: Path, out: Path) -> None:
     """Show a pair in light, another with its keys in dark, and one from right to left."""
     path = folder / "page.sqlite"
-    review.make(DEMO, path, transforms=("fing:rate=0.01", "abr1:rate=0.2"), strengths="x1,x1.5,x2",
-                limit=300)  # fmt: skip
+    review.make(
+        DEMO,
+        path,
+        transforms=("fing:rate=0.01", "abr1:rate=0.2"),
+        strengths="x1,x1.5,x2",
+        limit=300,
+    )
     with prepare(path, port=0).in_thread() as server:
         for name, options in (("light", {}), ("dark", {"color_scheme": "dark"})):
             page = browser.new_page(viewport={"width": 960, "height": 860}, **options)
@@ -170,9 +175,12 @@ def _report(browser: Browser, folder: Path, out: Path) -> None:
     path, page_path = folder / "report.sqlite", folder / "report.html"
     source = folder / "demo.tsv"
     lines = DEMO.read_text("utf-8").splitlines(keepends=True)
-    source.write_text("".join(
-        line for line in lines if line.rstrip("\n").rpartition("\t")[2] in ("lang", *LANGS)
-    ), "utf-8")  # fmt: skip
+    source.write_text(
+        "".join(
+            line for line in lines if line.rstrip("\n").rpartition("\t")[2] in ("lang", *LANGS)
+        ),
+        "utf-8",
+    )
     review.make(source, path, transforms=("fing",), strengths=STRENGTHS, rows=6)
     for name in ("Ana", "Ben"):
         _judge(path, name)
