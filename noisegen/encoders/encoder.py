@@ -3,6 +3,7 @@
 A SPEC names a model. Its kinds are entry points, so other packages can add encoders.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 Ints = npt.NDArray[np.integer]
 Vectors = npt.NDArray[np.float32]
+_DEVICE = re.compile(r"auto|cpu|cuda(?::\d+)?")  # names of devices
 LENGTH_MAX = 512  # tokens per text, unless a model allows fewer
 Progress = Callable[[int], None]  # called with the number of texts encoded since the last call
 
@@ -170,7 +172,7 @@ def find_device(name: str, local_rank: int = 0, world: int = 1) -> "torch.device
     import torch
 
     kind, colon, number = name.partition(":")
-    if name not in ("auto", "cpu", "cuda") and not (kind == "cuda" and number.isdecimal()):
+    if not _DEVICE.fullmatch(name):
         raise UsageError(f"device {name!r}: give cpu, cuda, cuda:1 or auto")
     if kind == "cpu" or (kind == "auto" and not torch.cuda.is_available()):
         return torch.device("cpu")

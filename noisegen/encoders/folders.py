@@ -342,13 +342,7 @@ def _read_steps(
     for entry in entries:
         path, kind = folder / entry.path / "config.json", STEPS[entry.kind]
         config = read_json(path) if path.is_file() or kind.__struct_fields__ else {}
-        inputs = config.get("module_input_name") or SENTENCE
-        outputs = config.get("module_output_name") or inputs
-        if kind is Pooling:
-            is_in_place = not is_pooled
-        else:
-            is_in_place = inputs == outputs == (SENTENCE if is_pooled else TOKENS)
-        if not is_in_place:
+        if not _is_in_place(kind, config, is_pooled=is_pooled):
             raise SourceError(
                 f"{folder}/modules.json: {entry.kind} is not supported at this position"
             )
@@ -360,6 +354,18 @@ def _read_steps(
         steps.append((step, weights))
         is_pooled = is_pooled or kind is Pooling
     return steps if is_pooled or not steps else [*steps, (Pooling(), {})]
+
+
+def _is_in_place(kind: type[HeadStep], config: Mapping[str, Any], *, is_pooled: bool) -> bool:
+    """Return whether a module reads and writes the values that exist at its position.
+
+    Before pooling these are the vectors of tokens, after it the vector of the sentence.
+    """
+    if kind is Pooling:
+        return not is_pooled
+    inputs = config.get("module_input_name") or SENTENCE
+    outputs = config.get("module_output_name") or inputs
+    return bool(inputs == outputs == (SENTENCE if is_pooled else TOKENS))
 
 
 def _pooler_steps(network: Any, name: str | Path) -> Weighted:

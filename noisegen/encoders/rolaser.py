@@ -243,11 +243,8 @@ def _read_checkpoint(path: Path) -> FairseqCheckpoint:
     """Return the encoder's weights, and its settings in `cfg` or `args`; raises SourceError."""
     content = load_checkpoint(path, mmap=True, inert=True)
     found = content if isinstance(content, dict) else {}
-    configured = _named(found.get("cfg")).get("model")
-    named = _named(found.get("args") if configured is None else configured)
-    known = {name: named[name] for name in FairseqSettings.__struct_fields__ if name in named}
     try:
-        settings = msgspec.convert(known, FairseqSettings)
+        settings = msgspec.convert(_known_settings(found), FairseqSettings)
         weights = msgspec.convert(found.get("model"), dict[str, Tensor])
     except msgspec.ValidationError as error:
         raise SourceError(f"{path} is not a checkpoint of RoLASER: {error}") from error
@@ -258,6 +255,13 @@ def _read_checkpoint(path: Path) -> FairseqCheckpoint:
     if not settings.encoder_character_embeddings and (table is None or table.dim() != 2):
         raise SourceError(f"{path} is not a checkpoint of RoLASER: no {prefix}embed_tokens.weight")
     return FairseqCheckpoint(part, settings)
+
+
+def _known_settings(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings in `cfg` of a checkpoint, or in `args` of an older one, that are used."""
+    configured = _named(content.get("cfg")).get("model")
+    named = _named(content.get("args") if configured is None else configured)
+    return {name: named[name] for name in FairseqSettings.__struct_fields__ if name in named}
 
 
 def read_vocabulary(path: Path) -> dict[str, int]:

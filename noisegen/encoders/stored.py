@@ -93,14 +93,19 @@ def check_config(config: Mapping[str, Any], path: Path) -> None:
     for name, value in config.items():
         if isinstance(value, dict):
             check_config(value, path)
-        most = min((bound for part, bound in _BOUNDS.items() if part in name), default=None)
-        if most and isinstance(value, int) and value > most:
-            raise SourceError(f"{path}: {name} is {value:,}, over {most:,}; get the model again")
-        is_number = isinstance(value, int | float)
-        if name.endswith(("_eps", "_epsilon")) and is_number and not 0 <= value < 1:
-            raise SourceError(f"{path}: {name} must be between 0 and 1; get the model again")
+        elif isinstance(value, int | float):
+            _check_number(name, value, path)
         if name.endswith("attn_implementation") and "/" in str(value):
             raise SourceError(f"{path}: {name} {value!r} is code from elsewhere; remove the line")
+
+
+def _check_number(name: str, value: float, path: Path) -> None:
+    """Raise SourceError for a number that exhausts memory or spoils vectors."""
+    most = min((bound for part, bound in _BOUNDS.items() if part in name), default=None)
+    if most and isinstance(value, int) and value > most:
+        raise SourceError(f"{path}: {name} is {value:,}, over {most:,}; get the model again")
+    if name.endswith(("_eps", "_epsilon")) and not 0 <= value < 1:
+        raise SourceError(f"{path}: {name} must be between 0 and 1; get the model again")
 
 
 def read_weights(path: Path) -> "dict[str, Tensor]":

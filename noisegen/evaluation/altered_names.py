@@ -63,27 +63,36 @@ class Names:
     def altered(self, row: int, draws: Draws) -> str | None:
         """Return the text of a row with one of its names replaced throughout.
 
-        The new name has the same key, does not occur in the text, and neither contains the old name
-        nor is another name for the same thing. None without such a name.
+        The new name has the same key. The result is None if the text has no name, or if no other
+        name fits.
         """
         text, names = self.texts[row], self.rows[row]
         if not names:
             return None
         name = draws.pick(names)
         old = text[name.start : name.stop]
-        old_letters, text_letters = _letters(old), _letters(text)
-        synonyms = {word for group in _SYNONYMS if old_letters in group for word in group}
-        others = []
-        for other in self.pool[name.key]:
-            letters = _letters(other)
-            if old_letters in letters or letters in text_letters or letters in synonyms:
-                continue
-            others.append(other)
+        others = _exchangeable(old, text, self.pool[name.key])
         if not others:
             return None
         new = draws.pick(others)
         places = re.finditer(rf"(?<!\w){re.escape(old)}(?!\w)", text)
         return apply(text, [Alteration(*place.span(), new) for place in places])
+
+
+def _exchangeable(old: str, text: str, candidates: Sequence[str]) -> list[str]:
+    """Return the candidates that may replace the name `old` in a text.
+
+    They do not occur in the text, do not contain the old name, and do not name the same thing.
+    """
+    old_letters, text_letters = _letters(old), _letters(text)
+    synonyms = {word for group in _SYNONYMS if old_letters in group for word in group}
+    others = []
+    for candidate in candidates:
+        letters = _letters(candidate)
+        if old_letters in letters or letters in text_letters or letters in synonyms:
+            continue
+        others.append(candidate)
+    return others
 
 
 def _letters(text: str) -> str:
@@ -102,28 +111,34 @@ def _entities(document: Any) -> Iterator[Name]:
 
 
 def _name_of(entity: Any) -> Name | None:
-    """Return an entity without its leading "the" and trailing "'s"; None if it looks unlike a name.
-
-    A name is capitalised, has a tag of names (or, for peoples, of adjectives), and consists of
-    adjacent words, so that exactly the entity is replaced.
-    """
+    """Return an entity without its leading "the" and trailing "'s"; None if it is not a name."""
     tokens = [token for token in entity if token.text not in _GENITIVES]
     has_the = bool(tokens) and tokens[0].lower_ == "the"
     if has_the:
         tokens = tokens[1:]
-    if entity.label_ not in LABELS or not tokens:
+    if not _is_name(tokens, entity.label_):
         return None
     first, last = tokens[0], tokens[-1]
-    is_tagged = last.tag_ in _NAME_TAGS or (last.tag_ == "JJ" and entity.label_ == "NORP")
-    is_adjacent = last.i - first.i == len(tokens) - 1
-    is_capital = first.text[0].isupper() and first.text not in _NO_NAMES
-    has_plain_parts = all(_NAME_PART.fullmatch(token.text) for token in tokens)
-    if not (is_tagged and is_adjacent and is_capital and has_plain_parts):
-        return None
     form = last.tag_ + ("+" if last.dep_ in ("amod", "compound") else "")
     has_the = has_the or neighbour(first, -1) == "the"
     key = (entity.label_, min(len(tokens), WORDS_MAX), form, has_the)
     return Name(first.idx, last.idx + len(last), key)
+
+
+def _is_name(tokens: Sequence[Any], label: str) -> bool:
+    """Return whether the tokens of an entity with this label form a name that can be replaced.
+
+    A name is capitalised, has a tag of names (or, for peoples, of adjectives), and consists of
+    adjacent words, so that exactly the entity is replaced.
+    """
+    if label not in LABELS or not tokens:
+        return False
+    first, last = tokens[0], tokens[-1]
+    is_tagged = last.tag_ in _NAME_TAGS or (last.tag_ == "JJ" and label == "NORP")
+    is_adjacent = last.i - first.i == len(tokens) - 1
+    is_capital = first.text[0].isupper() and first.text not in _NO_NAMES
+    has_plain_parts = all(_NAME_PART.fullmatch(token.text) for token in tokens)
+    return is_tagged and is_adjacent and is_capital and has_plain_parts
 
 
 def _capitalised_runs(text: str) -> Iterator[Name]:

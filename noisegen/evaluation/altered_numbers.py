@@ -117,8 +117,7 @@ def _percent(match: re.Match[str], draws: Draws) -> str | None:
 def _figures(match: re.Match[str], draws: Draws) -> str | None:
     """Return other figures with the same zeros at both ends and the same punctuation.
 
-    In a long number one digit of its first half changes. A single figure that counts the next word
-    does not become 1 ("3 days"), and 1 is kept ("1 day").
+    A single figure that counts the next word does not become 1 ("3 days"), and 1 is kept ("1 day").
     """
     old = match[1]
     digits = re.sub(r"\D", "", old)
@@ -127,17 +126,24 @@ def _figures(match: re.Match[str], draws: Draws) -> str | None:
     is_count = len(old) == 1 and _BEFORE_A_WORD.match(match.string, match.end(1)) is not None
     if not core or (is_count and core == "1"):
         return None
-    if len(core) > _LONG:
-        at = draws.below(len(core) // 2)
-        new = core[:at] + _another(range(1, 10), int(core[at]), draws) + core[at + 1 :]
-    else:
-        least = 2 if is_count else 10 ** (len(core) - 1)
-        numbers = (number for number in range(least, 10 ** len(core)) if number % 10)
-        new = _another(numbers, int(core), draws)
+    new = _other_digits(core, draws, is_count=is_count)
     zeros_before, _, zeros_after = ascii_digits.partition(core)
     new_digits = iter(zeros_before + new + zeros_after)
     filled = "".join(next(new_digits) if sign.isdigit() else sign for sign in old)
     return _in_script(filled, digits)
+
+
+def _other_digits(core: str, draws: Draws, *, is_count: bool) -> str:
+    """Return another number with the same number of digits that does not end in 0.
+
+    In a long number one digit of its first half changes. A count is at least 2.
+    """
+    if len(core) > _LONG:
+        at = draws.below(len(core) // 2)
+        return core[:at] + _another(range(1, 10), int(core[at]), draws) + core[at + 1 :]
+    least = 2 if is_count else 10 ** (len(core) - 1)
+    numbers = (number for number in range(least, 10 ** len(core)) if number % 10)
+    return _another(numbers, int(core), draws)
 
 
 def _in_script(text: str, like: str) -> str:

@@ -6,7 +6,7 @@ changes. Questions are not negated: "Is he not here?" asks the same as "Is he he
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from noisegen.evaluation.alterations import (
 
 Way = tuple[Alteration, ...]  # changes that reverse a statement if they are made together
 _SUBJECTS = ("nsubj", "nsubjpass", "expl", "csubj")
+_AUXILIARIES = ("aux", "auxpass")
 _NEGATIVE = frozenset(words("function_words", "negative"))
 _SHIFTING = frozenset(words("function_words", "shifting"))
 _SET_PHRASES = frozenset(words("function_words", "set_phrase"))
@@ -30,6 +31,8 @@ _NOTS = ("not", "n't", "n’t")
 _AMBIGUOUS = ("'d", "’d", "to")  # 'd is had or would
 _CONTRACTED = ("'s", "’s", "'re", "’re", "'m", "’m")
 _HELD_BY_NOT = _NEGATIVE | {"yet", "either", "until", "ever", "anymore"}  # odd without the "not"
+# A modal before one of these words stays as it is.
+_BLOCKING_MODALS = _SHIFTING.union(_NOTS, ("have", "as", "well"))
 _DO_FORMS = {"VBD": "did", "VBZ": "does", "VBP": "do"}
 _SINGULARS = ("he", "she", "it", "this", "that")
 
@@ -72,12 +75,17 @@ def _replaced(token: Any, new: str) -> Alteration:
     return Alteration(token.idx, token.idx + len(token), new)
 
 
+def _dependents(verb: Any, roles: Sequence[str]) -> list[Any]:
+    """Return the words that depend on a verb in one of these grammatical roles, in text order."""
+    return [child for child in verb.children if child.dep_ in roles]
+
+
 def _negation(sentence: Any) -> Way:
     """Return the changes that negate the main verb or remove its "not"; () if neither is safe."""
     root = sentence.root
     if root.pos_ not in ("VERB", "AUX"):
         return ()
-    negations = [child for child in root.children if child.dep_ == "neg"]
+    negations = _dependents(root, ("neg",))
     if negations:
         return _without_not(sentence, negations)
     # An adverb of the clause would take the "not" to itself.
@@ -91,29 +99,29 @@ def _negation(sentence: Any) -> Way:
 def _added_not(sentence: Any) -> Alteration | None:
     """Return the change that negates the main verb of a positive sentence; None if it is unsafe."""
     root = sentence.root
-    subject = next((child for child in root.children if child.dep_ in _SUBJECTS), None)
-    auxiliaries = [child for child in root.children if child.dep_ in ("aux", "auxpass")]
-    if subject is None:
+    subjects, auxiliaries = _dependents(root, _SUBJECTS), _dependents(root, _AUXILIARIES)
+    if not subjects:
         return None if auxiliaries else _negated_order(sentence, root)
+    subject = subjects[0]
     finite = auxiliaries[0] if auxiliaries else root
     if finite.i < subject.i or finite.tag_ in ("VBN", "VBG", "TO"):
         return None
-    is_joined = any(
-        child.dep_ == "conj" and child.pos_ in ("VERB", "AUX") for child in root.children
-    )
-    if is_joined and finite is root:  # "not" would negate only one of two verbs joined by "and"
+    if not auxiliaries and _is_joined(root):  # "not" would negate only one of the two verbs
         return None
     if auxiliaries or root.lemma_ == "be":
         return _auxiliary_with_not(finite)
     return _verb_with_do_not(root, subject)
 
 
+def _is_joined(verb: Any) -> bool:
+    """Return whether a verb is joined to a later verb, as in "came and went"."""
+    return any(child.pos_ in ("VERB", "AUX") for child in _dependents(verb, ("conj",)))
+
+
 def _auxiliary_with_not(finite: Any) -> Alteration | None:
     """Return the change that adds "not" to an auxiliary; None if it is unsafe."""
-    word, following = finite.lower_, neighbour(finite, 1)
-    if following in _SHIFTING or following == "better" or following[:1] in ("'", "’"):
-        return None
-    if word in _AMBIGUOUS or (finite.is_upper and len(finite) > 1):
+    word = finite.lower_
+    if not _takes_not(finite):
         return None
     if word in _WITH_NOT:
         return _replaced(finite, f" {_WITH_NOT[word]}")
@@ -121,6 +129,19 @@ def _auxiliary_with_not(finite: Any) -> Alteration | None:
         end = finite.idx + len(finite)
         return Alteration(end, end, "not" if word == "can" else " not")
     return None
+
+
+def _takes_not(auxiliary: Any) -> bool:
+    """Return whether a "not" after an auxiliary negates the sentence.
+
+    It does not if the auxiliary is ambiguous or in capitals, or if the next word would take the
+    "not" to itself ("had better") or begins with an apostrophe.
+    """
+    following = neighbour(auxiliary, 1)
+    if following in _SHIFTING or following == "better" or following[:1] in ("'", "’"):
+        return False
+    is_in_capitals = auxiliary.is_upper and len(auxiliary) > 1
+    return auxiliary.lower_ not in _AMBIGUOUS and not is_in_capitals
 
 
 def _verb_with_do_not(root: Any, subject: Any) -> Alteration | None:
@@ -147,16 +168,10 @@ def _negated_order(sentence: Any, root: Any) -> Alteration | None:
 def _without_not(sentence: Any, negations: list[Any]) -> Way:
     """Return the changes that remove "not", and "do" where the verb then stands alone."""
     negation = negations[0]
-    is_plain = len(negations) == 1 and negation.lower_ in _NOTS and negation.i != sentence.start
-    if not is_plain:
+    if len(negations) > 1 or not _is_removable(negation, sentence):
         return ()
-    before, following = negation.nbor(-1), neighbour(negation, 1)
-    held = {token.lower_ for token in sentence} & _HELD_BY_NOT
-    if following in _SHIFTING or held - {negation.lower_} or before.lower_ == "ai":
-        return ()
-    if before.dep_ not in ("aux", "auxpass", "ROOT") or before.tag_ == "VBN":
-        return ()
-    if before.lower_ == "do" and before.dep_ == "aux" and following:
+    before = negation.nbor(-1)
+    if before.lower_ == "do" and before.dep_ == "aux" and neighbour(negation, 1):
         verb = negation.nbor()
         stop, kept = verb.idx + 1, verb.text[0]
     else:
@@ -168,18 +183,45 @@ def _without_not(sentence: Any, negations: list[Any]) -> Way:
     return tuple(changes)
 
 
+def _is_removable(negation: Any, sentence: Any) -> bool:
+    """Return whether a sentence without this "not" is correct and says the opposite.
+
+    The "not" must follow the finite verb, and no other word may need it ("not only", "not yet").
+    """
+    if negation.lower_ not in _NOTS or negation.i == sentence.start:
+        return False
+    before, following = negation.nbor(-1), neighbour(negation, 1)
+    others = {token.lower_ for token in sentence} - {negation.lower_}
+    if following in _SHIFTING or others & _HELD_BY_NOT or before.lower_ == "ai":
+        return False
+    return before.dep_ in (*_AUXILIARIES, "ROOT") and before.tag_ != "VBN"
+
+
 def _opposed(sentence: Any) -> Iterator[Alteration]:
     """Yield replacements of words by their opposites."""
     present = {token.lower_ for token in sentence}
     for token in sentence:
-        is_plain = token.is_lower or (token.i == sentence.start and token.is_title)
-        if not is_plain or token.ent_type_ or token.dep_ == "neg":
+        if not _is_ordinary(token, sentence):
             continue
-        tags = token.pos_, "VB" if token.tag_ == "VBP" else token.tag_
-        known = opposites().get(token.lower_, [])
-        other = next((opposite for opposite in known if opposite.tag in tags), None)
+        other = _opposite(token)
         if other is not None and _is_safe(other, token, present):
             yield _replaced(token, other.word.capitalize() if token.is_title else other.word)
+
+
+def _is_ordinary(token: Any, sentence: Any) -> bool:
+    """Return whether a word may be replaced: names, negations and words in capitals may not.
+
+    The first word of a sentence may begin with a capital.
+    """
+    is_plain = token.is_lower or (token.i == sentence.start and token.is_title)
+    return is_plain and not token.ent_type_ and token.dep_ != "neg"
+
+
+def _opposite(token: Any) -> Opposite | None:
+    """Return the opposite of a word in its part of speech; None if opposites.tsv has none."""
+    tags = token.pos_, "VB" if token.tag_ == "VBP" else token.tag_
+    known = opposites().get(token.lower_, [])
+    return next((opposite for opposite in known if opposite.tag in tags), None)
 
 
 def _is_safe(other: Opposite, token: Any, present: set[str]) -> bool:
@@ -200,11 +242,10 @@ def _modals(sentence: Any) -> Iterator[Alteration]:
     """Yield replacements of modal verbs that follow their subject and have no "not"."""
     for token in sentence:
         new = _MODALS.get(token.lower_) if token.tag_ == "MD" else None
-        subjects = [child for child in token.head.children if child.dep_ in _SUBJECTS]
+        subjects = _dependents(token.head, _SUBJECTS)
         if new is None or not subjects or subjects[0].i > token.i:
             continue
-        following = neighbour(token, 1)
-        if following in (*_NOTS, "have", "as", "well") or following in _SHIFTING:
+        if neighbour(token, 1) in _BLOCKING_MODALS:
             continue
         if new != "need not" or not _is_question(sentence):
             space = " " if token.text[0] in "'’" else ""
@@ -227,9 +268,17 @@ def plain_statement_changes(text: str) -> list[Way]:
         if after not in known[0].not_before and before not in known[0].not_after:
             ways.append((Alteration(*match.span(), known[0].word),))
     auxiliaries = list(_AUXILIARY.finditer(text))
-    is_question = "?" in text or "n't" in text or "n’t" in text
-    is_negative = (_NEGATIVE | _SHIFTING).intersection(present)
-    if len(auxiliaries) == 1 and not is_question and not is_negative:
+    if len(auxiliaries) == 1 and _is_positive_statement(text, present):
         end = auxiliaries[0].end()
         ways.append((Alteration(end, end, " not"),))
     return ways
+
+
+def _is_positive_statement(text: str, present: Sequence[str]) -> bool:
+    """Return whether a text has no question mark, no negation, and no adverb that takes a "not".
+
+    `present` has the words of the text in lower case.
+    """
+    if "?" in text or "n't" in text or "n’t" in text:
+        return False
+    return (_NEGATIVE | _SHIFTING).isdisjoint(present)

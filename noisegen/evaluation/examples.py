@@ -9,7 +9,7 @@ from noisegen.errors import naming_extras
 from noisegen.evaluation.measure import BySet
 from noisegen.evaluation.results import Projection, ShownPair
 from noisegen.evaluation.sets import MIXES, EvaluationSet, PairSet
-from noisegen.evaluation.similarity import Vectors, check_pairs, principal_axes, spearman, unit
+from noisegen.evaluation.similarity import F64, Vectors, check_pairs, principal_axes, spearman, unit
 
 EXAMPLES = 20  # repaired pairs, and as many broken ones
 PAIRS_MAX = 200  # pairs on a map
@@ -37,9 +37,7 @@ def examples(
     largest gain comes first. Broken pairs are the others, the largest distance first. `measured` is
     by model and set. A baseline alone repairs nothing.
     """
-    rows = [
-        (dataset, row) for dataset in sets for row in np.flatnonzero(dataset.changed[0]).tolist()
-    ]
+    rows = _changed_rows(sets)
     if not rows:
         return []
     distances = {
@@ -47,19 +45,34 @@ def examples(
         for model, by_set in measured.items()
     }
     others = [model for model in measured if model != baseline] or [baseline]
-    before = distances[baseline]
     now = np.mean([distances[model] for model in others], axis=0)
-    gains = np.argsort(now - before, kind="stable")
-    repaired = gains[now[gains] <= before[gains] / 2][:EXAMPLES].tolist()
-    broken = [index for index in np.argsort(-now, kind="stable").tolist() if index not in repaired]
     shown = []
-    for kind, chosen in (("repaired", repaired), ("broken", broken[:EXAMPLES])):
+    for kind, chosen in _repaired_and_broken(distances[baseline], now).items():
         for index in chosen:
             dataset, row = rows[index]
             by_model = {model: float(values[index]) for model, values in distances.items()}
             sides = dataset.clean[row], dataset.noisy[0][row]
             shown.append(ShownPair(kind, dataset.name, *sides, by_model))
     return shown
+
+
+def _changed_rows(sets: Sequence[PairSet]) -> list[tuple[PairSet, int]]:
+    """Return the pairs whose two sides differ: the set and the row of each."""
+    rows = []
+    for dataset in sets:
+        rows += [(dataset, row) for row in np.flatnonzero(dataset.changed[0]).tolist()]
+    return rows
+
+
+def _repaired_and_broken(before: F64, now: F64) -> dict[str, list[int]]:
+    """Return the indices of the repaired pairs and of the broken pairs to show.
+
+    `before` has the distance of each pair under the baseline, `now` under the other models.
+    """
+    gains = np.argsort(now - before, kind="stable")
+    repaired = gains[now[gains] <= before[gains] / 2][:EXAMPLES].tolist()
+    broken = [index for index in np.argsort(-now, kind="stable").tolist() if index not in repaired]
+    return {"repaired": repaired, "broken": broken[:EXAMPLES]}
 
 
 def mapped_texts(pairs: PairSet) -> list[tuple[str, str]]:

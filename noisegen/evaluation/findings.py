@@ -1,7 +1,7 @@
 """Verdicts on the results, in words, for the terminal table and the report."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
@@ -216,27 +216,44 @@ def render(results: Results, console: Console) -> None:
 
 def _table(findings: Findings, kind: str, datasets: Sequence[Dataset]) -> Table:
     """Return the table of the sets of a kind: a row per set and model, a column per metric."""
-    baseline, others = findings.results.baseline.name, [model.name for model in findings.students]
-    metrics = [
-        metric
-        for metric in findings.metrics(datasets)
-        if kind in metric.kinds and (others or metric.name not in _AGAINST_BASELINE)
-    ]
-    table = titled(f"{KINDS[kind].title}: {baseline}{' → model' if others else ''}")
-    has_names = len(others) > 1
-    for head in ["", "model"] if has_names else [""]:
+    baseline, students = findings.results.baseline, findings.students
+    metrics = _table_metrics(findings, kind, datasets)
+    table = titled(f"{KINDS[kind].title}: {baseline.name}{' → model' if students else ''}")
+    for head in ["", "model"] if len(students) > 1 else [""]:
         table.add_column(head, justify="left", no_wrap=True, max_width=_NAME_COLUMNS)
     for head in ("rows", *(metric.headline for metric in metrics)):
         table.add_column(head, justify="right", no_wrap=True)
     for dataset in datasets:
-        for number, model in enumerate(others or [baseline]):
-            is_first = number == 0
-            cells = [Text(dataset.name if is_first else "")]
-            cells += [Text(model)] if has_names else []
-            cells.append(Text(f"{dataset.rows:,}" if is_first else ""))
-            cells += [_cell(findings, dataset.name, model, metric) for metric in metrics]
+        for cells in _table_rows(findings, dataset, metrics):
             table.add_row(*cells)
     return table
+
+
+def _table_metrics(findings: Findings, kind: str, datasets: Sequence[Dataset]) -> list[Metric]:
+    """Return the metrics that the table of a kind of set shows."""
+    metrics = [metric for metric in findings.metrics(datasets) if kind in metric.kinds]
+    if findings.students:
+        return metrics
+    return [metric for metric in metrics if metric.name not in _AGAINST_BASELINE]
+
+
+def _table_rows(
+    findings: Findings, dataset: Dataset, metrics: Sequence[Metric]
+) -> Iterator[list[Text]]:
+    """Yield the cells of each model on a set.
+
+    The name of the set and its number of rows stand in the first row alone. Models are named if
+    there are several beside the baseline.
+    """
+    models = findings.students or [findings.results.baseline]
+    for model in models:
+        is_first = model is models[0]
+        cells = [Text(dataset.name if is_first else "")]
+        if len(models) > 1:
+            cells.append(Text(model.name))
+        cells.append(Text(f"{dataset.rows:,}" if is_first else ""))
+        cells += [_cell(findings, dataset.name, model.name, metric) for metric in metrics]
+        yield cells
 
 
 def _cell(findings: Findings, dataset: str, model: str, metric: Metric) -> Text:

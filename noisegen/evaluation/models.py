@@ -36,18 +36,31 @@ def named_models(specs: Sequence[str], baseline: str | None) -> list[NamedModel]
     if not specs:
         raise UsageError("no model to evaluate: give one, such as minilm or RUN/student")
     models = [_named(spec) for spec in specs]
+    _check_distinct(models)
+    first = _baseline(baseline, models)
+    models = [first, *(model for model in models if model.spec != first.spec)]
+    unique = unique_names([model.name for model in models])
+    return [replace(model, name=name) for name, model in zip(unique, models, strict=True)]
+
+
+def _check_distinct(models: Sequence[NamedModel]) -> None:
+    """Raise UsageError for two models with the same SPEC."""
     for first, second in combinations(models, 2):
         if first.spec == second.spec:
             names = " and ".join(dict.fromkeys((first.name, second.name)))
             aliases = "" if names == first.spec else f", as {names}"
             raise UsageError(f"the model {first.spec} is given twice{aliases}")
-    first = _named(baseline) if baseline else _teacher(models[0]) or models[0]
-    others = [model for model in models if model.spec != first.spec]
-    if baseline is None or "=" not in baseline:  # the baseline keeps its name among the models
-        first = next((model for model in models if model.spec == first.spec), first)
-    models = [first, *others]
-    unique = unique_names([model.name for model in models])
-    return [replace(model, name=name) for name, model in zip(unique, models, strict=True)]
+
+
+def _baseline(given: str | None, models: Sequence[NamedModel]) -> NamedModel:
+    """Return the baseline given, or the default of `named_models`.
+
+    A baseline that is also among the models has its name there, unless it is given as NAME=SPEC.
+    """
+    baseline = _named(given) if given else _teacher(models[0]) or models[0]
+    if given and "=" in given:
+        return baseline
+    return next((model for model in models if model.spec == baseline.spec), baseline)
 
 
 def _named(given: str) -> NamedModel:

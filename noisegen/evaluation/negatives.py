@@ -4,9 +4,9 @@ The three families come from xSIM++ (Chen and others, 2023); the generator is no
 Their figures are not comparable with xSIM++, unless its published lines are read.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -70,21 +70,48 @@ def hard_negatives(
     families, note = _families([texts[row] for row in rows], lang, parse)
     if long := len(first_rows) - len(rows):
         note += f"; none of {long:,} texts of over {CHARS_MAX:,} characters"
-    streams = {kind: stream_key(seed, f"hard:{kind}") for kind in families}
-    made: dict[str, tuple[int, str]] = {}
-    for index, row in enumerate(rows):
-        for kind, alter in families.items():
-            draws = Draws(row_key(streams[kind], name_number(texts[row])))
-            missing = per_kind
-            for _ in range(per_kind * _TRIES):
-                new = alter(index, draws.fork(str(draws.integer()))) if missing else None
-                if new is None:
-                    break
-                if new not in first_rows and new not in made:
-                    made[new] = row, kind
-                    missing -= 1
+    made = _drawn(texts, rows, families, seed, per_kind)
     sources = np.array([row for row, _ in made.values()], np.int64)
     return HardNegatives([*made], sources, [kind for _, kind in made.values()], note)
+
+
+def _drawn(
+    texts: Sequence[str],
+    rows: Sequence[int],
+    families: Mapping[str, Alter],
+    seed: int,
+    per_kind: int,
+) -> dict[str, tuple[int, str]]:
+    """Return the negatives of the texts in `rows`, each with its row and family.
+
+    A function of `families` takes the position of a row in `rows`.
+    """
+    streams = {kind: stream_key(seed, f"hard:{kind}") for kind in families}
+    known = set(texts)
+    negatives: dict[str, tuple[int, str]] = {}
+    for position, row in enumerate(rows):
+        for kind, alter in families.items():
+            draws = Draws(row_key(streams[kind], name_number(texts[row])))
+            for new in _new_texts(partial(alter, position), draws, per_kind, known):
+                negatives[new] = row, kind
+    return negatives
+
+
+def _new_texts(
+    alter: Callable[[Draws], str | None], draws: Draws, wanted: int, known: set[str]
+) -> list[str]:
+    """Return up to `wanted` altered texts that are not in `known`, and add them to it."""
+    new: list[str] = []
+    for _ in range(wanted * _TRIES):
+        altered = alter(draws.fork(str(draws.integer())))
+        if altered is None:
+            break
+        if altered not in known:
+            known.add(altered)
+            new.append(altered)
+        if len(new) == wanted:
+            break
+    return new
 
 
 def _first_rows(texts: Sequence[str]) -> dict[str, int]:

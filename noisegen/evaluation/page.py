@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from noisegen.evaluation.findings import ALPHA, STYLES, Findings, listed, p_value, verdict
 from noisegen.evaluation.metrics import METRICS, Metric, counted
-from noisegen.evaluation.results import Dataset, Model, Results, Score
+from noisegen.evaluation.results import Dataset, Model, Projection, Results, Score, StrengthCurve
 from noisegen.report import charts, pages
 from noisegen.report.blocks import (
     MISSING,
@@ -46,6 +46,13 @@ _TASKS = ("sts", "retrieval", "classification", "pair_classification")
 _BETTER = {"low": ("lower", "↓"), "high": ("higher", "↑"), "": ("-", "")}
 _STATES = {"better": "better", "same": "no difference shown", "worse": "worse"}
 _ARROWS_MAX = 150  # per panel; more arrows would hide one another
+_LEARNING = (  # titles of the learning curves, in the order of the report
+    "training loss",
+    "validation loss",
+    "validation distances",
+    "validation xSIM error (%)",
+    "learning rate",
+)
 _POINTS_MAX = 160  # per learning curve
 
 
@@ -171,30 +178,40 @@ def _short(findings: Findings) -> list[Block]:
 
 def _changes(findings: Findings, datasets: Sequence[Dataset]) -> list[Block]:
     """Return a chart per metric that has one, with a panel per model."""
+    if not findings.students:
+        return []
+    figures = [_change_figure(findings, metric, datasets) for metric in findings.charted(datasets)]
+    return [figure for figure in figures if figure is not None]
+
+
+def _change_figure(
+    findings: Findings, metric: Metric, datasets: Sequence[Dataset]
+) -> Figure | None:
+    """Return the chart of a metric's changes from the baseline; None if no set has figures."""
+    panels = {
+        model.name: _change_rows(findings, metric, model, datasets) for model in findings.students
+    }
+    values = [dot.value for rows in panels.values() for row in rows for dot in row.dots]
+    if not values:
+        return None
+    scale, way = fitting(values, 196, 368), f"{findings.results.baseline.name} to"
+    drawn = [
+        dots(rows, f"{metric.title} from {way} {name}", scale, heading=name)
+        for name, rows in panels.items()
+        if rows
+    ]
+    caption = _WORDS["noise"]["caption"].format(
+        meaning=_capital(metric.meaning),
+        scale="logarithmic" if scale.is_log else "linear",
+        better=_BETTER[metric.better][0],
+    )
+    return Figure(drawn, caption, _capital(metric.heading), _change_key(findings))
+
+
+def _change_key(findings: Findings) -> list[tuple[Markup, str]]:
+    """Return the key of the charts of changes: the mark of each model and of each verdict."""
     key = [charts.sample(findings.style(model.name), model.name) for model in findings.models]
-    key += [charts.link_sample(state, words) for state, words in _STATES.items()]
-    blocks: list[Block] = []
-    for metric in findings.charted(datasets) if findings.students else ():
-        panels = {
-            model.name: _change_rows(findings, metric, model, datasets)
-            for model in findings.students
-        }
-        values = [dot.value for rows in panels.values() for row in rows for dot in row.dots]
-        if not values:
-            continue
-        scale, way = fitting(values, 196, 368), f"{findings.results.baseline.name} to"
-        drawn = [
-            dots(rows, f"{metric.title} from {way} {name}", scale, heading=name)
-            for name, rows in panels.items()
-            if rows
-        ]
-        caption = _WORDS["noise"]["caption"].format(
-            meaning=_capital(metric.meaning),
-            scale="logarithmic" if scale.is_log else "linear",
-            better=_BETTER[metric.better][0],
-        )
-        blocks.append(Figure(drawn, caption, _capital(metric.heading), key))
-    return blocks
+    return key + [charts.link_sample(state, words) for state, words in _STATES.items()]
 
 
 def _change_rows(
@@ -270,19 +287,23 @@ def _heat_maps(findings: Findings, datasets: Sequence[Dataset]) -> list[Block]:
     """Return a table per metric that has a chart: sets by models, shaded by the figure."""
     tables = []
     for metric in findings.metrics(datasets):
-        if not metric.chart:
-            continue
-        by_set = {dataset.name: findings.scores(dataset.name, metric.name) for dataset in datasets}
-        scale = fitting([score.value for row in by_set.values() for score in row if score], 0, 100)
-        rows: list[Row] = []
-        for name, scores in by_set.items():
-            shades = [scale.at(score.value) / 100 if score else None for score in scores]
-            if any(scores):
-                cells = [_figure(metric, *both) for both in zip(scores, shades, strict=True)]
-                rows.append([name, *cells])
-        heads = _heads(findings, "noise")
-        tables.append(Table(_capital(metric.heading), heads, rows, "heat sortable"))
+        if metric.chart:
+            heads, rows = _heads(findings, "noise"), _heat_rows(findings, metric, datasets)
+            tables.append(Table(_capital(metric.heading), heads, rows, "heat sortable"))
     return [Custom("beside", tables)] if tables else []
+
+
+def _heat_rows(findings: Findings, metric: Metric, datasets: Sequence[Dataset]) -> list[Row]:
+    """Return a row per set that has figures: its name, then a shaded figure per model."""
+    by_set = {dataset.name: findings.scores(dataset.name, metric.name) for dataset in datasets}
+    scale = fitting([score.value for row in by_set.values() for score in row if score], 0, 100)
+    rows: list[Row] = []
+    for name, scores in by_set.items():
+        shades = [scale.at(score.value) / 100 if score else None for score in scores]
+        if any(scores):
+            cells = [_figure(metric, *both) for both in zip(scores, shades, strict=True)]
+            rows.append([name, *cells])
+    return rows
 
 
 def _all_figures(findings: Findings) -> list[Block]:
@@ -362,22 +383,26 @@ def _strengths(findings: Findings) -> Iterator[Figure]:
     for dataset in dict.fromkeys(curve.dataset for curve in findings.results.doses):
         chosen = [curve for curve in findings.results.doses if curve.dataset == dataset]
         chosen.sort(key=lambda curve: order.index(curve.model) if curve.model in order else 99)
-        strengths = sorted({strength for curve in chosen for strength in curve.strengths})
-        panels = []
-        for name in ("distance", "xsim_error"):
-            drawn = []
-            for curve in chosen:
-                points = list(zip(curve.strengths, getattr(curve, name), strict=False))
-                drawn.append(Curve(curve.model, findings.style(curve.model), points, dots=True))
-            panel = curves(
-                drawn,
-                title=_capital(METRICS[name].heading),
-                x_title="strength of the noise",
-                x_ticks=strengths if len(strengths) <= 7 else None,
-                linear=True,
-            )
-            panels.append(panel)
+        panels = [_strength_panel(findings, chosen, name) for name in ("distance", "xsim_error")]
         yield from _captioned(panels, _WORDS["strength"]["caption"].format(dataset=dataset))
+
+
+def _strength_panel(
+    findings: Findings, chosen: Sequence[StrengthCurve], metric: str
+) -> Markup | None:
+    """Return a chart of a metric over the strength of the noise, with a curve per model."""
+    strengths = sorted({strength for curve in chosen for strength in curve.strengths})
+    drawn = []
+    for curve in chosen:
+        points = list(zip(curve.strengths, getattr(curve, metric), strict=False))
+        drawn.append(Curve(curve.model, findings.style(curve.model), points, dots=True))
+    return curves(
+        drawn,
+        title=_capital(METRICS[metric].heading),
+        x_title="strength of the noise",
+        x_ticks=strengths if len(strengths) <= 7 else None,
+        linear=True,
+    )
 
 
 def _projections(findings: Findings) -> Iterator[Figure]:
@@ -393,40 +418,49 @@ def _projections(findings: Findings) -> Iterator[Figure]:
         tips = [f"{cut(noisy, 90)} → {cut(clean, 90)}" for clean, noisy in projection.texts]
         panels = []
         for model in findings.models:
-            if points := shown.get(model.name):
+            if shown.get(model.name):
                 style = findings.style(model.name)
-                mean = fmean(hypot(a - c, b - d) for a, b, c, d in points)
-                spots = [
-                    Spot(a, b, style, tip, origin=(c, d))
-                    for (a, b, c, d), tip in zip(points, tips, strict=False)
-                ]
-                note = f"mean arrow {mean:.3f}"
-                panel = charts.plane(spots, title=model.name, style=style, frame=frame, note=note)
-                panels.append(panel)
-        shares = [100 * share for share in projection.explained]
-        baseline = findings.results.baseline.name
-        caption = _WORDS["space"]["caption"].format(projection, baseline, *shares)
-        if (count := len(projection.texts)) > _ARROWS_MAX:
-            caption += f" {_ARROWS_MAX} of {count:,} pairs drawn."
-        yield Figure(panels, caption)
+                panels.append(_arrows(model.name, style, shown[model.name], tips, frame))
+        yield Figure(panels, _space_caption(findings, projection))
+
+
+def _arrows(
+    model: str,
+    style: int,
+    points: Sequence[tuple[float, float, float, float]],
+    tips: Sequence[str],
+    frame: Sequence[tuple[float, float]],
+) -> Markup:
+    """Return the map of a model: an arrow per pair, from the noisy sentence to the clean one.
+
+    `points` has (clean x, clean y, noisy x, noisy y); `frame` has the points of all models.
+    """
+    mean = fmean(hypot(a - c, b - d) for a, b, c, d in points)
+    spots = [
+        Spot(a, b, style, tip, origin=(c, d))
+        for (a, b, c, d), tip in zip(points, tips, strict=False)
+    ]
+    note = f"mean arrow {mean:.3f}"
+    return charts.plane(spots, title=model, style=style, frame=frame, note=note)
+
+
+def _space_caption(findings: Findings, projection: Projection) -> str:
+    """Return the caption of a map, with the number of pairs drawn if some are left out."""
+    shares = [100 * share for share in projection.explained]
+    baseline = findings.results.baseline.name
+    caption: str = _WORDS["space"]["caption"].format(projection, baseline, *shares)
+    if (count := len(projection.texts)) > _ARROWS_MAX:
+        caption += f" {_ARROWS_MAX} of {count:,} pairs drawn."
+    return caption
 
 
 def _learning(training: Mapping[str, Any]) -> list[Figure]:
     """Return the learning curves of a training log: losses, distances, errors, learning rate."""
     log = training.get("log") or []
-    names = list(dict.fromkeys(key for row in log for key in row))
-    validation = [name for name in names if name.startswith("validation")]
-    losses = [name for name in validation if "loss" in name]
-    errors = [name for name in validation if name.endswith("xsim_error")]
-    groups = {
-        "training loss": [name for name in names if name == "loss" or name.startswith("loss_")],
-        "validation loss": losses,
-        "validation distances": [name for name in validation if name not in {*losses, *errors}],
-        "validation xSIM error (%)": errors,
-        "learning rate": [name for name in names if name == "lr"],
-    }
+    columns = list(dict.fromkeys(key for row in log for key in row))
     panels = []
-    for title, keys in groups.items():
+    for title in _LEARNING:
+        keys = [column for column in columns if _learning_chart(column) == title]
         drawn = []
         for number, key in enumerate(islice(keys, STYLES), 1):
             part = key.removeprefix("validation").strip("_").removeprefix("loss_")
@@ -435,6 +469,20 @@ def _learning(training: Mapping[str, Any]) -> list[Figure]:
         linear = not title.endswith("loss")
         panels.append(curves(drawn, title=_capital(title), x_title="step", linear=linear))
     return _captioned(panels, _WORDS["learning"]["caption"])
+
+
+def _learning_chart(column: str) -> str:
+    """Return the title of the chart that shows a column of a training log; '' if none does."""
+    if column == "lr":
+        return "learning rate"
+    if column == "loss" or column.startswith("loss_"):
+        return "training loss"
+    if not column.startswith("validation"):
+        return ""
+    if "loss" in column:
+        return "validation loss"
+    is_error = column.endswith("xsim_error")
+    return "validation xSIM error (%)" if is_error else "validation distances"
 
 
 def _thinned(log: Sequence[Mapping[str, Any]], key: str) -> list[tuple[float, float]]:

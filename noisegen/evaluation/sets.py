@@ -478,9 +478,7 @@ def _translations(name: str, source: str) -> dict[str, TextColumns]:
         files = find_bitext(source, language_pair(name))
     except UsageError:  # a table that does not name its languages, which do not matter here
         return {}
-    tables: defaultdict[str, TextColumns] = defaultdict(lambda: TextColumns({s: [] for s in SIDES}))
-    for file in files:
-        _add_translations(file, tables)
+    tables = _read_translations(files)
     filled = sum(len(table) > 0 for table in tables.values())
     if files and not filled:
         lost = sum((table.dropped for table in tables.values()), Counter[str]())
@@ -489,6 +487,14 @@ def _translations(name: str, source: str) -> dict[str, TextColumns]:
         name if filled == 1 and len(table) else f"{name} {pair}": table
         for pair, table in tables.items()
     }
+
+
+def _read_translations(files: Sequence[Bitext]) -> dict[str, TextColumns]:
+    """Read bitext files into a table per language pair."""
+    tables: defaultdict[str, TextColumns] = defaultdict(lambda: TextColumns({s: [] for s in SIDES}))
+    for file in files:
+        _add_translations(file, tables)
+    return tables
 
 
 def _add_translations(file: Bitext, tables: defaultdict[str, TextColumns]) -> None:

@@ -359,12 +359,16 @@ class Trial:
         self.vocabulary = vocabulary_of(parts, encoder.tokenizer.pad_id)
         pieces, *test_pieces = (renumbered(part, self.vocabulary) for part in parts)
         self.tests = dict(zip(tests, test_pieces, strict=True))  # by language and side
+        self.training = self._examples(pieces, training)
+
+    def _examples(self, pieces: Pieces, rows: Sequence[LabelledRow]) -> Examples:
+        """Return training rows with the number of each tag and label; 0 for an unused label."""
         tag_classes = {tag: number for number, tag in enumerate(self.tags)}
         label_classes = {label: number for number, label in enumerate(self.labels)}
-        self.training = Examples.of(
+        return Examples.of(
             pieces,
-            [[tag_classes[tag] for tag in row.tags] for row in training],
-            [label_classes.get(row.label, 0) for row in training],
+            [[tag_classes[tag] for tag in row.tags] for row in rows],
+            [label_classes.get(row.label, 0) for row in rows],
         )
 
     def truncation_notes(self) -> list[str]:

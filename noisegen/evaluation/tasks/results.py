@@ -223,21 +223,28 @@ class TaskResults:
     def tables(self) -> Iterator[Table]:
         """Yield a table per metric, with a column per model as in RCP, and one of classes won."""
         models = list(dict.fromkeys(figure.model for figure in self.figures))
-        by_key = {figure.key: figure for figure in self.figures}
-        tested = {(figure.lang, figure.side) for figure in self.figures}
-        langs = dict.fromkeys(figure.lang for figure in self.figures)
-        tests = [(lang, side) for lang in langs for side in _SIDES if (lang, side) in tested]
         for metric in self.task.shown:
-            table = titled(METRICS[metric])
-            table.min_width = len(METRICS[metric])  # or the title breaks
-            _add_columns(table, ["", "", *models])
-            for lang, side in tests:
-                row = [by_key.get((model, lang, side, metric)) for model in models]
-                cells = [Text(figure.cell() if figure else "-") for figure in row]
-                table.add_row(Text(lang if side == CLEAN else ""), Text(side), *cells)
-            yield table
+            yield self._metric_table(metric, models)
         if won := self.won:
             yield _table_of_won(won, models)
+
+    def _metric_table(self, metric: str, models: Sequence[str]) -> Table:
+        """Return the table of a metric: a row per language and side, a column per model."""
+        by_key = {figure.key: figure for figure in self.figures}
+        table = titled(METRICS[metric])
+        table.min_width = len(METRICS[metric])  # or the title breaks
+        _add_columns(table, ["", "", *models])
+        for lang, side in self._tests():
+            row = [by_key.get((model, lang, side, metric)) for model in models]
+            cells = [Text(figure.cell() if figure else "-") for figure in row]
+            table.add_row(Text(lang if side == CLEAN else ""), Text(side), *cells)
+        return table
+
+    def _tests(self) -> list[tuple[str, str]]:
+        """Return the language and the side of each row of a table, in order."""
+        tested = {(figure.lang, figure.side) for figure in self.figures}
+        langs = dict.fromkeys(figure.lang for figure in self.figures)
+        return [(lang, side) for lang in langs for side in _SIDES if (lang, side) in tested]
 
     def legend(self) -> str:
         """Return the legend of the tables."""

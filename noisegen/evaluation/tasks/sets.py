@@ -63,12 +63,7 @@ def read_data(
     With `recipe` (or a transform) a set without a noisy side gets one made from its clean rows; as
     in RCP, rows without a change are left out of it. Raises UsageError, SourceError.
     """
-    named = list(map(_named_test, tests))
-    if not named:
-        raise UsageError("no test set: give --test LANG=FILE")
-    langs = [code for code, *_ in named]
-    if twice := next((code for code in langs if langs.count(code) > 1), None):
-        raise UsageError(f"language {twice!r} is tested twice; write --test {twice}=CLEAN,NOISY")
+    named = _named_tests(tests)
     data = TaskData(task)
     for source in train:
         training = _read(data, source, lang)
@@ -80,8 +75,23 @@ def read_data(
             test = _with_noise(data, test, recipe)
         data.tests.append(test)
     _unify_tags(data)
-    _note_classes(data, ", ".join(train))
+    _note_single_classes(data, ", ".join(train))
+    _note_unknown_classes(data)
     return data
+
+
+def _named_tests(given: Sequence[str]) -> list[tuple[str, str, str | None]]:
+    """Return the language, the clean and the noisy source of each test set.
+
+    Raises UsageError for no test set, and for a language that is tested twice.
+    """
+    named = list(map(_named_test, given))
+    if not named:
+        raise UsageError("no test set: give --test LANG=FILE")
+    langs = [code for code, *_ in named]
+    if twice := next((code for code in langs if langs.count(code) > 1), None):
+        raise UsageError(f"language {twice!r} is tested twice; write --test {twice}=CLEAN,NOISY")
+    return named
 
 
 def _named_test(given: str) -> tuple[str, str, str | None]:
@@ -180,24 +190,34 @@ def _unify_tags(data: TaskData) -> None:
     )
 
 
-def _note_classes(data: TaskData, train: str) -> None:
-    """Note a single label or tag in the training data, and test labels that it lacks.
+def _tag_kinds(rows: Sequence[LabelledRow]) -> list[str]:
+    """Return the tag of every token of the rows, without B- and I-."""
+    return [tag_kind(tag) for row in rows for tag in row.tags]
 
-    Raises SourceError if the training data has neither two labels nor two tags.
+
+def _note_single_classes(data: TaskData, train: str) -> None:
+    """Note that the training data has a single label or a single tag.
+
+    Raises SourceError if it has neither two labels nor two tags.
     """
     labels = {row.label for row in data.training}
-    kinds = {tag_kind(tag) for row in data.training for tag in row.tags}
+    kinds = set(_tag_kinds(data.training))
     rows = [f"rows have the label {label}" for label in labels if data.task.label_metric]
     tokens = [f"tokens have the tag {kind}" for kind in kinds]
     alone = [classes[0] for classes in (rows, tokens) if len(classes) == 1]
     if max(len(rows), len(tokens)) < 2:
         raise SourceError(f"{train}: all {' and all '.join(alone)}: there is nothing to learn")
     data.notes += [f"{train}: all {words}, so every model will predict it" for words in alone]
+
+
+def _note_unknown_classes(data: TaskData) -> None:
+    """Note the labels and the tags of test sets that the training data lacks."""
+    labels = {row.label for row in data.training}
+    kinds = set(_tag_kinds(data.training))
     for test in data.tests:
         for side, tested in test.sides.items():
-            tested_kinds = [tag_kind(tag) for row in tested for tag in row.tags]
             unknown = {
-                "tokens": [kind for kind in tested_kinds if kind not in kinds],
+                "tokens": [kind for kind in _tag_kinds(tested) if kind not in kinds],
                 "rows": [row.label for row in tested if row.label not in labels],
             }
             for unit, lost in unknown.items():
