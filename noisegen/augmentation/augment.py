@@ -51,7 +51,12 @@ from noisegen.runs.records import Record, SourceHead, read_heads, write_heads
 from noisegen.runs.store import mark_of, output_path
 from noisegen.text.spans import PROTECTED
 
-LAYOUT = Layout("write", parts=("data/part-*.parquet",), result=Shard)
+LAYOUT = Layout(
+    "write",
+    parts=("data/part-*.parquet",),
+    result=Shard,
+    columns=frozenset({"id", "clean", "noisy"}),
+)
 IDS_AT_ONCE = 4_000_000  # ids in memory while duplicates are counted; they take 32 MB
 
 

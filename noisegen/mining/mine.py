@@ -206,6 +206,7 @@ LAYOUT = Layout(
     whole=("manifest.json", "README.md", *LISTS.values(), *DICTIONARY),
     parts=("pairs/part-*.parquet", "words/part-*.parquet"),
     result=Mined,
+    columns=frozenset({"lang", "clean", "noisy"}),
 )
 
 

@@ -222,7 +222,13 @@ class Candidates:
 
 
 SHARDS = "data/part-*.parquet"
-LAYOUT = Layout("prepare", parts=(SHARDS,), scratch=INTERMEDIATE, result=Candidates)
+LAYOUT = Layout(
+    "prepare",
+    parts=(SHARDS,),
+    scratch=INTERMEDIATE,
+    result=Candidates,
+    columns=frozenset(COLUMNS),
+)
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ MIN_COUNT = 2  # different pairs that a word, or its replacement, must be seen i
 LAYOUT: Layout[None] = Layout(
     "learn",
     whole=(*(f"{name}.parquet" for name in profiles.TABLES), profiles.HEAD),
+    columns=frozenset({"count"}),
     is_overwritten=True,
 )
 

@@ -3,16 +3,16 @@
 A worker writes its files under temporary names and renames them. The run then records the task in
 OUT/.noisegen (`noisegen.runs.records`), so a run that is killed at any moment can be resumed.
 
-One rule tells own files from files of others. A run begins only where its names are free. Until it
-ends, whatever has one of its names is its own. After that only files of recorded tasks are, and the
-files that a run writes once.
+A run begins only where its names are free. Until it ends, files with its names are its own; after
+that only files of recorded tasks are, and the files that a run writes once. A file that somebody
+put there later is told by its content: a card, a manifest or a table of another kind is foreign.
 """
 
 import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -36,7 +36,11 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 CONFIG = "config.yaml"  # file of a training run
-CONFIG_BYTES = 1 << 18  # read of a config.yaml; ours have some kB, a foreign file any size
+BEGINNING = 1 << 18  # bytes read to know a text file; own files have some kB, others any size
+BEGINNINGS = {  # beginnings of the text files that a run writes once
+    "README.md": re.compile(r"---\n.*?^# [^\n]*, \w+ with noisegen ", re.DOTALL | re.MULTILINE),
+    "manifest.json": re.compile(r'\{\n "version": "[^"\n]*",\n "command": "'),
+}
 SOURCES_BOUND = 1_000  # sources listed in run.json; of more it has the digest
 _NUMBER = re.compile(r"[a-z]+-(\d{5,})\.[a-z]+")
 _TEMPORARY = re.compile(r"\.(?:[0-9a-f]{16}|(?:new)?live)\.tmp$")
@@ -48,8 +52,9 @@ class Layout(Generic[N]):
 
     `parts` are the patterns of the numbered files of tasks, `whole` the files and folders written
     once. `scratch` are patterns of intermediate files, all in one folder, which are removed at the
-    end. `result` is the type of the result of a task, for runs with tasks. With `is_overwritten`
-    --force removes no file first: the run overwrites one file after the other.
+    end. `result` is the type of the result of a task, for runs with tasks. `columns` are columns of
+    all its Parquet files. With `is_overwritten` --force removes no file first: the run overwrites
+    one file after the other.
     """
 
     verb: str
@@ -57,6 +62,7 @@ class Layout(Generic[N]):
     parts: tuple[str, ...] = ()
     scratch: tuple[str, ...] = ()
     result: type[N] | None = None
+    columns: frozenset[str] = frozenset()
     is_overwritten: bool = False
 
     def folders(self) -> set[str]:
@@ -91,7 +97,10 @@ class RunFolder(Generic[N]):
     @cached_property
     def records(self) -> Records[N]:
         """The records of this configuration."""
-        return Records(self.out, self.layout.result or Any, self.requested.key)  # type: ignore[arg-type]
+        return self._records(self.requested)
+
+    def _records(self, run: Run) -> Records[N]:
+        return Records(self.out, self.layout.result or Any, run.key)  # type: ignore[arg-type]
 
     # Claim.
 
@@ -127,29 +136,48 @@ class RunFolder(Generic[N]):
 
     def _refuse_foreign(self) -> None:
         """Raise OutputError for a foreign file with a name of the run."""
-        names = [*self._names()]  # listed first: another part may begin meanwhile
+        found = [*self._found()]  # listed first: another part may begin meanwhile
         run = Run.read(self.out, self.layout.verb)
-        finished: Collection[int] = ()
-        if run and run.has_ended and self.layout.result:
-            finished = Records(self.out, self.layout.result, run.key).read()
-        for name in names:
-            if not run or not self._is_own(name, run, finished):
+        recorded: Mapping[int, Record[N]] = {}
+        if run and self.layout.result:
+            is_same = run.key == self.requested.key
+            recorded = (self.records if is_same else self._records(run)).read()
+        for name, mark in found:
+            if not run or not self._is_own(name, mark, run, recorded):
                 raise OutputError(
                     f"noisegen did not {self.layout.verb} {self.out / name}; move it, or use "
                     "another folder"
                 )
 
-    def _is_own(self, name: str, run: Run, finished: Collection[int]) -> bool:
+    def _is_own(self, name: str, mark: str, run: Run, recorded: Mapping[int, Record[N]]) -> bool:
         """Return whether a file with a name of the run is its own.
 
-        `finished` are the numbers of the recorded tasks of a run that has ended.
+        A damaged file is own, so that it is made again. Once the run has ended, a whole table of
+        another size than recorded is foreign; a table without the columns of the run always is.
         """
+        if name in BEGINNINGS:
+            return _begins_as_ours(self.out / name)
         if any(fnmatchcase(name, pattern) for pattern in self.layout.whole):
+            return self._has_our_columns(name)
+        if (number := number_of(name)) is None:
+            return not run.has_ended and name in self.layout.scratch
+        if (record := recorded.get(number)) is None:
+            return not run.has_ended and self._has_our_columns(name)
+        written = next((file.mark for file in record.files if file.name == name), "")
+        if written and written == mark:
             return True
-        number = number_of(name)
-        if number is None and any(fnmatchcase(name, pattern) for pattern in self.layout.parts):
+        is_resized = bool(written) and written.split()[0] != mark.split()[0]
+        if run.has_ended and is_resized and column_names(self.out / name) is not None:
             return False
-        return not run.has_ended or number in finished
+        return self._has_our_columns(name)
+
+    def _has_our_columns(self, name: str) -> bool:
+        """Return whether a file has columns of this kind of run, or is no whole table."""
+        columns = column_names(self.out / name) if name.endswith(".parquet") else None
+        if columns is None:
+            return True
+        shared = len(self.layout.columns & columns)  # a name may have rotted
+        return 2 * shared > len(self.layout.columns)
 
     def _leave(self, lock: Lock) -> None:
         """Record the end of a complete run; leave no trace of a run that has made nothing."""
@@ -287,16 +315,20 @@ class RunFolder(Generic[N]):
 
     # Files.
 
+    def _found(self) -> Iterator[tuple[str, str]]:
+        """Yield the names in the folder that a run gives, and the marks of numbered files."""
+        for pattern in (*self.layout.parts, *self.layout.scratch, *self.layout.whole):
+            if "*" in pattern:
+                yield from listing(self.out, pattern)
+            elif (self.out / pattern).exists():
+                yield pattern, ""
+
     def _names(self) -> Iterator[str]:
         """Yield the names in the folder that a run of this kind gives."""
-        patterns = (*self.layout.parts, *self.layout.scratch, *self.layout.whole)
-        return chain.from_iterable(self._names_of(pattern) for pattern in patterns)
+        return (name for name, _ in self._found())
 
     def _names_of(self, pattern: str) -> Iterator[str]:
-        if "*" in pattern:
-            yield from (name for name, _ in listing(self.out, pattern))
-        elif (self.out / pattern).exists():
-            yield pattern
+        return (name for name, _ in listing(self.out, pattern))
 
     def refuse_inputs(self, paths: Iterable[str]) -> None:
         """Raise OutputError for an input where the run writes: --force would remove it."""
@@ -418,13 +450,35 @@ def difference(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
     return shown if len(shown) < 80 else f"other {name}"
 
 
+def _begins_as_ours(path: Path) -> bool:
+    """Return whether README.md or manifest.json begins as noisegen writes it."""
+    return path.is_file() and BEGINNINGS[path.name].match(beginning(path)) is not None
+
+
+def beginning(path: Path) -> str:
+    """Return the beginning of a text file."""
+    with path.open("rb") as file:
+        return file.read(BEGINNING).decode(errors="replace")
+
+
+def column_names(path: Path) -> frozenset[str] | None:
+    """Return the columns of a Parquet file; None for a damaged file, or one of another format."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with path.open("rb") as file:
+            return frozenset(pq.read_metadata(file).schema.names)
+    except (OSError, OutputError, ValueError, pa.ArrowException):  # a name may be no UTF-8
+        return None
+
+
 def read_config(out: Path) -> dict[str, Any] | None:
     """Return the content of config.yaml of a training run; None if it cannot be read."""
     import yaml
 
     try:
-        with (out / CONFIG).open("rb") as file:
-            content = yaml.safe_load(file.read(CONFIG_BYTES).decode(errors="replace"))
+        content = yaml.safe_load(beginning(out / CONFIG))
     except (OSError, ValueError, RecursionError, yaml.YAMLError):
         return None
     return content if isinstance(content, dict) and content else None

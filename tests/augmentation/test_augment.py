@@ -425,10 +425,9 @@ def test_force_removes_nothing_when_the_source_cannot_be_read(tmp_path):
     assert contents(tmp_path / "out") == before
 
 
-@pytest.mark.parametrize("name", ["part-00000.parquet", "data/part-00000.parquet"])
-def test_an_input_is_never_taken_for_a_shard(tmp_path, name):
-    source = tmp_path / name
-    source.parent.mkdir(exist_ok=True)
+def test_an_input_is_never_taken_for_a_shard(tmp_path):
+    source = tmp_path / "data" / "part-00000.parquet"
+    source.parent.mkdir()
     pq.write_table(pa.table({"text": ["precious"]}), source)
     before = source.read_bytes()
 
@@ -446,10 +445,17 @@ def test_a_plan_can_be_made_without_a_folder(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["README.md", "manifest.json", "part-00000.parquet", "part-x.parquet", "data/part-x.parquet"],
-)
+def test_an_input_beside_the_shards_stays(tmp_path):
+    source = tmp_path / "part-00000.parquet"
+    pq.write_table(pa.table({"text": ["precious"]}), source)
+    before = source.read_bytes()
+
+    for options in ({"force": True}, {"resume": True}, {"force": True}):
+        augment(source, tmp_path, **options)
+        assert source.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["README.md", "manifest.json", "data/part-x.parquet"])
 def test_force_never_takes_a_file_of_somebody_else(tmp_path, name):
     out = tmp_path / "out"
     (out / name).parent.mkdir(parents=True)

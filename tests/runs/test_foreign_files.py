@@ -1,6 +1,7 @@
 """Files that noisegen did not write stay as they are, whatever their names and the command."""
 
 import shutil
+from contextlib import suppress
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,10 +11,12 @@ from runs import DEMO, augment
 from noisegen.cli import run
 from noisegen.runs.folder import read_config
 from noisegen.runs.lock import STATE
+from noisegen.runs.manifest import Manifest
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n"
 ABOUT = b"# My thesis\nThe data are made with noisegen 0.1.\n"
 MINED = pa.table({name: ["a"] for name in ("lang", "clean", "noisy", "count")})
+OWN = pa.table({name: ["a"] for name in ("id", "lang", "clean", "noisy", "more")})
 HOW = {"force": ["--force"], "resume": ["--resume"], "part": ["--part", "1/1"], "": []}
 COMMANDS = {
     "augment": ["-t", "spac", "--limit", "5", "--workers", "1"],
@@ -25,8 +28,7 @@ CASES = [
     ("augment", "resume", "README.md", ABOUT),
     ("augment", "part", "README.md", ABOUT),
     ("augment", "force", "README.md", ABOUT),
-    ("augment", "force", "part-00000.parquet", POINTER),
-    ("augment", "part", "part-00000.parquet", POINTER),
+    ("augment", "force", "part-00000.parquet", POINTER),  # of no name of a run
     ("augment", "resume", "data/part-00000.parquet", POINTER),
     ("augment", "force", "data/part-00001.parquet", b"PAR1 not really PAR1"),
     ("augment", "force", "manifest.json.orig", b"{}\n"),
@@ -43,6 +45,11 @@ CASES = [
     ("learn", "force", "profile.json", b'{"user": "me"}\n'),
     ("learn", "force", "words.parquet", POINTER),
 ]
+
+
+def files_in(out):
+    """Return the bytes of all files of a folder, with its records."""
+    return {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +104,96 @@ def test_beside_a_run_too(try_, tmp_path, how, name, code):
     assert try_("augment", how)[0] == code
 
     assert (tmp_path / "out" / name).read_bytes() == POINTER
+
+
+@pytest.mark.parametrize("how", ["force", "resume"])
+@pytest.mark.parametrize("name", ["README.md", "manifest.json"])
+@pytest.mark.parametrize("command", ["augment", "prepare", "mine-pairs"])
+def test_a_card_or_manifest_that_was_replaced_is_not_ours(try_, command, name, how, capfd):
+    _, out = try_(command, "")
+    (out / name).write_bytes(ABOUT)
+    before = files_in(out)
+
+    assert try_(command, how)[0] == 1
+
+    assert str(out / name) in capfd.readouterr().err
+    assert files_in(out) == before
+
+
+@pytest.mark.parametrize("how", ["force", "resume"])
+@pytest.mark.parametrize("table", [MINED.drop(["clean", "noisy"]), OWN])
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("augment", "data/part-00000.parquet"),
+        ("mine-pairs", "pairs/part-00000.parquet"),
+        ("mine-pairs", "words/part-00000.parquet"),
+    ],
+)
+def test_a_shard_that_was_replaced_by_a_whole_table_is_not_ours(
+    try_, command, name, table, how, capfd
+):
+    """The table has the columns of no run, or those of the run but another size."""
+    _, out = try_(command, "")
+    pq.write_table(table, out / name)
+    before = files_in(out)
+
+    assert try_(command, how)[0] == 1
+
+    assert str(out / name) in capfd.readouterr().err
+    assert files_in(out) == before
+
+
+@pytest.mark.parametrize("how", ["force", "resume"])
+def test_other_tables_that_were_replaced_are_not_ours(try_, how):
+    foreign = pa.table({"mine": [1]})
+    for command, name in [
+        ("prepare", "data/part-00000.parquet"),
+        ("mine-pairs", "dictionary.parquet"),
+        ("learn", "words.parquet"),
+    ]:
+        if (command, how) == ("learn", "resume"):
+            continue
+        _, out = try_(command, "")
+        pq.write_table(foreign, out / name)
+        assert try_(command, how)[0] == 1
+        assert pq.read_table(out / name).equals(foreign)
+        shutil.rmtree(out)
+
+
+@pytest.mark.parametrize("how", ["force", "resume"])
+def test_a_foreign_table_in_a_run_that_was_interrupted_stays(try_, tmp_path, how, monkeypatch):
+    def fail(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+        patch.setattr(Manifest, "save", fail)
+        augment(DEMO, tmp_path / "out", transforms=["spac"], limit=5, seed=0)
+    foreign = tmp_path / "out" / "data" / "part-00007.parquet"
+    pq.write_table(pa.table({"mine": [1]}), foreign)
+    before = files_in(tmp_path / "out")
+
+    assert try_("augment", how)[0] == 1
+
+    assert files_in(tmp_path / "out") == before
+
+
+def test_a_card_with_another_licence_is_still_ours(try_):
+    _, out = try_("augment", "")
+    card = (out / "README.md").read_text()
+    (out / "README.md").write_text(card.replace("---\n", "---\nlicense: cc0-1.0\n", 1))
+    before = files_in(out)
+
+    assert try_("augment", "resume")[0] == 0
+
+    assert files_in(out) == before
+
+
+def test_a_foreign_card_is_read_within_bounds(try_):
+    _, out = try_("augment", "")
+    with (out / "README.md").open("wb") as file:
+        file.truncate(4 << 30)
+    assert try_("augment", "force")[0] == 1
 
 
 @pytest.mark.parametrize("command", ["prepare", "augment"])
