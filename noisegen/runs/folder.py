@@ -155,17 +155,20 @@ class RunFolder(Generic[N]):
         A damaged file is own, so that it is made again. Once the run has ended, a whole table of
         another size than recorded is foreign; a table without the columns of the run always is.
         """
+        number = number_of(name)
+        record = recorded.get(number) if number is not None else None
+        files = record.files if record else ()
+        written = next((file.mark for file in files if file.name == name), "")
+        if written and written == mark:
+            return True
         if name in BEGINNINGS:
             return _begins_as_ours(self.out / name)
         if any(fnmatchcase(name, pattern) for pattern in self.layout.whole):
             return self._has_our_columns(name)
-        if (number := number_of(name)) is None:
+        if number is None:
             return not run.has_ended and name in self.layout.scratch
-        if (record := recorded.get(number)) is None:
+        if record is None:
             return not run.has_ended and self._has_our_columns(name)
-        written = next((file.mark for file in record.files if file.name == name), "")
-        if written and written == mark:
-            return True
         is_resized = bool(written) and written.split()[0] != mark.split()[0]
         if run.has_ended and is_resized and column_names(self.out / name) is not None:
             return False

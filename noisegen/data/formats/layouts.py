@@ -177,9 +177,11 @@ def _declared() -> dict[str, Any]:
 
 
 @cache
-def _layouts() -> list[FileLayout]:
+def _layouts() -> list[tuple[re.Pattern[str], FileLayout]]:
+    """Return the pattern of the names of files, and the layout, of every published data set."""
     given = _declared()["layouts"]
-    return [msgspec.convert({"name": name, **given[name]}, FileLayout) for name in given]
+    layouts = [msgspec.convert({"name": name, **given[name]}, FileLayout) for name in given]
+    return [(re.compile(layout.files), layout) for layout in layouts]
 
 
 def _name(path: str) -> str:
@@ -190,7 +192,7 @@ def _name(path: str) -> str:
 def layouts_of(path: str) -> list[FileLayout]:
     """Return the layouts whose pattern fits the name of a file."""
     name = _name(path)
-    return [layout for layout in _layouts() if re.fullmatch(layout.files, name)]
+    return [layout for pattern, layout in _layouts() if pattern.fullmatch(name)]
 
 
 def other_names(column: str) -> tuple[str, ...]:

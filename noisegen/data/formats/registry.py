@@ -163,6 +163,8 @@ def ranges(file: FileRange, first: int, step: int) -> Iterator[FileRange]:
     """Cut a file after its first `first` rows and then after every `step` rows."""
     if format_of(file).cut == "lines":
         yield from line_ranges(file, first, step)
+    elif (file.start, file.stop, file.first) == (0, file.rows, 0) and 0 < file.rows <= first:
+        yield file  # no copy, since there may be many files
     elif file.rows:
         for start, stop in pairwise([0, *range(first, file.rows, step), file.rows]):
             rows, size = stop - start, file.size * (stop - start) // file.rows
