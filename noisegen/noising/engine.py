@@ -38,7 +38,7 @@ from noisegen.noising.rng import RowDraws, id_numbers
 from noisegen.text.buffers import I64, Texts, as_arrow
 from noisegen.text.case import characters_in
 from noisegen.text.resources import keep_freed_memory
-from noisegen.text.rows import Row, RowEdit
+from noisegen.text.rows import Row, RowEdit, Span
 from noisegen.text.spans import Spans, protected_in
 
 BATCH_BYTES = 8 << 20
@@ -165,7 +165,7 @@ class Engine:
             row, step = rows[number], self.steps[step_number]
             variants = dict(zip(step.rates, drawn, strict=False))
             edits = step.edit_row(row, RowDraws(key, variants))
-            changed = list[tuple[int, int]]()
+            changed: list[Span] = []
             if row.protected:
                 edits = row.outside(edits)
             if edits and step.words_once:

@@ -111,7 +111,8 @@ class CountedSubstitution:
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Replace the characters that the draws of one row pick."""
-        text, groups, edits = row.text, self.characters.group_of, dict[int, RowEdit]()
+        text, groups = row.text, self.characters.group_of
+        edits: dict[int, RowEdit] = {}
         candidates = [
             at
             for at, letter in enumerate(text)
@@ -202,7 +203,7 @@ class Spacing:
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Drop and add spaces in one row; each of the two has a stream of its own."""
         text, stream, variants = row.text, Draws(draws.key), draws.variants
-        edits = list[RowEdit]()
+        edits: list[RowEdit] = []
         to_drop = self.drop.tables[variants["drop_rate"]]
         for at, _ in _row_hits(text, stream.fork("drop"), to_drop):
             if ord(text[at]) in _BLANKS:
@@ -311,7 +312,7 @@ class WordKernel:
 
     def replaced(self, row: Row, hits: Iterable[tuple[int, int]]) -> list[RowEdit]:
         """Return the replacements of the hit words of one row."""
-        edits = list[RowEdit]()
+        edits: list[RowEdit] = []
         for number, drawn in hits:
             word = row.words[number]
             if (forms := self._row_forms[word]) is not None:

@@ -85,7 +85,8 @@ class LexicalKernel:
 
     def replaced_in(self, row: Row, found: list[RowMatch], draws: RowDraws) -> list[RowEdit]:
         """Return the replacements of the matches that were found in one row."""
-        rules, groups = self.lists[0], dict[int, int]()
+        rules = self.lists[0]
+        groups: dict[int, int] = {}
         if found and rules.tagger:
             found, groups = self._eligible_in(row, found, rules.tagger)
         limit = int(rules.limits[draws.variants["rate"]])
@@ -93,7 +94,8 @@ class LexicalKernel:
             hit = form_hits(draws.key, row_forms(row, found), limit)
         else:
             hit = row_hits(draws.key, range(len(found)), limit)
-        edits, is_misfit = list[RowEdit](), _ROW_MISFITS.get(rules.tags)
+        edits: list[RowEdit] = []
+        is_misfit = _ROW_MISFITS.get(rules.tags)
         for number, drawn in hit:
             match = found[number]
             start, stop = row.span(*match[:2])
@@ -111,11 +113,12 @@ class LexicalKernel:
         self, row: Row, matches: list[RowMatch], tagger: Tagger
     ) -> tuple[list[RowMatch], dict[int, int]]:
         """Drop matches with the wrong part of speech; return the others and their groups."""
-        eligible, groups = list[RowMatch](), dict[int, int]()
+        eligible: list[RowMatch] = []
+        groups: dict[int, int] = {}
         for match, (best, second) in zip(matches, tagger.tag_row(row, matches), strict=True):
             of_key = self.table.groups[match[2]]
             if self.lists[0].tags == "no-verb":
-                group = -1 if best == POS.index("VERB") else self.table.first_group(match[2])
+                group = -1 if best == POS.index("VERB") else self.table.first_groups[match[2]]
             else:
                 group = int(of_key[best] if of_key[best] >= 0 else of_key[second])
             if group >= 0:

@@ -120,7 +120,8 @@ class Recased:
         is_whole = self.chosen == "all" and limit == CERTAIN
         if is_whole and row.text.isascii() and not (self.dotted or row.protected):
             return [(0, len(row.text), recased(row.text, self.case, self.dotted))]
-        written, changed = _RECASED[self.case, self.dotted], list[int]()
+        written = _RECASED[self.case, self.dotted]
+        changed: list[int] = []
         for number, word in enumerate(row.words):
             if written[word] != word and is_chosen(row, number, self.chosen):
                 changed.append(number)

@@ -104,7 +104,7 @@ class Omissions:
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Return the omissions in one row."""
         found = chain.from_iterable(self._row_edits(row, draws, each) for each in self.phrases)
-        edits = list[RowEdit]()
+        edits: list[RowEdit] = []
         for start, stop, written in sorted(found, key=itemgetter(0)):
             is_first = not edits or start >= edits[-1][1]
             if is_first and row.text[start:stop] != written:
@@ -112,7 +112,7 @@ class Omissions:
         return edits
 
     def _row_edits(self, row: Row, draws: RowDraws, phrases: Phrases) -> Iterator[RowEdit]:
-        of_rate = defaultdict[str, list[RowMatch]](list)
+        of_rate: dict[str, list[RowMatch]] = defaultdict(list)
         for match in phrases.table.find_row(row):
             if _may_go(row, match, phrases):
                 of_rate[f"{KINDS[phrases.kinds[match[2]]]}_rate"].append(match)
@@ -182,7 +182,7 @@ def _omission(row: Row, match: RowMatch, phrases: Phrases, drawn: int) -> RowEdi
     """Return the edit that 16 random bits choose for a match; a match that stays is not changed."""
     (first, last, key), table = match, phrases.table
     start, stop = row.span(first, last)
-    chosen = table.choices.pick_one(table.first_group(key), drawn)
+    chosen = table.choices.pick_one(table.first_groups[key], drawn)
     if table.stays[chosen]:
         return start, stop, row.text[start:stop]
     if not (left_out := int(phrases.left_out[chosen])):
@@ -315,7 +315,8 @@ class RunOns:
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Return the run-ons of one row."""
         numbers = [number for number in range(1, len(row.words)) if self._may_join(row, number)]
-        limit, edits = int(self.limits[draws.variants["rate"]]), list[RowEdit]()
+        limit = int(self.limits[draws.variants["rate"]])
+        edits: list[RowEdit] = []
         for place, drawn in row_hits(draws.key, range(len(numbers)), limit):
             number = numbers[place]
             way, word, start = (

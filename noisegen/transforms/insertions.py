@@ -78,7 +78,7 @@ class Insertions:
         """Return the insertions in one row."""
         served = [(at, kind) for at, kind in row_places(row) if kind in self._kinds]
         limit = int(self.limits[draws.variants["rate"]])
-        edits = list[RowEdit]()
+        edits: list[RowEdit] = []
         for number, drawn in row_hits(draws.key, range(len(served)), limit):
             at, kind = served[number]
             text, back, width = self.listed[self.choices.pick_one(kind, drawn)]

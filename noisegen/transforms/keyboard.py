@@ -154,7 +154,8 @@ class Mashing:
 
     def edit_row(self, row: Row, draws: rng.RowDraws) -> list[RowEdit]:
         """Return the slips in one row."""
-        edits, stream = list[RowEdit](), rng.fork(draws.key, "slip")
+        edits: list[RowEdit] = []
+        stream = rng.fork(draws.key, "slip")
         limit = int(self.limits[draws.variants["rate"]])
         for number, _ in rng.row_hits(draws.key, range(len(row.words)), limit):
             word, begin = row.words[number], row.span(number)[0]
@@ -169,7 +170,8 @@ class Mashing:
 
     def _slips(self, word: str, stream: int, first: int) -> list[RowEdit]:
         """Return the slips of a word, whose draws begin with number `first` of a stream."""
-        count, slips = bisect_right(SLIPS_FROM, len(word)), list[RowEdit]()
+        count = bisect_right(SLIPS_FROM, len(word))
+        slips: list[RowEdit] = []
         for run in range(count):
             low, high = (1 + (len(word) - 1) * (run + more) // count for more in (0, 1))
             draws = rng.draw(stream, first + 2 * run), rng.draw(stream, first + 2 * run + 1)
@@ -262,7 +264,7 @@ class Mashing:
                 continue
             start, stop = words.starts[owners[slips[0]]], words.stops[owners[slips[0]]]
             word = texts.values[start:stop].tobytes()
-            of_word = list[RowEdit]()
+            of_word: list[RowEdit] = []
             for slip in slips.tolist():
                 low, high = edits.starts[slip] - start, edits.stops[slip] - start
                 edges = len(word[:low].decode()), len(word[:high].decode())

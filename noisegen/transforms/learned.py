@@ -143,7 +143,8 @@ class WordSubstitution:
         if not highest:
             return []
         wanted = 1 + ((rng.draw(draws.key, 0) >> CHOICE_BITS) * highest >> DECISION_BITS)
-        errs, ranked = rng.fork(draws.key, "errs"), list[tuple[int, RowEdit]]()
+        errs = rng.fork(draws.key, "errs")
+        ranked: list[tuple[int, RowEdit]] = []
         for number, token in enumerate(tokens):
             group, start, stop = self._found(token[0], token.start())
             if group is not None and rng.draw(errs, number) >> CHOICE_BITS < self.limits[group]:

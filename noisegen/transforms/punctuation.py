@@ -167,7 +167,8 @@ class Punctuation:
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Return the changes of one row."""
-        edits, possible = list[RowEdit](), _row_changes(row.text)
+        edits: list[RowEdit] = []
+        possible = _row_changes(row.text)
         for rate in RATES if possible else ():
             limit = int(self.limits[rate][draws.variants[rate]])
             for number, drawn in row_hits(fork(draws.key, rate), list(possible), limit):
@@ -204,7 +205,7 @@ _SMALL = re.compile(rb"[a-z\x80-\xff]{3}")
 
 def _row_changes(text: str) -> dict[int, dict[str, Change]]:
     """Return the possible changes of each sign of a row, by its number in the row."""
-    found = dict[int, dict[str, Change]]()
+    found: dict[int, dict[str, Change]] = {}
     starts = [match.start() for match in _SIGN.finditer(text)]
     text_start = len(text) - len(text.lstrip(SPACES))
     text_stop = max(len(text.rstrip(SPACES)), len(text) - SPACES_MAX)
@@ -370,7 +371,8 @@ class TypedMarks:
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Return the replacements in one row."""
-        found, edits = list(self.table.pattern.finditer(row.text)), list[RowEdit]()
+        edits: list[RowEdit] = []
+        found = list(self.table.pattern.finditer(row.text))
         is_followed = [joins(ord(row.text[m.end() : m.end() + 1] or " ")) for m in found]
         whole = [number for number, joined in enumerate(is_followed) if not joined]
         limit = int(self.limits[draws.variants["rate"]])
