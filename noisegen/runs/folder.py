@@ -40,6 +40,8 @@ BEGINNING = 1 << 18  # bytes read to know a text file; own files have some kB, o
 BEGINNINGS = {  # beginnings of the text files that a run writes once
     "README.md": re.compile(r"---\n.*?^# [^\n]*, \w+ with noisegen ", re.DOTALL | re.MULTILINE),
     "manifest.json": re.compile(r'\{\n "version": "[^"\n]*",\n "command": "'),
+    "metrics.json": re.compile(r"\{"),
+    "results.json": re.compile(r"\{"),
 }
 SOURCES_BOUND = 1_000  # sources listed in run.json; of more it has the digest
 _NUMBER = re.compile(r"[a-z]+-(\d{5,})\.[a-z]+")

@@ -161,7 +161,7 @@ def test_a_full_folder_needs_force(tiny_models, given, tmp_path):
     assert run(tiny_models(), "-o", out, *given, *QUICK, "-q", "--force").exit_code == 0
     assert (out / "mine.txt").read_text() == "kept"
     (out / "results.json").write_text("[]")
-    with pytest.raises(OutputError, match=r"did not write .*metrics\.json; move it"):
+    with pytest.raises(OutputError, match=r"did not write .*results\.json; move it"):
         run(tiny_models(), "-o", out, *given, *QUICK, "--force")
 
 
