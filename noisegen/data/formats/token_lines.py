@@ -75,9 +75,13 @@ def _token_tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables
     return _tables(parts, partial(_token_row, file.names), schema)
 
 
+def norm_tables(parts: Iterable[bytes]) -> Tables:
+    """Yield the sentences of blocks of a `.norm` file; both sides are lists of words and texts."""
+    return _tables(parts, _norm_row, dict.fromkeys(NORM, LISTS) | _PAIR)
+
+
 def _norm_tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
-    schema = dict.fromkeys(NORM, LISTS) | _PAIR
-    return _tables(text_blocks(file, batch_bytes), _norm_row, schema)
+    return norm_tables(text_blocks(file, batch_bytes))
 
 
 def _pair_row(lines: Sentence) -> Row | str | None:
