@@ -14,7 +14,7 @@ PACKAGE = Path(noisegen.__file__).parent
 ROOT = Path(__file__).parents[1]
 CORE = ("text", "noising", "data", "runs", "report", "transforms", "augmentation")
 # Today's sizes, so that no change grows the house unseen. The aim: 45,000 lines.
-LINES, FILES, CORE_LINES, LONG_SIGNATURES = 52935, 229, 25101, 0
+LINES, FILES, CORE_LINES, LONG_SIGNATURES = 52_899, 229, 25_065, 0
 UNNAMED = 0.01  # share of docstrings and comments that do not name their noun
 # Functions of the package that a call enters, their files and the depth of the calls.
 WALKS = {"augment": (521, 49, 22), "noise": (87, 14, 11)}

@@ -151,7 +151,7 @@ def test_a_full_disk_leaves_the_last_checkpoint_and_one_line(train, interrupted,
     assert "\n" not in str(raised.value)
     assert {path.name: path.read_bytes() for path in kept.iterdir()} == before
 
-    (interrupted / "data" / "noisy.text.7.tmp").write_bytes(b"half of a file")
+    (interrupted / "data" / "noisy.text.0123456789abcdef.tmp").write_bytes(b"half of a file")
     train(interrupted, resume=True)
     assert same_weights(trained_weights(interrupted, STEPS), whole)
     assert left_over(interrupted) == []
