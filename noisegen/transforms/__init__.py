@@ -1,4 +1,4 @@
-"""The built-in transforms, each loaded by its entry point, and where their packaged data lies."""
+"""The built-in transforms, each loaded by its entry point, and the paths of their data files."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,34 +12,37 @@ from noisegen.text.resources import DICTIONARIES
 from noisegen.text.resources import rows_of as rows_of
 
 Loaded = TypeVar("Loaded")
-Forms = list[tuple[str, int]]  # the possible forms of a word, with whole-number weights
+Forms = list[tuple[str, int]]  # possible noisy forms of a word, each with a whole-number weight
 
 
 @dataclass(frozen=True)
 class LanguageFiles:
-    """A packaged word list or table: the file of this name in the folder of each language."""
+    """A packaged word list or table: the file `name` in the dictionary folder of each language."""
 
     name: str
 
     def of(self, lang: str) -> Path:
-        """Return the file of a language, which may not exist."""
+        """Return the path of the file for a language; the file may not exist."""
         return DICTIONARIES / lang / self.name
 
     def read(self, settings: Settings, _: Mapping[str, Any]) -> list[Path]:
-        """Return the file of the settings' language, if it exists (the `data` of a transform)."""
+        """Return the file for the language of the settings, or [] if the language has none.
+
+        The result is the `data` of a transform.
+        """
         return existing(self.of(settings.lang))
 
     def read_or_any(self, settings: Settings, _: Mapping[str, Any]) -> list[Path]:
-        """Return the file of the settings' language, or else the file for any language."""
+        """Return the file for the language of the settings, or else the file for all languages."""
         return existing(self.of(settings.lang)) or [self.of("any")]
 
     def languages(self) -> list[str]:
-        """Return the languages that have the file."""
+        """Return the names of the dictionary folders with the file: language codes, or 'any'."""
         return sorted(path.parent.name for path in DICTIONARIES.glob(f"*/{self.name}"))
 
 
 def existing(*paths: Path) -> list[Path]:
-    """Return the files that exist."""
+    """Return the paths that exist."""
     return [path for path in paths if path.exists()]
 
 
@@ -48,7 +51,10 @@ IS_SPACE, IS_BREAK, IS_END = is_byte(SPACES.encode()), is_byte(b"\n\r"), is_byte
 
 
 def remembered(load: Callable[..., Loaded]) -> Callable[..., Loaded]:
-    """Cache the loader of a user's file or folder; a file that changed is loaded again."""
+    """Cache the results of `load`, which reads a file or folder of the user.
+
+    A file or folder whose modification times have changed is loaded again.
+    """
 
     @lru_cache(maxsize=8)
     def as_written(path: Path, _: tuple[int, ...], *settings: str | None) -> Loaded:

@@ -1,4 +1,4 @@
-"""Changes of single characters and of case: leetspeak, spaces, capitals."""
+"""Transforms of characters and case: leetspeak, dropped and added spaces, capitals."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -56,20 +56,23 @@ def spac(settings: Settings, *, drop_rate: float = 0.1, add_rate: float = 0.05) 
     return Spacing(settings.gaps(drop_rate), settings.gaps(add_rate))
 
 
-DOTTED_I = ("tr", "az")  # languages in which I is the capital of ı, and İ that of i
-WORDS = ("all", "first", "next", "i", "names")  # the values of `words` of `caps`
-# By case: the function that writes it. Where i and ı are two letters, the first letter beside it
-# is replaced by the second letter before.
+DOTTED_I = ("tr", "az")  # languages in which I is the capital of ı, and İ is the capital of i
+WORDS = ("all", "first", "next", "i", "names")  # values of the parameter `words` of `caps`
+# Each case has the function that writes it, and two letters. For languages in `DOTTED_I`, the first
+# letter is replaced by the second before the function is called.
 CASES = {"upper": (pc.utf8_upper, "i", "İ"), "lower": (pc.utf8_lower, "I", "ı")}
 
 
 def is_i(word: str) -> bool:
-    """Tell whether a word is the pronoun I, alone or before an apostrophe."""
+    """Tell whether a word is the pronoun 'I', or begins with it and an apostrophe, as "I'm"."""
     return word == "I" or word[:2] in ("I'", "I\u2019")
 
 
 def recased(word: str, case: str, dotted: bool) -> str:
-    """Return a word, or a text of ASCII, in one of `CASES`; `dotted` if i and ı are two letters."""
+    """Write a word, or a text of ASCII characters, in upper or lower case.
+
+    `case` is a key of `CASES`. `dotted` tells that the language is in `DOTTED_I`.
+    """
     if word.isascii() and not dotted:
         return word.upper() if case == "upper" else word.lower()
     write, letter, other = CASES[case]
@@ -85,9 +88,10 @@ _RECASED = {
 
 
 def is_chosen(row: Row, number: int, chosen: str) -> bool:
-    """Tell whether a word of a row is one of the `chosen` words, see `caps`.
+    """Tell whether word `number` of a row is among the words that `chosen`, one of `WORDS`, names.
 
-    An acronym such as RT or NASA is neither 'first' nor 'next', as nobody begins it small.
+    `caps` explains the names. An acronym such as RT or NASA is neither 'first' nor 'next': nobody
+    writes it with a small first letter.
     """
     word = row.words[number]
     if chosen == "all":
@@ -104,18 +108,19 @@ def is_chosen(row: Row, number: int, chosen: str) -> bool:
 
 @dataclass(frozen=True)
 class Recased:
-    """Write the chosen words in one of `CASES`, each with chance `rate`.
+    """Write chosen words of a row in upper or lower case, each with chance `rate`.
 
-    `limits` holds the threshold of every strength. Draw number i of a row decides on its i-th word.
+    `limits` holds the 48-bit threshold of `rate` at every strength. Draw number i of a row decides
+    whether the i-th word of the row changes. `case` is a key of `CASES`.
     """
 
     limits: I64
     case: str
-    dotted: bool  # True if i and ı are two letters
-    chosen: str = "all"  # one of `WORDS`
+    dotted: bool  # True if the language is in `DOTTED_I`
+    chosen: str = "all"  # words that may change: one of `WORDS`
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Return the words of one row that change."""
+        """Return the edits of one row: each changed word, or the whole row at once."""
         limit = int(self.limits[draws.variants["rate"]])
         is_whole = self.chosen == "all" and limit == CERTAIN
         if is_whole and row.text.isascii() and not (self.dotted or row.protected):
@@ -130,13 +135,13 @@ class Recased:
 
     @property
     def needs(self) -> bytes:
-        """Bytes without which a row has none of the chosen words."""
+        """Bytes to look for: a row without any of them has no chosen word; empty for all rows."""
         return {"i": b"I", "next": SENTENCE_ENDS}.get(self.chosen, b"")
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
-        """Return the words of a batch of rows that change.
+        """Return an edit for each word of a batch that changes.
 
-        Words of any length change, unlike in `WordKernel`, which leaves out long words.
+        Words of any length may change here; `WordKernel` leaves long words unchanged.
         """
         words = texts.tokens
         limits, eligible = self.limits.take(variants["rate"]), _are_chosen(texts, self.chosen)
@@ -144,7 +149,7 @@ class Recased:
         if not len(hit):
             return Edits.none()
         starts, stops = words.starts.take(hit), words.stops.take(hit)
-        edges = np.stack([starts, stops], axis=1).ravel()  # word, gap, word, ..., word
+        edges = np.stack([starts, stops], axis=1).ravel()  # cut into word, gap, word, ..., word
         pieces = Texts(texts.values, edges).to_arrow()
         clean = pieces.take(as_arrow(np.arange(0, len(pieces), 2))).cast(pa.string())
         write, letter, dotted = CASES[self.case]
@@ -155,7 +160,7 @@ class Recased:
 
 
 def _are_chosen(texts: Texts, chosen: str) -> Bool | None:
-    """Return `is_chosen` of all words of a batch; None stands for all."""
+    """Return the result of `is_chosen` for each word of a batch; None if every word is chosen."""
     words = texts.tokens
     if chosen == "all":
         return None
@@ -173,7 +178,7 @@ def _are_chosen(texts: Texts, chosen: str) -> Bool | None:
 
 
 def _are_i(texts: Texts) -> Bool:
-    """Return `is_i` of all words of a batch."""
+    """Return the result of `is_i` for each word of a batch."""
     words, found = texts.tokens, np.zeros(len(texts.tokens), np.bool_)
     for number in np.flatnonzero(texts.values.take(words.starts) == ord("I")).tolist():
         word = texts.values[words.starts[number] : words.stops[number]]
@@ -187,9 +192,10 @@ def caps(
 ) -> Recased:
     """Write words in capitals or lower case: 'see you tomorrow' -> 'SEE YOU TOMORROW'.
 
-    With case=lower, 'I saw Anna' becomes 'i saw anna'. `words` chooses 'all' words, the 'first' of
-    the row, the first of the 'next' sentences, the pronoun 'i', or 'names', the other words with
-    one capital. Acronyms are neither 'first' nor 'next'. Raises UsageError for other values.
+    With case=lower, 'I saw Anna' becomes 'i saw anna'. `words` chooses 'all' words, the 'first'
+    word of the row, the first word of each 'next' sentence, the pronoun 'i', or 'names': words
+    within a sentence whose first letter is a capital. Acronyms are neither 'first' nor 'next'.
+    Raises UsageError for other values of `case` or `words`.
     """
     for name, value, known in (("case", case, [*CASES]), ("words", words, [*WORDS])):
         if value not in known:

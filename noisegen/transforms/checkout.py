@@ -1,7 +1,7 @@
-"""The original word lists of NL-Augmenter, from a user's checkout (`--nlaug-data`).
+"""The original word lists of NL-Augmenter, read from a user's checkout (`--nlaug-data`).
 
-The data files of the checkout are parsed, and a dictionary in its code is read from the syntax
-tree: no code of the checkout is imported or run. Phrases that the matcher cannot find are left out.
+Data files of the checkout are parsed. A dictionary inside its code is read from the syntax tree, so
+no code of the checkout is imported or run. Phrases that the matcher cannot find are left out.
 """
 
 import ast
@@ -23,33 +23,33 @@ from noisegen.noising.phrases import PhraseTable, build
 from noisegen.text.buffers import WORD_BYTES_MAX
 from noisegen.text.case import fold, is_upper
 
-Reader = Callable[[Path], Iterable[tuple[Any, ...]]]  # yields the fields of entries
+Reader = Callable[[Path], Iterable[tuple[Any, ...]]]  # a file -> the fields of each `Entry` in it
 Decoded = TypeVar("Decoded")
 
-_SCAR = "[email\u00a0protected]"  # stands for an address in scraped pages
-_CUT = re.compile(r"[^\w .+$%-]")  # abr2 cuts texts here, so a rule across a cut never fires
-_NEIGHBOURS = ("key_approx", "keyApprox")  # names of the table of keys in the code
+_SCAR = "[email\u00a0protected]"  # scraped pages have this text where an e-mail address stood
+_CUT = re.compile(r"[^\w .+$%-]")  # abr2 cuts texts at these characters: no rule can match across
+_NEIGHBOURS = ("key_approx", "keyApprox")  # the code's names for its table of neighbouring keys
 
 
 @dataclass(frozen=True)
 class OriginalWords:
-    """The original vocabulary of a transform of `WORD_LISTS`, by its name."""
+    """The original vocabulary of a transform; `name` is a key of `WORD_LISTS`."""
 
     name: str
 
     def files(self, folder: Path) -> list[Path]:
-        """Return the files of a checkout that the vocabulary is read from."""
+        """Return the files that the vocabulary is read from in the checkout at `folder`."""
         return original_files(folder, self.name)
 
     def table(self, folder: Path) -> PhraseTable:
-        """Return the compiled vocabulary.
+        """Return the vocabulary, compiled from the checkout at `folder`.
 
         Raises UsageError if the folder is no checkout, LexiconError if a file is missing or
         damaged.
         """
         paths = self.files(folder)
         entries = _entries(self.name, paths, _is_findable)
-        # Of keys that differ only in case, the key with fewest capitals stays.
+        # Clean phrases that differ only in case: the phrase with the fewest capitals is kept.
         keys = sorted((entry.clean for entry in entries), key=lambda key: -sum(map(is_upper, key)))
         spelled = {fold(key): key for key in keys}
         entries = [entry for entry in entries if spelled[fold(entry.clean)] == entry.clean]
@@ -59,9 +59,9 @@ class OriginalWords:
 
 
 def original_characters(folder: Path | None, name: str) -> list[Entry] | None:
-    """Return the weighted replacements of characters in a checkout, None without a checkout.
+    """Return weighted replacements of single characters for transform `name` from a checkout.
 
-    Raises the errors of `OriginalWords.table`.
+    Returns None if `folder` is None. Raises the errors of `OriginalWords.table`.
     """
     if folder is None:
         return None
@@ -69,7 +69,11 @@ def original_characters(folder: Path | None, name: str) -> list[Entry] | None:
 
 
 def original_files(folder: Path | None, name: str) -> list[Path]:
-    """Return the files of a checkout that a transform is read from; none without a checkout."""
+    """Return the files that hold the data of transform `name` in the checkout at `folder`.
+
+    Returns [] if `folder` is None. Raises UsageError if the folder is no checkout, LexiconError if
+    a file is missing.
+    """
     if folder is None:
         return []
     root = _transformations(folder)
@@ -83,7 +87,7 @@ def original_files(folder: Path | None, name: str) -> list[Path]:
 def _transformations(folder: Path) -> Path:
     """Return the folder of a checkout that holds its transformations.
 
-    Raises UsageError if there is none.
+    Raises UsageError if the checkout has no such folder.
     """
     for root in (folder / "nlaugmenter" / "transformations", folder / "transformations", folder):
         if any((root / file).parent.is_dir() for files in _SOURCES.values() for file in files):
@@ -93,10 +97,11 @@ def _transformations(folder: Path) -> Path:
 
 
 def _entries(name: str, paths: list[Path], is_usable: Callable[[str], bool]) -> list[Entry]:
-    """Return the entries of all files whose clean side is usable.
+    """Read the files of transform `name` and return the entries with a usable clean side.
 
-    Equal entries are one entry, whose weight is their count. Entries that change nothing or have an
-    empty noisy side are left out.
+    Equal entries become one entry, weighted by their count. Entries that change nothing, or whose
+    noisy side is empty or damaged, are left out. Raises LexiconError for a file that cannot be
+    read, and if no entry is left.
     """
     counts = Counter[Entry]()
     for path, reader in zip(paths, _SOURCES[name].values(), strict=True):
@@ -113,22 +118,25 @@ def _entries(name: str, paths: list[Path], is_usable: Callable[[str], bool]) -> 
 
 
 def _changes_text(entry: Entry) -> bool:
-    """Tell whether an entry has a noisy text that differs from its clean text and is undamaged."""
+    """Tell whether the noisy side of an entry is undamaged and differs from its clean side."""
     is_empty = not entry.noisy.strip() or fold(entry.noisy) == fold(entry.clean)
     return not is_empty and _SCAR not in entry.noisy
 
 
 def _is_findable(phrase: str) -> bool:
-    """Tell whether the matcher can find a phrase."""
+    """Tell whether the matcher can find a phrase.
+
+    Its words have at most `WORD_BYTES_MAX` bytes each, with one ASCII sign between neighbours.
+    """
     fits = all(len(word.encode()) <= WORD_BYTES_MAX for word in phrase.split())
     return fits and matchable(phrase)
 
 
-# Readers of the file formats.
+# Readers of the checkout's file formats. Each yields the fields of entries: clean side, noisy side.
 
 
 def _lines(path: Path) -> list[str]:
-    """Return the lines of a file, stripped, without the empty ones."""
+    """Return the lines of a file that are not empty, without white space at their ends."""
     return [line.strip() for line in path.read_text("utf-8-sig").split("\n") if line.strip()]
 
 
@@ -137,14 +145,17 @@ def _json(path: Path, kind: type[Decoded]) -> Decoded:
 
 
 def source_tree(path: Path) -> ast.Module:
-    """Return the syntax tree of a Python file; raises the errors of `ast.parse` and of reading."""
+    """Return the syntax tree of a Python file.
+
+    Raises the errors of `ast.parse` and of `Path.read_text`.
+    """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the code has escapes that Python no longer likes
+        warnings.simplefilter("ignore")  # Python warns of old escapes in strings of the checkout
         return ast.parse(path.read_text("utf-8-sig"), path.name)
 
 
 def _assignments(path: Path) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield target and value of every assignment of a Python file, at any depth."""
+    """Yield target and value of every assignment in a Python file, nested code included."""
     for node in ast.walk(source_tree(path)):
         if isinstance(node, ast.Assign):
             yield from ((target, node.value) for target in node.targets)
@@ -153,7 +164,7 @@ def _assignments(path: Path) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 def _assigned(path: Path, name: str) -> Iterable[tuple[str, str]]:
-    """Read the dictionary that a Python file assigns to a name or an attribute."""
+    """Read the dictionary that a Python file assigns to the variable or attribute `name`."""
     for target, value in _assignments(path):
         if name in (getattr(target, "id", ""), getattr(target, "attr", "")):
             return msgspec.convert(ast.literal_eval(value), dict[str, str]).items()
@@ -161,21 +172,24 @@ def _assigned(path: Path, name: str) -> Iterable[tuple[str, str]]:
 
 
 def _contractions(path: Path) -> Iterable[tuple[str, str]]:
-    """Read `{contracted: expanded}` from code: entries in both directions, the last form wins."""
+    """Read `{contracted: expanded}` from code and yield entries in both directions.
+
+    If several contracted forms have the same expanded form, the last is used.
+    """
     pairs = _assigned(path, "contraction_map")
     return chain(pairs, {expanded: contracted for contracted, expanded in pairs}.items())
 
 
 def _flat(path: Path) -> Iterable[tuple[str, str]]:
-    """Read `{clean: noisy}`."""
+    """Read a JSON file `{clean: noisy}`."""
     return _json(path, dict[str, str]).items()
 
 
 def _rules(path: Path) -> Iterator[tuple[str, str]]:
     """Read the `noisy = clean` rules of abr2, whose clean side is a list of elements.
 
-    An element is `word`, `"x"`, `word+`, `(optional)` or `w(h)ole`. For equal phrases the rule with
-    most elements wins, then the first rule.
+    An element is `word`, `"x"`, `word+`, `(optional)` or `w(h)ole`. A phrase that several rules
+    produce belongs to the rule with the most elements, and of these to the first.
     """
     split = (line.replace("\t", " ").partition(" = ") for line in _lines(path) if line[0] != "#")
     rules = [(" ".join(left.split()), right.split()) for left, equals, right in split if equals]
@@ -189,7 +203,7 @@ def _rules(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _choices(element: str) -> list[str]:
-    """Return the texts that an element of a rule stands for."""
+    """Return the texts that match an element of an abr2 rule: 'wole', 'whole' for 'w(h)ole'."""
     optional = re.fullmatch(r"([^()]*)\(([^()]+)\)([^()]*)", element)
     if optional is None:
         return [element.rstrip("+*").strip('"')]
@@ -198,7 +212,10 @@ def _choices(element: str) -> list[str]:
 
 
 def _acronyms(path: Path) -> Iterable[tuple[str, str]]:
-    """Read `SHORT:long form` lines: entries in both directions; the first of equal keys wins."""
+    """Read `SHORT:long form` lines and yield entries in both directions.
+
+    If several lines have the same clean side, ignoring case, the first is used.
+    """
     to_long: dict[str, str] = {}
     to_short: dict[str, str] = {}
     for line in _lines(path):
@@ -211,23 +228,29 @@ def _acronyms(path: Path) -> Iterable[tuple[str, str]]:
 
 
 def _swaps(path: Path) -> Iterable[tuple[str, str]]:
-    """Read `{group: {word: other}}`: entries in both directions; a reversed entry wins."""
+    """Read a JSON file `{group: {word: other}}` and yield entries in both directions.
+
+    If a word has a listed entry and a reversed entry, the reversed entry is used.
+    """
     groups = _json(path, dict[str, dict[str, str]]).values()
     words = {word: other for group in groups for word, other in group.items()}
     return (words | {other: word for word, other in words.items()}).items()
 
 
 def _misspellings(path: Path) -> Iterator[tuple[str, str]]:
-    """Read `{word: [misspelling, ...]}` with underscores for spaces; repeats raise the weight."""
+    """Read a JSON file `{word: [misspelling, ...]}` with underscores for spaces.
+
+    A misspelling that is listed several times is yielded as often, which raises its weight.
+    """
     for word, wrongs in _json(path, dict[str, list[str]]).items():
         yield from ((word.replace("_", " "), wrong.replace("_", " ")) for wrong in wrongs)
 
 
 def _slang(path: Path, pos: str, columns: int) -> Iterator[tuple[str, str, int, str]]:
-    """Read `lemma,slang[,plural of slang]` rows; other rows are skipped.
+    """Read `lemma,slang[,plural of slang]` rows; skip rows without exactly `columns` full fields.
 
-    The list has lemmas, and the matcher finds words: the plural of slang replaces the regular
-    plural of the lemma.
+    The list has lemmas, but the matcher finds inflected words: so the plural of the slang word
+    replaces the regular English plural of the lemma. `pos` is the part of speech of each entry.
     """
     for line in _lines(path):
         noun, *slang = fields = [part.strip() for part in line.split(",")]
@@ -241,7 +264,10 @@ def _slang(path: Path, pos: str, columns: int) -> Iterator[tuple[str, str, int, 
 
 
 def _neighbours(path: Path) -> Iterator[tuple[str, str]]:
-    """Read `key_approx["q"] = "qw..."` lines; a capital gets the neighbours of its letter."""
+    """Read `key_approx["q"] = "qw..."` assignments: a letter and the letters of nearby keys.
+
+    The same entries in capitals are added.
+    """
     for target, value in _assignments(path):
         if isinstance(target, ast.Subscript) and getattr(target.value, "id", "") in _NEIGHBOURS:
             pair = ast.literal_eval(target.slice), ast.literal_eval(value)
@@ -251,7 +277,7 @@ def _neighbours(path: Path) -> Iterator[tuple[str, str]]:
                 yield from ((letter.upper(), other.upper()) for other in others)
 
 
-# By transform: its files in the folder `transformations`, each with its reader.
+# Transform -> its files in the checkout's folder `transformations`, each with its reader.
 WORD_LISTS: dict[str, dict[str, Reader]] = {
     "abr1": {
         "abbreviation_transformation/phrase_abbrev_dict.json": _flat,

@@ -1,4 +1,4 @@
-"""Words of a sentence replaced by their translations, as in the code-switched sets of ORACLE.
+"""Code-switching: words of a sentence replaced by translations, as in the data sets of ORACLE.
 
 ORACLE replaces random words by one of their translations in a bilingual dictionary (MUSE) and keeps
 sentences with at least one replaced word. It does not say which share of the words it replaces.
@@ -31,16 +31,16 @@ from noisegen.text.rows import Row, RowEdit
 from noisegen.text.spans import NO_SPANS, Spans
 from noisegen.transforms import existing, remembered
 
-RATE = 0.3  # as in the three examples that ORACLE prints, where 5 of 18 words are replaced
-FORMS = 4  # forms of a translation: as written, Title, UPPER, and Title within a sentence
-TITLE, TITLE_WITHIN = 1, 3  # numbers of the two Title forms
+RATE = 0.3  # near the share in the three examples that ORACLE prints: 5 of 18 words are replaced
+FORMS = 4  # forms per translation: as listed, Title, UPPER, and for a Title within a sentence
+TITLE, TITLE_WITHIN = 1, 3  # indices of the forms for capitalised words, see `FORMS`
 _ENDS = frozenset(".!?\n")  # characters that end a sentence or line
 _IS_END = is_byte("".join(_ENDS).encode())
 
 
 @remembered
 def table_of(path: Path, lang: str, into: str | None) -> PhraseTable:
-    """Return the compiled dictionary of a file; raises LexiconError."""
+    """Return the compiled dictionary of a file, from `lang` to `into`; raises LexiconError."""
     check_size(path)
     content, meant = read_lexicon_file(path), f"codeswitch {lang} {into} {path.suffix}"
     return cached_table(
@@ -49,11 +49,12 @@ def table_of(path: Path, lang: str, into: str | None) -> PhraseTable:
 
 
 def compiled(entries: list[Entry]) -> PhraseTable:
-    """Return a table whose pool has `FORMS` forms of each translation.
+    """Return a phrase table whose pool has `FORMS` forms of each translation.
 
-    Words that differ only in case are one word with the translations of all. A word that the
-    dictionary writes with a capital, such as 'I', 'Monday' or a German noun, has its capital
-    wherever it stands; its translation has one only where a sentence begins.
+    Words that differ only in case are merged into one word, which has the translations of all of
+    them. Some words have a capital wherever they stand: the dictionary lists them with it, such as
+    'I', 'Monday' or a German noun. The translation of such a word gets a capital only at the
+    beginning of a sentence.
     """
     words: dict[str, list[tuple[Entry, list[str]]]] = defaultdict(list)
     for entry in entries:
@@ -70,9 +71,10 @@ def compiled(entries: list[Entry]) -> PhraseTable:
 
 
 def _spellings(entry: Entry) -> dict[str, str]:
-    """Return the keys that find a word in any case, each with its translation in that case.
+    """Map the spellings of an entry's clean word to its translation in the same case.
 
-    Matching folds ASCII and Latin-1 only, so 'Și' and 'Дом' need keys of their own.
+    Spellings are as listed, Title and UPPER. The matcher ignores case in ASCII and Latin-1 only, so
+    'Și' and 'Дом' need keys of their own.
     """
     clean, noisy = entry.clean, entry.noisy
     spellings = {fold(clean): noisy}
@@ -85,12 +87,12 @@ def _spellings(entry: Entry) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class CodeSwitch:
-    """Replace words and phrases by translations of a dictionary, one or more in a row.
+    """Replace words and phrases by their translations, at least one in each row with a match.
 
-    Each match has chance `rate`; `limits` holds the 48-bit threshold of every strength. At a
-    threshold of 0 nothing is replaced. Draw number i of a row decides on its i-th match outside the
-    protected spans, and chooses its translation. Where the draws hit no match, the match with the
-    lowest draw is replaced.
+    A match is a word or phrase of the dictionary `table` outside the protected `spans`. Each match
+    has chance `rate`; `limits` holds the 48-bit threshold of `rate` at every strength. Draw number
+    i of a row decides on the i-th match of the row and chooses its translation. If the draws hit no
+    match, the match with the lowest draw is replaced. At a threshold of 0 nothing is replaced.
     """
 
     table: PhraseTable
@@ -98,7 +100,7 @@ class CodeSwitch:
     spans: Spans = NO_SPANS
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Return the translations in one row."""
+        """Return an edit for each match of one row that is replaced by its translation."""
         limit = int(self.limits[draws.variants["rate"]])
         matches = [match for match in self.table.find_row(row) if self._is_free(row, match)]
         if not matches or not limit:
@@ -118,7 +120,8 @@ class CodeSwitch:
     def _translation_in(self, row: Row, match: RowMatch, chosen: int) -> str:
         """Return the translation that 16 random bits choose for a match, in the case of the match.
 
-        A sentence begins with its row, and behind the end of a sentence or line.
+        `chosen` are these bits. A sentence begins at the start of the row, and after a character of
+        `_ENDS`.
         """
         first, last, key = match
         begins_sentence = not first or not _ENDS.isdisjoint(row.gaps[first - 1])
@@ -130,11 +133,11 @@ class CodeSwitch:
         return self.table.pool_values[start:stop].tobytes().decode()
 
     def sparing(self, spans: Spans) -> Kernel:
-        """Return a kernel that chooses among the words outside these spans of a batch."""
+        """Return a copy of this kernel that replaces nothing inside these spans of a batch."""
         return replace(self, spans=spans)
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
-        """Return the translations in a batch of rows, outside `spans`."""
+        """Return an edit for each match of a batch that is replaced by its translation."""
         matches = self.table.find(texts)
         matches = matches.without(np.flatnonzero(self.spans.touch(matches.starts, matches.stops)))
         if not len(matches):
@@ -150,7 +153,7 @@ class CodeSwitch:
         return Edits(matches.rows, matches.starts, matches.stops, written, self.table.pool)
 
     def _translations(self, texts: Texts, matches: Matches, chosen: I64) -> I64:
-        """Return the indices in the pool of the translations, as `_translation_in`."""
+        """Return the pool index of each match's translation, chosen as in `_translation_in`."""
         words = texts.tokens
         previous = np.maximum(matches.firsts - 1, 0)
         begins_row = (matches.firsts == 0) | (words.rows.take(previous) != matches.rows)

@@ -1,4 +1,4 @@
-"""Grammar: function words that go, inflected forms that are mixed up, sentences that run on."""
+"""Grammar noise: dropped function words, mixed-up word forms, sentences that run together."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -42,18 +42,19 @@ from noisegen.text.case import case_class, case_classes, title
 from noisegen.text.rows import Row, RowEdit
 from noisegen.transforms import IS_BREAK, IS_END, IS_SPACE, SPACES, LanguageFiles, rows_of
 
-# Kinds of phrases that may go.
+# Kinds of phrases that `drop` leaves out.
 KINDS = ("subject", "article", "auxiliary", "preposition", "other")
 _LISTED = LanguageFiles("drop.tsv")
 
 
 @dataclass(frozen=True)
 class Phrases:
-    """Phrases of a list that are searched together.
+    """Phrases of `drop.tsv` that are searched together in a text.
 
-    `kinds[key]` is the kind of each key of the table, by number. `left_out[a]` is the number of
-    words that alternative a leaves out from the start of a match; it is 0 where the alternative is
-    written instead. With `within`, the phrases may go within a sentence, too.
+    `kinds[key]` is the kind of the phrase with this key in `table`, as an index of `KINDS`.
+    `left_out[a]` is the number of words that alternative a leaves out from the start of a match; it
+    is 0 if the alternative replaces the whole match by its text. With `within`, the phrases may
+    also be left out within a sentence, not only at its beginning.
     """
 
     table: PhraseTable
@@ -63,7 +64,7 @@ class Phrases:
 
     @classmethod
     def of(cls, head: dict[str, str], rows: list[list[str]], within: bool) -> "Phrases":
-        """Compile rows of a list: clean, noisy, weight, kind."""
+        """Compile rows of `drop.tsv`, each with the columns clean, noisy, weight, kind."""
         entries = [Entry(clean, noisy, int(weight)) for clean, noisy, weight, _ in rows]
         kinds = {clean: KINDS.index(kind) for clean, *_, kind in rows}
         lexicon = Lexicon(head, entries)
@@ -73,7 +74,10 @@ class Phrases:
 
 
 def _words_left_out(entry: Entry) -> int:
-    """Return how many words of a phrase an entry leaves out from its start."""
+    """Return how many words an entry leaves out from the start of its clean phrase.
+
+    Returns 0 if the noisy text is not the end of the clean phrase.
+    """
     if entry.noisy and not entry.clean.endswith(f" {entry.noisy}"):
         return 0
     return len(entry.clean.split()) - len(entry.noisy.split())
@@ -81,7 +85,7 @@ def _words_left_out(entry: Entry) -> int:
 
 @cache
 def phrases_of(path: Path) -> tuple[Phrases, Phrases]:
-    """Read a list: the subjects, which begin a sentence, and the phrases of the other kinds."""
+    """Read `drop.tsv` into two groups: subjects, which begin a sentence, and all other phrases."""
     head, rows = head_of(path, "name", "of"), rows_of(path)
     subjects = [row for row in rows if row[3] == KINDS[0]]
     others = [row for row in rows if row[3] != KINDS[0]]
@@ -90,19 +94,20 @@ def phrases_of(path: Path) -> tuple[Phrases, Phrases]:
 
 @dataclass(frozen=True)
 class Omissions:
-    """Leave out phrases before another word.
+    """Leave out listed phrases that stand before another word.
 
-    Each kind of phrase has a rate, with the thresholds of every strength in `limits`, and a stream
-    of its own. Draw number i of the stream decides on the i-th phrase of this kind that may go in a
-    row, and which alternative replaces it. Where two omissions overlap, the first stays. The
-    capital of a word that goes is passed on to the next word.
+    Each kind of phrase has its own rate and its own random stream. `limits` maps the name of each
+    rate to its 48-bit thresholds, one per strength. Draw number i of the stream decides on the i-th
+    phrase of this kind that may be left out in a row, and chooses its alternative. If two
+    omissions overlap, only the first is made. If a capitalised phrase is left out, the next word
+    gets the capital.
     """
 
     phrases: tuple[Phrases, ...]
     limits: dict[str, I64]
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Return the omissions in one row."""
+        """Return the edits that leave out phrases in one row."""
         found = chain.from_iterable(self._row_edits(row, draws, each) for each in self.phrases)
         edits: list[RowEdit] = []
         for start, stop, written in sorted(found, key=itemgetter(0)):
@@ -122,7 +127,7 @@ class Omissions:
                 yield _omission(row, matches[number], phrases, drawn)
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
-        """Return the omissions in a batch of rows."""
+        """Return the edits that leave out phrases in a batch of rows."""
         if not len(texts.tokens):
             return Edits.none()
         parts = list[Edits]()
@@ -144,10 +149,10 @@ class Omissions:
 
 
 def _may_go(row: Row, match: RowMatch, phrases: Phrases) -> bool:
-    """Tell whether a match may go: it begins a sentence, and a space and a word follow it.
+    """Tell whether a match may be left out: it begins a sentence, and a space and a word follow.
 
-    With `phrases.within` the match may also stand within a sentence, unless it has a capital that
-    the list does not have: then it begins a name, such as 'The Hague'.
+    With `phrases.within` the match may also stand within a sentence. There it is kept if it has a
+    capital that the listed phrase does not have: it begins a name, such as 'The Hague'.
     """
     first, last, key = match
     start = row.span(first)[0]
@@ -161,7 +166,7 @@ def _may_go(row: Row, match: RowMatch, phrases: Phrases) -> bool:
 
 
 def _which_may_go(texts: Texts, matches: Matches, phrases: Phrases) -> Bool:
-    """Return `_may_go` of the matches in a batch."""
+    """Return the result of `_may_go` for each match in a batch."""
     values, at = texts.values, matches.starts - texts.offsets[matches.rows]
     before, earlier = (values.take(matches.starts - back, mode="clip") for back in (1, 2))
     may_go: Bool = (at == 0) | IS_BREAK[before] | ((at > 1) & IS_SPACE[before] & IS_END[earlier])
@@ -173,13 +178,16 @@ def _which_may_go(texts: Texts, matches: Matches, phrases: Phrases) -> Bool:
 
 
 def _capital(letter: str) -> str:
-    """Return the capital of a letter; '' if it has none or is one."""
+    """Return the capital of a small letter; '' if the letter has none or is a capital itself."""
     capital = title(letter)
     return capital if capital != letter else ""
 
 
 def _omission(row: Row, match: RowMatch, phrases: Phrases, drawn: int) -> RowEdit:
-    """Return the edit that 16 random bits choose for a match; a match that stays is not changed."""
+    """Return the edit of a match, whose alternative is chosen by the 16 random bits `drawn`.
+
+    If the alternative keeps the phrase, the edit writes the same text again.
+    """
     (first, last, key), table = match, phrases.table
     start, stop = row.span(first, last)
     chosen = table.choices.pick_one(table.first_groups[key], drawn)
@@ -194,7 +202,7 @@ def _omission(row: Row, match: RowMatch, phrases: Phrases, drawn: int) -> RowEdi
 
 
 def _omissions(texts: Texts, matches: Matches, phrases: Phrases, drawn: I64) -> Edits:
-    """Return the edits of the matches in a batch that do not stay, as `_omission`."""
+    """Return the edits of the matches in a batch, as `_omission`; matches that stay have none."""
     table, words = phrases.table, texts.tokens
     forms = table.alternatives(texts.values, matches, table.first_pos.take(matches.keys), drawn)
     goes = np.flatnonzero(table.stays.take(forms // 3) == 0)
@@ -202,7 +210,7 @@ def _omissions(texts: Texts, matches: Matches, phrases: Phrases, drawn: I64) -> 
     left_out = phrases.left_out.take(forms // 3)
     stops = np.where(left_out, words.starts.take(matches.firsts + left_out), matches.stops)
     is_cased = case_classes(texts.values, matches.starts, matches.stops) > 0
-    letters = code_points(texts.values, stops)  # first letters of the next words
+    letters = code_points(texts.values, stops)  # first letter of the word after each omission
     written = table.pool.take(as_arrow(forms)).cast(pa.string()).to_pylist()
     for number in np.flatnonzero(left_out).tolist():
         letter = chr(letters[number])
@@ -224,9 +232,9 @@ def drop(
 ) -> Omissions:
     """Leave out subjects and function words: 'I think the shop is open' -> 'Think shop is open'.
 
-    Subjects go at the start of a sentence; the others go before another word. Each rate is the
-    chance of the words of its kind that people leave out most readily. The other words of the kind
-    have a part of it, given in percent by `drop.tsv`.
+    Subjects are left out at the start of a sentence, words of other kinds before another word. Each
+    rate is the chance that a word of its kind is left out, for the words that people leave out most
+    readily. Other words of the kind have a share of this chance, given in percent by `drop.tsv`.
     """
     rates = {
         "subject_rate": subject_rate,
@@ -239,7 +247,7 @@ def drop(
     return Omissions(phrases_of(_LISTED.of(settings.lang)), limits)
 
 
-# Words that are mixed up: name, default rate and help of a word list.
+# Transforms that mix up words by a word list: name, default rate and help of each.
 MIXED_UP = (
     (
         "infl",
@@ -264,14 +272,14 @@ for _name, _rate, _summary in MIXED_UP:
     register_lexicon(_source, _rate, _summary)
 
 
-# Sentences that run on.
+# Sentences that run together.
 
 
 class RunOn(NamedTuple):
-    """A way to run two sentences together: `between` replaces the '. ' between them."""
+    """A way to run two sentences together: `between` replaces the full stop and space."""
 
     between: str
-    lowers: bool  # True if the second sentence loses its capital
+    lowers: bool  # True if the first letter of the second sentence becomes small
     weight: int
 
 
@@ -283,18 +291,19 @@ RUN_ON = (
     RunOn(".. ", False, 1),
 )
 _OPENERS = LanguageFiles("runs.tsv")
-_LATIN_1 = 0xC3  # highest first byte of a letter of Latin-1 in UTF-8
+_LATIN_1 = 0xC3  # highest first byte of a Latin-1 letter in UTF-8
 _LOWERS = np.array([way.lowers for way in RUN_ON], np.bool_)
 _WAYS = WeightedChoices.of([[way.weight for way in RUN_ON]])
 
 
 @dataclass(frozen=True)
 class RunOns:
-    """Run sentences together before words that often begin one, each time with chance `rate`.
+    """Join two sentences with chance `rate` if the second begins with an opener.
 
-    `openers` holds the ascending hashes of these words as they begin a sentence, and `small`
-    whether each may lose its capital ('I' may not). `limits` holds the threshold of every strength.
-    Draw number i of a row decides on its i-th place where two sentences may run together.
+    An opener is a word that often begins a sentence. `openers` holds the ascending hashes of the
+    capitalised openers; `small` tells for each whether it may lose its capital ('I' may not).
+    `limits` holds the 48-bit threshold of `rate` at every strength. Draw number i of a row decides
+    on the i-th place of the row where two sentences may be joined.
     """
 
     openers: U64
@@ -304,7 +313,7 @@ class RunOns:
 
     @classmethod
     def of(cls, path: Path, limits: I64) -> "RunOns":
-        """Read a list of words as they stand within a sentence."""
+        """Read openers from a file that spells them as they stand within a sentence."""
         words = [word for [word] in rows_of(path)]
         forms = {title(word).replace("'", mark): word for word in words for mark in APOSTROPHES}
         hashes = Texts.from_strings(list(forms)).tokens.hashes
@@ -313,7 +322,7 @@ class RunOns:
         return cls(hashes[order], small[order], limits)
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Return the run-ons of one row."""
+        """Return the edits that join sentences in one row."""
         numbers = [number for number in range(1, len(row.words)) if self._may_join(row, number)]
         limit = int(self.limits[draws.variants["rate"]])
         edits: list[RowEdit] = []
@@ -331,21 +340,21 @@ class RunOns:
         return edits
 
     def _may_join(self, row: Row, number: int) -> bool:
-        """Tell whether the sentence that ends before a word may run on."""
+        """Tell whether the sentence that ends before word `number` may be joined with the next."""
         before, word = row.words[number - 1], row.words[number]
         if row.gaps[number - 1] != ". " or row.hashes[number] not in self._is_small:
             return False
         is_initial = len(before.encode()) == 1
-        # Openers beyond Latin-1 are matched with their capital only.
+        # Hashes ignore case in ASCII and Latin-1 only: other openers match with their capital only.
         return not is_initial and (case_class(word) > 0 or word[0].encode()[0] > _LATIN_1)
 
     @cached_property
     def _is_small(self) -> dict[int, bool]:
-        """`small` of each opener, by its hash."""
+        """Map the hash of each opener to its value in `small`."""
         return dict(zip(self.openers.tolist(), self.small.tolist(), strict=True))
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
-        """Return the run-ons of a batch of rows."""
+        """Return the edits that join sentences in a batch of rows."""
         words, number = texts.tokens, self._which_may_join(texts)
         hit, draws = hits(keys, words.rows.take(number), self.limits.take(variants["rate"]))
         number, ways = number.take(hit), _WAYS.pick(0, choices(draws))
@@ -362,7 +371,7 @@ class RunOns:
         return Edits(words.rows.take(number), starts, stops, np.arange(len(number)), pool)
 
     def _which_may_join(self, texts: Texts) -> I64:
-        """Return the numbers of the words in a batch before which a sentence may run on."""
+        """Return the numbers of the words in a batch that `_may_join` allows."""
         words, values = texts.tokens, texts.values
         number = np.flatnonzero(words.rows[1:] == words.rows[:-1]) + 1
         number = number[find_sorted(self.openers, words.hashes.take(number))[1]]

@@ -1,6 +1,7 @@
-"""Insertions: emoticons, emoji and interjections, at the ends and beginnings of sentences.
+"""Transforms that insert emoticons, emoji and interjections at ends and beginnings of sentences.
 
-Insertions add content to a text, so its meaning may change. No packaged recipe has them.
+Insertions add content to a text, so the meaning of the text may change. No packaged recipe uses
+these transforms.
 """
 
 import re
@@ -22,25 +23,25 @@ from noisegen.text.case import characters_in
 from noisegen.text.rows import Row, RowEdit
 from noisegen.transforms import IS_BREAK, IS_END, IS_SPACE, SPACES, LanguageFiles
 
-START, OPENING, COMMA, BARE, MARK, STOP = range(6)  # kinds of place
-# The roles of a list's entries that fit each kind of place.
+START, OPENING, COMMA, BARE, MARK, STOP = range(6)  # kinds of places for insertions
+# Each entry of a list has a role. The roles that fit each kind of place, in the order of the kinds.
 ROLES = (
     ("start",),  # START: before the first letter of a row, if it is no capital
     ("opening",),  # OPENING: before the first letter of a row, if it is a capital
     ("comma",),  # COMMA: behind the only comma of a row
-    ("end",),  # BARE: the end of a line or sentence, behind none of the next two
+    ("end",),  # BARE: any other end of a line or sentence than MARK and STOP
     ("end", "before"),  # MARK: the end of a line or sentence, behind a single ! or ?
     ("end", "before", "instead"),  # STOP: the end of a line or sentence, behind a single full stop
 )
-WORDS_BESIDE_COMMA = 3  # on either side; with fewer words the comma belongs to a greeting
-STOPPED_WORD_MIN = 5  # characters; shorter words before a full stop are often abbreviations
+WORDS_BESIDE_COMMA = 3  # least words on each side of a comma; after fewer it ends a greeting
+STOPPED_WORD_MIN = 5  # least characters of a word whose full stop ends a sentence: not 'etc.'
 
 _LINE_END = re.compile(r"[^ \t\n\r\v\f](?=[ \t\v\f]*(?:[\n\r]|\Z))")
-_SENTENCE_END = re.compile(r"[.!?](?= [^a-z0-9])")  # small letters and digits continue it
+_SENTENCE_END = re.compile(r"[.!?](?= [^a-z0-9])")  # before a small letter or digit it goes on
 
 
 class Insertion(NamedTuple):
-    """A text to insert `back` characters before its place; it replaces `width` characters there."""
+    """A text to insert at a place: `back` characters before it, replacing `width` characters."""
 
     text: str
     back: int
@@ -48,18 +49,18 @@ class Insertion(NamedTuple):
 
     @classmethod
     def of(cls, role: str, noisy: str) -> "Insertion":
-        """Return the insertion that an entry with this role describes."""
+        """Return the insertion of the text `noisy`, listed in an entry with this role."""
         text = f"{noisy} " if role in ("start", "opening") else f" {noisy}"
         return cls(text, int(role in ("before", "instead")), int(role == "instead"))
 
 
 @dataclass(frozen=True)
 class Insertions:
-    """Insert a listed text at each place of a row with chance `rate`.
+    """Insert a listed text at each suitable place of a row, each with chance `rate`.
 
-    `limits` holds the 48-bit threshold of every strength. Group k of `choices` holds the weighted
-    `listed` insertions for places of kind k. Draw number i of a row decides on the i-th place for
-    which the list has an insertion.
+    `limits` holds the 48-bit threshold of `rate` at every strength. Group k of `choices` holds the
+    weights of the `listed` insertions that fit places of kind k. Draw number i of a row decides on
+    the i-th place of the row that has such insertions, and chooses one of them.
     """
 
     choices: WeightedChoices
@@ -68,14 +69,14 @@ class Insertions:
 
     @classmethod
     def of(cls, entries: list[Entry], limits: I64) -> "Insertions":
-        """Compile the entries of a list; `clean` is the role of each insertion."""
+        """Compile the entries of a list; the field `clean` of an entry is its role, see `ROLES`."""
         groups = [[entry for entry in entries if entry.clean in roles] for roles in ROLES]
         listed = [Insertion.of(entry.clean, entry.noisy) for group in groups for entry in group]
         weights = WeightedChoices.of([entry.weight for entry in group] for group in groups)
         return cls(weights, tuple(listed), limits)
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Return the insertions in one row."""
+        """Return an edit for each insertion in one row."""
         served = [(at, kind) for at, kind in row_places(row) if kind in self._kinds]
         limit = int(self.limits[draws.variants["rate"]])
         edits: list[RowEdit] = []
@@ -86,7 +87,7 @@ class Insertions:
         return edits
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
-        """Return the insertions in a batch of rows."""
+        """Return an edit for each insertion in a batch of rows."""
         rows, at, kinds = places(texts)
         served = np.flatnonzero(np.isin(kinds, self.choices.groups))
         rows, at, kinds = rows.take(served), at.take(served), kinds.take(served)
@@ -98,34 +99,35 @@ class Insertions:
 
     @cached_property
     def _kinds(self) -> frozenset[int]:
-        """The kinds of place that the list serves."""
+        """The kinds of places that have an insertion in the list."""
         return frozenset(self.choices.groups.tolist())
 
     @cached_property
     def _columns(self) -> tuple[pa.Array, I64, I64]:
-        """Text, `back` and `width` of the listed insertions, as arrays."""
+        """Three arrays: `text`, `back` and `width` of each listed insertion."""
         texts = Texts.from_strings([insertion.text for insertion in self.listed]).to_arrow()
         backs = np.array([insertion.back for insertion in self.listed], np.int64)
         return texts, backs, np.array([insertion.width for insertion in self.listed], np.int64)
 
 
-# The places of one row.
+# Places for insertions in one row.
 
 
 def row_places(row: Row) -> list[tuple[int, int]]:
-    """Return position and kind of all places of a row, in ascending order.
+    """Return the (position, kind) of all places in a row, in ascending order.
 
-    An end comes before another place at the same position.
+    Positions count characters. At the same position, an end of a line or sentence comes before
+    other places.
     """
     found = [*_row_ends(row), *_row_comma(row), *_row_start(row)]
     return sorted(found, key=itemgetter(0))
 
 
 def _row_ends(row: Row) -> Iterator[tuple[int, int]]:
-    """Yield the ends of lines and sentences, with their kinds.
+    """Yield the (position, kind) of each end of a line or sentence in a row.
 
-    A sentence ends at a full stop, question or exclamation mark. A full stop behind a short word
-    may abbreviate it and ends no sentence.
+    A sentence ends at a full stop, question mark or exclamation mark. A full stop behind a word of
+    fewer than `STOPPED_WORD_MIN` characters may mark an abbreviation, so it ends no sentence.
     """
     text = row.text
     ends = {match.end() for match in _LINE_END.finditer(text)}
@@ -140,23 +142,29 @@ def _row_ends(row: Row) -> Iterator[tuple[int, int]]:
 
 
 def _kind_of_end(text: str, end: int) -> int:
-    """Return the kind of a line or sentence end: STOP, MARK or BARE, see `ROLES`."""
+    """Return the kind of place at the end of a line or sentence: STOP, MARK or BARE.
+
+    `ROLES` explains the kinds.
+    """
     sign, before = text[end - 1], text[end - 2 : end - 1] if end > 1 else ""
-    is_single = sign in ".!?" and before and before not in ".!?" + SPACES  # not "?!", "word ?"
+    is_single = sign in ".!?" and before and before not in ".!?" + SPACES  # not "?!", not "word ?"
     if not is_single:
         return BARE
     return STOP if sign == "." else MARK
 
 
 def _row_start(row: Row) -> Iterator[tuple[int, int]]:
-    """Yield the first character of a row, spaces aside, if it is a letter."""
+    """Yield the (position, kind) of the first character that is no space, if it is a letter."""
     stripped = row.text.lstrip(SPACES)
     if stripped[:1].isalpha():
         yield len(row.text) - len(stripped), OPENING if stripped[0].isupper() else START
 
 
 def _row_comma(row: Row) -> Iterator[tuple[int, int]]:
-    """Yield the position behind the only comma of a row, if it stands between clauses."""
+    """Yield the (position, kind) behind the only comma of a row.
+
+    Nothing is yielded if either side has fewer than `WORDS_BESIDE_COMMA` words.
+    """
     if row.text.count(",") == 1 and ", " in row.text:
         at = row.text.index(",")
         before = sum(row.span(number)[0] < at for number in range(len(row.words)))
@@ -164,16 +172,19 @@ def _row_comma(row: Row) -> Iterator[tuple[int, int]]:
             yield at + 1, COMMA
 
 
-# The places of a batch of rows.
+# Places for insertions in a batch of rows.
 
 
 def places(texts: Texts) -> tuple[I64, I64, I64]:
-    """Return row, byte position and kind of all places, ordered as `row_places`."""
+    """Return three arrays: row, byte position and kind of all places in a batch.
+
+    Places are ordered by row, and within a row as in `row_places`.
+    """
     if not len(texts.window):
         none = np.zeros(0, np.int64)
         return none, none, none
     inked = np.flatnonzero(~IS_SPACE[texts.window]) + int(texts.offsets[0])
-    # Ends are first: where rows touch, an end may be at the same byte as the start of the next row.
+    # Ends come before starts: the end of a row may be at the same byte as the start of the next.
     columns = zip(_ends(texts, inked), _commas(texts), _starts(texts, inked), strict=True)
     at, kinds = (np.concatenate(column) for column in columns)
     order = np.argsort(at, kind="stable")
@@ -182,7 +193,10 @@ def places(texts: Texts) -> tuple[I64, I64, I64]:
 
 
 def _ends(texts: Texts, inked: I64) -> tuple[I64, I64]:
-    """Return the positions and kinds of `_row_ends`; `inked` are the bytes that are no spaces."""
+    """Return positions and kinds of the places that `_row_ends` finds, for a batch.
+
+    `inked` holds the positions of all bytes that are no spaces.
+    """
     base, window, words = int(texts.offsets[0]), texts.window, texts.tokens
     line_ends = np.concatenate([np.flatnonzero(IS_BREAK[window]) + base, texts.offsets[1:]])
     last = np.searchsorted(inked, line_ends) - 1
@@ -207,7 +221,10 @@ _GOES_ON = is_byte(b"abcdefghijklmnopqrstuvwxyz0123456789")
 
 
 def _starts(texts: Texts, inked: I64) -> tuple[I64, I64]:
-    """Return the positions and kinds of `_row_start`."""
+    """Return positions and kinds of the places that `_row_start` finds, for a batch.
+
+    `inked` holds the positions of all bytes that are no spaces.
+    """
     first = np.searchsorted(inked, texts.offsets[:-1])
     rows = np.flatnonzero(first < len(inked))
     at = inked.take(first.take(rows))
@@ -220,7 +237,7 @@ def _starts(texts: Texts, inked: I64) -> tuple[I64, I64]:
 
 
 def _commas(texts: Texts) -> tuple[I64, I64]:
-    """Return the positions and kinds of `_row_comma`."""
+    """Return positions and kinds of the places that `_row_comma` finds, for a batch."""
     base, window, words = int(texts.offsets[0]), texts.window, texts.tokens
     at = np.flatnonzero(window == ord(",")) + base
     rows = texts.rows_of(at)

@@ -1,6 +1,6 @@
-"""Slips on a keyboard: a neighbouring key hit instead of a key, and several slips in one word.
+"""Typing slips: a neighbouring key hit instead of the right key, and several slips in one word.
 
-The neighbours of a key are computed from the positions of keys on the layout of a language.
+The neighbours of a key are computed from the positions of the keys in a keyboard layout.
 """
 
 from bisect import bisect_right
@@ -29,11 +29,11 @@ from noisegen.transforms import rows_of
 from noisegen.transforms.checkout import original_characters, original_files
 
 KEYBOARDS = DICTIONARIES / "keyboards"
-REACH = 1.3  # key widths between the centres of keys that touch; a key touches up to six
+REACH = 1.3  # key widths: keys whose centres are at most this far apart are neighbours, up to six
 
 
 class Key(NamedTuple):
-    """A key: its place in key widths, and its letters without and with shift ('': none)."""
+    """A key: its position in key widths, and its letters without and with shift ('' for none)."""
 
     x: float
     y: float
@@ -43,16 +43,18 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Keyboard:
-    """A layout: its name, the languages typed on it, its keys."""
+    """A keyboard layout: its name, the languages that are typed on it, and its keys."""
 
     name: str
     langs: tuple[str, ...]
     keys: tuple[Key, ...]
 
     def neighbours(self) -> list[Entry]:
-        """Return every letter with the letters of the keys within `REACH`, at the same shift.
+        """Return an entry for each letter and neighbouring letter: the wanted and the hit letter.
 
-        Letters on the row of numbers, such as é on a French keyboard, are not hit for others.
+        The two keys are at most `REACH` apart, both without or both with shift. A letter on the
+        number row, such as é on a French keyboard, is hit instead of another letter of that row
+        only.
         """
         pairs = set[tuple[str, str]]()
         for key, other in permutations(self.keys, 2):
@@ -62,16 +64,20 @@ class Keyboard:
         return sorted(Entry(wanted, hit) for wanted, hit in pairs if wanted and hit)
 
     def substitutes(self) -> list[Entry]:
-        """Return the neighbours that may stand wherever the letter may: no vowel sign for a letter.
+        """Return the `neighbours` that may stand wherever the wanted letter may stand.
 
-        This matters on Inscript alone, where vowel signs have keys of their own.
+        A vowel sign may not stand for a letter. This matters only for the layout Inscript, where
+        vowel signs have their own keys.
         """
         return [entry for entry in self.neighbours() if may_replace(entry.clean, entry.noisy)]
 
 
 @cache
 def all_keyboards() -> list[Keyboard]:
-    """Read the packaged layouts: `# key: value` lines, a header, then x, y, key, shifted."""
+    """Read the packaged layouts, one file each.
+
+    A file has lines `# key: value`, a header, and a line per key: x, y, letter, shifted letter.
+    """
     keyboards = []
     for path in sorted(KEYBOARDS.glob("*.tsv")):
         keys = [Key(float(x), float(y), plain, shifted) for x, y, plain, shifted in rows_of(path)]
@@ -81,12 +87,15 @@ def all_keyboards() -> list[Keyboard]:
 
 
 def languages() -> list[str]:
-    """Return the languages that have a layout."""
+    """Return the codes of the languages that have a layout, sorted."""
     return sorted({lang for keyboard in all_keyboards() for lang in keyboard.langs})
 
 
 def keyboard_of(lang: str, layout: str | None = None) -> Keyboard:
-    """Return the named layout, or the layout of a language; raises UsageError for another name."""
+    """Return the layout named `layout`, or by default the first layout of a language.
+
+    Raises UsageError for an unknown name.
+    """
     if layout is None:
         return next(keyboard for keyboard in all_keyboards() if lang in keyboard.langs)
     layouts = {keyboard.name: keyboard for keyboard in all_keyboards()}
@@ -114,19 +123,20 @@ def fing(settings: Settings, *, rate: float = 0.05, layout: str | None = None) -
     return Substitution(character_map(entries), settings.gaps(rate))
 
 
-SLIPS_FROM = (3, 6, 10)  # letters from which on a word gets one, two, three slips
-ADDED, SWAPPED, DOUBLED, DROPPED = range(4)  # kinds of slip; ADDED: a neighbouring key is hit too
+SLIPS_FROM = (3, 6, 10)  # least letters of a word that gets one, two or three slips
+ADDED, SWAPPED, DOUBLED, DROPPED = range(4)  # kinds of slips; ADDED: a neighbouring key is also hit
 KINDS = np.array(
     [ADDED] * 3 + [SWAPPED] * 2 + [DOUBLED] + [DROPPED] * 2
-)  # each entry is equally likely
-_POINT_BITS = 21  # bits that hold a code point
+)  # kinds of slips to choose from, each entry with equal chance
+_POINT_BITS = 21  # bits per code point in a number made of two code points
 
 
 def allowed_slips(word: str, slips: list[RowEdit]) -> list[RowEdit]:
-    """Return the slips of a word without the last ones that make a forbidden letter sequence.
+    """Return the first slips of a word that add no letter sequence which the script forbids.
 
-    Slips are dropped from the end until the word has no more forbidden sequences than before. All
-    are dropped if together they leave the word as it is: a letter is left out, its double doubled.
+    The last slip is dropped until the noisy word has no more forbidden sequences than `word`. All
+    slips are dropped if together they leave the word unchanged: one letter of a pair is left out,
+    the other is doubled.
     """
     forbidden = forbidden_sequences(word).total()
     while slips:
@@ -143,17 +153,18 @@ def allowed_slips(word: str, slips: list[RowEdit]) -> list[RowEdit]:
 class Mashing:
     """Make slips in words of three letters or more, each word with chance `rate`.
 
-    All letters of the word must be on the keyboard `keys`. `limits` holds the threshold of
-    every strength. Draw number i of a row decides on its i-th word. The first letter stays, as it
-    is seldom wrong (Kukich, 1992). The other letters are split into a run for each slip. Draws
-    6i + 2k and 6i + 2k + 1 of the stream "slip" make the k-th slip, in the k-th run.
+    `keys` maps letters to neighbouring letters; all letters of a word that changes must be among
+    them. `limits` holds the 48-bit threshold of `rate` at every strength. Draw number i of a row
+    decides on its i-th word. The first letter of a word stays, as it is seldom wrong (Kukich,
+    1992). The other letters are split into runs, one per slip. Draws 6i + 2k and 6i + 2k + 1 of the
+    stream "slip" make slip k (from 0), in run k of word i.
     """
 
     keys: rng.WeightedTexts
     limits: I64
 
     def edit_row(self, row: Row, draws: rng.RowDraws) -> list[RowEdit]:
-        """Return the slips in one row."""
+        """Return the edits of all slips in one row."""
         edits: list[RowEdit] = []
         stream = rng.fork(draws.key, "slip")
         limit = int(self.limits[draws.variants["rate"]])
@@ -169,7 +180,10 @@ class Mashing:
         return has_length and all(ord(letter) in self.keys.group_of for letter in word)
 
     def _slips(self, word: str, stream: int, first: int) -> list[RowEdit]:
-        """Return the slips of a word, whose draws begin with number `first` of a stream."""
+        """Return the slips of a word as edits of the word.
+
+        The draws come from the stream with the key `stream`, from draw number `first` on.
+        """
         count = bisect_right(SLIPS_FROM, len(word))
         slips: list[RowEdit] = []
         for run in range(count):
@@ -181,7 +195,11 @@ class Mashing:
         return allowed_slips(word, slips)
 
     def _slip(self, word: str, run: range, draw: int, key_draw: int) -> RowEdit:
-        """Return the slip that two draws make in a run of letters, as an edit of the word."""
+        """Return the slip that two draws make in a run of letters, as an edit of the word.
+
+        `draw` gives kind and position of the slip. `key_draw` gives the key of an added letter, and
+        whether this letter comes before or after the right one.
+        """
         kind = KINDS[(draw & rng.CHOICE_MASK) * len(KINDS) >> rng.CHOICE_BITS]
         at = run.start + ((draw >> rng.CHOICE_BITS) * len(run) >> rng.DECISION_BITS)
         if kind == SWAPPED:
@@ -196,14 +214,14 @@ class Mashing:
         return at, at + 1, letter + letter if kind == DOUBLED else ""
 
     def propose(self, texts: Texts, keys: U64, variants: rng.Variants) -> Edits:
-        """Return the slips in a batch of rows."""
+        """Return the edits of all slips in a batch of rows."""
         words = texts.tokens
         sizes = words.stops - words.starts
         has_length = (sizes >= SLIPS_FROM[0]) & (sizes <= buffers.WORD_BYTES_MAX)
         limits = self.limits.take(variants["rate"])
         hit, _ = rng.hits(keys, words.rows, limits, has_length)
         letters = self._letters(texts, words, hit)
-        # One entry per slip from here on: the number of its word in `hit`, and its run of letters.
+        # From here on arrays have one entry per slip. `owners` is the index of its word in `hit`.
         counts = np.searchsorted(SLIPS_FROM, letters.counts, side="right")
         owners = np.repeat(np.arange(len(hit)), counts)
         run, runs = buffers.ordinals(owners), counts.take(owners)
@@ -230,7 +248,7 @@ class Mashing:
         return edits.keep(self._are_allowed(texts, words, hit.take(owners)[changed], edits))
 
     def _letters(self, texts: Texts, words: Tokens, hit: I64) -> "_Letters":
-        """Return the letters of the words of a batch that are hit."""
+        """Return the letters of the words with the indices `hit` in a batch."""
         starts = words.starts.take(hit)
         sizes = words.stops.take(hit) - starts
         at = np.arange(int(sizes.sum())) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
@@ -244,7 +262,11 @@ class Mashing:
         return _Letters(at, points, np.cumsum(counts) - counts, typed)
 
     def _written(self, kinds: I64, here: I64, following: I64, draws: U64) -> I64:
-        """Return the letters written by each slip of a batch, as `_pair`; 0 means no letter."""
+        """Return the two letters that each slip of a batch writes, as a number made by `_pair`.
+
+        A number of 0 stands for no letter. `here` is the letter at the slip and `following` the
+        next one.
+        """
         groups, _ = self.keys.find(here)
         hit = self._key_points.take(self.keys.pick(groups, rng.choices(draws)))
         is_behind = rng.decisions(draws) & 1 == 1
@@ -254,7 +276,10 @@ class Mashing:
         return codes
 
     def _are_allowed(self, texts: Texts, words: Tokens, owners: I64, edits: Edits) -> Bool:
-        """Tell which slips are `allowed_slips`; `owners` are the words of the edits."""
+        """Tell for each slip whether `allowed_slips` keeps it.
+
+        `edits` are the slips, and `owners` the numbers of their words in the batch.
+        """
         allowed = np.ones(len(edits), np.bool_)
         if not len(edits):
             return allowed
@@ -274,21 +299,22 @@ class Mashing:
 
     @cached_property
     def _has_marks(self) -> bool:
-        """Whether there are keys of vowel signs, which stand behind their letters alone."""
+        """Whether the keyboard has vowel signs, which may stand only behind a letter."""
         return any(map(buffers.joins, self.keys.group_of))
 
     @cached_property
     def _key_points(self) -> I64:
-        """The code points of the keys."""
+        """The code points of the neighbouring letters, in the order of the pool of `keys`."""
         pool = Texts.from_arrow(self.keys.pool)
         return buffers.code_points(pool.values, pool.offsets[:-1])
 
 
 class _Letters(NamedTuple):
-    """The letters of several words: `starts` (bytes) and code `points`, one entry per letter.
+    """The letters of several words.
 
-    `firsts` has the number of each word's first letter, and `counts` how many letters the word has:
-    0 if not all of them are on the keyboard.
+    `starts` (first byte) and `points` (code point) have one entry per letter. `firsts` (index of
+    the first letter) and `counts` (number of letters) have one entry per word. The count is 0 for a
+    word with a letter that is not on the keyboard.
     """
 
     starts: I64
@@ -298,7 +324,7 @@ class _Letters(NamedTuple):
 
 
 def _pair(first: I64, second: I64) -> I64:
-    """Return two code points as one number, for each place."""
+    """Pack two arrays of code points into one array: each number holds two code points."""
     return first << _POINT_BITS | second
 
 
@@ -306,8 +332,8 @@ def _pair(first: I64, second: I64) -> I64:
 def mash(settings: Settings, *, rate: float = 0.05, layout: str | None = None) -> Mashing:
     """Mistype several letters of a word: 'amazing' -> 'amzaign'.
 
-    A neighbouring key is hit beside the right one, or letters are swapped, doubled or left out. A
-    word of three to five letters gets one slip, a word of up to nine gets two, a longer word three.
+    A slip hits a neighbouring key together with the right key, or swaps, doubles or drops letters.
+    A word of three to five letters gets one slip, of six to nine letters two, a longer word three.
     """
     entries = keyboard_of(settings.lang, layout).neighbours()
     return Mashing(character_map(entries), settings.limits(rate))

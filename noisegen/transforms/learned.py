@@ -1,14 +1,15 @@
-"""Noise learned from real errors: a mined dictionary of words, a profile of chances.
+"""Noise learned from real errors: `wiki` from a mined dictionary, `channel` from a profile.
 
-A dictionary is put into text by the rule that fits the errors that RCP released. From each row n
-tokens are drawn without replacement, n uniform on 1 to ceil(min(4, rate * L)), and each becomes one
-of its wrong forms by probability. A token is a run of characters between spaces. It matches a word
-of the dictionary as it is, or without the signs around it, which stay: 'word,' is 'word'. Case
-counts, as in RCP.
+`wiki` puts wrong forms of words into text by the rule that fits the errors released with RCP. From
+each row, n tokens are drawn without replacement, n uniform on 1 to ceil(min(4, rate * L)), where L
+is the number of tokens in the row. Each drawn token becomes one of its wrong forms, chosen by their
+weights. A token is a run of characters between spaces. It matches a word of the dictionary with
+equal case, as in RCP: whole, or without the signs around it. These signs stay: 'word,' matches
+'word'.
 
-A dictionary may say how often its words were right (mined by the profile `spelling`, or packaged).
-Then a word that is seldom misspelt seldom takes part: 'und' was wrong once in a thousand times, and
-is no longer written 'unde' wherever it stands.
+Dictionaries that are packaged, or mined with the profile `spelling`, say how often each word was
+right. With these counts, words that people seldom misspell are seldom replaced: 'und' was wrong
+once in a thousand times, so it rarely becomes 'unde'.
 """
 
 import re
@@ -37,20 +38,20 @@ from noisegen.text.buffers import I64, U8, U64, Bool, Texts
 from noisegen.text.rows import Row, RowEdit, word_hash
 from noisegen.transforms import IS_SPACE, SPACES, LanguageFiles, existing, remembered
 
-REPLACED_MAX = 4  # tokens of a row, in RCP
-SMOOTHING = 10  # occurrences added to those of a word, of which the usual share is wrong
-SIGNS_MAX = 16  # signs taken off either end of a token; a token with more matches nothing
+REPLACED_MAX = 4  # most tokens replaced in a row, as in RCP
+SMOOTHING = 10  # occurrences added to each word, with the share of errors of the whole dictionary
+SIGNS_MAX = 16  # most signs removed from each end of a token; a token with more matches no word
 _TOKEN = re.compile(f"[^{SPACES}]+")
-_SIGNS = "PSZC"  # first letters of the Unicode categories of signs
+_SIGNS = "PSZC"  # first letters of the Unicode categories that count as signs
 _IS_ALNUM = np.array([chr(byte).isalnum() and byte < 128 for byte in range(256)], np.bool_)
 _PACKAGED = LanguageFiles("wiki.tsv")
 
 
 def compiled(entries: Sequence[Alternative]) -> tuple[rng.WeightedTexts, I64]:
-    """Return the wrong forms of words by the hash of the word, and the `limits` of the words.
+    """Return the wrong forms of words, by the hash of each word, and the `limits` of the words.
 
-    `entries` are of one language and sorted by word. Words over 64 bytes, which have no hash, are
-    left out.
+    `entries` belong to one language and are sorted by their clean word. Words over 64 bytes, which
+    have no hash, are left out.
     """
     words = [list(group) for _, group in groupby(entries, key=lambda entry: entry.clean)]
     texts = Texts.from_strings([word[0].clean for word in words])
@@ -63,12 +64,12 @@ def compiled(entries: Sequence[Alternative]) -> tuple[rng.WeightedTexts, I64]:
 
 
 def limits(counts: Sequence[tuple[int, int]]) -> I64:
-    """Return the 48-bit threshold of the chance that each word takes part.
+    """Return for each word the 48-bit threshold of the chance that it may be replaced.
 
-    `counts` holds how often each word was wrong and right. The share of a word is how often it was
-    wrong out of all its occurrences, smoothed towards the share of the whole dictionary. Its chance
-    is this share over the median share, where each error counts once, and 1 above the median. Where
-    no word was ever right, all chances are 1.
+    `counts` holds for each word how often it was wrong and how often right. The share of a word is
+    the number of its wrong occurrences over the number of all its occurrences, smoothed towards the
+    share of the whole dictionary. The chance of a word is its share over the median share, at most
+    1; in the median a word counts once per error. If no word was ever right, all chances are 1.
     """
     wrong, right = sum(bad for bad, _ in counts), sum(good for _, good in counts)
     if not right:
@@ -79,16 +80,16 @@ def limits(counts: Sequence[tuple[int, int]]) -> I64:
 
 
 def _share(bad: int, seen: int, wrong: int, total: int) -> int:
-    """Return in 2^-48 the smoothed share of errors of a word that was `bad` of `seen` times wrong.
+    """Return the smoothed share of errors of a word, in units of 2^-48.
 
-    All words together were `wrong` of `total` times wrong.
+    The word was wrong in `bad` of `seen` occurrences, all words in `wrong` of `total` occurrences.
     """
     errors = (bad * total + SMOOTHING * wrong) << DECISION_BITS
     return 1 + errors // ((seen + SMOOTHING) * total)
 
 
 def _median(values: Sequence[int], weights: Sequence[int]) -> int:
-    """Return the least value that, with the values below it, has half of the weight."""
+    """Return the weighted median: the least value up to which values have half of all weight."""
     total, below = sum(weights), 0
     for value, weight in sorted(zip(values, weights, strict=True)):
         below += weight
@@ -98,9 +99,9 @@ def _median(values: Sequence[int], weights: Sequence[int]) -> int:
 
 
 def least_tokens(rate: Fraction) -> list[int]:
-    """Return how many tokens a row must have so that 1, 2, 3 and 4 of them may be replaced.
+    """Return four lengths: with this many tokens, a row may get 1, 2, 3 and 4 replacements.
 
-    In a row of L tokens, up to ceil(min(4, rate * L)) are replaced.
+    In a row of L tokens, up to ceil(min(4, rate * L)) tokens are replaced.
 
     >>> least_tokens(Fraction(1, 10))
     [1, 11, 21, 31]
@@ -110,9 +111,10 @@ def least_tokens(rate: Fraction) -> list[int]:
 
 
 def core_of(token: str) -> range:
-    """Return the characters of a token without the signs at its ends, up to `SIGNS_MAX` at each.
+    """Return the range of a token's characters without the signs at its two ends.
 
-    Signs are punctuation, symbols, separators and controls.
+    At most `SIGNS_MAX` signs are removed from each end. Signs are punctuation, symbols, separators
+    and controls.
     """
     start, stop = 0, len(token)
     while start < min(stop, SIGNS_MAX) and unicodedata.category(token[start])[0] in _SIGNS:
@@ -125,11 +127,13 @@ def core_of(token: str) -> range:
 
 @dataclass(frozen=True)
 class WordSubstitution:
-    """Replace n tokens of a row that are in the table, n uniform on 1..ceil(min(4, rate * L)).
+    """Replace n tokens of a row by wrong forms, n uniform on 1..ceil(min(4, rate * L)).
 
-    L counts all tokens of the row. `least` has the `least_tokens` of every strength. Draw 0 of a
-    row gives n. Draw 1 + t ranks its t-th token and chooses the alternative. Draw t of the stream
-    "errs" decides whether the t-th token takes part, by the limit of its word.
+    L counts all tokens of the row. `least` holds the result of `least_tokens` for each strength.
+    `table` has the wrong forms of words, and `limits` the thresholds of these words. Draw 0 of a
+    row gives n. Draw t of the stream "errs" decides whether token t may be replaced, by the
+    threshold of its word. Draw 1 + t ranks this token and chooses its wrong form; the n tokens with
+    the lowest ranks are replaced.
     """
 
     table: rng.WeightedTexts
@@ -137,7 +141,7 @@ class WordSubstitution:
     least: I64
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Return the replacements in one row."""
+        """Return an edit for each token of one row that is replaced."""
         tokens = list(_TOKEN.finditer(row.text))
         highest = sum(len(tokens) >= least for least in self.least[draws.variants["rate"]].tolist())
         if not highest:
@@ -155,9 +159,10 @@ class WordSubstitution:
         return sorted(edit for _, edit in ranked[:wanted])
 
     def _found(self, token: str, at: int) -> tuple[int | None, int, int]:
-        """Return group and range of a token, or of its core; the group is None if both are unknown.
+        """Look up a token in `table`, whole or else as its core; return its group, start and stop.
 
-        The token begins at character `at` of the row.
+        The group is None if neither is in the table. Start and stop are characters of the row, in
+        which the token begins at `at`.
         """
         group_of = self.table.group_of
         if (group := group_of.get(word_hash(token))) is not None:
@@ -167,7 +172,7 @@ class WordSubstitution:
         return group, at + core.start, at + core.stop
 
     def propose(self, texts: Texts, keys: U64, variants: rng.Variants) -> Edits:
-        """Return the replacements in a batch of rows."""
+        """Return an edit for each token of a batch that is replaced."""
         starts, stops = spaced_tokens(texts)
         token_rows = texts.rows_of(starts)
         values, find = texts.values, self.table.find
@@ -196,7 +201,10 @@ class WordSubstitution:
 
 
 def spaced_tokens(texts: Texts) -> tuple[I64, I64]:
-    """Return the byte ranges of all tokens of a batch, which spaces separate."""
+    """Return the starts and stops, in bytes, of all tokens of a batch.
+
+    Tokens are separated by white space or ends of rows.
+    """
     base, window = int(texts.offsets[0]), texts.window
     solid = np.concatenate([[False], ~IS_SPACE[window], [False]])
     row_edge = np.zeros(len(window) + 1, np.bool_)
@@ -206,14 +214,14 @@ def spaced_tokens(texts: Texts) -> tuple[I64, I64]:
 
 
 def without_signs(values: U8, starts: I64, stops: I64) -> tuple[I64, I64]:
-    """Return byte ranges without the signs at their ends, as `core_of`."""
+    """Narrow byte ranges of tokens by the signs at their ends, as `core_of` does for one token."""
     starts, stops = starts.copy(), stops.copy()
     for ahead in (True, False):
         left = np.arange(len(starts))
         for _ in range(SIGNS_MAX):
             left = left[starts[left] < stops[left]]
             at = starts[left] if ahead else stops[left] - 1
-            for _ in range(3):  # step back to the first byte of the last character
+            for _ in range(3):  # step back to the first byte of the character, at most 4 bytes long
                 at = at - ((values[at] & 0xC0) == 0x80)
             points = buffers.code_points(values, at)
             sign = np.flatnonzero(is_sign(points))
@@ -225,7 +233,7 @@ def without_signs(values: U8, starts: I64, stops: I64) -> tuple[I64, I64]:
 
 
 def is_sign(points: I64) -> Bool:
-    """Tell which code points are punctuation, symbols, separators or controls."""
+    """Tell for each code point whether it is punctuation, a symbol, a separator or a control."""
     signs = ~_IS_ALNUM[np.minimum(points, 255)]
     beyond = np.flatnonzero(points > 127)
     distinct, which = np.unique(points[beyond], return_inverse=True)
@@ -235,7 +243,11 @@ def is_sign(points: I64) -> Bool:
 
 
 def _dictionary_file(dictionary: str | None, lang: str) -> Path:
-    """Return the file of a dictionary, given as a file or folder of a mining run, or packaged."""
+    """Return the path of a dictionary file.
+
+    `dictionary` is this path or the folder of a mining run. Without it, the path of the packaged
+    dictionary for the language is returned, which may not exist.
+    """
     path = Path(dictionary) if dictionary else _PACKAGED.of(lang)
     return path / "dictionary.parquet" if path.is_dir() else path
 
@@ -264,7 +276,10 @@ def wiki(
 
 @remembered
 def _table(path: Path, lang: str) -> tuple[rng.WeightedTexts, I64]:
-    """Return the compiled dictionary of a file; raises UsageError if it lacks the language."""
+    """Return the compiled dictionary of a file for one language.
+
+    Raises UsageError if the file has entries for other languages only.
+    """
     entries = load_dictionary(path)
     chosen = [entry for entry in entries if entry.lang in (lang, ANY)]
     if entries and not chosen:
@@ -277,7 +292,10 @@ _PROFILES = LanguageFiles("channel")
 
 
 def _profile_files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
-    """Return the files of a profile, or the head of a packaged one, which has the hash of all."""
+    """Return the files of the profile that a user named, or the head file of a packaged profile.
+
+    The head file of a packaged profile holds the hash of all its files.
+    """
     if profile := values.get("profile"):
         return sorted(path for path in Path(profile).glob("*") if path.is_file())
     return existing(_PROFILES.of(settings.lang) / profiles.HEAD)
@@ -289,8 +307,9 @@ def channel(
 ) -> ChannelKernel:
     """Make the noise learned from real pairs (noisegen learn): 'I believe it' -> 'i beleive it'.
 
-    `rate` scales all chances of the profile: 1 leaves them, 2 doubles them. Warns if the profile is
-    of another language. Raises UsageError without a profile, SourceError for an unreadable profile.
+    `rate` multiplies all chances of the profile: 1 keeps them, 2 doubles them. Warns if the profile
+    is of another language. Raises UsageError if there is no profile for the language, SourceError
+    for an unreadable profile.
     """
     folder = Path(profile) if profile else _PROFILES.of(settings.lang)
     if not profile and not folder.exists():

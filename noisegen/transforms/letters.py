@@ -1,7 +1,7 @@
-"""Rules on the letters of a word: apostrophes, marks and vowels left out, letters lengthened.
+"""Transforms of a word's letters: dropped apostrophes, diacritics and vowels, repeated letters.
 
-A rule takes a word and returns its possible forms with whole-number weights; no form means that the
-word stays. Both forms of `WordKernel` ask the same rule.
+Each transform is a rule for `WordKernel`. A rule takes a word and returns its possible noisy forms
+with whole-number weights. If the rule returns no form, the word stays unchanged.
 """
 
 import re
@@ -25,7 +25,7 @@ from noisegen.transforms import Forms, LanguageFiles, existing, rows_of
 
 
 class Misplacing(NamedTuple):
-    """How many of 1,000 slips of an apostrophe are of each kind."""
+    """Kinds of slips with an apostrophe, and how many of 1,000 slips are of each kind."""
 
     dropped: int  # dont
     spaced: int  # don t
@@ -34,22 +34,22 @@ class Misplacing(NamedTuple):
     late: int  # dont', in English only
 
 
-WITHIN_WORDS = Misplacing(980, 4, 6, 8, 2)  # as in tweets
-BETWEEN_WORDS = Misplacing(600, 320, 80, 0, 0)  # as in j'ai, c'è
+WITHIN_WORDS = Misplacing(980, 4, 6, 8, 2)  # counted in tweets
+BETWEEN_WORDS = Misplacing(600, 320, 80, 0, 0)  # for apostrophes that join words, as in j'ai, c'è
 JOINING = ("ca", "fr", "it", "oc")  # languages whose apostrophes join two words
-ACCENTS = ("`", "´")  # typed for an apostrophe
-NEAR = (";", ",")  # the keys near the apostrophe on the American keyboard
-AMERICAN = ("en", "nl", "af", "id", "ms", "pl", "vi", "sw", "tl")  # languages typed on it
+ACCENTS = ("`", "´")  # accents that people type instead of an apostrophe
+NEAR = (";", ",")  # signs on keys near the apostrophe of the American keyboard
+AMERICAN = ("en", "nl", "af", "id", "ms", "pl", "vi", "sw", "tl")  # languages of this keyboard
 _LEADS = bytes(sign.encode()[0] for sign in APOSTROPHES)
 _NO_APOSTROPHE = str.maketrans(dict.fromkeys(APOSTROPHES))
-ENDING_MAX = 2  # letters of an English ending ('t, 's, 're) that the apostrophe strays into
+ENDING_MAX = 2  # most letters of an English ending ('t, 's, 're) whose apostrophe is misplaced
 
 
 def misplaced(word: str, lang: str) -> Forms:
     """Return the forms of a word without its apostrophes, or with the first one misplaced."""
     at = next((at for at, sign in enumerate(word) if sign in APOSTROPHES), 0)
     before, sign, after = word[:at], word[at : at + 1], word[at + 1 :]
-    if not before or (before + after).isdecimal():  # 5'11 is a measure
+    if not before or (before + after).isdecimal():  # numbers such as 5'11 are measures: unchanged
         return []
     shares = BETWEEN_WORDS if lang in JOINING else WITHIN_WORDS
     others = ACCENTS + NEAR if lang in AMERICAN else ACCENTS
@@ -70,33 +70,37 @@ def misplaced(word: str, lang: str) -> Forms:
 def apos(settings: Settings, *, rate: float = 0.5) -> WordKernel:
     """Drop or misplace apostrophes: 'I don't know' -> 'I dont know'.
 
-    `rate` is the chance of each word that has one.
+    `rate` is the chance that a word with an apostrophe changes.
     """
     rule = partial(misplaced, lang=settings.lang)
     return WordKernel(rule, settings.limits(rate), _LEADS, settings.by_form)
 
 
-# Marks are left out of Latin and Greek letters, which stay legible without, and of Arabic and
-# Hebrew words, whose vowel points are written for learners only. Marks stay where they make another
-# letter or carry the vowel, as in Devanagari, Thai and kana, and in Cyrillic й and ї.
-DECOMPOSED = ("LATIN", "GREEK")  # scripts whose letters lose the mark they are composed with
-POINTED = (*DECOMPOSED, "ARABIC", "HEBREW")  # scripts whose letters lose the marks that follow
+# Diacritical marks are left out of Latin and Greek letters, which are legible without marks, and of
+# Arabic and Hebrew words, whose vowel points are written for learners only. Marks are kept in other
+# scripts: there they make another letter (Cyrillic й) or carry the vowel (Devanagari, Thai).
+DECOMPOSED = ("LATIN", "GREEK")  # scripts in which a mark is dropped from a composed character: é
+POINTED = (*DECOMPOSED, "ARABIC", "HEBREW")  # scripts in which combining marks are dropped
 
 _BEYOND_ASCII = bytes(range(0x80, 0x100))
 _OWN_LETTERS = LanguageFiles("diac.tsv")
 
 
 def unmarked(word: str, lang: str) -> Forms:
-    """Return a word in each way to write its language without marks; a way may keep the word."""
+    """Return the forms of a word without marks, one for each of the `spellings` of its language.
+
+    Some forms may equal the word. Returns [] if all of them do.
+    """
     ways = [] if word.isascii() else spellings(lang)
     forms = [(_without_marks(word, letters), weight) for letters, weight in ways]
     return forms if any(form != word for form, _ in forms) else []
 
 
 def _without_marks(word: str, letters: Mapping[str, str]) -> str:
-    """Return a word without marks; `letters` maps small letters to plain letters.
+    """Return a word without diacritical marks.
 
-    A capital becomes plain letters that begin with a capital.
+    `letters` maps small letters to their plain spellings, such as ä to ae. The spelling of a
+    capital begins with a capital: Ä becomes Ae, or AE in a word of capitals.
     """
     written, script = "", ""
     for sign in word:
@@ -116,11 +120,12 @@ def _without_marks(word: str, letters: Mapping[str, str]) -> str:
 
 @cache
 def spellings(lang: str) -> list[tuple[dict[str, str], int]]:
-    """Return the ways to write a language without marks, with weights: ä as ae in all words, or a.
+    """Return the weighted ways to write a language without marks: ä as ae everywhere, or as a.
 
-    The k-th way takes the k-th alternative of every letter, or its last. The letters with most
-    alternatives give the number of ways and their weights. A letter of a list with `of` has one
-    more alternative, its first: to stay.
+    Each way maps letters to plain spellings. Way k takes the k-th alternative of every letter, or
+    the last alternative of a letter with fewer. The letter with the most alternatives gives the
+    number of ways; their weights are the greatest weights of such letters. If the list has a field
+    `of`, the first alternative of a letter is to stay.
     """
     groups = []
     for lexicon in map(Lexicon.load, _letter_files(Settings(lang), {})):
@@ -135,7 +140,7 @@ def spellings(lang: str) -> list[tuple[dict[str, str], int]]:
 
 
 def _letter_files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
-    """Return the file of letters for all languages, then the file of this language, if any."""
+    """Return the letter files of `diac`: one for all languages, then the language's own, if any."""
     return [_OWN_LETTERS.of("any"), *_OWN_LETTERS.read(settings, values)]
 
 
@@ -143,26 +148,27 @@ def _letter_files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
 def diac(settings: Settings, *, rate: float = 0.7) -> WordKernel:
     """Drop diacritics: 'déjà vu in a café' -> 'deja vu in a cafe'.
 
-    `rate` is the chance of each word that has one. All marks of the word go, and all words of a row
-    are written in one way ('ae' for 'ä', or 'a'). A writer who leaves out one mark leaves out seven
-    in ten (learners' essays, COWS-L2H).
+    `rate` is the chance that a word with diacritics loses all of them. All words of a row are
+    written in the same way: 'ä' as 'ae', or as 'a'. The default comes from essays of learners
+    (COWS-L2H): a writer who leaves out any mark leaves out seven in ten.
     """
     rule, limits = partial(unmarked, lang=settings.lang), settings.limits(rate)
     return WordKernel(rule, limits, _BEYOND_ASCII, settings.by_form, one_way=True)
 
 
-VOWELS_LEFT_OUT = range(4, 10)  # lengths of the words that lose vowels
-# Letters and consonants that must be left, so that readers know the word.
+VOWELS_LEFT_OUT = range(4, 10)  # lengths of words that may lose vowels
+# Least numbers of letters and of consonants that a word must keep to be recognised.
 LEFT_MIN, CONSONANTS_MIN = 3, 2
-NOUNS_HAVE_CAPITALS = ("de",)  # languages in which a capital is no sign of a name
+NOUNS_HAVE_CAPITALS = ("de",)  # languages in which a capital within a sentence marks no name
 _VOWELS = DICTIONARIES / "any" / "vowels.tsv"
 
 
 def without_vowels(word: str, vowels: frozenset[str]) -> Forms:
-    """Return the forms of a word without inner vowels.
+    """Return the forms of a word without its inner vowels.
 
-    The first letter stays, and the last letter nearly always. One form lacks only the first group
-    of neighbouring vowels, one only the last group.
+    One form drops all inner vowels, one only the first group of adjacent vowels, one only the last
+    group. If the word ends in a consonant and a vowel, another form drops all inner vowels and the
+    last. The first letter stays.
     """
     if len(word) not in VOWELS_LEFT_OUT or not word.isalpha():
         return []
@@ -177,7 +183,7 @@ def without_vowels(word: str, vowels: frozenset[str]) -> Forms:
 def _vowels_to_drop(word: str, is_vowel: Sequence[bool]) -> list[tuple[set[int], int]]:
     """Return sets of positions whose vowels are dropped together, with the weight of each set.
 
-    `is_vowel` has a value per letter. No set is returned if readers would not know the word.
+    `is_vowel` has a value per letter. Returns [] if readers would not recognise the word.
     """
     inner = _inner_vowels(word, is_vowel)
     last, left = len(word) - 1, len(word) - len(inner)
@@ -193,19 +199,19 @@ def _vowels_to_drop(word: str, is_vowel: Sequence[bool]) -> list[tuple[set[int],
 
 
 def _inner_vowels(word: str, is_vowel: Sequence[bool]) -> list[int]:
-    """Return the positions of the vowels between the first and the last letter of a word.
+    """Return the positions of the vowels that may be dropped between first and last letter.
 
-    The vowel before a last vowel or y is left out: it must stay.
+    A vowel directly before a last vowel or y is not among them: it must stay.
     """
     last = len(word) - 1
     inner = [at for at in range(1, last) if is_vowel[at]]
-    if last - 1 in inner and (is_vowel[last] or word[-1] in "yY"):  # no 'thy' of 'they', no 'tre'
+    if last - 1 in inner and (is_vowel[last] or word[-1] in "yY"):  # never 'thy' for 'they'
         inner.remove(last - 1)
     return inner
 
 
 def _neighbours(places: list[int]) -> list[set[int]]:
-    """Split ascending places into groups of neighbours."""
+    """Split ascending positions into groups of consecutive positions."""
     groups = list[set[int]]()
     for place in places:
         if groups and place - 1 in groups[-1]:
@@ -217,7 +223,7 @@ def _neighbours(places: list[int]) -> list[set[int]]:
 
 @cache
 def vowels_by_language() -> dict[str, frozenset[str]]:
-    """Return the vowels of each language that the packaged table has."""
+    """Return the vowels of each language in the packaged table `vowels.tsv`."""
     return {lang: frozenset(letters) for lang, letters in rows_of(_VOWELS)}
 
 
@@ -225,9 +231,9 @@ def vowels_by_language() -> dict[str, frozenset[str]]:
 def vowl(settings: Settings, *, rate: float = 0.1) -> WordKernel:
     """Drop vowels inside words: 'some text from you' -> 'sme txt frm you'.
 
-    `rate` is the chance of each word of 4 to 9 letters that readers know without its vowels. A word
-    with a capital within a sentence is a name and stays, except in German, where all nouns have
-    one.
+    `rate` is the chance of each word of 4 to 9 letters that readers recognise without its vowels. A
+    capitalised word within a sentence is a name and stays, except in German, where all nouns are
+    capitalised.
     """
     rule = partial(without_vowels, vowels=vowels_by_language()[settings.lang])
     made = WordKernel if settings.lang in NOUNS_HAVE_CAPITALS else NamesStay
@@ -235,22 +241,25 @@ def vowl(settings: Settings, *, rate: float = 0.1) -> WordKernel:
     return made(rule, settings.limits(rate), by_form=settings.by_form, bytes_min=shortest)
 
 
-ADDED = (24, 32, 19, 11, 7, 4, 2, 1)  # weights of 1 to 8 letters that are added: a long tail
-# Vowels without their marks: Latin, Cyrillic, Greek, Arabic, Devanagari signs.
+ADDED = (24, 32, 19, 11, 7, 4, 2, 1)  # weights of repeating a letter 1, 2, ... 8 more times
+# Vowels, without diacritical marks: Latin, Cyrillic, Greek, Arabic, and vowel signs of Devanagari.
 VOWELS = frozenset("aeiouyæøœıə" + "аеиоуыэюяіє" + "αεηιουω" + "اوي" + "ाीुूेैोौ")
 LAST_CONSONANTS = frozenset(
     "lmnrsyhzfw" + "лмнрсшхйвз" + "λμνρς"
 )  # consonants that may be lengthened at the end of a word
-UNLISTED_LENGTHS = range(2, 9)  # lengths of the unlisted words that may be lengthened
-FULL = 8  # sum of weights of a listed word that is lengthened at the full rate
-OTHERS_SHARE = 40  # unlisted words are lengthened this many times less often
+UNLISTED_LENGTHS = range(2, 9)  # letters of words outside `long.tsv` that may be lengthened
+FULL = 8  # sum of the weights of a word in `long.tsv` that is lengthened at the full rate
+OTHERS_SHARE = 40  # words outside `long.tsv` are lengthened at one 40th of the rate
 
 _LISTED_WORDS, _FUNCTION_WORDS = LanguageFiles("long.tsv"), LanguageFiles("before.tsv")
-Places = list[tuple[int, int]]  # positions of the letters that may be lengthened, with weights
+Places = list[tuple[int, int]]  # letters of a word that may be repeated: positions and weights
 
 
 def lengthened(word: str, lang: str) -> Forms:
-    """Return the forms of a word with a lengthened letter."""
+    """Return the weighted forms of a word in which one letter is repeated.
+
+    A word that is lengthened less often than at the full rate is also a form of itself.
+    """
     lower = word.lower()
     listed = listed_places(lang).get(lower) if len(lower) == len(word) else None
     places: Places = listed or []
@@ -266,15 +275,15 @@ def lengthened(word: str, lang: str) -> Forms:
 
 
 def _lengthened_at(word: str, at: int) -> Iterator[str]:
-    """Yield the forms of a word in which the letter at a position is 1, 2, ... letters longer."""
-    # Small letters follow a capital that begins a word.
+    """Yield the forms of a word in which the letter at a position is repeated 1, 2, ... 8 times."""
+    # A first capital is followed by small letters, unless the whole word is in capitals.
     letter = lengthening_of(word[at] if word.isupper() else word[at].lower()[0])
     for count in range(1, len(ADDED) + 1):
         yield word[: at + 1] + letter * count + word[at + 1 :]
 
 
 def lengthening_of(letter: str) -> str:
-    """Return the letter that lengthens a letter: itself, or the vowel of an Indic vowel sign."""
+    """Return the letter to repeat after a letter: itself, or the vowel of an Indic vowel sign."""
     try:
         vowel = unicodedata.name(letter).replace("VOWEL SIGN", "LETTER")
         return unicodedata.lookup(vowel)
@@ -283,10 +292,10 @@ def lengthening_of(letter: str) -> str:
 
 
 def _guessed_places(word: str) -> Places:
-    """Return the letters of an unlisted word that may be lengthened: its end, last and first vowel.
+    """Return the letters that may be repeated in a word outside `long.tsv`.
 
-    An acronym, a name and a word with a long letter have none. Nor has a word with other signs than
-    letters and their marks.
+    They are its last letter, its last vowel and its first vowel. Returns [] if the word does not
+    look ordinary.
     """
     if not _looks_ordinary(word):
         return []
@@ -301,9 +310,11 @@ def _guessed_places(word: str) -> Places:
 
 
 def _looks_ordinary(word: str) -> bool:
-    """Tell whether a word has only letters and their marks, a usual length and no capital or 'ooo'.
+    """Tell whether a word may be lengthened although `long.tsv` lacks it.
 
-    A word with decomposed letters is not ordinary: the mark would stay behind at the last letter.
+    Its length is in `UNLISTED_LENGTHS`, it has only letters and their marks, no first capital, and
+    no letter three times in a row. Its letters are composed (NFC): a separate mark would follow
+    only the last of the repeated letters.
     """
     has_long_letter = re.search(r"(.)\1\1", word.lower())
     if len(word) not in UNLISTED_LENGTHS or word[0].isupper() or has_long_letter:
@@ -314,8 +325,8 @@ def _looks_ordinary(word: str) -> bool:
 
 
 def _vowel_places(word: str) -> list[int]:
-    """Return the positions of the vowels of a word, without an alef at its start."""
-    first = int(word[0] == "ا")  # begins the article
+    """Return the positions of a word's vowels, except an Arabic alef at the start of the word."""
+    first = int(word[0] == "ا")  # this alef usually begins the article
     return [at for at in range(first, len(word)) if _is_vowel(word[at].lower()[0])]
 
 
@@ -325,7 +336,10 @@ def _is_vowel(letter: str) -> bool:
 
 @cache
 def listed_places(lang: str) -> dict[str, Places]:
-    """Return the listed words of a language with the letters to lengthen; some words have none."""
+    """Return the words in `long.tsv` of a language, each with the letters to repeat.
+
+    A word that is never lengthened has an empty list.
+    """
     places = defaultdict[str, Places](list)
     for entry in _listed_entries(lang):
         pairs = zip(entry.clean, entry.noisy, strict=False)
@@ -337,7 +351,7 @@ def listed_places(lang: str) -> dict[str, Places]:
 
 @cache
 def function_words(lang: str) -> frozenset[str]:
-    """Return the words of `before.tsv`, which nobody lengthens unless `long.tsv` lists them."""
+    """Return the function words in `before.tsv`, which stay unless `long.tsv` has them too."""
     paths = existing(_FUNCTION_WORDS.of(lang))
     return frozenset(word for path in paths for word, *_ in rows_of(path))
 
@@ -348,7 +362,7 @@ def _listed_entries(lang: str) -> list[Entry]:
 
 
 def listed_phrases(lang: str, matched_by: str) -> PhraseTable:
-    """Return the table of a language's list, for text without spaces between words."""
+    """Return the phrase table of `long.tsv`, for a language without spaces between words."""
     stay = [entry for entry in _listed_entries(lang) if entry.noisy == entry.clean]
     forms = [(word, form) for word in listed_places(lang) for form in lengthened(word, lang)]
     entries = [Entry(word, form, weight) for word, (form, weight) in forms]
@@ -364,9 +378,10 @@ def long(settings: Settings, *, rate: float = 0.2) -> Kernel:
     """Lengthen words by repeating letters: 'so good' -> 'soooo goood'.
 
     `rate` is the chance of words that people often lengthen, such as 'so' and 'please'. Other words
-    of the language's list have a share of it, and words of 2 to 8 letters on no list a fortieth.
-    Half of the lengthened words have three or four letters alike, one in fourteen seven or more. In
-    Thai, which has no spaces between words, only words of the list are lengthened.
+    in `long.tsv` of the language have a part of this chance, and words of 2 to 8 letters outside
+    the list have one fortieth. Half of the lengthened words have three or four equal letters in a
+    row, one in fourteen has seven or more. In Thai, which has no spaces between words, only listed
+    words are lengthened.
     """
     if settings.matched_by != "tokens" and listed_places(settings.lang):
         table = listed_phrases(settings.lang, settings.matched_by)

@@ -1,8 +1,8 @@
-"""The transformations of NL-Augmenter as transforms: `nlaugmenter:ClassName`.
+"""The transformations of NL-Augmenter as transforms, named `nlaugmenter:ClassName`.
 
-They run where the package is importable. NL-Augmenter draws from the global random generators. So
-every call runs alone, with the generators seeded from the row's stream, and they are restored after
-it.
+They need the installed package `nlaugmenter`. NL-Augmenter draws from the global random generators
+of Python and numpy. So only one call runs at a time: before it, the generators are seeded from the
+random stream of the row; after it, their former state is restored.
 """
 
 import ast
@@ -33,15 +33,16 @@ _INTERFACE = "SentenceOperation"
 _FIXED: dict[str, Value] = {
     "seed": 0,
     "max_outputs": 1,
-}  # keywords with the values that they always get
-_NO_OPTIONS = {*_FIXED, "verbose"}  # keywords that users cannot set
+}  # arguments of constructors that always get these values
+_NO_OPTIONS = {*_FIXED, "verbose"}  # arguments of constructors that users cannot set
 _ONE_AT_A_TIME = RLock()
 
 
 def adapt(name: str) -> Transform:
-    """Return the transform 'nlaugmenter:ClassName'.
+    """Return the transform with the name 'nlaugmenter:ClassName'.
 
-    Raises UsageError if the package is not importable or has no such sentence operation.
+    Raises UsageError if the package is not installed or has no such sentence operation,
+    NoisegenError if its code cannot be imported.
     """
     class_name = name.partition(":")[2]
     operation = _imported(name, _defining_folder(class_name), class_name)
@@ -61,7 +62,10 @@ def adapt(name: str) -> Transform:
 
 
 def _defining_folder(class_name: str) -> str:
-    """Return the folder whose file defines a class, without an import; raises UsageError."""
+    """Return the name of the transformation folder whose code defines a class.
+
+    The code is parsed, not imported. Raises UsageError if no folder defines the class.
+    """
     locations = _package_folders()
     known: set[str] = set()
     files = (Path(folder).glob("transformations/*/transformation.py") for folder in locations)
@@ -78,7 +82,7 @@ def _defining_folder(class_name: str) -> str:
 
 
 def _package_folders() -> list[str]:
-    """Return the folders of the installed package; raises UsageError if it is not installed."""
+    """Return the folders of the package `nlaugmenter`; raises UsageError if it is not installed."""
     try:
         spec = find_spec(PACKAGE)
     except ValueError:  # raised for a module that was put into sys.modules by hand
@@ -93,7 +97,10 @@ def _package_folders() -> list[str]:
 
 
 def _imported(name: str, folder: str, class_name: str) -> type[Any]:
-    """Import a class; raises UsageError unless it is a sentence operation."""
+    """Import the class of transform `name` from a transformation folder.
+
+    Raises UsageError if it is no sentence operation, NoisegenError if the import fails.
+    """
     module = f"{PACKAGE}.transformations.{folder}"
     try:
         with _fenced(0):
@@ -109,7 +116,10 @@ def _imported(name: str, folder: str, class_name: str) -> type[Any]:
 
 @contextmanager
 def _fenced(seed: int) -> Iterator[None]:
-    """Run a block of foreign code: global generators seeded and then restored, prints to stderr."""
+    """Run a block of foreign code with seeded global random generators; print to stderr.
+
+    After the block, the generators get their former state. Only one block runs at a time.
+    """
     with _ONE_AT_A_TIME, redirect_stdout(sys.stderr):
         of_python, of_numpy = random.getstate(), np.random.get_state()
         random.seed(seed)
@@ -122,7 +132,10 @@ def _fenced(seed: int) -> Iterator[None]:
 
 
 def _parameters(operation: type[Any]) -> dict[str, Parameter]:
-    """Return the options of a constructor: keywords with plain defaults that users can set."""
+    """Return the arguments of a class's constructor that users can set as options.
+
+    These have a default that is a number, bool or text, and are not in `_NO_OPTIONS`.
+    """
     parameters = {}
     for hint in inspect.signature(operation.__init__).parameters.values():
         default, kind = hint.default, type(hint.default)
@@ -137,10 +150,10 @@ def _parameters(operation: type[Any]) -> dict[str, Parameter]:
 def _make(
     name: str, operation: type[Any], settings: Settings, values: Mapping[str, Any]
 ) -> RowFunction:
-    """Return the kernel of a transformation.
+    """Return the kernel that runs a transformation.
 
-    An instance is made once for each set of options; the instance for `values` is made at once, so
-    that its errors come early.
+    The class `operation` is instantiated once per set of options. The instance for `values` is made
+    now, so that errors in the options are raised before any text is read.
     """
     accepted = inspect.signature(operation.__init__).parameters
     fixed = {key: value for key, value in _FIXED.items() if key in accepted}

@@ -1,4 +1,4 @@
-"""Words spelled as they sound: in their own script, or in Latin letters, as people do in chats."""
+"""Words spelled as they sound: `phon` in their own script, `latn` in Latin letters as in chats."""
 
 import re
 import unicodedata
@@ -24,8 +24,8 @@ from noisegen.text.case import title
 from noisegen.text.rows import Row, RowEdit
 from noisegen.transforms import Forms, LanguageFiles, existing, rows_of
 
-LETTERS_MIN = 4  # shorter words are in the list or stay
-RESPELLINGS_MAX = 6  # forms of a word, the likeliest
+LETTERS_MIN = 4  # least letters of a word respelled by rules; shorter words need an entry in a list
+RESPELLINGS_MAX = 6  # most forms of a word that rules give; the likeliest forms are kept
 _LIST, _RULES = LanguageFiles("phon.tsv"), LanguageFiles("phon_rules.tsv")
 
 
@@ -34,14 +34,17 @@ Rule = tuple[re.Pattern[str], str, int]  # pattern, replacement, weight
 
 @cache
 def rules_of(path: Path) -> tuple[Rule, ...]:
-    """Read the rules of a language (pattern, noisy, weight); without a file there are none."""
+    """Read respelling rules from a file with columns pattern, noisy, weight; () without a file."""
     rows = rows_of(path) if path.exists() else []
     return tuple((re.compile(pattern), noisy, int(weight)) for pattern, noisy, weight in rows)
 
 
 @cache
 def whole_of(path: Path) -> int:
-    """Return the weight of a rule that always applies; 0 if weights are proportions only."""
+    """Return the weight that stands for a chance of 1 in a file of rules, its field `of`.
+
+    Returns 0 if the file has no such field: then weights only compare rules with each other.
+    """
     return int(head_of(path, "of").get("of", 0)) if path.exists() else 0
 
 
@@ -51,7 +54,7 @@ def _any_of(rules: tuple[Rule, ...]) -> re.Pattern[str]:
 
 
 class Rewriting(NamedTuple):
-    """A rule applied at one place of a word: characters [start, stop) become `noisy`."""
+    """A rule applied at one place of a word: characters `start` to `stop` become `noisy`."""
 
     start: int
     stop: int
@@ -60,10 +63,11 @@ class Rewriting(NamedTuple):
 
 
 def respelled(word: str, rules: tuple[Rule, ...], of: int = 0) -> Forms:
-    """Return the likeliest forms of a word that is respelled in one or two places.
+    """Return the likeliest forms of a word in which one or two places are respelled by rules.
 
-    If `of` is not 0, a rule of weight w applies in w of `of` cases; in the cases that no rule takes
-    the word stays. Words with capitals stay: most are names, or begin a sentence and are listed.
+    If `of` is not 0, a rule of weight w has a chance of w / `of`, and the word itself is a form
+    with the remaining chance. Words with capitals have no forms: most of them are names, or words
+    that begin a sentence and are in the list of `phon`.
     """
     if not _is_respellable(word) or not _any_of(rules).search(word):
         return []
@@ -89,7 +93,7 @@ def _is_respellable(word: str) -> bool:
 
 
 def _rewritings(word: str, rules: tuple[Rule, ...]) -> list[Rewriting]:
-    """Return every place of a word where a rule applies, with its new letters, in order."""
+    """Return a rewriting for each rule and each place of a word where the rule applies, sorted."""
     return sorted(
         Rewriting(*match.span(), match.expand(noisy) if "\\" in noisy else noisy, weight)
         for pattern, noisy, weight in rules
@@ -98,23 +102,24 @@ def _rewritings(word: str, rules: tuple[Rule, ...]) -> list[Rewriting]:
 
 
 def _likeliest(forms: Mapping[str, int], most: int) -> Forms:
-    """Return the forms with the greatest weights, at most `most` of them."""
+    """Return the `most` forms with the greatest weights, in descending order of weight."""
     return sorted(forms.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
 
 
 @dataclass(frozen=True)
 class Respelling:
-    """Respell the matches of a list, and by rules the words outside them, each with chance `rate`.
+    """Respell words by a list and, outside the matches of the list, by rules.
 
-    `listed` and `rules` have the same rates. Draw number i of a row decides on its i-th match, draw
-    number i of the stream "rules" on its i-th word; `by_form`, equal words get the same draw.
+    Each match and each word has chance `rate`. `listed` and `rules` are the kernels of list and
+    rules. Draw number i of a row decides on its i-th match; draw number i of the stream "rules"
+    decides on its i-th word. If the kernels have `by_form` set, equal words get the same draw.
     """
 
     listed: LexicalKernel
     rules: WordKernel
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Return the respellings in one row."""
+        """Return the edits of all respelled words in one row."""
         row = row.cut(self.listed.table.matched_by)
         matches = self.listed.table.find_row(row)
         listed = self.listed.replaced_in(row, matches, draws)
@@ -130,7 +135,7 @@ class Respelling:
         return sorted(listed + ruled)
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
-        """Return the respellings in a batch of rows."""
+        """Return the edits of all respelled words in a batch of rows."""
         matches = self.listed.table.find(texts)
         ruled = self.rules.propose(texts, fork_array(keys, "rules"), variants)
         # A word is outside all matches if it starts behind the last match that starts before it.
@@ -155,21 +160,22 @@ def phon(settings: Settings, *, rate: float = 0.15) -> Respelling:
     return Respelling(LexicalKernel(table, (listed,)), ruled)
 
 
-# Latin letters.
+# Words of another script in Latin letters.
 
-FORMS_MAX = 8  # forms of a word, the likeliest
-WHOLE = 1 << 40  # the sum of the weights of a word's forms, but for rounding
-GROUP_MAX = 4  # letters that are written as one
-FULL_STOPS = "।॥։"  # the tokenizer takes these for letters at the end of words
+FORMS_MAX = 8  # most Latin forms of a word; the likeliest are kept
+WHOLE = 1 << 40  # sum of the weights of all Latin forms of a word, apart from rounding
+GROUP_MAX = 4  # most letters of a group that a letter table writes as a whole
+FULL_STOPS = "।॥։"  # the tokenizer counts these full stops as last letters of words
 _LETTER_TABLES = LanguageFiles("latn.tsv")
 
-# Letters -> their place in the word ('start', 'end', 'word': all of it, '': any) -> Latin letters.
+# Letter or group -> place in the word -> weighted Latin spellings. Places are 'start', 'end',
+# 'word' (the letters are the whole word) and '' (anywhere).
 LetterTable = Mapping[str, Mapping[str, Forms]]
 
 
 @cache
 def letters_of(path: Path) -> LetterTable:
-    """Read a letter table: letters, latin, where, weight."""
+    """Read a letter table from a file with the columns letters, latin, where, weight."""
     table = defaultdict[str, dict[str, Forms]](dict)
     for letters, latin, where, weight in rows_of(path):
         table[letters].setdefault(where, []).append((latin, int(weight)))
@@ -179,8 +185,8 @@ def letters_of(path: Path) -> LetterTable:
 def latinised(word: str, table: LetterTable, spoken: Callable[[str], str] = str) -> Forms:
     """Return the likeliest forms of a word in Latin letters, with their weights.
 
-    There are none if the table lacks a letter of the word. `spoken` writes the word as it is
-    heard, see `with_schwas`.
+    Returns [] if the table lacks a letter of the word. `spoken` is called first, to spell the word
+    as it is spoken; `with_schwas` is such a function.
     """
     plain = unicodedata.normalize("NFC", word.lower())
     core = plain.rstrip(FULL_STOPS)
@@ -194,9 +200,10 @@ def latinised(word: str, table: LetterTable, spoken: Callable[[str], str] = str)
 
 
 def _joined(units: Sequence[Forms]) -> Forms:
-    """Return the likeliest forms of a word, made of one of the forms of each of its units.
+    """Return the likeliest forms of a word; a form joins one Latin spelling of each unit.
 
-    The weights of all forms add up to `WHOLE`, but for rounding.
+    A unit is a letter or group of letters, given as its weighted Latin spellings. The weights of
+    all forms, before unlikely ones are dropped, add up to `WHOLE`, apart from rounding.
     """
     forms: Forms = [("", WHOLE)]
     for unit in units:
@@ -209,16 +216,20 @@ def _joined(units: Sequence[Forms]) -> Forms:
 
 
 def _casing_of(word: str) -> Callable[[str], str]:
-    """Return the function that gives a text the case of a word: upper case, a capital, or none."""
+    """Return a function that writes a text in the case of a word.
+
+    The case is upper case, a first capital, or as the text is.
+    """
     if word.isupper() and len(word) > 1:
         return str.upper
     return title if word[:1].isupper() else str
 
 
 def _units(core: str, table: LetterTable) -> list[Forms]:
-    """Return the Latin letters of each group of letters, the longest known groups first.
+    """Split a word into letters or groups that the table knows; return the spellings of each.
 
-    Returns nothing if a letter is unknown, or all letters are ASCII.
+    At each place the longest known group is taken. Returns [] if a letter is unknown, or if all
+    letters are ASCII.
     """
     units, at = list[Forms](), 0
     while at < len(core):
@@ -238,15 +249,16 @@ _AKSHARA = re.compile(
     "(?P<consonant>[\u0915-\u0939]\u093c?)(?P<vowel>[\u093e-\u094d]?)(?P<mark>[\u0901-\u0903]?)|.",
     re.DOTALL,
 )
-_VIRAMA = "\u094d"  # written where a consonant has no vowel
-_GLIDES = "\u092f\u0930\u0932\u0935"  # y, r, l, v: behind a consonant they keep a last vowel
+_VIRAMA = "\u094d"  # sign of a consonant without a vowel
+_GLIDES = "\u092f\u0930\u0932\u0935"  # y, r, l, v: their last vowel is spoken behind a consonant
 
 
 def with_schwas(word: str) -> str:
-    """Return a Devanagari word with an 'a' for each inherent vowel that is spoken in Hindi.
+    """Return a Devanagari word with an added 'a' for each inherent vowel that Hindi speaks.
 
-    After Ohala (1983), Aspects of Hindi Phonology: the vowel is dropped at the end of a word, and
-    between a vowel and a consonant that a spoken vowel follows, from right to left.
+    After Ohala (1983), Aspects of Hindi Phonology: an inherent vowel is not spoken at the end of a
+    word. Nor is it spoken after one consonant that follows a vowel, before a consonant with a
+    spoken vowel. The word is processed from right to left.
     """
     parts = list(_AKSHARA.finditer(word))
     inherent = [bool(part["consonant"]) and not part["vowel"] for part in parts]
@@ -262,7 +274,7 @@ def with_schwas(word: str) -> str:
 def _keeps_schwa(parts: Sequence[re.Match[str]], spoken: Sequence[bool], at: int) -> bool:
     """Tell whether Hindi speaks the inherent vowel of part `at` of a word.
 
-    `spoken` tells the same for all later parts.
+    A part is a consonant with its signs. `spoken` has this answer for all later parts.
     """
     is_joined = parts[at - 1]["vowel"] == _VIRAMA
     if at == len(parts) - 1:

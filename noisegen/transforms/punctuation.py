@@ -1,8 +1,8 @@
-"""Punctuation: left out, repeated, set apart, run together with the next word, typed plain.
+"""Transforms of punctuation: `punc` drops, repeats and misplaces signs, `mark` types plain signs.
 
-A sign is one of `SIGNS`. `changes` says once, for both forms of the kernel, how each rate may
-change a sign. It works with the facts about a sign: bools and numbers in the row form, arrays in
-the array form.
+A sign is one of `SIGNS`. `changes` decides how each rate of `punc` may change a sign. One function
+serves both forms of the kernel: it gets facts about one sign as bools and numbers from the row
+form, facts about many signs as arrays from the array form.
 """
 
 import re
@@ -43,29 +43,29 @@ from noisegen.text.buffers import (
 from noisegen.text.rows import Row, RowEdit
 from noisegen.transforms import IS_SPACE, SPACES, Forms, LanguageFiles, rows_of
 
-ENDS = ".!?…。！？｡।॥؟۔።։"  # the signs of Unicode's Sentence_Terminal that are in daily use
+ENDS = ".!?…。！？｡।॥؟۔።։"  # signs that end a sentence: Unicode's Sentence_Terminal, in daily use
 COMMAS = ",，、،፣"
 OTHERS = ";:；：؛"
 SIGNS = "".join(sorted(ENDS + COMMAS + OTHERS))
-SET_APART = ",!?;:،؟؛।"  # signs before which some put a space, as the French do
-CLOSING = ".!?"  # signs behind which some leave out the space
-WIDE = "。！？｡，、；："  # signs that no space follows
-# How often a repeated sign is written two, three, four and five times, or with its partner.
+SET_APART = ",!?;:،؟؛।"  # signs before which some writers put a space, as in French
+CLOSING = ".!?"  # signs after which some writers leave out the space
+WIDE = "。！？｡，、；："  # East Asian signs, which no space follows
+# Forms of a repeated sign: the weight of writing it two to five times, or with its partner.
 REPEATED = {2: 4, 3: 5, 4: 2, 5: 1}
 MIXED = {"!": "!?", "?": "?!", "！": "！？", "？": "？！"}
 MIXED_WEIGHT = 2
-SPACES_MAX = 16  # spaces that may stand behind the sign that ends a row
+SPACES_MAX = 16  # most spaces behind a sign that still counts as the end of its row
 
-# The rates of `punc`, in the order in which they are tried.
+# The rates of `punc`, in the order in which their changes are tried.
 RATES = ("drop_rate", "comma_rate", "blank_rate", "repeat_rate", "glue_rate")
-LEAVING_OUT = RATES[:2]  # rates whose changes leave a sign out
+LEAVING_OUT = RATES[:2]  # the rates whose changes drop a sign
 
 
-# The texts that may be written for a sign: weighted groups, by number.
+# Texts written instead of a sign: numbered groups of weighted alternatives.
 
 
 def _repeated(sign: str) -> Forms:
-    """Return the repeated forms of a sign with their weights."""
+    """Return the forms of a repeated sign with their weights: '!!', '!!!', ..., '!?'."""
     forms = [(sign * count, weight) for count, weight in REPEATED.items()]
     return [*forms, (MIXED[sign], MIXED_WEIGHT)] if sign in MIXED else forms
 
@@ -77,11 +77,11 @@ _GROUPS = [*map(_repeated, _REPEATABLE), [("", 1)], [(" ", 1)]]
 _WRITTEN = WeightedTexts.of(np.arange(len(_GROUPS)), _GROUPS)
 
 
-Fact = Any  # a bool or number about one sign, or an array about the signs of a batch
+Fact = Any  # a bool or number about one sign, or an array of them for the signs of a batch
 
 
 class Kind(NamedTuple):
-    """The facts about a sign itself."""
+    """Facts about a sign that do not depend on the text around it."""
 
     is_end: Fact
     is_comma: Fact
@@ -89,8 +89,8 @@ class Kind(NamedTuple):
     is_set_apart: Fact
     is_closing: Fact
     is_full_stop: Fact
-    is_repeated: Fact  # wherever it stands; not a full stop, which may abbreviate within a row
-    repeated: Fact  # the group of its repeated forms
+    is_repeated: Fact  # may be repeated within a row; false for '.', which may mark abbreviations
+    repeated: Fact  # number of the group with the repeated forms of the sign
 
 
 def _kind(sign: str) -> Kind:
@@ -108,31 +108,33 @@ def _kind(sign: str) -> Kind:
 
 
 class Sign(NamedTuple):
-    """A sign of a row that touches no other sign, or the signs of a batch.
+    """Facts about a sign in its row, or as arrays about all signs of a batch.
 
-    Positions count the characters of a row, or the bytes of a batch.
+    Positions count the characters of a row, or the bytes of a batch. Signs that touch another sign
+    are not changed.
     """
 
     kind: Kind
     start: Fact
     stop: Fact
-    text_stop: Fact  # the end of the row, not counting up to `SPACES_MAX` last spaces
-    is_behind_text: Fact  # other characters than spaces stand before it in the row
+    text_stop: Fact  # position of the end of the row, without up to `SPACES_MAX` last spaces
+    is_behind_text: Fact  # some character before the sign in its row is no space
     is_behind_space: Fact
-    is_behind_word: Fact  # another character than a space stands directly before it
-    is_behind_small: Fact  # three bytes of small letters stand before it: not 'Mrs.'
-    is_before_space: Fact  # a space or the end of the row follows
-    is_before_word: Fact  # one space and another character than a space or a sign follow
+    is_behind_word: Fact  # the character directly before the sign is no space
+    is_behind_small: Fact  # three bytes of small letters precede the sign, unlike in 'Mrs.'
+    is_before_space: Fact  # a space or the end of the row follows the sign
+    is_before_word: Fact  # one space and then neither a space nor a sign follow the sign
 
 
-# A change of a sign: whether it may be made, the range replaced, the group written.
+# A change of a sign: whether it is allowed, start and stop of the replaced text, and the number of
+# the group that the new text is chosen from.
 Change = tuple[Fact, Fact, Fact, Fact]
 
 
 def changes(sign: Sign) -> dict[str, Change]:
-    """Return the change of each rate, for one sign or for all signs of a batch.
+    """Return the change that each rate of `punc` may make to one sign, or to all signs of a batch.
 
-    A sign that begins its row is not left out: a row that is '?' alone would be empty.
+    A sign at the beginning of its row is not dropped: a row of '?' alone would become empty.
     """
     kind, start, stop = sign.kind, sign.start, sign.stop
     ends_word = sign.is_before_space | kind.is_wide
@@ -142,7 +144,7 @@ def changes(sign: Sign) -> dict[str, Change]:
     is_set_apart = kind.is_set_apart | (kind.is_full_stop & ends_sentence)
     is_repeated = kind.is_repeated | (kind.is_full_stop & ends_row)
     is_glued = (kind.is_comma | ends_sentence) & sign.is_before_word
-    without_space = start - sign.is_behind_space  # 'ça !' is left as 'ça'
+    without_space = start - sign.is_behind_space  # 'ça !' becomes 'ça', not 'ça '
     keeps_words_apart = kind.is_wide & (stop < sign.text_stop)
     return {
         "drop_rate": (ends_row & sign.is_behind_text, without_space, stop, _NOTHING),
@@ -155,18 +157,18 @@ def changes(sign: Sign) -> dict[str, Change]:
 
 @dataclass(frozen=True)
 class Punctuation:
-    """Change the signs of a row, in each way with a chance of its own.
+    """Change the punctuation signs of a row in several ways, each with its own rate.
 
-    `limits` holds for each rate the thresholds of every strength. Every rate has a stream of its
-    own, whose draw number i decides on the i-th sign of a row. A sign that is left out gets no
-    other change. Signs that touch another one stay, because '...' and '?!' mean something.
+    `limits` maps each rate to its 48-bit thresholds, one per strength. Each rate has its own random
+    stream, whose draw number i decides on the i-th sign of a row. A sign that is dropped gets no
+    other change. Signs that touch another sign stay, because '...' and '?!' have a meaning.
     """
 
     limits: Mapping[str, I64]
     needs: bytes = bytes({sign.encode()[0] for sign in SIGNS})
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Return the changes of one row."""
+        """Return the edits of the signs that change in one row."""
         edits: list[RowEdit] = []
         possible = _row_changes(row.text)
         for rate in RATES if possible else ():
@@ -180,7 +182,7 @@ class Punctuation:
         return sorted(edits, key=itemgetter(0))
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
-        """Return the changes of a batch of rows."""
+        """Return the edits of the signs that change in a batch of rows."""
         if not len(texts.window):
             return Edits.none()
         parts = list[Edits]()
@@ -204,14 +206,17 @@ _SMALL = re.compile(rb"[a-z\x80-\xff]{3}")
 
 
 def _row_changes(text: str) -> dict[int, dict[str, Change]]:
-    """Return the possible changes of each sign of a row, by its number in the row."""
+    """Return the possible changes of each sign in a row, by the number of the sign in the row.
+
+    Signs that touch another sign are left out.
+    """
     found: dict[int, dict[str, Change]] = {}
     starts = [match.start() for match in _SIGN.finditer(text)]
     text_start = len(text) - len(text.lstrip(SPACES))
     text_stop = max(len(text.rstrip(SPACES)), len(text) - SPACES_MAX)
     for number, start in enumerate(starts):
         stop = start + 1
-        before, behind = text[start - 1 : start], text[stop : stop + 1]  # '' counts as a space
+        before, behind = text[start - 1 : start], text[stop : stop + 1]  # '' acts as a space
         if before in _KINDS or behind in _KINDS:
             continue
         kind, is_before_word = _KINDS[text[start]], False
@@ -242,9 +247,9 @@ _IS_SMALL = is_byte(bytes(byte for byte in range(256) if _SMALL.match(bytes([byt
 
 
 def _signs_of(texts: Texts, lead_bytes: bytes) -> tuple[I64, Bool, Sign]:
-    """Return the rows of all signs of a batch, whether each touches no other, and the signs.
+    """Find all signs of a batch; return their rows, whether each touches no other sign, and facts.
 
-    A sign begins with one of `lead_bytes`.
+    `lead_bytes` are the first bytes that a sign can have.
     """
     starts = texts.positions_of(lead_bytes)
     numbers, known = find_sorted(_POINTS, code_points(texts.values, starts))
@@ -258,7 +263,7 @@ def _signs_of(texts: Texts, lead_bytes: bytes) -> tuple[I64, Bool, Sign]:
     is_inner = starts > row_starts
     small = [_IS_SMALL[values.take(starts - back, mode="clip")] for back in (1, 2, 3)]
     inked = np.flatnonzero(~IS_SPACE[texts.window]) + texts.offsets[0]
-    inked_before = np.searchsorted(inked, texts.offsets)  # per row
+    inked_before = np.searchsorted(inked, texts.offsets)  # number of inked bytes before each row
     last_inked = inked.take(inked_before.take(rows + 1) - 1)
     is_before_word = (stops + 1 < row_stops) & (behind == ord(" ")) & ~IS_SPACE[then]
     return (
@@ -291,10 +296,11 @@ def punc(
 ) -> Punctuation:
     """Drop, repeat and misplace punctuation: 'Really? Yes, I know.' -> 'Really?? Yes I know'.
 
-    `drop_rate` is the chance that a single end mark at the end of the row goes; nine in ten social
-    media posts of ViLexNorm have none. `comma_rate` is the chance that a comma goes, `repeat_rate`
-    that an end mark is repeated, `blank_rate` that a space is put before a mark, and `glue_rate`
-    that the space behind a comma or the end of a sentence goes.
+    `drop_rate` is the chance that a single end mark at the end of the row is dropped; nine in ten
+    social media posts of ViLexNorm have no end mark there. The other rates are the chances that a
+    comma is dropped (`comma_rate`), that an end mark is repeated (`repeat_rate`), that a space is
+    put before a mark (`blank_rate`), and that the space after a comma or the end of a sentence is
+    dropped (`glue_rate`).
     """
     rates = {
         "drop_rate": drop_rate,
@@ -306,17 +312,17 @@ def punc(
     return Punctuation({name: settings.limits(rate) for name, rate in rates.items()})
 
 
-# Signs that are typed in another way than they are printed.
+# Signs that people type in another form than in print: straight quotes, three full stops.
 
 _TYPED = LanguageFiles("mark.tsv")
 
 
 @dataclass(frozen=True)
 class TypedForms:
-    """The typed forms of printed strings, the longest string first.
+    """Printed strings, such as '“', and the typed forms of each; the longest string comes first.
 
-    Group 2n of `written` is for string n within a row, group 2n + 1 for string n at its end.
-    `stays` tells for each alternative whether it equals its string.
+    Group 2n of `written` has the typed forms of string n within a row, group 2n + 1 its forms at
+    the end of a row. `stays` tells for each typed form whether it equals its string.
     """
 
     strings: tuple[str, ...]
@@ -325,18 +331,21 @@ class TypedForms:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """The pattern that finds the strings in a row."""
+        """The pattern that finds the printed strings in a row."""
         return re.compile("|".join(map(re.escape, self.strings)))
 
     @cached_property
     def number_of(self) -> dict[str, int]:
-        """The number of each string."""
+        """The number of each printed string, its index in `strings`."""
         return {string: number for number, string in enumerate(self.strings)}
 
 
 @cache
 def table_of(path: Path) -> TypedForms:
-    """Read a table of forms: clean, noisy, weight, where ('end': of a row, 'inside', '': both)."""
+    """Read typed forms from a file with the columns clean, noisy, weight, where.
+
+    `where` is 'end' (of a row), 'inside' (a row) or '' for both.
+    """
     forms = defaultdict[tuple[str, bool], Forms](list)
     for clean, noisy, weight, where in rows_of(path):
         for at_end in (False, True):
@@ -355,10 +364,11 @@ def table_of(path: Path) -> TypedForms:
 
 @dataclass(frozen=True)
 class TypedMarks:
-    """Replace printed strings by typed forms, each with chance `rate`.
+    """Replace printed strings by typed forms, each string with chance `rate`.
 
-    `limits` holds the threshold of every strength. Draw number i of a row decides on its i-th
-    string and chooses its form. A string that a combining mark follows stays.
+    `limits` holds the 48-bit threshold of `rate` at every strength. Draw number i of a row decides
+    on the i-th printed string of the row and chooses its typed form. A string that a combining mark
+    follows stays.
     """
 
     table: TypedForms
@@ -366,11 +376,14 @@ class TypedMarks:
 
     @property
     def needs(self) -> bytes:
-        """A byte of each string that plain text seldom has: of ' — ' the first byte of the dash."""
+        """The greatest byte of each string: of ' — ' a byte of the dash, which most rows lack.
+
+        A row without these bytes has no string to replace.
+        """
         return bytes({max(string.encode()) for string in self.table.strings})
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Return the replacements in one row."""
+        """Return an edit for each string of one row that is replaced."""
         edits: list[RowEdit] = []
         found = list(self.table.pattern.finditer(row.text))
         is_followed = [joins(ord(row.text[m.end() : m.end() + 1] or " ")) for m in found]
@@ -385,7 +398,7 @@ class TypedMarks:
         return edits
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
-        """Return the replacements in a batch of rows."""
+        """Return an edit for each string of a batch that is replaced."""
         rows, starts, stops, numbers = self._found_in(texts)
         at_end = stops == texts.offsets[rows + 1]
         behind = code_points(texts.values, np.minimum(stops, len(texts.values) - 1))
@@ -398,7 +411,10 @@ class TypedMarks:
         return edits.keep(~self.table.stays.take(written))
 
     def _found_in(self, texts: Texts) -> I64:
-        """Return an array with four lines: row, first byte, end and number of each string found."""
+        """Find the printed strings of a batch; return an array of shape (4, strings).
+
+        Its lines are the row, the first byte, the end and the number of each string.
+        """
         pattern = re.compile(self.table.pattern.pattern.encode())
         number_of = {string.encode(): n for string, n in self.table.number_of.items()}
         found = [

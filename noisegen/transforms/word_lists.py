@@ -1,10 +1,10 @@
-"""Transforms that are a word list and a rate: nine of RoLASER's twelve, and the language of chats.
+"""Transforms made of a word list and a rate: nine of RoLASER's twelve, and transforms for chats.
 
-A list is the file `dictionaries/LANG/NAME.tsv`. Another transform needs this file and a row in
-`word_lists.tsv`: its default rate, its kind (`registry.Kind`), its `tags` as in `noisegen.lexical`,
-and its help. The rates of RoLASER's transforms are from its Appendix A, where a transform without a
-rate changes every match. The other rates follow common usage and are from no paper: a writer
-shortens some phrases, not all.
+The list of a transform is the file `dictionaries/LANG/NAME.tsv`. To add a transform, add this file
+and a row in `word_lists.tsv`: name, default rate, kind (`registry.Kind`), `tags` as explained in
+`noisegen.noising.lexical`, and help text. The rates of RoLASER's transforms come from Appendix A of
+its paper, where a transform without a rate changes every match. The other rates follow common usage
+and come from no paper: a writer shortens some phrases, not all.
 """
 
 from functools import partial
