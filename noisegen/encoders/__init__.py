@@ -1,11 +1,12 @@
-"""Sentence encoders: teachers and students under one protocol, opened by a SPEC.
+"""Sentence encoders for teachers and students; a SPEC names the encoder to open.
 
-`noisegen.encoders.encoder.open_encoder("minilm")` gives an `Encoder`. A trainable one is a
-`SentenceEncoder`, a torch module of tokenizer, network and head.
+`noisegen.encoders.encoder.open_encoder("minilm")` returns an `Encoder`. An encoder that can be
+trained is a `SentenceEncoder`: a torch module with a tokenizer, a network and a head.
 """
 
 import os
 
-# oneDNN caches the kernels of 1,024 batch shapes, which takes gigabytes after ten minutes on a CPU.
-# It reads the size of its cache at the first kernel. A size set by the user is kept.
+# By default oneDNN caches the compiled kernels of 1,024 batch shapes, which takes gigabytes after
+# ten minutes on a CPU. The variable is set on import, since oneDNN reads it at its first kernel. A
+# value set by the user is kept.
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")

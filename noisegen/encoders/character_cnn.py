@@ -1,8 +1,8 @@
-"""Words from their characters: the tokenizer and CNN of CharacterBERT (El Boukkouri et al. 2020).
+"""Word vectors from characters, as in CharacterBERT (El Boukkouri et al. 2020).
 
-Words come from BERT's basic tokenisation and are numbered as they appear. As in ELMo, the
-characters of a word are its bytes between a begin sign and an end sign. The CNN reads each distinct
-word of a batch once.
+The tokenizer splits texts by BERT's basic tokenisation and numbers new words as they appear. As in
+ELMo, the characters of a word are its bytes between a begin sign and an end sign. The CNN computes
+the vector of each distinct word of a batch once.
 """
 
 import re
@@ -23,29 +23,32 @@ from noisegen.encoders.encoder import Ints, Ragged, digest_of, replace_surrogate
 from noisegen.encoders.stored import write_json
 from noisegen.errors import NoisegenError
 
-CHARACTERS = 50  # per word: at most 48 bytes between a begin sign and an end sign
-CHARACTER_KINDS = 263  # 0 for no word, then byte + 1, then six signs
+CHARACTERS = 50  # character ids per word: begin sign, at most 48 bytes, end sign, filling
+CHARACTER_KINDS = 263  # character ids: 0 is no word, 1 to 256 are byte + 1, 257 to 262 are signs
 _BYTES = CHARACTERS - 2
 _BEGIN, _END, _FILL = 259, 260, 261
-PAD, CLS, SEP, MASK = range(4)  # word ids
-_SPECIAL = np.array([b"", b"\1", b"\2", b"\3"], f"S{_BYTES}")  # no word of a text has these bytes
+PAD, CLS, SEP, MASK = range(4)  # ids of the special words
+_SPECIAL = np.array([b"", b"\1", b"\2", b"\3"], f"S{_BYTES}")  # as bytes no text has
 _OF_BYTE = np.arange(1, 257, dtype=np.int16)
 _OF_BYTE[[CLS, SEP, MASK]] = 257, 258, 262
 _FIRST = len(_SPECIAL)
-_SPAN = 1 << 30  # after this number of words, ids start again
-CHUNK_MAX = 64  # characters; the words of longer text between two spaces are not cached
+_SPAN = 1 << 30  # number of word ids; after the last, numbering starts again
+CHUNK_MAX = 64  # characters between two spaces; longer stretches are split without a cache
 FILE = "words.json"
 
-# Width of a window, and the number of filters of that width: CharacterBERT's, taken from ELMo.
+# Convolutions over the characters of a word: (characters per window, number of filters).
+# CharacterBERT took these values from ELMo.
 FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1_024))
 CHARACTER_WIDTH = 16
 HIGHWAYS = 2
 _FILTERS = sum(count for _, count in FILTERS)
 _WIDEST = max(width for width, _ in FILTERS)
-SHORT = 16  # characters needed for words of up to 7 bytes, which most words are
+# Character ids read per short word: two signs, up to 7 bytes, and filling for the widest window.
+# Most words are this short.
+SHORT = 16
 
 Words = npt.NDArray[np.bytes_]
-# CharacterBERT's names of weights, and the names here.
+# Patterns of CharacterBERT's names of weights, and the names of these weights in CharacterCNN.
 _RENAMED = (
     (re.compile(r"\b_char_embedding_weights$"), "characters.weight"),
     (re.compile(r"\bchar_conv_(\d+)\."), r"convolutions.\1."),
@@ -55,12 +58,13 @@ _RENAMED = (
 
 
 class WordIds:
-    """Numbers words in order of appearance, and returns the characters of a number.
+    """Numbers new words in order of appearance, and returns the bytes of the word with a number.
 
-    Noise makes new words forever, so an id is only valid for the next `kept - renewed` new words.
-    Then its row is given to another word, and looking the id up is an error. After `renewed` other
-    words the same word gets a new id. Memory grows with the words: with the default sizes up to
-    0.4 GB, and up to 0.15 GB for the dictionary of ids.
+    Noise makes new words without end, so memory is bounded: the bytes of the last `kept` new words
+    are stored (0.4 GB by default), and looking up an older id is an error. The dictionary `known`
+    from words to ids is cleared after `renewed` words (0.15 GB by default); a cleared word gets a
+    new id when it appears again. An id from `known` is therefore valid for at least the next `kept
+    - renewed` new words.
     """
 
     def __init__(self, kept: int = 1 << 23, renewed: int = 1 << 20) -> None:
@@ -83,7 +87,7 @@ class WordIds:
         vars(self).update(state, _words=words, _lock=Lock())
 
     def add(self, word: str) -> int:
-        """Return the id of a word that `known` lacks."""
+        """Give an id to a word that the dictionary `known` lacks, and return the id."""
         with self._lock:
             if word in self.known:
                 return self.known[word]
@@ -95,10 +99,11 @@ class WordIds:
             return number
 
     def words(self, ids: Ints) -> Words:
-        """Return the bytes of words; raises NoisegenError for ids that are no longer valid."""
+        """Return the bytes of the words with these ids; raises NoisegenError for an expired id."""
         numbers = ids.astype(np.int64) - _FIRST
         words = self._words[numbers % self.kept]
-        ages = (self._count - numbers - 1) % _SPAN  # counted last: threads may add words
+        # The count is read after the words, since other threads may add words in between.
+        ages = (self._count - numbers - 1) % _SPAN
         if ((ages >= min(self.kept, self._count)) & (numbers >= 0)).any():
             kept = f"only the last {self.kept:,} new words are kept"
             raise NoisegenError(f"word ids have expired, {kept}; encode fewer texts at once")
@@ -107,9 +112,11 @@ class WordIds:
         return words
 
     def distinct(self, ids: Ints) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int64]]:
-        """Return the characters (words, 50) of the distinct words, and the word number of each id.
+        """Return the distinct words of a batch, and the index of each id's word among them.
 
-        Words are ordered by length, then by their bytes, whatever their ids.
+        `ids` are word ids of any shape. The words are character ids, shape (words, 50), sorted by
+        length in bytes and then by bytes, so their order does not depend on the ids. The indices
+        have the shape of `ids`.
         """
         numbers, number_of = np.unique(ids, return_inverse=True)
         words, word_of = np.unique(self.words(numbers), return_inverse=True)
@@ -120,7 +127,7 @@ class WordIds:
 
 
 def characters_of(words: Words) -> npt.NDArray[np.int16]:
-    """Return the characters of words, shape (words, 50); the empty word is padding, all 0."""
+    """Return the character ids of words, shape (words, 50); the empty word (padding) has zeros."""
     content = np.ascontiguousarray(words).view(np.uint8).reshape(len(words), _BYTES)
     lengths = np.char.str_len(words)
     characters = np.full((len(words), CHARACTERS), _FILL, np.int16)
@@ -132,7 +139,10 @@ def characters_of(words: Words) -> npt.NDArray[np.int16]:
 
 
 class WordTokenizer:
-    """A tokenizer that makes word ids: [CLS], the words, [SEP]; `lower` lower-cases the words."""
+    """A tokenizer into words; a row holds [CLS], the ids of the words, and [SEP].
+
+    With `lower`, texts are converted to lower case. `table` gives the ids.
+    """
 
     pad_id = PAD
 
@@ -144,11 +154,11 @@ class WordTokenizer:
 
     @cached_property
     def digest(self) -> str:
-        """A hex digest of the rules and the maximum length."""
+        """A hex digest of `max_length` and `lower`."""
         return digest_of("words", self.max_length, self.lower)
 
     def with_rules(self, max_length: int, *, lower: bool) -> "WordTokenizer":
-        """Return a tokenizer with other rules that shares the word ids."""
+        """Return a tokenizer with other settings but the same table of word ids."""
         return WordTokenizer(max_length, lower=lower, table=self.table)
 
     def tokenize(self, texts: Sequence[str]) -> Ragged:
@@ -165,12 +175,12 @@ class WordTokenizer:
         return Ragged.of(rows)
 
     def save(self, folder: Path) -> None:
-        """Write words.json."""
+        """Write `max_length` and `lower` to words.json in a folder."""
         write_json(folder / FILE, {"max_length": self.max_length, "lower": self.lower})
 
 
 class WordRules(msgspec.Struct):
-    """The content of words.json."""
+    """The content of words.json: the settings of a WordTokenizer."""
 
     max_length: int
     lower: bool
@@ -184,36 +194,38 @@ _SPLITTER = pre_tokenizers.BertPreTokenizer()
 
 
 def basic_words(text: str, lower: bool = False) -> tuple[str, ...]:
-    """Return the words of BERT's basic tokenisation, each cut to 48 characters.
+    """Split a text by BERT's basic tokenisation; return its words, each cut to 48 characters.
 
-    Control characters are dropped; punctuation and Chinese characters are words of their own.
+    Control characters are dropped. Each punctuation character and each Chinese character is a word.
+    With `lower`, the text is converted to lower case.
     """
     return tuple(word[:_BYTES] for word in split_words(text, lower))
 
 
 def split_words(text: str, lower: bool = False) -> list[str]:
-    """Return the words of BERT's basic tokenisation."""
+    """Split a text into words by BERT's basic tokenisation, with `lower` in lower case."""
     normal = _NORMALIZERS[lower].normalize_str(text)
     return [word for word, _ in _SPLITTER.pre_tokenize_str(normal)]
 
 
-# BERT's rules read one character at a time and split at spaces, so the text between two spaces can
-# be split alone and cached.
+# BERT's rules look at single characters and split at spaces, so the text between two spaces can be
+# split without the rest, and its words cached.
 _cached_words = lru_cache(1 << 18)(basic_words)
 
 
 def renamed(name: str) -> str:
-    """Return the name here of a weight, from its name in CharacterBERT."""
+    """Translate the name of a weight in CharacterBERT to its name in CharacterCNN."""
     for pattern, ours in _RENAMED:
         name = pattern.sub(ours, name)
     return name
 
 
 class CharacterCNN(nn.Module):
-    """A replacement of a network's word embeddings by a CNN over characters.
+    """A CNN over the characters of words, in place of a network's word embeddings.
 
-    It maps ids of `table` (rows, words) to vectors (rows, words, hidden): convolutions of several
-    widths over the characters, their maximum, two highway layers and a projection.
+    It maps word ids (rows, words) of `table` to vectors (rows, words, hidden). Its layers are
+    convolutions of several widths, the maximum of each filter over the word, two highway layers,
+    and a projection. `spread` is the standard deviation of the vectors before training.
     """
 
     def __init__(self, hidden: int, table: WordIds, spread: float = 0.02) -> None:
@@ -225,10 +237,11 @@ class CharacterCNN(nn.Module):
         )
         self.highways = nn.ModuleList(nn.Linear(_FILTERS, 2 * _FILTERS) for _ in range(HIGHWAYS))
         self.projection = nn.Linear(_FILTERS, hidden)
-        with torch.no_grad():  # new highways carry; vectors have the standard deviation `spread`
+        with torch.no_grad():  # so that untrained highways mostly pass on their input
             for highway in self.highways:
                 nn.init.ones_(highway.get_parameter("bias")[_FILTERS:])
-            # The output of the untrained highways has a root mean square of 0.4 (measured).
+            # The output of the untrained highways has a root mean square of 0.4 (measured), so this
+            # gives vectors the standard deviation `spread`.
             nn.init.normal_(self.projection.weight, std=spread / 0.4 * _FILTERS**-0.5)
             nn.init.zeros_(self.projection.bias)
 
@@ -239,7 +252,10 @@ class CharacterCNN(nn.Module):
         return nn.functional.embedding(torch.from_numpy(word_of).to(ids.device), vectors)
 
     def of_characters(self, characters: Tensor) -> Tensor:
-        """Return vectors (rows, words, hidden) of characters (rows, words, 50), not of ids."""
+        """Return vectors (rows, words, hidden) of words given as character ids.
+
+        `characters` has shape (rows, words, 50).
+        """
         words, word_of = torch.unique(characters.flatten(0, 1), dim=0, return_inverse=True)
         order = _needed(words).argsort(stable=True)
         vectors = self.vectors(words[order])
@@ -247,7 +263,10 @@ class CharacterCNN(nn.Module):
         return nn.functional.embedding(ranks, vectors)
 
     def vectors(self, characters: Tensor) -> Tensor:
-        """Return vectors (words, hidden) of characters (words, 50), shortest words first."""
+        """Return the vectors (words, hidden) of words given as character ids (words, 50).
+
+        The words must be sorted by length, shortest first.
+        """
         states = torch.cat([self.convolved(group) for group in trimmed(characters)])
         for highway in self.highways:
             new, gate = highway(states).chunk(2, dim=-1)
@@ -257,22 +276,26 @@ class CharacterCNN(nn.Module):
         return vectors
 
     def convolved(self, characters: Tensor) -> Tensor:
-        """Return the maximum of each filter over a word, at least 0, shape (words, filters)."""
+        """Return the maximum of each filter over a word's windows, shape (words, filters).
+
+        A negative maximum becomes 0.
+        """
         states = self.characters(characters.to(self.projection.weight.device).int())
         maxima = []
         for filters, bias in (convolution.parameters() for convolution in self.convolutions):
-            # A product of matrices takes half the time of torch's convolution, made for more
-            # channels.
+            # A product of matrices takes half the time of torch's convolution, which is made for
+            # more input channels.
             windows = states.unfold(1, filters.shape[2], 1).flatten(2)
             maxima.append(nn.functional.linear(windows, filters.flatten(1), bias).amax(1))
         return torch.relu(torch.cat(maxima, 1))
 
 
 def trimmed(characters: Tensor) -> Iterator[Tensor]:
-    """Yield the characters of short words, then of the other words, without most of their padding.
+    """Yield the character ids of short words, then of longer words, without most of their filling.
 
-    All windows of padding give the same values, and the maximum needs them once. So after its last
-    character a word keeps padding of the width of the widest window.
+    `characters` are the character ids (words, 50) of words sorted by length. Filling follows the
+    last character of a word. Windows of filling alone all give the same values, and one of them is
+    enough for the maximum, so each word keeps filling of the width of the widest window.
     """
     needed = _needed(characters)
     short = int((needed <= SHORT).sum())
@@ -282,5 +305,5 @@ def trimmed(characters: Tensor) -> Iterator[Tensor]:
 
 
 def _needed(characters: Tensor) -> Tensor:
-    """Return the number of characters to read of each word, padding included."""
+    """Return how many character ids of each word the CNN must read: characters and some filling."""
     return (characters != characters[:, -1:]).sum(1) + _WIDEST

@@ -1,8 +1,8 @@
-"""Character-aware encoders: new encoders, and their folders.
+"""Encoders that read the characters of words: making, saving and opening them.
 
-The folder's config.json has the type `noisegen_characters`, so that no other program takes it for a
-BERT with random word embeddings. Its modules.json has the full path of `CharacterTransformer`, so
-saved folders break if this file is renamed.
+The config.json of a saved folder has the model type `noisegen_characters`, so that other programs
+refuse it instead of opening a BERT with random word embeddings. Its modules.json has the import
+path of `CharacterTransformer`, so saved folders cannot be opened if this file is renamed.
 """
 
 import re
@@ -38,9 +38,10 @@ from noisegen.errors import SourceError, UsageError
 
 KIND = "noisegen_characters"
 WEIGHTS = "model.safetensors"
-NETWORKS = ("bert", "roberta")  # types of network whose word embeddings can be replaced
-_CHARACTERS = "embeddings.word_embeddings._char_embedding_weights"  # CharacterBERT's
-# Settings, and the weight whose length must equal the setting.
+NETWORKS = ("bert", "roberta")  # model types whose word embeddings can be replaced
+# Name of CharacterBERT's character embeddings.
+_CHARACTERS = "embeddings.word_embeddings._char_embedding_weights"
+# Settings in config.json; each must equal the first dimension of the weight beside it.
 _SIZES = {
     "hidden_size": "embeddings.LayerNorm.bias",
     "intermediate_size": "encoder.layer.0.intermediate.dense.bias",
@@ -56,10 +57,11 @@ def character_student(
     max_length: int = LENGTH_MAX,
     lower: bool = False,
 ) -> SentenceEncoder:
-    """Return an encoder of words by their characters; its weights are drawn by torch's generator.
+    """Return a new encoder that reads the characters of words; torch's generator draws its weights.
 
-    `config` is a BertConfig or RobertaConfig, 12 layers of 768 numbers by default. `max_length` is
-    in words. Raises UsageError for another type of network, or too few positions.
+    `config` is a BertConfig (default: 12 layers of 768 numbers) or a RobertaConfig. `max_length` is
+    in words. With `lower`, texts are converted to lower case. Raises UsageError for another type of
+    network, or for fewer positions than `max_length` needs.
     """
     from transformers import BertConfig
 
@@ -71,8 +73,8 @@ def character_student(
 def open_character_bert(folder: str | Path) -> SentenceEncoder:
     """Open a folder of CharacterBERT (config.json and its weights) as the start of a student.
 
-    Words are made lower-case, as in CharacterBERT's training. Pooling is the mean. Raises
-    SourceError for another model.
+    The tokenizer converts texts to lower case, as in CharacterBERT's training. The head is mean
+    pooling. Raises SourceError for another model.
     """
     from transformers import BertConfig
 
@@ -86,7 +88,7 @@ def open_character_bert(folder: str | Path) -> SentenceEncoder:
     known = given.keys() & BertConfig().to_dict().keys() - {"model_type", "architectures", "dtype"}
     with reading_model(folder):
         config = BertConfig(**{name: given[name] for name in known})
-        for size, name in _SIZES.items():  # checked before memory is allocated
+        for size, name in _SIZES.items():  # wrong sizes must be found before memory is allocated
             if len(weights[prefix + name]) != getattr(config, size):
                 raise ValueError(f"{size} of its config.json differs from its weights")
         longest = min(LENGTH_MAX, config.max_position_embeddings)
@@ -98,7 +100,11 @@ def open_character_bert(folder: str | Path) -> SentenceEncoder:
 
 
 def character_network(config: Any, tokenizer: WordTokenizer) -> Any:
-    """Return a network of transformers whose word embeddings are a CharacterCNN."""
+    """Return a new transformers network whose word embeddings are a CharacterCNN.
+
+    `config` is a BertConfig or RobertaConfig. The CNN reads the word ids of `tokenizer`. Raises
+    UsageError for another type of network, or if texts may have more words than it has positions.
+    """
     from transformers import AutoConfig, AutoModel
 
     if config.model_type not in NETWORKS:
@@ -119,7 +125,7 @@ def character_network(config: Any, tokenizer: WordTokenizer) -> Any:
 
 
 def save_network(network: Any, tokenizer: Tokenizer, folder: Path) -> None:
-    """Write config.json, model.safetensors and words.json."""
+    """Write the network and its tokenizer to config.json, model.safetensors and words.json."""
     config = {"model_type": KIND, "network": network.config.to_dict()}
     write_json(folder / "config.json", config)
     weights = {name: value.contiguous() for name, value in network.state_dict().items()}
@@ -128,7 +134,7 @@ def save_network(network: Any, tokenizer: Tokenizer, folder: Path) -> None:
 
 
 def open_network(folder: Path) -> tuple[Any, WordTokenizer]:
-    """Return the network and tokenizer that `save_network` wrote; raises SourceError."""
+    """Return the network and the tokenizer in a folder of `save_network`; raises SourceError."""
     from transformers import AutoConfig
 
     config, rules = read_json(folder / "config.json"), read_json(folder / FILE, WordRules)
@@ -148,9 +154,10 @@ def open_network(folder: Path) -> tuple[Any, WordTokenizer]:
 def check_weights(
     folder: Path, network: Any, missing: Iterable[str], unexpected: Iterable[str]
 ) -> None:
-    """Raise SourceError for missing weights, and for weights of layers that the network lacks.
+    """Raise SourceError if weights are missing in a folder, or if it has layers the network lacks.
 
-    Other unexpected weights belong to heads, which are not used here.
+    `missing` names weights of the network that the folder lacks, `unexpected` weights of the folder
+    that the network lacks. Unexpected weights outside the layers belong to heads, and are ignored.
     """
     if lacking := sorted(missing):
         raise SourceError(f"{folder} lacks {len(lacking)} weights, the first is {lacking[0]}")
@@ -164,7 +171,7 @@ def check_weights(
 
 
 class CharacterTransformer(nn.Module):
-    """The first module of a sentence-transformers model: from texts to states of words.
+    """The first module of a sentence-transformers model: turns texts into a hidden state per word.
 
     `SentenceTransformer(folder, trust_remote_code=True)` opens it if noisegen is installed.
     """
@@ -180,16 +187,16 @@ class CharacterTransformer(nn.Module):
 
     @classmethod
     def load(cls, folder: str, subfolder: str = "", **_: object) -> "CharacterTransformer":
-        """Open a folder; sentence-transformers' settings for other networks have no effect."""
+        """Open the module's folder; further arguments of sentence-transformers have no effect."""
         return cls(*open_network(Path(folder) / subfolder))
 
     def save(self, folder: str, **_: object) -> None:
-        """Write the files that `load` reads."""
+        """Write the network and the tokenizer into a folder, for `load`."""
         save_network(self.network, self.tokenizer, Path(folder))
 
     @property
     def max_seq_length(self) -> int:
-        """The maximum number of words of a text."""
+        """The maximum number of words per text, [CLS] and [SEP] included."""
         return self.tokenizer.max_length
 
     @max_seq_length.setter
@@ -199,10 +206,10 @@ class CharacterTransformer(nn.Module):
     def preprocess(
         self, inputs: Sequence[str], prompt: str | None = None, **_: object
     ) -> dict[str, Tensor]:
-        """Return `characters` (texts, words, 50) and the mask of words.
+        """Return texts as `characters` (texts, words, 50), and an `attention_mask` without padding.
 
-        Characters are returned, not word ids, because ids are valid in one process only, and data
-        loaders have several.
+        The result has character ids, not word ids: a word id is valid in one process only, and data
+        loaders use several processes.
         """
         ids = self.tokenizer.tokenize([f"{prompt or ''}{text}" for text in inputs])
         words, word_of = self.tokenizer.table.distinct(ids.padded(self.tokenizer.pad_id))
@@ -210,11 +217,11 @@ class CharacterTransformer(nn.Module):
         return {"characters": torch.from_numpy(words[word_of]), "attention_mask": mask.long()}
 
     def forward(self, features: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Return the features with the states of the words added."""
+        """Return the features with the hidden states of the words added as `token_embeddings`."""
         words = self.network.get_input_embeddings().of_characters(features["characters"])
         output = self.network(inputs_embeds=words, attention_mask=features["attention_mask"])
         return features | {"token_embeddings": output.last_hidden_state}
 
     def get_embedding_dimension(self) -> int:
-        """Return the number of dimensions of a word's state."""
+        """Return the number of dimensions of a word's hidden state."""
         return int(self.network.config.hidden_size)

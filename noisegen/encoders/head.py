@@ -1,7 +1,8 @@
-"""Heads: the steps from token states to a sentence vector, as in sentence-transformers.
+"""Heads: steps that turn the token states of a network into a sentence vector.
 
-`STEPS` has the supported modules of sentence-transformers. Their settings have the names in its
-config.json. An activation is one of `ACTIVATIONS`, so no code that a folder names is imported.
+A step is a module of sentence-transformers; `STEPS` has the supported modules. Settings of a step
+have the same names as in the module's config.json. Only activations in `ACTIVATIONS` are supported,
+so that no code named by a folder is imported.
 """
 
 import re
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 
 from noisegen.encoders.tokens import Packed, Padded
 
-# Modules of torch.nn without weights, arguments or randomness.
+# Supported activations: modules of torch.nn without weights, arguments or randomness.
 ACTIVATIONS = (
     *"CELU ELU GELU Hardshrink Hardsigmoid Hardswish Hardtanh Identity".split(),  # noqa: SIM905
     *"LeakyReLU LogSigmoid Mish ReLU ReLU6 SELU SiLU Sigmoid Softplus".split(),  # noqa: SIM905
@@ -25,8 +26,8 @@ ACTIVATIONS = (
 IDENTITY, TANH = "torch.nn.modules.linear.Identity", "torch.nn.modules.activation.Tanh"
 PROJECTIONS = {None: IDENTITY, "tanh": TANH, "gelu": "torch.nn.modules.activation.GELU"}
 _ACTIVATION = re.compile(r"torch\.nn\.(?:modules\.\w+\.)?(\w+)")
-# The modes of pooling in the order of their vectors, with their keys in files of
-# sentence-transformers before version 5.
+# Modes of pooling, in the order in which sentence-transformers concatenates their vectors. The
+# values are the modes' keys in its config.json before version 5.
 POOLINGS = {
     "cls": "cls_token",
     "max": "max_tokens",
@@ -35,44 +36,54 @@ POOLINGS = {
     "weightedmean": "weightedmean_tokens",
     "lasttoken": "lasttoken",
 }
-TOKENS, SENTENCE = "token_embeddings", "sentence_embedding"  # vectors before and after pooling
+# Names of the vectors before and after pooling.
+TOKENS, SENTENCE = "token_embeddings", "sentence_embedding"
 Width = Annotated[int, msgspec.Meta(ge=1, le=1 << 16)]
 
 
 class HeadStep(msgspec.Struct, frozen=True):
-    """A step of a head; this base class changes nothing."""
+    """A step of a head; this base class leaves vectors unchanged."""
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> "HeadStep":
-        """Read config.json; raises ValueError."""
+        """Make a step from the content of its config.json; raises ValueError for wrong settings."""
         return msgspec.convert(config, cls)
 
     def config(self, width: int, inputs: str) -> dict[str, Any]:
-        """Return config.json for input vectors of this width and name."""
+        """Return the content of the step's config.json.
+
+        `width` and `inputs` are the width and the name of the vectors that the step reads.
+        """
         return msgspec.to_builtins(self) or {}
 
     def width(self, width: int) -> int:
-        """Return the width of the vectors after the step."""
+        """Return the width of the step's output for input vectors of `width` numbers."""
         return width
 
     def module(self, width: int) -> nn.Module:
-        """Return the module; its weights have the same names as in a folder."""
+        """Return the step's torch module for input vectors of `width` numbers.
+
+        The names of its weights are the names in a folder of sentence-transformers.
+        """
         return nn.Identity()
 
     def apply(self, module: nn.Module, vectors: Tensor, batch: Padded | Packed) -> Tensor:
-        """Return the vectors after the step."""
+        """Apply the step and its torch module to the vectors of a batch."""
         after: Tensor = module(vectors)
         return after
 
 
 class Pooling(HeadStep, frozen=True):
-    """Pooling of token vectors into one vector per row; several modes are concatenated."""
+    """Pooling of a row's token vectors into one vector; several modes are concatenated."""
 
     pooling_mode: tuple[str, ...] = ("mean",)
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> "Pooling":
-        """Read config.json of any version; raises ValueError."""
+        """Make a Pooling from config.json of any sentence-transformers version.
+
+        Raises ValueError for wrong settings.
+        """
         old = [name for name, key in POOLINGS.items() if config.get(f"pooling_mode_{key}")]
         given = config.get("pooling_mode") or old or ["mean"]
         modes = msgspec.convert([given] if isinstance(given, str) else given, tuple[str, ...])
@@ -81,23 +92,27 @@ class Pooling(HeadStep, frozen=True):
         return cls(modes)
 
     def config(self, width: int, inputs: str) -> dict[str, Any]:
-        """Return config.json; all versions can read it if the modes have their usual order."""
+        """Return the content of config.json.
+
+        All versions of sentence-transformers can read it, except for modes in another order than
+        POOLINGS: these need version 5.
+        """
         if self.pooling_mode != tuple(name for name in POOLINGS if name in self.pooling_mode):
             return {"embedding_dimension": width, "pooling_mode": list(self.pooling_mode)}
         modes = {f"pooling_mode_{key}": name in self.pooling_mode for name, key in POOLINGS.items()}
         return {"word_embedding_dimension": width, **modes}
 
     def width(self, width: int) -> int:
-        """Return the width of all modes together."""
+        """Return the width of the concatenated vectors of all modes."""
         return width * len(self.pooling_mode)
 
     def apply(self, module: nn.Module, vectors: Tensor, batch: Padded | Packed) -> Tensor:
-        """Return vectors of shape (rows, width)."""
+        """Return one vector per row of the batch, shape (rows, width)."""
         return torch.cat([batch.pooled(vectors, mode) for mode in self.pooling_mode], -1)
 
 
 class Dense(HeadStep, frozen=True):
-    """A linear layer with an activation; `use_residual` adds its input to its output."""
+    """A linear layer with an activation; `use_residual` adds the layer's input to its output."""
 
     out_features: Width
     bias: bool = True
@@ -113,24 +128,24 @@ class Dense(HeadStep, frozen=True):
             )
 
     def config(self, width: int, inputs: str) -> dict[str, Any]:
-        """Return config.json."""
+        """Return the content of config.json."""
         names = dict.fromkeys(("module_input_name", "module_output_name"), inputs)
         settings = msgspec.to_builtins(self)
         if not self.use_residual:
-            del settings["use_residual"]  # sentence-transformers before 5.7 refuses it
+            del settings["use_residual"]  # sentence-transformers before 5.7 refuses the key
         return {"in_features": width, **settings, **(names if inputs == TOKENS else {})}
 
     def width(self, width: int) -> int:
-        """Return the width of the layer."""
+        """Return the width of the layer's output."""
         return self.out_features
 
     def module(self, width: int) -> nn.Module:
-        """Return the layer for input vectors of this width."""
+        """Return the layer for input vectors of `width` numbers."""
         return DenseLayer(width, self)
 
 
 class DenseLayer(nn.Module):
-    """The module of a Dense step."""
+    """The torch module of a Dense step."""
 
     def __init__(self, width: int, step: Dense) -> None:
         super().__init__()
@@ -141,7 +156,7 @@ class DenseLayer(nn.Module):
             self.residual = nn.Linear(width, step.out_features, bias=False)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """Return vectors of the width of the layer."""
+        """Return the layer's output, with the residual if it is used."""
         out: Tensor = self.activation(self.linear(vectors))
         if self.use_residual:
             out = out + (self.residual(vectors) if hasattr(self, "residual") else vectors)
@@ -149,32 +164,32 @@ class DenseLayer(nn.Module):
 
 
 class Normalize(HeadStep, frozen=True):
-    """Normalisation of vectors to length 1."""
+    """Scaling of each vector to length 1."""
 
     def apply(self, module: nn.Module, vectors: Tensor, batch: Padded | Packed) -> Tensor:
-        """Return the vectors, each of length 1."""
+        """Return the vectors, each scaled to length 1."""
         return nn.functional.normalize(vectors, dim=-1)
 
 
 class LayerNorm(HeadStep, frozen=True):
-    """Layer normalisation of the vectors."""
+    """Layer normalisation of vectors of `dimension` numbers."""
 
     dimension: Width
 
     def module(self, width: int) -> nn.Module:
-        """Return the layer norm; raises ValueError for another width."""
+        """Return the layer; raises ValueError if `width` is not its dimension."""
         if width != self.dimension:
             raise ValueError(f"a LayerNorm of {self.dimension} numbers cannot read {width}")
         return nn.Sequential(OrderedDict(norm=nn.LayerNorm(self.dimension)))
 
 
 class Dropout(HeadStep, frozen=True):
-    """Dropout of the vectors, during training only."""
+    """Dropout of numbers in the vectors, during training only; `dropout` is the rate."""
 
     dropout: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.2
 
     def module(self, width: int) -> nn.Module:
-        """Return the dropout module."""
+        """Return torch's dropout layer."""
         return nn.Dropout(self.dropout)
 
 
@@ -185,7 +200,7 @@ STEPS: Mapping[str, type[HeadStep]] = {
 
 @dataclass(frozen=True)
 class HeadSettings:
-    """The steps of a head in their order; one of them is the pooling."""
+    """The steps of a head in their order; one of the steps is the pooling."""
 
     steps: tuple[HeadStep, ...] = (Pooling(),)
 
@@ -199,19 +214,24 @@ class HeadSettings:
         bias: bool = True,
         normalize: bool = False,
     ) -> "HeadSettings":
-        """Return a head with pooling, and optionally a projection and vectors of length 1."""
+        """Return a head with a mode of pooling, and optionally with a projection and normalisation.
+
+        `projection` is the output width of a linear layer, with or without `bias`. `place` says
+        whether it stands before or after the pooling. `normalize` scales sentence vectors to length
+        1.
+        """
         head = cls((Pooling((pooling,)),))
         head = head.projected(projection, place, bias=bias) if projection else head
         return head.normalized(normalize)
 
     @property
     def pooling(self) -> str:
-        """The modes of pooling, joined by +."""
+        """The names of the modes of pooling, joined by +."""
         return "+".join(self.steps[self._at].pooling_mode)  # type: ignore[attr-defined]
 
     @property
     def normalize(self) -> bool:
-        """Whether vectors have length 1."""
+        """Whether the last step scales vectors to length 1."""
         return isinstance(self.steps[-1], Normalize)
 
     @property
@@ -219,21 +239,21 @@ class HeadSettings:
         return next(at for at, step in enumerate(self.steps) if isinstance(step, Pooling))
 
     def place(self, number: int) -> str:
-        """Return the name of the vectors that a step reads."""
+        """Return TOKENS if step `number` stands before the pooling, else SENTENCE."""
         return TOKENS if number < self._at else SENTENCE
 
     def pooled(self, pooling: str) -> "HeadSettings":
-        """Return the head with another pooling."""
+        """Return the head with another mode of pooling."""
         at = self._at
         return HeadSettings((*self.steps[:at], Pooling((pooling,)), *self.steps[at + 1 :]))
 
     def projected(
         self, width: int, place: str, *, bias: bool, activation: str | None = None
     ) -> "HeadSettings":
-        """Return the head with a projection of each token (RoLASER, section 4) or after pooling.
+        """Return the head with a linear layer of `width` numbers in place of all its Dense steps.
 
-        `place` is before or after. The projection replaces all other Dense steps. The `activation`
-        is gelu, tanh or None.
+        `place` is "before" pooling, which projects each token (RoLASER, section 4), or "after" it.
+        `activation` is "gelu", "tanh" or None.
         """
         kept = HeadSettings(tuple(step for step in self.steps if not isinstance(step, Dense)))
         at = kept._at + (place == "after")
@@ -248,7 +268,7 @@ class HeadSettings:
 
 
 class SentenceHead(nn.Module):
-    """The modules of a head; they compute in float32, whatever the network's precision."""
+    """The torch modules of a head; they compute in float32 even if the network computes in bf16."""
 
     def __init__(self, hidden: int, settings: HeadSettings) -> None:
         super().__init__()
@@ -261,12 +281,15 @@ class SentenceHead(nn.Module):
 
     @property
     def projection(self) -> nn.Linear | None:
-        """The linear layer of the last Dense step, if there is one."""
+        """The linear layer of the last Dense step; None without a Dense step."""
         layers = [module.linear for module in self.steps if isinstance(module, DenseLayer)]
         return layers[-1] if layers else None
 
     def forward(self, states: Tensor, batch: Padded | Packed) -> Tensor:
-        """Return vectors of shape (rows, width), float32."""
+        """Return one vector per row of a batch, shape (rows, width), float32.
+
+        `states` are the token states that the network gave for the batch.
+        """
         with torch.autocast(states.device.type, enabled=False):
             vectors = states.float()
             for step, module in zip(self.settings.steps, self.steps, strict=True):

@@ -1,7 +1,7 @@
-"""LASER2 from a user's own files, in plain torch: a teacher with vectors of 1,024 numbers.
+"""The encoder LASER2 from a user's own files: a teacher with vectors of 1,024 numbers.
 
-Checkpoint layout, text preparation and pooling follow the LASER repository (`laser2.pt`,
-`laser2.spm`). Nothing in the files is executed.
+The layout of the checkpoint, the preparation of texts and the pooling follow the LASER repository
+(`laser2.pt`, `laser2.spm`). Nothing in the files is executed; the network is plain torch.
 """
 
 import re
@@ -24,15 +24,15 @@ from noisegen.errors import SourceError, naming_extras
 from noisegen.runs.atomic import file_digest
 from noisegen.text.normalize import laser_text
 
-START, PAD, END, UNKNOWN = range(4)  # LASER fixes these ids, whatever the file's dictionary has
+START, PAD, END, UNKNOWN = range(4)  # LASER fixes these ids, even if a dictionary has others
 SPECIAL = {"<s>": START, "<pad>": PAD, "</s>": END, "<unk>": UNKNOWN}
-LENGTH_MAX = 12_000  # pieces per text: LASER's bound for a batch
-_TEXTS = 8_192  # texts prepared and sorted together
+LENGTH_MAX = 12_000  # maximum pieces per text: LASER's bound for a batch
+_TEXTS = 8_192  # texts tokenised and sorted by length at once
 _WEIGHT = re.compile(r"lstm\.weight_hh_l(\d+)(_reverse)?")
 
 
 class Checkpoint(msgspec.Struct):
-    """The content of LASER's checkpoint; `dictionary` has the number of each piece."""
+    """The content of LASER2's checkpoint; `dictionary` maps a piece to its id."""
 
     params: dict[Any, Any]
     dictionary: dict[str, Annotated[int, msgspec.Meta(ge=0)]]
@@ -40,12 +40,13 @@ class Checkpoint(msgspec.Struct):
 
 
 class LaserEncoder(nn.Module):
-    """An encoder opened from a user's files; it is not trained, and its vectors are not normalised.
+    """Base class of encoders opened from a user's LASER files.
 
-    It runs on the device to which it was moved.
+    They are not trained, their vectors are not normalised, and they run on the device to which they
+    were moved. `tokens` is the maximum number of tokens per forward pass.
     """
 
-    preparation = "laser"  # the preparation of texts, also for its students
+    preparation = "laser"  # name of the preparation of texts, which its students use too
     pad_id = PAD
     width: int
     tokens: int
@@ -56,15 +57,15 @@ class LaserEncoder(nn.Module):
 
     @cached_property
     def digest(self) -> str:
-        """A hex digest of the content of the files."""
+        """A hex digest of the content of the encoder's files."""
         return digest_of(*map(file_digest, self._files))
 
     @abstractmethod
     def tokenize(self, texts: Sequence[str]) -> Ragged:
-        """Return the ids of the prepared texts."""
+        """Prepare the texts as LASER does, and return one row of token ids per text."""
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
-        """Return vectors of shape (texts, width)."""
+        """Return one vector per text, shape (texts, width)."""
         out = np.zeros((len(texts), self.width), np.float32)
         device = next(self.parameters()).device
         with torch.inference_mode():
@@ -79,9 +80,12 @@ class LaserEncoder(nn.Module):
 
 
 class Laser2(LaserEncoder):
-    """Embeddings, a bidirectional LSTM, and the maximum over time; the file gives the sizes."""
+    """LASER2's network: embeddings, a bidirectional LSTM, and the maximum of its states.
 
-    tokens = 16_384  # tokens per forward pass
+    The checkpoint gives the sizes.
+    """
+
+    tokens = 16_384  # maximum tokens per forward pass
 
     def __init__(
         self, name: str, checkpoint: Checkpoint, pieces: Any, files: tuple[Path, ...]
@@ -92,7 +96,7 @@ class Laser2(LaserEncoder):
         count, width = weights["embed_tokens.weight"].shape
         hidden = weights["lstm.weight_hh_l0"].shape[1]
         is_bidirectional = "lstm.weight_hh_l0_reverse" in weights
-        with torch.device("meta"):  # allocates no memory until the file's tensors are assigned
+        with torch.device("meta"):  # takes no memory; the file's tensors are assigned below
             self.embed_tokens = nn.Embedding(count, width, PAD)
             self.lstm = nn.LSTM(width, hidden, layers, bidirectional=is_bidirectional)
         self.load_state_dict(weights, assign=True)
@@ -104,7 +108,7 @@ class Laser2(LaserEncoder):
             raise ValueError("the dictionary has more pieces than there are embeddings")
 
     def forward(self, batch: Padded) -> Tensor:
-        """Return vectors of shape (rows, width); rows come longest first."""
+        """Return one vector per row, shape (rows, width); a batch has its longest rows first."""
         lengths = batch.mask.sum(1).cpu()
         packed = pack_padded_sequence(self.embed_tokens(batch.ids), lengths, batch_first=True)
         states, _ = self.lstm(packed)
@@ -113,7 +117,7 @@ class Laser2(LaserEncoder):
         return vectors
 
     def tokenize(self, texts: Sequence[str]) -> Ragged:
-        """Return the ids of the prepared texts, each with the end token last."""
+        """Prepare the texts as LASER does, and return one row of piece ids per text, END last."""
         prepared = [laser_text(replace_surrogates(text)) for text in texts]
         get, rows = self._dictionary.get, []
         for pieces in self._pieces.encode(prepared, out_type=str):
@@ -124,13 +128,14 @@ class Laser2(LaserEncoder):
 def open_laser2(folder: str | Path) -> Laser2:
     """Open a folder with LASER2's checkpoint (*.pt) and SentencePiece model (*.spm).
 
-    Raises SourceError for missing or other files, MissingExtra without sentencepiece or sacremoses.
+    Raises SourceError if a file is missing or not LASER2's, MissingExtra without sentencepiece or
+    sacremoses.
     """
     folder = Path(folder)
     needed = "LASER2 is laser2.pt and laser2.spm"
     path, model = only_file(folder, "*.pt", needed), only_file(folder, "*.spm", needed)
     pieces = open_pieces(model)
-    laser_text("")  # reports a missing package before the long work
+    laser_text("")  # reports a missing sacremoses before the slow reading of the checkpoint
     checkpoint = _read_checkpoint(path)
     errors = RuntimeError, LookupError, ValueError, TypeError
     with reading(path, *errors, hint="; it is no LSTM like LASER2's"):
@@ -150,7 +155,10 @@ def open_pieces(model: Path) -> Any:
 
 
 def only_file(folder: Path, pattern: str, needed: str) -> Path:
-    """Return the file of this pattern; raises SourceError if there is none or several."""
+    """Return the one file in a folder that matches `pattern`.
+
+    Raises SourceError if no file or several files match; `needed` ends the message.
+    """
     paths = sorted(folder.glob(pattern))
     if len(paths) != 1:
         shown = "none" if not paths else ", ".join(path.name for path in paths[:3])
@@ -159,7 +167,7 @@ def only_file(folder: Path, pattern: str, needed: str) -> Path:
 
 
 def _read_checkpoint(path: Path) -> Checkpoint:
-    """Return the content of a checkpoint; raises SourceError."""
+    """Read LASER2's checkpoint; raises SourceError for other files."""
     content = load_checkpoint(path, mmap=True, inert=True)
     if isinstance(content, dict) and "cfg" in content:
         raise SourceError(f"{path} is a transformer, as RoLASER's: give rolaser:{path.parent}")

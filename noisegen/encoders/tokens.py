@@ -1,8 +1,9 @@
-"""Tokenizers, and batches of token ids: planned by length, then padded or packed.
+"""Tokenizers, and batches of token ids: grouped by length, then padded or packed.
 
-In a packed batch the rows follow each other without padding, and a token attends to its own row
-only. On CUDA in half precision torch's `varlen_attn` does this. Elsewhere a block mask does, which
-is slow for many tokens and serves as the reference.
+A packed batch is one sequence: its rows follow each other without padding, and a token attends only
+to tokens of its own row. On CUDA in half precision, torch's `varlen_attn` computes this attention.
+Elsewhere a mask over all pairs of tokens does, which is slow for many tokens and serves as the
+reference.
 """
 
 import json
@@ -26,28 +27,29 @@ from noisegen.encoders.stored import write_json
 from noisegen.errors import SourceError, UsageError
 from noisegen.text.normalize import laser_text, social_text
 
-PREPARATION_FILE = "preparation.json"  # file in a model's folder
+PREPARATION_FILE = "preparation.json"  # file in a model's folder that names the preparation
 PREPARATIONS: Mapping[str, Callable[[str], str]] = {
     "": str,
     "social": social_text,
     "laser": lambda text: laser_text(replace_surrogates(text)),
 }
 Rows = npt.NDArray[np.int64]
-CHUNK_ROWS = 32_768  # rows that are noised, tokenised and batched together
+CHUNK_ROWS = 32_768  # maximum rows noised, tokenised and batched at once
 ATTENTION = "noisegen_packed"
-# Networks that take packed batches, and whether their positions are counted from the padding id.
+# Model types that take packed batches, and whether their positions begin behind the padding id
+# (else at 0).
 _AFTER_PADDING = {"bert": False, "roberta": True, "xlm-roberta": True}
-# Maximum tokens per row for which products of matrices attend faster than torch's fused kernel, in
-# bf16 on a CPU. Forward and backward with 12 heads take 7 ms against 57 for 64 rows of 32 tokens,
-# and 146 ms against 102 for 4 rows of 512.
+# Maximum tokens per row for which plain matrix products compute attention faster than torch's fused
+# kernel, in bf16 on a CPU. Forward and backward with 12 heads take 7 ms with matrix products and 57
+# ms with the kernel for 64 rows of 32 tokens, but 146 ms and 102 ms for 4 rows of 512.
 _PLAIN_LONGEST = 256
-_ENDS = {"cls": 0, "lasttoken": 1}  # poolings that take the first or the last token
+_ENDS = {"cls": 0, "lasttoken": 1}  # modes of pooling that take the first or the last token
 
 
 class _Average(NamedTuple):
-    """A pooling: a sum over tokens, divided by a function of their number.
+    """A mode of pooling: the sum of the row's token vectors, divided by a function of their number.
 
-    The sum may be weighted by the position of each token, from 1 on.
+    With `is_weighted`, each vector is first multiplied by its token's position, counted from 1.
     """
 
     is_weighted: bool
@@ -62,7 +64,10 @@ _AVERAGES: Mapping[str, _Average] = {
 
 
 class PieceTokenizer:
-    """A fast tokenizer of transformers, without padding; raises ValueError for a slow one."""
+    """A tokenizer into pieces of words: a fast tokenizer of transformers, without padding.
+
+    Raises ValueError for a slow tokenizer.
+    """
 
     def __init__(self, tokenizer: Any, max_length: int) -> None:
         if not tokenizer.is_fast:
@@ -70,42 +75,46 @@ class PieceTokenizer:
         self.tokenizer = tokenizer
         self.max_length = max_length
         self.pad_id = int(tokenizer.pad_token_id or 0)
-        self._backend = deepcopy(tokenizer.backend_tokenizer)  # other users set its padding
+        self._backend = deepcopy(tokenizer.backend_tokenizer)  # a copy: others set its padding
         self._backend.no_padding()
         self._backend.enable_truncation(max_length)
 
     @cached_property
     def digest(self) -> str:
-        """A hex digest of vocabulary, rules and the maximum length."""
+        """A hex digest of the vocabulary, the rules of splitting, and `max_length`."""
         return digest_of(self.max_length, self._backend.to_str())
 
     def tokenize(self, texts: Sequence[str]) -> Ragged:
-        """Return one row of ids per text, cut to `max_length`."""
+        """Return one row of token ids per text, cut to `max_length`."""
         with naming_panics():
             encodings = self._backend.encode_batch_fast(list(map(replace_surrogates, texts)))
         return Ragged.of([encoding.ids for encoding in encodings])
 
     def encodings(self, texts: Sequence[str | tuple[str, str]]) -> list[Any]:
-        """Return the `tokenizers` encoding of each text or pair of texts: ids, offsets, types.
+        """Return an Encoding of the library `tokenizers` per text or pair: ids, offsets, types.
 
-        Offsets count characters of the text, which must have no lone surrogates.
+        Offsets count the characters of a text. The texts must have no lone surrogates.
         """
         with naming_panics():
             encodings: list[Any] = self._backend.encode_batch(list(texts))
         return encodings
 
     def save(self, folder: Path) -> None:
-        """Write the tokenizer's files so that older versions of transformers open them too."""
+        """Write the tokenizer's files to a folder, in a form that older transformers open too."""
         self.tokenizer.save_pretrained(folder)
         path = folder / "tokenizer_config.json"
         config = json.loads(path.read_text("utf-8"))
-        if config.get("tokenizer_class") == "TokenizersBackend":  # its name in transformers 5
+        if config.get("tokenizer_class") == "TokenizersBackend":  # new in transformers 5
             write_json(path, config | {"tokenizer_class": "PreTrainedTokenizerFast"})
 
 
 @contextmanager
 def naming_panics(path: object = "the model's tokenizer.json") -> Iterator[None]:
-    """Turn a bare Exception or panic of `tokenizers` about a damaged file into a SourceError."""
+    """Turn the errors of the library `tokenizers` for a damaged file into a SourceError.
+
+    The library raises a bare Exception or a Rust panic, without the file's name. `path` names the
+    file in the message.
+    """
     try:
         yield
     except BaseException as error:
@@ -116,7 +125,7 @@ def naming_panics(path: object = "the model's tokenizer.json") -> Iterator[None]
 
 
 def lowered(tokenizer: PieceTokenizer) -> PieceTokenizer:
-    """Return the tokenizer with lower-casing as its first rule, which is saved with it."""
+    """Return the tokenizer with a first rule that converts texts to lower case; it is saved too."""
     from tokenizers import normalizers
 
     backend = tokenizer.tokenizer.backend_tokenizer
@@ -127,9 +136,10 @@ def lowered(tokenizer: PieceTokenizer) -> PieceTokenizer:
 
 @dataclass(frozen=True)
 class PreparedTokenizer:
-    """A tokenizer that prepares each text and puts a prompt before it.
+    """A tokenizer that prepares each text, puts a prompt before it, and calls another tokenizer.
 
-    In a model's folder preparation.json names the preparation.
+    `preparation` is the name of a function in PREPARATIONS. In a model's folder, preparation.json
+    has this name.
     """
 
     tokenizer: Tokenizer
@@ -138,40 +148,40 @@ class PreparedTokenizer:
 
     @property
     def pad_id(self) -> int:
-        """The id of padding."""
+        """The token id that fills shorter rows of a padded batch."""
         return self.tokenizer.pad_id
 
     @property
     def max_length(self) -> int:
-        """The maximum number of tokens of a text."""
+        """The maximum number of tokens per text, special tokens included."""
         return self.tokenizer.max_length
 
     @property
     def digest(self) -> str:
-        """A hex digest of the preparation, the prompt and the tokenizer."""
+        """A hex digest of the preparation, the prompt and the inner tokenizer."""
         return digest_of(self.preparation, *filter(None, [self.prompt]), self.tokenizer.digest)
 
     def tokenize(self, texts: Sequence[str]) -> Ragged:
-        """Return one row of ids per text, cut to `max_length`."""
+        """Return one row of token ids per text, cut to `max_length`."""
         prepare = PREPARATIONS[self.preparation]
         return self.tokenizer.tokenize([f"{self.prompt}{prepare(text)}" for text in texts])
 
     def save(self, folder: Path) -> None:
-        """Write the tokenizer's files, and the name of the preparation."""
+        """Write the inner tokenizer's files to a folder, and the name of the preparation."""
         self.tokenizer.save(folder)
         if self.preparation:
             write_json(folder / PREPARATION_FILE, {"preparation": self.preparation})
 
 
 def with_preparation(tokenizer: Tokenizer, preparation: str) -> PreparedTokenizer:
-    """Return the tokenizer with this preparation in place of any other."""
+    """Return the tokenizer with a preparation of each text, in place of any earlier one."""
     if isinstance(tokenizer, PreparedTokenizer):
         return replace(tokenizer, preparation=preparation)
     return PreparedTokenizer(tokenizer, preparation)
 
 
 def with_prompt(tokenizer: Tokenizer, prompt: str) -> Tokenizer:
-    """Return the tokenizer with this prompt before each text."""
+    """Return the tokenizer with a prompt before each text, which replaces an earlier prompt."""
     if not prompt:
         return tokenizer
     if isinstance(tokenizer, PreparedTokenizer):
@@ -180,10 +190,10 @@ def with_prompt(tokenizer: Tokenizer, prompt: str) -> Tokenizer:
 
 
 def piece_tokenizer(tokenizer: Tokenizer, model: str, advice: str) -> PieceTokenizer:
-    """Return the piece tokenizer of a model, without the preparation of its texts.
+    """Return the PieceTokenizer of a model, without the preparation of texts around it.
 
-    Raises UsageError for a tokenizer of words or characters, with `advice` at the end, and
-    MissingExtra if the preparation needs a package that is not installed.
+    Raises UsageError if the tokenizer of `model` splits into words or characters; `advice` ends the
+    message. Raises MissingExtra if the preparation needs a package that is not installed.
     """
     if isinstance(tokenizer, PreparedTokenizer):
         PREPARATIONS[tokenizer.preparation]("")
@@ -194,12 +204,18 @@ def piece_tokenizer(tokenizer: Tokenizer, model: str, advice: str) -> PieceToken
 
 
 def generator(seed: int, *numbers: int) -> np.random.Generator:
-    """Return the random generator for a seed and further numbers, the same on every machine."""
+    """Return a random generator that depends on the seed and further numbers only.
+
+    It draws the same values on every machine.
+    """
     return np.random.Generator(np.random.PCG64([seed, *numbers]))
 
 
 def chunks_of(rows: Rows, seed: int, epoch: int) -> list[Rows]:
-    """Shuffle the rows of an epoch and split them into chunks of nearly equal size."""
+    """Shuffle the row numbers in an epoch, and split them into chunks of nearly equal size.
+
+    A chunk has at most CHUNK_ROWS rows.
+    """
     count = max(1, -(-len(rows) // CHUNK_ROWS))
     return np.array_split(generator(seed, epoch).permutation(rows), count)
 
@@ -207,11 +223,13 @@ def chunks_of(rows: Rows, seed: int, epoch: int) -> list[Rows]:
 def plan(
     lengths: npt.NDArray[np.int64], budget: int, seed: int, epoch: int, chunk: int, world: int = 1
 ) -> list[list[Rows]]:
-    """Return the training steps of a chunk; a step is `world` batches of row numbers.
+    """Split a chunk into training steps, in random order; a step is `world` batches of row numbers.
 
-    `lengths` (rows, sides) are token counts; rows are sorted by the first side. Each row is in one
-    batch. A batch has a single row, or at most `budget` tokens if all its rows are padded to the
-    longest side. Raises ValueError for fewer rows than `world`.
+    `world` is the number of processes; a process gets one batch per step. `lengths` (rows, sides)
+    are token counts; rows are sorted by the first side, so that a batch has rows of similar length.
+    Each row is in one batch. A batch has a single row, or at most `budget` tokens if all its rows
+    are padded to the longest side. To fill the last step, large batches are halved, or single rows
+    joined without regard to the budget. Raises ValueError for fewer rows than `world`.
     """
     if len(lengths) < world:
         raise ValueError(f"{len(lengths)} rows cannot be dealt to {world} processes")
@@ -219,17 +237,20 @@ def plan(
     shuffled = random.permutation(len(lengths))
     order = shuffled[np.lexsort(lengths[shuffled].T[::-1])]
     batches = np.split(order, _cuts(lengths.max(1)[order].tolist(), budget))
-    while len(batches) % world and max(map(len, batches)) > 1:  # fill the last step
+    while len(batches) % world and max(map(len, batches)) > 1:  # split batches to fill a step
         largest = max(range(len(batches)), key=lambda at: len(batches[at]))
         batches[largest : largest + 1] = np.array_split(batches[largest], 2)
-    while len(batches) % world:  # all batches are single rows now
+    while len(batches) % world:  # all are single rows now: join two
         batches[-2:] = [np.concatenate(batches[-2:])]
     steps = [batches[at : at + world] for at in range(0, len(batches), world)]
     return [steps[number] for number in random.permutation(len(steps))]
 
 
 def _cuts(lengths: list[int], budget: int) -> list[int]:
-    """Return the rows at which new batches begin, so that no batch exceeds the token budget."""
+    """Return the positions at which new batches begin, so that no batch exceeds `budget` tokens.
+
+    `lengths` are the token counts of sorted rows. The budget includes padding.
+    """
     cuts: list[int] = []
     start = longest = 0
     for row, length in enumerate(lengths):
@@ -241,7 +262,10 @@ def _cuts(lengths: list[int], budget: int) -> list[int]:
 
 
 def by_length(lengths: Ints, budget: int) -> Iterator[Ints]:
-    """Yield row numbers, longest rows first, in groups of at most `budget` tokens when padded."""
+    """Yield row numbers in groups, longest rows first; a group has at most `budget` padded tokens.
+
+    A row longer than the budget is a group by itself.
+    """
     order = np.argsort(-lengths, kind="stable")
     while len(order):
         rows = max(1, budget // max(1, int(lengths[order[0]])))
@@ -258,23 +282,23 @@ class Padded:
 
     @classmethod
     def of(cls, rows: Ragged, pad_id: int, device: str | torch.device = "cpu") -> "Padded":
-        """Return rows of ids as a batch on a device."""
+        """Pad rows of token ids with `pad_id`, and return them as a batch on a device."""
         ids = torch.from_numpy(rows.padded(pad_id))
         mask = torch.arange(ids.shape[1]) < torch.from_numpy(rows.lengths)[:, None]
         return cls(ids.to(device, non_blocking=True), mask.to(device, non_blocking=True))
 
     @property
     def tokens(self) -> int:
-        """The number of tokens computed, padding included."""
+        """The number of tokens that a network computes for the batch, padding included."""
         return self.ids.numel()
 
     def states(self, network: nn.Module) -> Tensor:
-        """Return the last hidden states, (rows, longest, hidden)."""
+        """Run the network, and return its last hidden states, shape (rows, longest, hidden)."""
         output: Any = network(input_ids=self.ids, attention_mask=self.mask.long())
         return cast(Tensor, output.last_hidden_state)
 
     def pooled(self, states: Tensor, pooling: str) -> Tensor:
-        """Return one vector per row, of its token states."""
+        """Pool the token states of each row into one vector, by the mode `pooling`."""
         mask, lengths = self.mask[..., None], self.mask.sum(1)
         if pooling == "max":
             return states.masked_fill(~mask, -torch.inf).amax(1)
@@ -288,12 +312,13 @@ class Padded:
 
 @dataclass(frozen=True)
 class Packed:
-    """A packed batch: row i is `ids[offsets[i]:offsets[i + 1]]`.
+    """A packed batch of token ids: row i is `ids[offsets[i]:offsets[i + 1]]`.
 
-    `rows` and `used` are the numbers of rows and of their tokens. `ids`, `positions` (in the row,
-    from 0) and `owner` (the row number) have one int64 per token. `offsets` is int32. After the
-    rows come padding ids, in rows of their own so that no token is undefined, and then empty rows.
-    No row has more than `longest` tokens.
+    `rows` is the number of its rows, `used` the number of their tokens. `ids`, `positions` (of a
+    token in its row, from 0) and `owner` (the number of a token's row) have one int64 per token.
+    `offsets` is int32. Behind the rows, the batch may be filled with rows of padding ids, and then
+    with empty rows; they are not counted in `rows` and `used`. No row has more than `longest`
+    tokens.
     """
 
     ids: Tensor
@@ -314,16 +339,17 @@ class Packed:
         tokens: int = 0,
         longest: int = 1,
     ) -> "Packed":
-        """Return rows of ids as a batch on a device.
+        """Join rows of token ids to a packed batch on a device.
 
-        A compiled network wants few shapes. So with `tokens` the batch is filled up to this number
-        of tokens, and its number of rows to a power of two.
+        A compiled network is fast only for a few shapes. With `tokens`, the batch is therefore
+        filled with `pad_id` up to this number of tokens, and with empty rows until its number of
+        rows is a power of two. `longest` is at least the number of tokens of the longest row.
         """
 
         def moved(values: "np.ndarray[Any, Any]") -> Tensor:
             tensor = torch.from_numpy(values)
             if torch.device(device).type == "cuda":
-                tensor = tensor.pin_memory()  # the copy from pinned memory does not block
+                tensor = tensor.pin_memory()  # copies from pinned memory do not block
             return tensor.to(device, non_blocking=True)
 
         longest = max(longest, int(rows.lengths.max(initial=1)))
@@ -337,11 +363,14 @@ class Packed:
 
     @property
     def tokens(self) -> int:
-        """The number of tokens computed, padding at the end included."""
+        """The number of tokens that a network computes for the batch, padding included."""
         return self.ids.numel()
 
     def states(self, network: nn.Module) -> Tensor:
-        """Return the last hidden states, (tokens, hidden); raises UsageError."""
+        """Run the network, and return its last hidden states, shape (tokens, hidden).
+
+        Raises UsageError for a network that takes no packed batches.
+        """
         config: Any = network.config
         positions = self.positions + first_position(config)
         with attending(config, ATTENTION):
@@ -355,7 +384,7 @@ class Packed:
         return cast(Tensor, output.last_hidden_state[0])
 
     def pooled(self, states: Tensor, pooling: str) -> Tensor:
-        """Return one vector per row, of its token states."""
+        """Pool the token states of each row into one vector, by the mode `pooling`."""
         starts = self.offsets[: self.rows + 1]
         lengths, inner = starts.diff().long(), states[: self.used]
         if pooling in _ENDS:
@@ -370,7 +399,10 @@ class Packed:
 
 
 def _filled(rows: Ragged, pad_id: int, tokens: int, longest: int) -> Ragged:
-    """Append rows of padding until there are `tokens` tokens, then empty rows to a power of two."""
+    """Append rows of padding until there are `tokens` tokens, then empty rows up to a power of two.
+
+    A row of padding has at most `longest` tokens.
+    """
     tail = max(0, tokens - len(rows.values))
     lengths = [longest] * (tail // longest) + [tail % longest]
     count = len(rows) + len(lengths)
@@ -380,7 +412,10 @@ def _filled(rows: Ragged, pad_id: int, tokens: int, longest: int) -> Ragged:
 
 
 def first_position(config: Any) -> int:
-    """Return the number of a row's first position; raises UsageError for other networks."""
+    """Return the number that a network gives to the first position of a row.
+
+    Raises UsageError for a network that takes no packed batches.
+    """
     kind = str(config.model_type)
     if kind not in _AFTER_PADDING:
         known = ", ".join(_AFTER_PADDING)
@@ -402,11 +437,11 @@ def _attend(
     attention_mask: Tensor | None,
     **packed: Any,
 ) -> tuple[Tensor, None]:
-    """Return attention within each row of a packed batch, shape (1, tokens, heads, size).
+    """Compute attention within each row of a packed batch; the result is (1, tokens, heads, size).
 
     `query`, `key` and `value` have shape (1, heads, tokens, size). `packed` has the arguments that
-    `Packed.states` passes to the network, and `scaling`. There is no attention dropout, because
-    `varlen_attn` has none.
+    `Packed.states` passes to the network, and `scaling`, the factor of the products. There is no
+    attention dropout, because `varlen_attn` has none.
     """
     scale = packed["scaling"]
     if query.is_cuda and query.dtype in (torch.bfloat16, torch.float16):
@@ -423,13 +458,16 @@ def _attend(
     return out.transpose(1, 2), None
 
 
-# Without a mask registered under this name, transformers makes none.
+# transformers builds no mask, because no function for masks is registered under this name.
 AttentionInterface.register(ATTENTION, _attend)
 
 
 @contextmanager
 def attending(config: Any, name: str) -> Iterator[None]:
-    """Use this attention implementation of transformers; restore the previous one on exit."""
+    """Let the network of `config` use the attention that transformers knows as `name`.
+
+    The previous attention is restored after the `with` block.
+    """
     previous = config._attn_implementation
     config._attn_implementation = name
     try:
@@ -439,7 +477,10 @@ def attending(config: Any, name: str) -> Iterator[None]:
 
 
 def attending_fast(config: Any, batch: Padded) -> AbstractContextManager[Any]:
-    """Use the fastest attention for a batch in bf16: plain products of matrices for short rows."""
+    """Use the fastest attention for a padded batch in bf16.
+
+    On a CPU, plain matrix products are the fastest for short rows.
+    """
     if batch.ids.device.type != "cpu" or batch.ids.shape[1] > _PLAIN_LONGEST:
         return nullcontext()
     return attending(config, "eager")
