@@ -1,6 +1,6 @@
-"""Metrics of sentence encoders under noise, their statistics, and the report.
+"""Measure sentence encoders under noise, test their differences, and write the report.
 
-The names here are imported when first used, so that the command line starts fast.
+The names of this package are imported when first used, so that the command line starts fast.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Replacements of characters in a sentence, and the word lists that they need.
+"""Replace characters in a sentence, and read the word lists that this needs.
 
 `altered_numbers` replaces numbers, `altered_names` replaces names, and `altered_statements` turns
 statements into their opposites.
@@ -14,8 +14,8 @@ from noisegen.text.resources import rows_of
 
 DATA = Path(__file__).parent / "data"
 _ARTICLE = re.compile(r"\b(an?) $", re.IGNORECASE)
-# Beginnings before which the article is "an", also of words that do not sound as they are spelled:
-# "an hour", "an 80", "a union", "a one-way street".
+# Beginnings of words after which the article "a" becomes "an". The pattern covers words that do
+# not sound as they are spelled: "an hour", "an 80", "a union", "a one-way street".
 _VOWEL = re.compile(
     r"(?i)(?:hour|honest|honou?r|heir|8|11\b|18\b|18(?:,\d{3})+\b|[aei]|o(?!ne\b|nce\b)"
     r"|u(?!ni[^mn]|s[aeu]|k\b|sa\b|ti|to|ra|ro|gan|kr))"
@@ -23,14 +23,17 @@ _VOWEL = re.compile(
 
 
 class Alteration(NamedTuple):
-    """A replacement of the characters [start, stop) of a text by `new`."""
+    """Replacement of the characters [start, stop) of a text by the text `new`."""
 
     start: int
     stop: int
     new: str
 
     def applied(self, text: str) -> str:
-        """Return the altered text; an article before the change becomes "a" or "an" as needed."""
+        """Return `text` with the replacement made.
+
+        An article "a" or "an" just before the replacement is changed to the form that fits `new`.
+        """
         before = text[: self.start]
         article = _ARTICLE.search(before)
         if article and self.new[:1].isalnum():
@@ -41,35 +44,41 @@ class Alteration(NamedTuple):
 
 
 def apply(text: str, changes: Iterable[Alteration]) -> str:
-    """Return the text with all changes made; they must not overlap."""
+    """Return `text` with all `changes` made; the changes must not overlap."""
     for change in sorted(changes, reverse=True):
         text = change.applied(text)
     return text
 
 
 def capital_like(old: str, new: str) -> str:
-    """Return `new`, with a capital if `old` begins with one."""
+    """Return `new`, with a capital first letter if `old` begins with a capital."""
     return new.capitalize() if old[0].isupper() else new
 
 
 def neighbour(token: Any, step: int) -> str:
-    """Return the text of the token before (-1) or after (1) in lower case; '' if there is none."""
+    """Return the text, in lower case, of the token before (-1) or after (1) a spaCy token.
+
+    Returns '' at the beginning or end of the document.
+    """
     index = token.i + step
     return token.doc[index].lower_ if 0 <= index < len(token.doc) else ""
 
 
 @cache
 def table(name: str) -> list[list[str]]:
-    """Return the rows of a table in the folder `data`."""
+    """Return the rows of the file data/`name`.tsv, each as a list of cells."""
     return rows_of(DATA / f"{name}.tsv")
 
 
 def words(name: str, *kinds: str) -> tuple[str, ...]:
-    """Return the words of these kinds in a table (word, kind), kind by kind in table order."""
+    """Return the words of the given kinds from data/`name`.tsv.
+
+    The file has the columns word and kind. Words of the first kind come first, in file order.
+    """
     return tuple(word for kind in kinds for word, its_kind in table(name) if its_kind == kind)
 
 
 def replacements(kind: str) -> dict[str, str]:
-    """Return the replacement of each word of a kind in replacements.tsv."""
+    """Return {word: replacement} for the words of one kind in data/replacements.tsv."""
     rows = table("replacements")
     return {word: instead for word, its_kind, instead in rows if its_kind == kind}

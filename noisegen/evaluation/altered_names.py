@@ -16,23 +16,26 @@ from noisegen.evaluation.alterations import (
 from noisegen.noising.rng import Draws
 
 LABELS = ("PERSON", "GPE", "LOC", "ORG", "NORP", "FAC", "PRODUCT", "EVENT", "WORK_OF_ART")
-WORDS_MAX = 3  # names of three words or more may replace each other
+WORDS_MAX = 3  # words; names of three or more words count as equally long
 _NAME_TAGS = ("NNP", "NNPS")
 _GENITIVES = ("'s", "’s", "'", "’")
-# Groups of names for one thing ("UK", "Britain"), as `_letters` writes them.
+# Each set holds names of one thing, such as UK and Britain, in the form that `_letters` returns.
 _SYNONYMS = [{name, *others.split()} for name, others in replacements("same").items()]
 _NO_NAMES = frozenset(
     words("function_words", "capital") + words("number_words", "day", "long_month", "short_month")
 )
 _CAPITALISED_RUN = re.compile(r"(?<![\w.'’-])[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+)*(?![\w-])")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;\"“”(\[]\s*)$")
-# A word, initials, or a joint inside a name.
+# A token that a name may contain: a word, initials, a hyphen or an ampersand.
 _NAME_PART = re.compile(r"[^\W\d_][^\W\d_.'’]*\.?(?:[^\W\d_]\.)*|[-&]")
 _PLACE_PREPOSITIONS = ("in", "at", "from", "to", "near")
 
 
 class Name(NamedTuple):
-    """A name in a text, characters [start, stop); names with the same key may be exchanged."""
+    """Name at the characters [start, stop) of a text.
+
+    Names with equal keys may replace each other.
+    """
 
     start: int
     stop: int
@@ -41,7 +44,11 @@ class Name(NamedTuple):
 
 @dataclass(frozen=True)
 class Names:
-    """The names found in texts: in `rows` by text, in `pool` by key."""
+    """Names found in `texts`.
+
+    `rows` has a list of names for each text. `pool` maps each key to the different names, of all
+    texts, that have the key.
+    """
 
     texts: Sequence[str]
     rows: list[list[Name]]
@@ -49,7 +56,11 @@ class Names:
 
     @classmethod
     def of(cls, texts: Sequence[str], documents: Sequence[Any] | None) -> "Names":
-        """Find names: spaCy's entities, or without documents runs of capitalised words."""
+        """Find the names in texts; `documents` are the texts as parsed by spaCy.
+
+        Names are the entities that spaCy marks. Without documents, names are runs of capitalised
+        words.
+        """
         if documents is None:
             rows = [list(_capitalised_runs(text)) for text in texts]
         else:
@@ -61,10 +72,10 @@ class Names:
         return cls(texts, rows, {key: sorted(known) for key, known in pool.items()})
 
     def altered(self, row: int, draws: Draws) -> str | None:
-        """Return the text of a row with one of its names replaced throughout.
+        """Return the text of a row with every occurrence of one of its names replaced.
 
-        The new name has the same key. The result is None if the text has no name, or if no other
-        name fits.
+        The name and its replacement are drawn; both have the same key. Returns None if the text has
+        no name, or if no other name fits.
         """
         text, names = self.texts[row], self.rows[row]
         if not names:
@@ -82,7 +93,7 @@ class Names:
 def _exchangeable(old: str, text: str, candidates: Sequence[str]) -> list[str]:
     """Return the candidates that may replace the name `old` in a text.
 
-    They do not occur in the text, do not contain the old name, and do not name the same thing.
+    A candidate must not occur in the text, contain the old name, or name the same thing.
     """
     old_letters, text_letters = _letters(old), _letters(text)
     synonyms = {word for group in _SYNONYMS if old_letters in group for word in group}
@@ -96,12 +107,15 @@ def _exchangeable(old: str, text: str, candidates: Sequence[str]) -> list[str]:
 
 
 def _letters(text: str) -> str:
-    """Return the letters and digits of a text in lower case."""
+    """Return the letters and digits of a text, in lower case and without spaces."""
     return re.sub(r"[\W_]", "", text).lower()
 
 
 def _entities(document: Any) -> Iterator[Name]:
-    """Yield the entities of a spaCy document that look like names."""
+    """Yield the entities of a spaCy document that look like names.
+
+    A document that is all upper-case has no names.
+    """
     if document.text.isupper():
         return
     for entity in document.ents:
@@ -111,7 +125,12 @@ def _entities(document: Any) -> Iterator[Name]:
 
 
 def _name_of(entity: Any) -> Name | None:
-    """Return an entity without its leading "the" and trailing "'s"; None if it is not a name."""
+    """Convert a spaCy entity to a Name; return None if the entity does not look like a name.
+
+    A leading "the" and a trailing "'s" are cut off. The key of the name holds the label of the
+    entity, the number of words, the grammatical form of the last word, and whether "the" comes
+    before.
+    """
     tokens = [token for token in entity if token.text not in _GENITIVES]
     has_the = bool(tokens) and tokens[0].lower_ == "the"
     if has_the:
@@ -128,8 +147,9 @@ def _name_of(entity: Any) -> Name | None:
 def _is_name(tokens: Sequence[Any], label: str) -> bool:
     """Return whether the tokens of an entity with this label form a name that can be replaced.
 
-    A name is capitalised, has a tag of names (or, for peoples, of adjectives), and consists of
-    adjacent words, so that exactly the entity is replaced.
+    The first token must be capitalised. The last token must be tagged as a proper noun (or, in
+    names of peoples, as an adjective). The tokens must be adjacent, so that one piece of text is
+    replaced.
     """
     if label not in LABELS or not tokens:
         return False
@@ -142,10 +162,11 @@ def _is_name(tokens: Sequence[Any], label: str) -> bool:
 
 
 def _capitalised_runs(text: str) -> Iterator[Name]:
-    """Yield runs of capitalised words that do not begin a sentence: names without a parser.
+    """Yield runs of capitalised words as names, for texts without a parse.
 
-    The key holds the number of words, the kind of the word before ("in" and the like, "the", or
-    another), and whether the run ends in s. A text that is largely upper-case has no names.
+    A run at the beginning of a sentence is no name. The key holds the number of words, the kind of
+    the word before the run (a preposition of place, "the", or another word), and whether the run
+    ends in s. A text has no names if more than a third of it is upper-case.
     """
     if sum(character.isupper() for character in text) > len(text) / 3:
         return

@@ -12,16 +12,16 @@ from functools import cache
 from noisegen.evaluation.alterations import Alteration, capital_like, table
 from noisegen.noising.rng import Draws
 
-# A function from a match to the replacement of its group 1; None keeps the number.
+# Takes the match of a rule, and returns the new text of its group 1; None keeps the number.
 Rewrite = Callable[[re.Match[str], Draws], str | None]
 _BEFORE_A_WORD = re.compile(r"[\s-]?\w")
-_ORDINAL_ENDINGS = {1: "st", 2: "nd", 3: "rd"}  # "th" for other last digits
-_LONG = 3  # in numbers with more digits only one digit changes
+_ORDINAL_ENDINGS = {1: "st", 2: "nd", 3: "rd"}  # by last digit; other digits take "th"
+_LONG = 3  # digits; in a longer number only one digit changes
 
 
 @dataclass(frozen=True)
 class NumberRule:
-    """A pattern of numbers, and the rewrite of its group 1."""
+    """Pattern of one kind of number, and the function that rewrites group 1 of a match."""
 
     pattern: re.Pattern[str]
     rewrite: Rewrite
@@ -29,11 +29,12 @@ class NumberRule:
 
 
 def number_changes(text: str, draws: Draws, lang: str = "en") -> list[Alteration]:
-    """Return one change for each number of the text, in text order.
+    """Return at most one change for each number of the text, in text order.
 
-    Where matches overlap, the first rule wins. The replacement is a number that the text does not
-    contain yet: "5 to 7" does not become "5 to 5". In languages other than English only figures
-    change, because words and dates differ.
+    Where the matches of two rules overlap, the rule that comes first in number_rules.tsv wins. A
+    number is kept if the text already contains the new number: "5 to 7" does not become "5 to 5".
+    In languages other than English only numbers in digits change, because the words for numbers and
+    dates differ.
     """
     changes: list[Alteration] = []
     taken: list[tuple[int, int]] = []
@@ -52,12 +53,12 @@ def number_changes(text: str, draws: Draws, lang: str = "en") -> list[Alteration
 
 
 def _another(numbers: Iterable[int], old: int, draws: Draws) -> str:
-    """Draw a number other than `old`."""
+    """Draw one of `numbers` that differs from `old`, and return it as text."""
     return str(draws.pick([number for number in numbers if number != old]))
 
 
 def _another_word(known: Sequence[str]) -> Rewrite:
-    """Return a rewrite to another word of `known`, with the same capitals."""
+    """Return a rewrite that replaces a word by another one of `known`, with the same capitals."""
 
     def rewrite(match: re.Match[str], draws: Draws) -> str:
         old = match[1]
@@ -68,9 +69,9 @@ def _another_word(known: Sequence[str]) -> Rewrite:
 
 
 def _within(numbers_near: Callable[[int], range]) -> Rewrite:
-    """Return a rewrite to another number in `numbers_near(old)` with the same number of digits.
+    """Return a rewrite that replaces a number by another one of `numbers_near(number)`.
 
-    A number outside that range is kept.
+    Both numbers have the same number of digits. A number outside the range that it gives is kept.
     """
 
     def rewrite(match: re.Match[str], draws: Draws) -> str | None:
@@ -80,7 +81,7 @@ def _within(numbers_near: Callable[[int], range]) -> Rewrite:
             return None
         if old[0] != "0":
             alike = [number for number in numbers if len(str(number)) == len(old)]
-        else:  # zeros fill up the shorter numbers
+        else:  # as in "07": shorter numbers are padded with zeros
             alike = list(numbers)
         return _in_script(_another(alike, int(old), draws).zfill(len(old)), old)
 
@@ -88,13 +89,16 @@ def _within(numbers_near: Callable[[int], range]) -> Rewrite:
 
 
 def _years(old: int) -> range:
-    """Return the years of the same century that are at most thirty years away."""
+    """Return the years in the century of the year `old` that are at most thirty years from it."""
     century = old // 100 * 100
     return range(max(century, old - 30), min(century + 99, old + 30) + 1)
 
 
 def _ordinal(match: re.Match[str], draws: Draws) -> str | None:
-    """Return another ordinal in figures, such as "22nd"; an ordinal up to 31 stays a day."""
+    """Replace an ordinal in digits, such as "22nd", by another one of the same length.
+
+    An ordinal up to 31 may be a day, so its replacement is at most 31 too. Returns None for zero.
+    """
     digits = match[1][:-2]
     old = int(digits)
     if not old:
@@ -108,20 +112,21 @@ def _ordinal(match: re.Match[str], draws: Draws) -> str | None:
 
 
 def _percent(match: re.Match[str], draws: Draws) -> str | None:
-    """Return another percentage; 100 becomes a multiple of ten below it."""
+    """Replace the number of a percentage; 100 becomes a multiple of ten below 100."""
     if match[1] == "100":
         return _another(range(10, 100, 10), 100, draws)
     return _figures(match, draws)
 
 
 def _figures(match: re.Match[str], draws: Draws) -> str | None:
-    """Return other figures with the same zeros at both ends and the same punctuation.
+    """Replace the digits of a number; its punctuation and the zeros at its ends stay.
 
-    A single figure that counts the next word does not become 1 ("3 days"), and 1 is kept ("1 day").
+    A single digit that counts the next word does not become 1 ("3 days"), and 1 is kept ("1 day").
+    Returns None to keep the number, also if it consists of zeros.
     """
     old = match[1]
     digits = re.sub(r"\D", "", old)
-    ascii_digits = "".join(str(int(digit)) for digit in digits)  # digits of any script
+    ascii_digits = "".join(str(int(digit)) for digit in digits)  # may be in any script
     core = ascii_digits.strip("0")
     is_count = len(old) == 1 and _BEFORE_A_WORD.match(match.string, match.end(1)) is not None
     if not core or (is_count and core == "1"):
@@ -134,9 +139,10 @@ def _figures(match: re.Match[str], draws: Draws) -> str | None:
 
 
 def _other_digits(core: str, draws: Draws, *, is_count: bool) -> str:
-    """Return another number with the same number of digits that does not end in 0.
+    """Return a number other than `core` with the same number of digits, not ending in 0.
 
-    In a long number one digit of its first half changes. A count is at least 2.
+    `core` is a number without zeros at its ends. If it has more than `_LONG` digits, one digit of
+    its first half changes. With `is_count` the new number is at least 2.
     """
     if len(core) > _LONG:
         at = draws.below(len(core) // 2)
@@ -147,7 +153,7 @@ def _other_digits(core: str, draws: Draws, *, is_count: bool) -> str:
 
 
 def _in_script(text: str, like: str) -> str:
-    """Return the text with its ASCII digits in the script of the digits `like`."""
+    """Write the ASCII digits of a text in the script of the digits `like`."""
     zero = ord(like[0]) - int(like[0])
     return "".join(chr(zero + int(sign)) if sign.isdigit() else sign for sign in text)
 
@@ -165,7 +171,10 @@ _REWRITES: Mapping[str, Rewrite] = {
 
 @cache
 def _number_rules() -> list[NumberRule]:
-    """Return the rules of number_rules.tsv, with its named parts filled in."""
+    """Return the rules of number_rules.tsv.
+
+    In a pattern, ~name~ is replaced by the part of patterns that has this name.
+    """
     known: dict[str, list[str]] = defaultdict(list)
     for word, kind in table("number_words"):
         known[kind].append(word)
@@ -173,7 +182,7 @@ def _number_rules() -> list[NumberRule]:
     rules = []
     for lang, name, pattern, *_ in table("number_rules"):
         whole = re.sub(r"~(\w+)~", lambda match: parts[match[1]], pattern)
-        if lang == "=":  # a named part of later patterns
+        if lang == "=":  # this row defines a part that later patterns refer to
             parts[name] = whole
         else:
             rewrite = _REWRITES.get(name) or _another_word(known[name])

@@ -1,7 +1,8 @@
 """Reverse the statement of a sentence: negate it, remove "not", or replace a word by its opposite.
 
-`statement_changes` reads spaCy's parse; `plain_statement_changes` reads words alone and finds fewer
-changes. Questions are not negated: "Is he not here?" asks the same as "Is he here?".
+`statement_changes` takes a text that spaCy parsed. `plain_statement_changes` takes a text without a
+parse and finds fewer changes. Questions are not negated: "Is he not here?" asks the same as "Is he
+here?".
 """
 
 import re
@@ -19,7 +20,7 @@ from noisegen.evaluation.alterations import (
     words,
 )
 
-Way = tuple[Alteration, ...]  # changes that reverse a statement if they are made together
+Way = tuple[Alteration, ...]  # changes that reverse a statement if all of them are made
 _SUBJECTS = ("nsubj", "nsubjpass", "expl", "csubj")
 _AUXILIARIES = ("aux", "auxpass")
 _NEGATIVE = frozenset(words("function_words", "negative"))
@@ -28,27 +29,31 @@ _SET_PHRASES = frozenset(words("function_words", "set_phrase"))
 _MODALS, _WITH_NOT = replacements("modal"), replacements("with_not")
 _WITHOUT_NOT, _POSITIVE = replacements("without_not"), replacements("positive")
 _NOTS = ("not", "n't", "n’t")
-_AMBIGUOUS = ("'d", "’d", "to")  # 'd is had or would
+_AMBIGUOUS = ("'d", "’d", "to")  # no "not" is added to these auxiliaries: 'd is had or would
 _CONTRACTED = ("'s", "’s", "'re", "’re", "'m", "’m")
-_HELD_BY_NOT = _NEGATIVE | {"yet", "either", "until", "ever", "anymore"}  # odd without the "not"
-# A modal before one of these words stays as it is.
+_HELD_BY_NOT = _NEGATIVE | {"yet", "either", "until", "ever", "anymore"}  # odd if "not" is removed
+# A modal verb before one of these words is not replaced.
 _BLOCKING_MODALS = _SHIFTING.union(_NOTS, ("have", "as", "well"))
 _DO_FORMS = {"VBD": "did", "VBZ": "does", "VBP": "do"}
 _SINGULARS = ("he", "she", "it", "this", "that")
 
 
 class Opposite(NamedTuple):
-    """A word's opposite for one part of speech, and neighbours that give the word another sense."""
+    """Opposite of a word that is used as one part of speech.
+
+    The word is not replaced before a word of `not_before`, nor after a word of `not_after`, because
+    it has another sense there.
+    """
 
     word: str
-    tag: str  # universal part of speech, or a verb's Penn tag, where VB stands for VBP too
+    tag: str  # universal part of speech; for verbs Penn's tag, with VB also for VBP
     not_before: frozenset[str]
     not_after: frozenset[str]
 
 
 @cache
 def opposites() -> dict[str, list[Opposite]]:
-    """Return the opposites of every word in opposites.tsv, by the word in lower case."""
+    """Return the opposites in opposites.tsv, by the word (in lower case) that they replace."""
     known: dict[str, list[Opposite]] = defaultdict(list)
     for word, other, tag, *limits in table("opposites"):
         before, after, *_ = (frozenset(limit.split()) for limit in (*limits, "", ""))
@@ -57,7 +62,7 @@ def opposites() -> dict[str, list[Opposite]]:
 
 
 def statement_changes(document: Any) -> list[Way]:
-    """Return the ways to reverse a statement of a document that spaCy parsed."""
+    """Return all ways to reverse one statement of a text that spaCy parsed."""
     ways: list[Way] = []
     for sentence in document.sents:
         negation = () if _is_question(sentence) else _negation(sentence)
@@ -81,14 +86,17 @@ def _dependents(verb: Any, roles: Sequence[str]) -> list[Any]:
 
 
 def _negation(sentence: Any) -> Way:
-    """Return the changes that negate the main verb or remove its "not"; () if neither is safe."""
+    """Return the changes that negate the main verb of a sentence, or that remove its "not".
+
+    Returns () if the changed sentence might not say the opposite.
+    """
     root = sentence.root
     if root.pos_ not in ("VERB", "AUX"):
         return ()
     negations = _dependents(root, ("neg",))
     if negations:
         return _without_not(sentence, negations)
-    # An adverb of the clause would take the "not" to itself.
+    # After an adverb such as "always", "not" would negate the adverb instead of the verb.
     is_shifted = any(word.lower_ in _SHIFTING and word.dep_ != "prep" for word in root.children)
     if is_shifted or any(token.lower_ in _NEGATIVE for token in sentence):
         return ()
@@ -97,7 +105,10 @@ def _negation(sentence: Any) -> Way:
 
 
 def _added_not(sentence: Any) -> Alteration | None:
-    """Return the change that negates the main verb of a positive sentence; None if it is unsafe."""
+    """Return the change that negates the main verb of a sentence without a negation.
+
+    Returns None if the changed sentence might not say the opposite.
+    """
     root = sentence.root
     subjects, auxiliaries = _dependents(root, _SUBJECTS), _dependents(root, _AUXILIARIES)
     if not subjects:
@@ -119,7 +130,7 @@ def _is_joined(verb: Any) -> bool:
 
 
 def _auxiliary_with_not(finite: Any) -> Alteration | None:
-    """Return the change that adds "not" to an auxiliary; None if it is unsafe."""
+    """Return the change that adds "not" to an auxiliary verb; None if "not" would not negate it."""
     word = finite.lower_
     if not _takes_not(finite):
         return None
@@ -132,10 +143,10 @@ def _auxiliary_with_not(finite: Any) -> Alteration | None:
 
 
 def _takes_not(auxiliary: Any) -> bool:
-    """Return whether a "not" after an auxiliary negates the sentence.
+    """Return whether a "not" after an auxiliary verb negates the sentence.
 
-    It does not if the auxiliary is ambiguous or in capitals, or if the next word would take the
-    "not" to itself ("had better") or begins with an apostrophe.
+    It does not if the auxiliary is ambiguous or in capitals. It does not either if the next word
+    begins with an apostrophe, or would be negated instead of the verb ("had better").
     """
     following = neighbour(auxiliary, 1)
     if following in _SHIFTING or following == "better" or following[:1] in ("'", "’"):
@@ -145,7 +156,11 @@ def _takes_not(auxiliary: Any) -> bool:
 
 
 def _verb_with_do_not(root: Any, subject: Any) -> Alteration | None:
-    """Return the change that negates a full verb: "often came" to "did not often come"."""
+    """Return the change that negates a verb without auxiliary: "came" to "did not come".
+
+    An adverb before the verb stays there: "did not often come". Returns None if the verb belongs to
+    a set phrase, has capitals, or has no form with "do".
+    """
     do = _DO_FORMS.get(root.tag_)
     if do is None or not root.is_lower or not root.is_alpha or root.lemma_ in _SET_PHRASES:
         return None
@@ -158,7 +173,10 @@ def _verb_with_do_not(root: Any, subject: Any) -> Alteration | None:
 
 
 def _negated_order(sentence: Any, root: Any) -> Alteration | None:
-    """Return the change that negates an order: "Open it." to "Do not open it."."""
+    """Return the change that negates an order: "Open it." to "Do not open it.".
+
+    Returns None if the sentence does not begin with the verb, or with "please" and the verb.
+    """
     before = sentence.doc[sentence.start : root.i].text.lower()
     if root.tag_ != "VB" or before not in ("", "please") or root.lemma_ in _SET_PHRASES:
         return None
@@ -166,7 +184,11 @@ def _negated_order(sentence: Any, root: Any) -> Alteration | None:
 
 
 def _without_not(sentence: Any, negations: list[Any]) -> Way:
-    """Return the changes that remove "not", and "do" where the verb then stands alone."""
+    """Return the changes that remove the only "not" of a sentence; () if removal is unsafe.
+
+    "Do not open it" becomes "Open it". Words such as "any" are replaced as well, since they need a
+    "not".
+    """
     negation = negations[0]
     if len(negations) > 1 or not _is_removable(negation, sentence):
         return ()
@@ -184,7 +206,7 @@ def _without_not(sentence: Any, negations: list[Any]) -> Way:
 
 
 def _is_removable(negation: Any, sentence: Any) -> bool:
-    """Return whether a sentence without this "not" is correct and says the opposite.
+    """Return whether a sentence without the "not" in `negation` is correct and says the opposite.
 
     The "not" must follow the finite verb, and no other word may need it ("not only", "not yet").
     """
@@ -198,7 +220,7 @@ def _is_removable(negation: Any, sentence: Any) -> bool:
 
 
 def _opposed(sentence: Any) -> Iterator[Alteration]:
-    """Yield replacements of words by their opposites."""
+    """Yield the replacement of each word of a sentence whose opposite reverses the sentence."""
     present = {token.lower_ for token in sentence}
     for token in sentence:
         if not _is_ordinary(token, sentence):
@@ -209,9 +231,9 @@ def _opposed(sentence: Any) -> Iterator[Alteration]:
 
 
 def _is_ordinary(token: Any, sentence: Any) -> bool:
-    """Return whether a word may be replaced: names, negations and words in capitals may not.
+    """Return whether a word may be replaced by its opposite.
 
-    The first word of a sentence may begin with a capital.
+    Names, negations and words in capitals may not. The first word of a sentence may be capitalised.
     """
     is_plain = token.is_lower or (token.i == sentence.start and token.is_title)
     return is_plain and not token.ent_type_ and token.dep_ != "neg"
@@ -225,21 +247,23 @@ def _opposite(token: Any) -> Opposite | None:
 
 
 def _is_safe(other: Opposite, token: Any, present: set[str]) -> bool:
-    """Return whether an opposite reverses a sentence with the words `present` if it replaces token.
+    """Return whether a sentence says the opposite if the opposite `other` replaces `token`.
 
-    It does not where neighbours give the token another sense, or the sentence is negative already.
+    `present` are the words of the sentence. The answer is no where the words beside the token give
+    it another sense, where the opposite is in the sentence already, and where it would be a second
+    negation.
     """
     before, after = neighbour(token, -1), neighbour(token, 1)
     if after in other.not_before or before in other.not_after or "-" in (before, after):
         return False
-    if any(child.dep_ == "prt" for child in token.children):  # a particle: "give up"
+    if any(child.dep_ == "prt" for child in token.children):  # the verb has a particle: "give up"
         return False
     is_negative_twice = other.word in _NEGATIVE and present & _NEGATIVE
     return other.word not in present and not is_negative_twice
 
 
 def _modals(sentence: Any) -> Iterator[Alteration]:
-    """Yield replacements of modal verbs that follow their subject and have no "not"."""
+    """Yield the replacement of each modal verb that follows its subject and has no "not"."""
     for token in sentence:
         new = _MODALS.get(token.lower_) if token.tag_ == "MD" else None
         subjects = _dependents(token.head, _SUBJECTS)
@@ -257,7 +281,7 @@ _WORD = re.compile(r"(?<![\w'’-])[A-Za-z]+(?![\w'’-])")
 
 
 def plain_statement_changes(text: str) -> list[Way]:
-    """Return the ways to reverse a statement of a text, found without a parser."""
+    """Return all ways to reverse one statement of a text without a parse."""
     matches = list(_WORD.finditer(text))
     present = [match[0].lower() for match in matches]
     ways: list[Way] = []
@@ -275,9 +299,10 @@ def plain_statement_changes(text: str) -> list[Way]:
 
 
 def _is_positive_statement(text: str, present: Sequence[str]) -> bool:
-    """Return whether a text has no question mark, no negation, and no adverb that takes a "not".
+    """Return whether a text is a statement to which "not" can be added.
 
-    `present` has the words of the text in lower case.
+    The text has no question mark, no negation, and no adverb that would be negated instead of the
+    verb. `present` are its words in lower case.
     """
     if "?" in text or "n't" in text or "n’t" in text:
         return False

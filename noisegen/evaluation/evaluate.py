@@ -1,4 +1,4 @@
-"""`noisegen evaluate`: measure models on test sets and write figures and the report."""
+"""`noisegen evaluate`: measure models on test sets, and write the values and a report."""
 
 import csv
 import io
@@ -37,7 +37,7 @@ LAYOUT: Layout[None] = Layout(
     whole=("metrics.json", "metrics.csv", "report.html", "results.json"),
     is_overwritten=True,
 )
-_MAPS_MAX = 3  # maps in the report
+_MAPS_MAX = 3  # sets of which the report shows a map of vectors
 _NOT_RECORDED = ("models", "out", "baseline", "force", "progress")
 _VERSIONS = ("noisegen", "torch", "transformers", "numpy", "spacy")
 
@@ -74,9 +74,11 @@ def evaluate(
 ) -> Results:
     """Evaluate models against a baseline; write metrics.json, metrics.csv, results.json, a report.
 
-    `models` and `baseline` are SPECs, or NAME=SPEC. `strengths` are factors on the rates of the
-    recipes for `source`; () for none. `progress` is called with events. A folder `out` that is not
-    empty needs `force`, which overwrites those four files. Raises NoisegenError.
+    `models` and `baseline` are SPECs (a model name or a folder), or NAME=SPEC to name a model in
+    tables. `strengths` are factors on the rates of mixed recipes for `source`: the report shows
+    distance and error at each; () leaves this out. `progress` is called with progress events. A
+    folder `out` that is not empty needs `force`, which overwrites the four files. Raises
+    NoisegenError.
     """
     return _evaluate(decode(EvaluateOptions, locals()))
 
@@ -104,9 +106,10 @@ def _evaluate(options: EvaluateOptions) -> Results:
 def _target_store(
     spec: str | None, models: Sequence[NamedModel], encoders: Mapping[str, Encoder], progress: Show
 ) -> VectorStore | None:
-    """Return the store of the model for the target side; None without --target-model.
+    """Return the vector store of the model that encodes translations; None without --target-model.
 
-    A model that is evaluated too is not opened again. Raises UsageError for another width.
+    If the model is evaluated as well, it is not opened a second time. Raises UsageError if its
+    vectors and the vectors of an evaluated model differ in width.
     """
     if spec is None:
         return None
@@ -123,23 +126,23 @@ def _target_store(
 
 @dataclass
 class _Measurement:
-    """The sets, and the measurements made so far, with the baseline first."""
+    """Test sets, and the measurements of models on them so far; the baseline is measured first."""
 
     sets: Sets
     named: Sequence[NamedModel]
     progress: Show
-    total: int  # texts to encode, if memory holds their vectors
-    targets: VectorStore | None = None  # encodes the targets of translations
+    total: int  # texts to encode by all models if the vector cache holds them all
+    targets: VectorStore | None = None  # encodes translations, with --target-model
     done: int = 0
     models: list[Model] = field(default_factory=list)
-    measured: dict[str, dict[str, Measured]] = field(default_factory=dict)  # by model and set
+    measured: dict[str, dict[str, Measured]] = field(default_factory=dict)  # model -> set -> values
     strengths: list[StrengthCurve] = field(default_factory=list)
-    anchors: dict[str, Vectors] = field(default_factory=dict)  # baseline's clean vectors by group
-    # Clean and noisy vectors of the mapped pairs, by set and model.
+    anchors: dict[str, Vectors] = field(default_factory=dict)  # PairSet.group -> baseline's vectors
+    # Clean and noisy vectors of the pairs on a map: set -> model -> vectors.
     mapped: dict[str, dict[str, tuple[Vectors, Vectors]]] = field(default_factory=dict)
 
     def add(self, model: NamedModel, encoder: Encoder) -> None:
-        """Measure a model on all sets."""
+        """Measure a model on all sets; the first model that is added is the baseline."""
         is_baseline = not self.models
         store = VectorStore(encoder, partial(self._encoded, model.name))
         self._encoded(model.name, 0)
@@ -170,7 +173,7 @@ class _Measurement:
             self.mapped.setdefault(dataset.name, {})[model.name] = store(clean), store(noisy)
 
     def _encoded(self, model: str, count: int) -> None:
-        """Report that `count` more texts are encoded."""
+        """Report that `count` more texts have been encoded."""
         self.done += count
         total = max(self.total, self.done)
         self.progress(Progress(f"encoding with {model}", self.done, total, "texts"))
@@ -179,7 +182,10 @@ class _Measurement:
         return example_sets(self.sets.sets)[:_MAPS_MAX]
 
     def results(self, options: EvaluateOptions, began: float) -> Results:
-        """Return the results, with intervals and tests; `began` is the monotonic start time."""
+        """Compare the models with the baseline and return all results, with intervals and tests.
+
+        `began` is the time at which the evaluation began, in seconds of `time.monotonic()`.
+        """
         sets, baseline = self.sets.sets, self.named[0].name
         comparisons: list[Comparison] = []
         for name, ours in self.measured.items():
@@ -218,7 +224,11 @@ class _Measurement:
         )
 
     def _notes(self) -> list[str]:
-        """Report figures that are left out: drift between widths, correlations of equal cosines."""
+        """Return a note on each metric that is left out.
+
+        Clean drift and anchored distance need vectors of the baseline's width. A correlation is
+        left out where all cosines of a model are equal.
+        """
         first, *others = self.models
         notes = [
             f"{model.name} has {model.width:,} numbers per vector, {first.name} {first.width:,}: "
@@ -246,7 +256,7 @@ def _parameter_count(encoder: Encoder) -> int | None:
 
 
 def recorded(options: Any) -> dict[str, Any]:
-    """Return the options that results.json records, as JSON gives them back."""
+    """Return the options that results.json records, with tuples as lists."""
     return {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in vars(options).items()
@@ -262,7 +272,7 @@ def _dataset(dataset: EvaluationSet) -> Dataset:
 
 
 def write(results: Results, out: Path) -> None:
-    """Write the files of a report, each atomically; raises OutputError."""
+    """Write the four files of an evaluation, each atomically; raises OutputError."""
     from noisegen.evaluation.page import write as write_report
 
     write_json(out / "metrics.json", results.metrics())
@@ -274,7 +284,7 @@ def write(results: Results, out: Path) -> None:
 def write_csv(path: Path, rows: Iterable[Sequence[object]]) -> None:
     """Write a CSV file whose first row is its header; raises OutputError.
 
-    A text that a spreadsheet would take for a formula begins with an apostrophe.
+    An apostrophe is put before a text that a spreadsheet would read as a formula.
     """
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
@@ -283,14 +293,17 @@ def write_csv(path: Path, rows: Iterable[Sequence[object]]) -> None:
     write_text(path, lines.getvalue())
 
 
-# A text that begins like a formula and is no list of numbers.
+# Matches at the start of a text that looks like a formula, unless it is a list of numbers.
 _FORMULA = re.compile(r"^(?=[=+\-@\t\r])(?![-+.e\d ]+$)")
 _SCORE = ("value", "low", "high", "sd", "p_null")
 _COMPARED = ("difference", "test", "p", "p_holm", "repaired", "broken")
 
 
 def _table(results: Results) -> Iterator[Sequence[object]]:
-    """Yield a row per figure, with its comparison with the baseline if there is one."""
+    """Yield the rows of metrics.csv: the header, then a row per model, set and metric.
+
+    A row has the value, its interval, and the comparison with the baseline if there is one.
+    """
     compared = {(test.model, test.dataset, test.metric): test for test in results.comparisons}
     kinds = {dataset.name: dataset.kind for dataset in results.datasets}
     yield ("model", "dataset", "kind", "metric", *_SCORE, *_COMPARED)

@@ -1,4 +1,8 @@
-"""Example pairs of a report: repaired pairs, pairs still broken, and a map of some pairs."""
+"""Choose the example pairs that a report shows, and project pairs of a set onto a map.
+
+A pair is repaired if the models bring its two sides much closer together than the baseline does.
+The report also shows pairs that are still far apart.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,16 +15,17 @@ from noisegen.evaluation.results import Projection, ShownPair
 from noisegen.evaluation.sets import MIXES, EvaluationSet, PairSet
 from noisegen.evaluation.similarity import F64, Vectors, check_pairs, principal_axes, spearman, unit
 
-EXAMPLES = 20  # repaired pairs, and as many broken ones
-PAIRS_MAX = 200  # pairs on a map
-_FITTED_MAX = 5_000  # vectors to fit the components on
-_POINTS_MAX = 500  # points of which all distances are compared before and after projection
+EXAMPLES = 20  # repaired pairs in the report; also the number of broken pairs
+PAIRS_MAX = 200  # pairs that a map shows
+_FITTED_MAX = 5_000  # vectors that the principal components are fitted to
+_POINTS_MAX = 500  # points; their distances to each other give `spearman` of the map
 
 
 def example_sets(sets: Sequence[EvaluationSet]) -> list[PairSet]:
-    """Return the sets for examples: all natural pairs, else the last mix, else the first set.
+    """Return the sets that examples are taken from.
 
-    Sets of noise share their clean texts, so one of them is enough.
+    These are all natural sets; without them, the last set of a mixed recipe (`MIXES`), else the
+    first set. Sets of noise share their clean texts, so one of them is enough.
     """
     pairs = [dataset for dataset in sets if isinstance(dataset, PairSet)]
     natural = [dataset for dataset in pairs if dataset.kind == "pairs"]
@@ -31,11 +36,12 @@ def example_sets(sets: Sequence[EvaluationSet]) -> list[PairSet]:
 def examples(
     sets: Sequence[PairSet], measured: Mapping[str, BySet], baseline: str
 ) -> list[ShownPair]:
-    """Return repaired pairs, and pairs that are still broken, from the sets `sets`.
+    """Return the repaired and the broken pairs of `sets` to show in the report.
 
-    Repaired pairs have less than half the baseline's distance in the mean of the other models; the
-    largest gain comes first. Broken pairs are the others, the largest distance first. `measured` is
-    by model and set. A baseline alone repairs nothing.
+    A pair is repaired if its distance, as a mean over the other models, is at most half its
+    distance under the baseline; the pair with the largest gain comes first. All other pairs count
+    as broken, the pair with the largest distance first. `measured` has the measurements on each set
+    by model. With the baseline alone all pairs are broken.
     """
     rows = _changed_rows(sets)
     if not rows:
@@ -57,7 +63,10 @@ def examples(
 
 
 def _changed_rows(sets: Sequence[PairSet]) -> list[tuple[PairSet, int]]:
-    """Return the pairs whose two sides differ: the set and the row of each."""
+    """Return the set and the row number of each pair whose two sides differ.
+
+    In sets with several noise seeds, the noisy texts of the first seed count.
+    """
     rows = []
     for dataset in sets:
         rows += [(dataset, row) for row in np.flatnonzero(dataset.changed[0]).tolist()]
@@ -65,9 +74,10 @@ def _changed_rows(sets: Sequence[PairSet]) -> list[tuple[PairSet, int]]:
 
 
 def _repaired_and_broken(before: F64, now: F64) -> dict[str, list[int]]:
-    """Return the indices of the repaired pairs and of the broken pairs to show.
+    """Return the indices of the repaired and of the broken pairs to show.
 
-    `before` has the distance of each pair under the baseline, `now` under the other models.
+    `before` has the distance of each pair under the baseline, `now` its mean distance under the
+    other models.
     """
     gains = np.argsort(now - before, kind="stable")
     repaired = gains[now[gains] <= before[gains] / 2][:EXAMPLES].tolist()
@@ -76,7 +86,10 @@ def _repaired_and_broken(before: F64, now: F64) -> dict[str, list[int]]:
 
 
 def mapped_texts(pairs: PairSet) -> list[tuple[str, str]]:
-    """Return the pairs (clean, noisy) of the map: an even sample of the changed pairs."""
+    """Return the pairs (clean, noisy) that the map of a set shows.
+
+    They are an even sample of the pairs whose sides differ; of all pairs, if no sides differ.
+    """
     rows = np.flatnonzero(pairs.changed[0]).tolist() or range(len(pairs))
     return [(pairs.clean[row], pairs.noisy[0][row]) for row in evenly(rows, PAIRS_MAX)]
 
@@ -87,12 +100,14 @@ def project(
     baseline: Vectors,
     models: Mapping[str, tuple[Vectors, Vectors]],
 ) -> Projection:
-    """Fit principal components on the baseline's clean vectors, and project all models.
+    """Project the vectors of all models onto a plane: the main plane of the baseline's vectors.
 
-    `texts` are (clean, noisy); `models` has the clean and noisy vectors of each model, the baseline
-    included. Models of another width are left out. Vectors are normalised first, as in RoLASER.
-    `spearman` compares distances before and after projection (RoLASER's figure 4: 0.69). Pairs and
-    points are sampled evenly if there are too many.
+    Its axes are the first two principal components of `baseline`, the baseline's vectors of clean
+    texts. `texts` are pairs (clean, noisy). `models` has the clean and the noisy vectors of each
+    model, the baseline included; models with vectors of another width are left out. Vectors are
+    normalised first, as in RoLASER. The `spearman` of the result correlates the distances between
+    points before and after projection (0.69 in RoLASER's figure 4). If there are too many pairs or
+    points, an even sample is taken.
     """
     with naming_extras():
         from scipy.spatial.distance import pdist

@@ -1,4 +1,4 @@
-"""Verdicts on the results, in words, for the terminal table and the report."""
+"""Put the results of an evaluation into words, for the terminal and for the report."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,39 +16,39 @@ from noisegen.evaluation.results import Comparison, Dataset, Model, Results, Sco
 from noisegen.evaluation.statistics import LEVELS, stars
 from noisegen.report.terminal import titled
 
-ALPHA = 0.05  # a difference counts as shown if p after Holm is below
-STYLES = 8  # colours of models that are legible as text
-_AGAINST_BASELINE = ("drift", "anchored_distance")  # metrics without a meaning for one model alone
+ALPHA = 0.05  # a difference is shown if its p-value after Holm's correction is below this
+STYLES = 8  # colours that are legible as text; further models use them again
+_AGAINST_BASELINE = ("drift", "anchored_distance")  # not shown for a baseline alone
 _COLOURS = {"better": "green", "worse": "red"}
-_NAME_COLUMNS, _WIDEST = 40, 1_000  # maximum characters of a name, of a table
+_NAME_COLUMNS, _WIDEST = 40, 1_000  # maximum characters: of a name, of the width of a table
 
 
 class Part(NamedTuple):
-    """The sets of one kind on which a verdict holds, in words, and the figures that show it."""
+    """Sets of one kind that share a verdict, in words, and the values that show the verdict."""
 
     sets: str
     evidence: str
 
 
 class Clause(NamedTuple):
-    """A metric's title, and a part for each kind of set on which a verdict holds."""
+    """Title of a metric, and a Part for each kind of set on which the metric has a verdict."""
 
     title: str
     parts: list[Part]
 
 
-Groups = dict[tuple[str, str | None], list[Comparison]]  # by metric and kind of set
+Groups = dict[tuple[str, str | None], list[Comparison]]  # (metric, kind of set) -> comparisons
 
 
 @dataclass(frozen=True)
 class Findings:
-    """Look-ups in `Results`."""
+    """Results of an evaluation, looked up, filtered, and put into words."""
 
     results: Results
 
     @cached_property
     def students(self) -> list[Model]:
-        """All models but the baseline, in order."""
+        """All models except the baseline, in the order of the results."""
         return [model for model in self.results.models if model is not self.results.baseline]
 
     @cached_property
@@ -58,11 +58,11 @@ class Findings:
 
     @cached_property
     def compared(self) -> dict[tuple[str, str, str], Comparison]:
-        """The comparisons by (model, dataset, metric)."""
+        """The comparisons with the baseline, by (model, dataset, metric)."""
         return {(test.model, test.dataset, test.metric): test for test in self.results.comparisons}
 
     def style(self, model: str) -> int:
-        """Return the number of a model's colour and mark."""
+        """Return the number of the colour and symbol that charts use for a model."""
         names = [known.name for known in self.models]
         return names.index(model) % STYLES if model in names else STYLES - 1
 
@@ -73,18 +73,18 @@ class Findings:
         ]
 
     def score(self, model: str, dataset: str, metric: str) -> Score | None:
-        """Return a figure, or None if there is none or it is not finite."""
+        """Return a model's score in a metric on a set; None if it is missing or not finite."""
         score = self.results.scores.get(model, {}).get(dataset, {}).get(metric)
         return score if score is not None and isfinite(score.value) else None
 
     def scores(self, dataset: str, metric: str) -> list[Score | None]:
-        """Return the figure of each model."""
+        """Return the score of each model in a metric on a set, the baseline first."""
         return [self.score(model.name, dataset, metric) for model in self.models]
 
     def metrics(self, datasets: Iterable[Dataset]) -> list[Metric]:
         """Return the metrics that any model has on any of these sets, in the order of METRICS.
 
-        Figures that METRICS lacks come last, under their own names.
+        Metrics that METRICS lacks come last, with their names as titles.
         """
         wanted = {dataset.name for dataset in datasets}
         names: set[str] = set()
@@ -96,7 +96,7 @@ class Findings:
         return known + [metric_of(name) for name in sorted(names - set(METRICS))]
 
     def charted(self, datasets: Sequence[Dataset]) -> list[Metric]:
-        """Return the metric that each chart draws: the first available one."""
+        """Return a metric for each chart of these sets: the first metric that any model has."""
         first: dict[str, Metric] = {}
         for metric in self.metrics(datasets):
             if metric.chart:
@@ -113,9 +113,11 @@ class Findings:
         )
 
     def clauses(self, model: str, state: str) -> list[Clause]:
-        """Return the metrics that are 'better', 'same' or 'worse' for a model, with their sets.
+        """Return the metrics in which a model has the verdict `state`, with the sets that show it.
 
-        'worse' has all metrics, the others only the leading ones, if there are any.
+        `state` is 'better', 'worse' or 'same', against the baseline. For 'worse' the result has all
+        metrics. For the other states it has the leading metrics (`Metric.leads`) alone, if any of
+        them has this verdict.
         """
         kinds = {dataset.name: dataset.kind for dataset in self.results.datasets}
         groups: Groups = defaultdict(list)
@@ -140,9 +142,10 @@ class Findings:
         return clauses
 
     def _part(self, kind: str, tested: Sequence[Comparison], state: str) -> Part | None:
-        """Return the sets of a kind on which a metric's tests are in this state, and their figures.
+        """Describe the sets of one kind on which a metric has the verdict `state`.
 
-        None if there are no such sets.
+        `tested` are the comparisons of the metric on all sets of the kind. Returns None if no set
+        has this verdict.
         """
         chosen = [test for test in tested if verdict(test) == state]
         if not chosen:
@@ -159,7 +162,11 @@ class Findings:
         return Part(f"{share} {all_sets}", f"most on {widest.dataset}: {evidence}")
 
     def _evidence(self, test: Comparison, *, with_p: bool) -> str:
-        """Return the figures of baseline and model, the counted items, and the p-value if asked."""
+        """Return the values of baseline and model as a phrase.
+
+        The numbers of repaired and broken rows follow, where rows are counted, and with `with_p`
+        the p-value.
+        """
         metric = metric_of(test.metric)
         names = (self.results.baseline.name, test.model)
         scores = [self.score(name, test.dataset, metric.name) for name in names]
@@ -170,7 +177,7 @@ class Findings:
 
 
 def verdict(comparison: Comparison) -> str:
-    """Return the verdict of a comparison at `ALPHA`: 'better', 'worse' or 'same'."""
+    """Return whether a model is 'better' or 'worse' than the baseline; 'same' if p >= `ALPHA`."""
     better = metric_of(comparison.metric).better
     if not better or not comparison.p_shown < ALPHA or not comparison.difference:
         return "same"
@@ -178,21 +185,21 @@ def verdict(comparison: Comparison) -> str:
 
 
 def p_value(p: float) -> str:
-    """Return 'p < 0.001', 'p = 0.034', with spaces that do not break."""
+    """Format a p-value as 'p < 0.001' or 'p = 0.034', with no-break spaces."""
     return ("p < 0.001" if p < 0.001 else f"p = {p:.3f}").replace(" ", NBSP)
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:
-    """Return 'a, b and c', or 'a, b, c and 4 more' if there are many."""
+    """Join names to 'a, b and c', or to 'a, b, c and 4 more' if there are more than `most`."""
     if len(names) > most:
         names = [*names[:most], f"{len(names) - most} more"]
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def render(results: Results, console: Console) -> None:
-    """Print a table per kind of set, with the baseline's figure beside the model's.
+    """Print a table per kind of set; its cells show the value of the baseline beside the model's.
 
-    No figure is cut: on a narrow console the lines are longer than it is wide.
+    Cells are not cut: on a narrow console the lines of a table are wider than the console.
     """
     findings = Findings(results)
     for kind in KINDS:
@@ -215,7 +222,7 @@ def render(results: Results, console: Console) -> None:
 
 
 def _table(findings: Findings, kind: str, datasets: Sequence[Dataset]) -> Table:
-    """Return the table of the sets of a kind: a row per set and model, a column per metric."""
+    """Return the table of all sets of one kind: a row per set and model, a column per metric."""
     baseline, students = findings.results.baseline, findings.students
     metrics = _table_metrics(findings, kind, datasets)
     table = titled(f"{KINDS[kind].title}: {baseline.name}{' → model' if students else ''}")
@@ -230,7 +237,7 @@ def _table(findings: Findings, kind: str, datasets: Sequence[Dataset]) -> Table:
 
 
 def _table_metrics(findings: Findings, kind: str, datasets: Sequence[Dataset]) -> list[Metric]:
-    """Return the metrics that the table of a kind of set shows."""
+    """Return the metrics that have a column in the table of this kind of set."""
     metrics = [metric for metric in findings.metrics(datasets) if kind in metric.kinds]
     if findings.students:
         return metrics
@@ -240,10 +247,10 @@ def _table_metrics(findings: Findings, kind: str, datasets: Sequence[Dataset]) -
 def _table_rows(
     findings: Findings, dataset: Dataset, metrics: Sequence[Metric]
 ) -> Iterator[list[Text]]:
-    """Yield the cells of each model on a set.
+    """Yield the row of cells of each model on a set.
 
-    The name of the set and its number of rows stand in the first row alone. Models are named if
-    there are several beside the baseline.
+    Only the first row shows the name of the set and its number of rows. Models are named if several
+    are compared with the baseline.
     """
     models = findings.students or [findings.results.baseline]
     for model in models:
@@ -257,12 +264,15 @@ def _table_rows(
 
 
 def _cell(findings: Findings, dataset: str, model: str, metric: Metric) -> Text:
-    """Return '0.113→0.091**', green if the test says better, red if it says worse."""
+    """Return a cell such as '0.113→0.091**': the baseline's value, the model's, and stars for p.
+
+    It is green if the model is better than the baseline, red if it is worse.
+    """
     baseline = findings.results.baseline.name
     before, after = (findings.score(name, dataset, metric.name) for name in (baseline, model))
     if after is None:
         return Text("-")
-    if model == baseline or before is None or metric.name == "drift":  # the baseline's is 0
+    if model == baseline or before is None or metric.name == "drift":  # the baseline's drift is 0
         return Text(metric.short(after.value))
     test = findings.compared.get((model, dataset, metric.name))
     mark = stars(test.p_shown) if test else ""

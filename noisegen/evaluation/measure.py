@@ -1,8 +1,9 @@
-"""Measurements of a model on a set, and comparisons with the baseline.
+"""Measure a model on a set, and compare models with the baseline.
 
-Intervals and tests are over the values by row: a paired bootstrap over sentences for means and for
-Spearman's correlation; McNemar's exact test where an item is right or wrong and there is one
-noise seed; t-tests over the seeds on request. Holm's correction is over the sets of one kind.
+Intervals and tests use the values of single rows: a paired bootstrap over sentences for means and
+for Spearman's correlation; McNemar's exact test where a row is right or wrong and there is one
+noise seed. On request, t-tests over the noise seeds are used instead. Holm's correction covers all
+sets of one kind.
 """
 
 from collections import Counter, defaultdict
@@ -28,12 +29,12 @@ from noisegen.evaluation.xsim_search import (
     xsim_hard,
 )
 
-CACHE_BYTES = 1 << 30  # the cache of vectors is cleared before it grows beyond this
+CACHE_BYTES = 1 << 30  # bytes of vectors in a cache, which is cleared before it would hold more
 _POINTS = 100  # STS figures are 100 x Spearman's correlation
 
 
 class VectorStore:
-    """A cache of the vectors of texts by one encoder, of at most `cache_bytes`."""
+    """Encoder that keeps the vectors of texts it has encoded, up to `cache_bytes`."""
 
     def __init__(
         self, encoder: Encoder, progress: Progress | None = None, cache_bytes: int = CACHE_BYTES
@@ -48,7 +49,10 @@ class VectorStore:
         return len(self._vectors)
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
-        """Return vectors of shape (texts, width)."""
+        """Return the vectors of texts, shape (texts, width).
+
+        Only texts that are not in the cache are encoded.
+        """
         new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
         if (len(self._vectors) + len(new)) * self.encoder.width * 4 > self.cache_bytes:
             self._vectors, new = {}, list(dict.fromkeys(texts))
@@ -58,16 +62,17 @@ class VectorStore:
         return np.stack(rows) if rows else np.zeros((0, self.encoder.width), np.float32)
 
 
-Rows = dict[str, F64]  # the value of each row, by metric
-Figures = dict[str, float]  # figures that are no mean over all rows, by metric
+Rows = dict[str, F64]  # metric -> its value in each row
+Figures = dict[str, float]  # metric -> its value, for metrics that are not a mean over all rows
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The figures of a model on a set: `seeds` has one per noise seed, by metric.
+    """Values of a model on a set.
 
-    `rows` has the value of each row, for metrics that are means over rows; with several seeds it is
-    the mean over seeds. For correlations it has the cosine of each row.
+    `seeds` maps each metric to its value under each noise seed. `rows` maps a metric that is a mean
+    over rows to the value of each row, averaged over the noise seeds. It maps a correlation to the
+    cosine in each row.
     """
 
     seeds: dict[str, tuple[float, ...]]
@@ -80,12 +85,12 @@ def measure(
     anchor: Vectors | None = None,
     targets: VectorStore | None = None,
 ) -> Measured:
-    """Measure a model on a set.
+    """Measure a model on a set; `store` encodes with the model.
 
-    `anchor` has the baseline's vectors of the clean texts of a pair set. If its width differs,
-    drift and anchored distance are left out. Without `anchor` the model is the baseline, which also
-    has a type/token ratio if it has a tokenizer. `targets` encodes the targets of translations, if
-    another model does.
+    `anchor` are the baseline's vectors of the clean texts in a set of pairs. If their width differs
+    from the model's, clean drift and anchored distance are left out. None means that the model is
+    the baseline. The baseline also gets type/token ratios if it has a tokenizer. `targets` encodes
+    the translations in a set for retrieval, if another model does so.
     """
     if isinstance(dataset, TextSet):
         return _of_texts(dataset, store, store if targets is None else targets)
@@ -93,7 +98,7 @@ def measure(
 
 
 def _of_pairs(dataset: PairSet, store: VectorStore, anchor: Vectors | None) -> Measured:
-    """Measure a model on clean texts and their noisy forms."""
+    """Measure a model on a set of clean texts and their noisy forms."""
     clean = store(dataset.clean)
     hard = _hard_vectors(dataset.negatives, store) if dataset.negatives else None
     by_seed = []
@@ -114,19 +119,20 @@ def _of_pairs(dataset: PairSet, store: VectorStore, anchor: Vectors | None) -> M
             rows["accuracy_pool"] = _percent(nearest.correct)
         by_seed.append((rows, figures))
     measured = _over_seeds(by_seed)
-    if anchor is None:  # the drift of the baseline from itself would be rounding alone
+    if anchor is None:  # the baseline: its computed drift would be rounding errors
         del measured.rows["drift"]
         measured.seeds["drift"] = (0.0,) * len(dataset.noisy)
-        tokenizer = getattr(store.encoder, "tokenizer", store.encoder)  # LASER2 tokenizes itself
+        tokenizer = getattr(store.encoder, "tokenizer", store.encoder)  # LASER2 has its own
         if hasattr(tokenizer, "tokenize"):
             measured.seeds.update(_type_token_ratios(dataset, tokenizer.tokenize))
     return measured
 
 
 def pair_distances(noisy: Vectors, clean: Vectors, anchor: Vectors) -> Rows:
-    """Return the distances of all pairs by metric; `anchor` has the baseline's clean vectors.
+    """Return the cosine distances of each pair, by metric.
 
-    If the width of `anchor` differs, there is no `drift` and no `anchored_distance`.
+    `anchor` are the baseline's vectors of the clean texts. If their width differs, `drift` and
+    `anchored_distance` are left out.
     """
     distances = {"distance": similarity.cosine_distances(noisy, clean)}
     if anchor.shape[1] == clean.shape[1]:
@@ -136,7 +142,7 @@ def pair_distances(noisy: Vectors, clean: Vectors, anchor: Vectors) -> Rows:
 
 
 def _searched(x: Vectors, x_texts: Sequence[str], y: Vectors, y_texts: Sequence[str]) -> Rows:
-    """Return errors and matches of a search in both directions, 100 or 0 for each row."""
+    """Search x in y and y in x; return errors and matches by metric, 100 or 0 for each row."""
     found = search_both_ways(x, y, x_texts, y_texts)
     return {
         "xsim_error": _percent(~found.forward.correct),
@@ -153,7 +159,11 @@ def _hard_vectors(negatives: HardNegatives, store: VectorStore) -> HardVectors:
 def _among_hard(
     x: Vectors, y: Vectors, hard: HardVectors, y_texts: Sequence[str]
 ) -> tuple[F64, Figures]:
-    """Search x in y and hard negatives; return the errors by row, and their rates by kind."""
+    """Search x among y and hard negatives.
+
+    Return the error of each row, 100 or 0, and by kind the percentage of rows lost to a hard
+    negative.
+    """
     lost = xsim_hard(x, y, hard, texts=y_texts)
     rates = {f"xsim_hard_{kind}": rate for kind, rate in lost.kind_rates.items()}
     return _percent(~lost.correct), rates
@@ -162,7 +172,10 @@ def _among_hard(
 def _type_token_ratios(
     dataset: PairSet, tokenize: Callable[[Sequence[str]], Ragged]
 ) -> dict[str, tuple[float, ...]]:
-    """Return the type/token ratios of both sides, and of each noisy side over the clean one."""
+    """Return the type/token ratios by metric: clean, noisy, and noisy divided by clean.
+
+    Noisy ratios have a value per noise seed.
+    """
     special = set(tokenize([""]).values.tolist())
     clean, *noisy = (
         similarity.type_token_ratio(tokenize(side), without=special)
@@ -173,7 +186,10 @@ def _type_token_ratios(
 
 
 def _of_texts(dataset: TextSet, store: VectorStore, targets: VectorStore) -> Measured:
-    """Measure a model on a set of texts; `targets` encodes the column `target`."""
+    """Measure a model on a set of texts.
+
+    `targets` encodes the column `target`, `store` encodes all other columns.
+    """
     stores = {name: targets if name == "target" else store for name in dataset.columns}
     vectors = {name: stores[name](texts) for name, texts in dataset.columns.items()}
     match dataset.kind:
@@ -189,7 +205,7 @@ def _of_texts(dataset: TextSet, store: VectorStore, targets: VectorStore) -> Mea
 
 
 def _similarity(dataset: TextSet, vectors: Mapping[str, Vectors]) -> tuple[Rows, Figures]:
-    """Return the cosines of sentence pairs, and their correlation with the human scores."""
+    """Return the cosine of each sentence pair, and the correlation of cosines and human scores."""
     second = vectors["second"]
     rows = {
         "sts_clean": similarity.cosines(vectors["first"], second),
@@ -206,7 +222,11 @@ def _similarity(dataset: TextSet, vectors: Mapping[str, Vectors]) -> tuple[Rows,
 def _retrieval(
     dataset: TextSet, vectors: Mapping[str, Vectors], stores: Mapping[str, VectorStore]
 ) -> tuple[Rows, Figures]:
-    """Return errors and matches of a search for translations, also among hard negatives."""
+    """Search translations in both directions; return errors and matches of each row, by metric.
+
+    If the set has hard negatives, one direction is searched again among them. Their error of each
+    row is added, and their rates by kind are returned.
+    """
     columns, figures = dataset.columns, Figures()
     rows = _searched(vectors["source"], columns["source"], vectors["target"], columns["target"])
     for side, negatives in dataset.negatives.items():
@@ -219,7 +239,10 @@ def _retrieval(
 
 
 def _classification(dataset: TextSet, vectors: Mapping[str, Vectors]) -> tuple[Rows, Figures]:
-    """Return accuracy and F1 of a classifier trained on clean text, and the class similarity."""
+    """Train a classifier on clean texts and test it on clean and on noisy ones.
+
+    Return the accuracy in each row; F1 of both sides, and the class similarity of the clean texts.
+    """
     labels = dataset.truth.tolist()
     tested = is_tested(dataset.columns["clean"])
     tests = {side: vectors[side][tested] for side in ("clean", "noisy")}
@@ -239,7 +262,7 @@ def _classification(dataset: TextSet, vectors: Mapping[str, Vectors]) -> tuple[R
 
 
 def _pair_classification(dataset: TextSet, vectors: Mapping[str, Vectors]) -> tuple[Rows, Figures]:
-    """Return the average precision of sentence pairs ranked by cosine."""
+    """Return the average precision of sentence pairs ranked by cosine, without and with noise."""
     labels, second = dataset.truth.tolist(), vectors["second"]
     figures = {
         "average_precision_clean": similarity.classify_pairs(vectors["first"], second, labels),
@@ -251,9 +274,10 @@ def _pair_classification(dataset: TextSet, vectors: Mapping[str, Vectors]) -> tu
 
 
 def _over_seeds(by_seed: Sequence[tuple[Rows, Figures]]) -> Measured:
-    """Return the figure of each metric by seed, and the mean over seeds of each row.
+    """Combine the measurements under several noise seeds.
 
-    A metric without a figure of its own gets the mean over its rows.
+    Each metric gets its value under each seed, by default the mean over its rows. Each row gets its
+    mean over the seeds.
     """
     seeds: dict[str, tuple[float, ...]] = {}
     means: Rows = {}
@@ -270,7 +294,7 @@ def _percent(where: Bool) -> F64:
 
 
 def by_strength(model: str, dataset: PairSet, store: VectorStore) -> StrengthCurve:
-    """Return distance and xSIM error at each strength."""
+    """Return a model's mean cosine distance and xSIM error at each strength of the noise."""
     clean, sides = store(dataset.clean), [store(noisy) for noisy in dataset.strengths.values()]
     distances = tuple(similarity.cosine_distance(noisy, clean) for noisy in sides)
     errors = tuple(xsim(noisy, clean, texts=dataset.clean).error_rate for noisy in sides)
@@ -278,13 +302,13 @@ def by_strength(model: str, dataset: PairSet, store: VectorStore) -> StrengthCur
 
 
 BySet = Mapping[str, Measured]
-Key = tuple[str, str]  # set, metric
+Key = tuple[str, str]  # name of a set, name of a metric
 
 
 def scores(
     sets: Sequence[EvaluationSet], measured: BySet, *, paper_stats: bool = False
 ) -> dict[str, dict[str, Score]]:
-    """Return the finite figures of one model by set and metric.
+    """Return the finite scores of one model by set and metric.
 
     `paper_stats` adds one-sample t-tests over the noise seeds, as in RoLASER.
     """
@@ -305,7 +329,10 @@ def _score(
     interval: tuple[float, float] | None,
     paper_stats: bool,
 ) -> Score:
-    """Return the score of a metric, from its figure for each seed."""
+    """Return the score of a metric: the mean of `values`, which has one value per noise seed.
+
+    With `paper_stats` several values are tested against the metric's `null`.
+    """
     low, high = interval or (None, None)
     mean = float(np.mean(values))
     if len(values) == 1:
@@ -327,7 +354,7 @@ def _intervals(sets: Sequence[EvaluationSet], measured: BySet) -> dict[Key, tupl
         for key, estimate in statistics.mean_intervals(group.columns).items():
             rows = group.columns[key]
             if metric_of(key[1]).test == "items" and set(np.unique(rows)) <= {0.0, 100.0}:
-                # Wilson's interval: a bootstrap of no errors would be sure that there are none.
+                # Wilson's interval: without errors a bootstrap interval would have no width.
                 low, high = wilson(float(rows.mean()) / 100, len(rows))
                 intervals[key] = 100 * low, 100 * high
             else:
@@ -337,9 +364,9 @@ def _intervals(sets: Sequence[EvaluationSet], measured: BySet) -> dict[Key, tupl
 
 @dataclass(frozen=True)
 class _RowGroup:
-    """Columns over the same rows, which are resampled together.
+    """Columns of values over the same rows; a bootstrap resamples the rows of all columns together.
 
-    With human `scores` the figure of a column is its correlation with them, else its mean.
+    The statistic of a column is its mean, or with human `scores` its correlation with the scores.
     """
 
     columns: dict[Key, F64]
@@ -347,7 +374,7 @@ class _RowGroup:
 
 
 def _row_groups(sets: Iterable[EvaluationSet], measured: BySet) -> list[_RowGroup]:
-    """Return the columns of all sets, grouped by their rows: means first, then correlations."""
+    """Group the columns of all sets by their rows; groups with human scores come last."""
     means: dict[str, dict[Key, F64]] = defaultdict(dict)
     correlations = []
     for dataset in sets:
@@ -370,10 +397,11 @@ def compare(
     *,
     paper_stats: bool = False,
 ) -> list[Comparison]:
-    """Compare a model with the baseline (`theirs`) in each metric that both have by row.
+    """Compare a model with the baseline, metric by metric, where both have a value in each row.
 
-    `paper_stats` uses two-sample t-tests over the noise seeds, as in RoLASER, where there are two
-    seeds or more.
+    `ours` and `theirs` are the measurements of the model and of the baseline, by set. With
+    `paper_stats` and at least two noise seeds the test is a two-sample t-test over the seeds, as in
+    RoLASER.
     """
     comparisons: list[Comparison] = []
     groups = zip(_row_groups(sets, ours), _row_groups(sets, theirs), strict=True)
@@ -395,7 +423,10 @@ def compare(
 
 
 def _differences(left: _RowGroup, right: _RowGroup) -> dict[Key, statistics.Resampled]:
-    """Return the differences of the tested metrics that both groups have; correlations x 100."""
+    """Return model minus baseline, resampled, for each tested metric that both have.
+
+    The value of a difference of correlations is multiplied by 100.
+    """
     shared = [key for key in left.columns if key in right.columns and metric_of(key[1]).test]
     if not shared:
         return {}
@@ -411,7 +442,7 @@ def _differences(left: _RowGroup, right: _RowGroup) -> dict[Key, statistics.Resa
 
 
 def _corrected(comparisons: list[Comparison], kinds: Mapping[str, str]) -> list[Comparison]:
-    """Return comparisons with Holm's correction over the sets of one kind, metric by metric."""
+    """Add p-values with Holm's correction, which covers one metric on all sets of one kind."""
     families: dict[Key, list[int]] = defaultdict(list)
     for index, comparison in enumerate(comparisons):
         families[kinds[comparison.dataset], comparison.metric].append(index)

@@ -1,4 +1,4 @@
-"""The metrics of an evaluation: their meaning, their test, and how their figures are written.
+"""Metrics of an evaluation: their meaning, the test of differences, and the format of values.
 
 Each metric is a line of metrics.tsv. `measure.py` computes it under the same name; tables, tests,
 charts and the report read its properties here.
@@ -12,21 +12,22 @@ from typing import Any
 from noisegen.evaluation.results import Score
 from noisegen.evaluation.statistics import stars
 
-NBSP = "\u00a0"  # no line break between a figure and its unit
-_SMALL = 0.01  # smaller figures without a unit get one more digit
-_DIGITS = {"": (3, 3), "%": (2, 1), "points": (1, 1)}  # by unit: in the report, in the terminal
+NBSP = "\u00a0"  # no-break space, put between a value and its unit
+_SMALL = 0.01  # smaller values without a unit are shown with one more digit
+_DIGITS = {"": (3, 3), "%": (2, 1), "points": (1, 1)}  # decimals by unit: report, terminal
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric, and how its figures are written.
+    """One metric, and the format of its values.
 
-    `better` is 'low', 'high' or '' (neither). `test` says how two models are compared: 'mean' by
-    the paired bootstrap of a mean over rows, 'items' by McNemar where each row is right or wrong
-    (100 or 0), 'spearman' by the bootstrap of a correlation, '' not at all. `headline` is the head
-    of its column in the terminal, shown for sets of the `kinds`. The verdict of the report names
-    metrics that `leads` before others. Metrics with the same `chart` (distance or errors) share a
-    chart, which shows the first one available. `null` is the mean that a one-sample test assumes.
+    `better` says which values are better: 'low', 'high' or '' (neither). `test` says how two models
+    are compared: 'mean' by the paired bootstrap of a mean over rows, 'items' by McNemar where each
+    row is right or wrong (100 or 0), 'spearman' by the bootstrap of a correlation, '' not at all.
+    `headline` is the head of the metric's column in the terminal, in tables of the `kinds` of sets.
+    Metrics with `leads` come first in the verdicts of the report. Metrics with the same `chart`
+    (distance or errors) share a chart, which shows the first one available. `null` is the mean that
+    a one-sample test assumes.
     """
 
     name: str
@@ -43,29 +44,29 @@ class Metric:
 
     @property
     def heading(self) -> str:
-        """The title with the unit."""
+        """The title of the metric, with the unit in brackets."""
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
     def number(self, value: float) -> str:
-        """Return a figure without its unit, rounded to the digits of the metric."""
+        """Format a value of the metric for the report, without the unit."""
         digits = _DIGITS[self.unit][0] + (not self.unit and 0 < abs(value) < _SMALL)
-        return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")  # + 0.0: never -0
+        return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")  # + 0.0 turns -0 into 0
 
     def short(self, value: float) -> str:
-        """Return a figure as the terminal shows it."""
+        """Format a value of the metric for the terminal, without the unit."""
         return f"{value:.{_DIGITS[self.unit][1]}f}"
 
     def with_unit(self, value: float) -> str:
-        """Return a figure with its unit."""
+        """Format a value of the metric for the report, with the unit."""
         return self.number(value) + (f"{NBSP}{self.unit}" if self.unit else "")
 
     def signed(self, value: float) -> str:
-        """Return a difference with its sign."""
+        """Format a difference between two values, with a plus or minus sign."""
         number = self.number(value)
         return number if number.startswith("−") or not number.strip("0.") else f"+{number}"
 
     def interval(self, score: Score) -> str:
-        """Return '[0.101, 0.130]', '± 0.004' or the empty string."""
+        """Format the interval of a score as '[0.101, 0.130]' or '± 0.004'; '' if it has none."""
         if (bounds := score.bounds) is None:
             return ""
         if bounds == (score.low, score.high):
@@ -73,12 +74,15 @@ class Metric:
         return f"± {self.number(score.sd or 0)}"
 
     def with_interval(self, score: Score) -> str:
-        """Return a figure with unit, interval, and the stars of its test against the null."""
+        """Format a score with unit and interval, and with stars if it differs from `null`."""
         mark = "" if score.p_null is None else stars(score.p_null)
         return f"{self.with_unit(score.value)}{mark} {self.interval(score)}".strip()
 
     def change(self, before: float, after: float) -> str:
-        """Return '0.302 to 0.121, 2.5 times lower'; the factor is left out where high is better."""
+        """Describe a change as '0.302 to 0.121, 2.5 times lower'.
+
+        The factor is left out where low is not better, where a value is 0, and below 1.15.
+        """
         text = f"{self.number(before)} to {self.with_unit(after)}"
         if self.better != "low" or min(before, after) <= 0:
             return text
@@ -88,19 +92,19 @@ class Metric:
 
 @dataclass(frozen=True)
 class SetKind:
-    """The words for a kind of set: one, several, and the title of its table in the terminal."""
+    """Words for a kind of test set: singular, plural, title of its table in the terminal."""
 
     one: str
     many: str
     title: str
 
     def counted(self, number: int) -> str:
-        """Return '1 natural set', '2 natural sets'."""
+        """Return a number of sets of this kind in words: '1 natural set', '2 natural sets'."""
         return counted(number, self.one, self.many)
 
 
 def counted(number: int, one: str, many: str) -> str:
-    """Return '1 set', '2,000 sets'."""
+    """Return a number with the singular or the plural of its noun: '1 set', '2,000 sets'."""
     return f"{number:,} {one if number == 1 else many}"
 
 
@@ -119,7 +123,10 @@ KINDS = {
 
 
 def published_sets() -> list[dict[str, str]]:
-    """Return published sets that open unchanged: paper, command, address, licence."""
+    """Return published test sets that noisegen reads unchanged.
+
+    Each set is a dictionary of paper, command, address, licence.
+    """
     return _table("published.tsv")
 
 
@@ -140,5 +147,5 @@ METRICS = _read()
 
 
 def metric_of(name: str) -> Metric:
-    """Return the metric of this name; an unknown metric has its name as the title."""
+    """Return the metric of this name; an unknown metric has its name as its title."""
     return METRICS.get(name) or Metric(name, name)

@@ -1,4 +1,4 @@
-"""Models of an evaluation: their names, the baseline, and the training run that made them."""
+"""Name the models of an evaluation, choose the baseline, and find the training of a student."""
 
 import json
 from collections.abc import Sequence
@@ -14,24 +14,24 @@ from noisegen.evaluation.sets import unique_names
 from noisegen.runs.folder import read_config
 from noisegen.runs.progress import Progress, Show
 
-LOG_MAX = 20_000  # rows read of a training log
-STUDENT, LOG = "student", "log.jsonl"  # files in the folder of a training run
+LOG_MAX = 20_000  # rows of a training log that are read
+STUDENT, LOG = "student", "log.jsonl"  # model and log in the folder of a training run
 
 
 @dataclass(frozen=True)
 class NamedModel:
-    """A requested model: its name in tables, and its SPEC."""
+    """Model to evaluate: its name in tables, and its SPEC (a model name or a folder)."""
 
     name: str
     spec: str
 
 
 def named_models(specs: Sequence[str], baseline: str | None) -> list[NamedModel]:
-    """Return the baseline, then the other models, under distinct names.
+    """Return the models to evaluate under different names, the baseline first.
 
-    A SPEC may be NAME=SPEC. The default baseline is the teacher of the first model, if noisegen
-    trained it, else the first model. Raises UsageError for no model, a model given twice, and a
-    teacher that is not found.
+    A SPEC may be NAME=SPEC. If noisegen trained the first model, the default baseline is its
+    teacher, else the first model itself. Raises UsageError for no model, for a model given twice,
+    and for a teacher that is not found.
     """
     if not specs:
         raise UsageError("no model to evaluate: give one, such as minilm or RUN/student")
@@ -53,9 +53,9 @@ def _check_distinct(models: Sequence[NamedModel]) -> None:
 
 
 def _baseline(given: str | None, models: Sequence[NamedModel]) -> NamedModel:
-    """Return the baseline given, or the default of `named_models`.
+    """Return the baseline: the model `given`, or the default that `named_models` describes.
 
-    A baseline that is also among the models has its name there, unless it is given as NAME=SPEC.
+    A baseline that is one of `models` keeps the name it has there, unless `given` is NAME=SPEC.
     """
     baseline = _named(given) if given else _teacher(models[0]) or models[0]
     if given and "=" in given:
@@ -64,7 +64,10 @@ def _baseline(given: str | None, models: Sequence[NamedModel]) -> NamedModel:
 
 
 def _named(given: str) -> NamedModel:
-    """Parse NAME=SPEC. Without NAME, RUN/student is called RUN, another folder by its own name."""
+    """Parse NAME=SPEC.
+
+    Without NAME, the folder RUN/student is called RUN, and any other folder by its own name.
+    """
     name, equals, spec = given.partition("=")
     if equals and spec and not Path(given).exists() and not set(name) & set("/\\:"):
         return NamedModel(name, spec)
@@ -76,11 +79,14 @@ def _named(given: str) -> NamedModel:
 
 
 def _teacher(model: NamedModel) -> NamedModel | None:
-    """Return the teacher of a student that noisegen trained; raises UsageError if it is missing."""
+    """Return the teacher of a student that noisegen trained; None for other models.
+
+    Raises UsageError if the teacher is not found.
+    """
     teacher = (_config(model) or {}).get("teacher")
     if not isinstance(teacher, str) or not teacher:
         return None
-    if not names_model(teacher):  # a path relative to the folder where the student was trained
+    if not names_model(teacher):  # a path relative to the folder in which the training was started
         raise UsageError(
             f"the teacher of {model.spec} was {teacher!r}, which is not found here: give --baseline"
         )
@@ -88,14 +94,15 @@ def _teacher(model: NamedModel) -> NamedModel | None:
 
 
 def _config(model: NamedModel) -> dict[str, Any] | None:
-    """Return the configuration of the run that made a student; None for other models."""
+    """Return the configuration of the training run that made a student; None for other models."""
     return read_config(Path(model.spec).resolve().parent) if Path(model.spec).is_dir() else None
 
 
 def training_of(models: Sequence[NamedModel]) -> dict[str, Any] | None:
-    """Return name, config and log of the first model that noisegen trained; None if there is none.
+    """Return the training run of the first model that noisegen trained: name, config and log.
 
-    A log that is missing or cannot be read is empty: the report then has no learning curve.
+    Returns None if noisegen trained none of the models. If the log is missing or cannot be read,
+    its list of rows is empty, and the report has no learning curve.
     """
     for model in models:
         if (config := _config(model)) is None:
@@ -111,9 +118,10 @@ def training_of(models: Sequence[NamedModel]) -> dict[str, Any] | None:
 
 
 def open_all(models: Sequence[NamedModel], progress: Show) -> dict[str, Encoder]:
-    """Open all models, by name, so that a wrong SPEC fails before minutes of work on the others.
+    """Open all models, and return them by name.
 
-    Raises UsageError, or SourceError naming the model.
+    Opening all of them first makes a wrong SPEC fail before minutes of work on other models. Raises
+    UsageError, or SourceError that names the model.
     """
     encoders = {}
     for model in models:

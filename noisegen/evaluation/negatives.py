@@ -1,7 +1,8 @@
 """Hard negatives: sentences with another meaning in nearly the same words.
 
-The three families come from xSIM++ (Chen and others, 2023); the generator is noisegen's own.
-Their figures are not comparable with xSIM++, unless its published lines are read.
+The three families (a changed number, a changed name, a reversed statement) come from xSIM++ (Chen
+and others, 2023). The generator is noisegen's own. Errors among its negatives are not comparable
+with errors in xSIM++; errors among the published lines of xSIM++ (`PublishedNegatives`) are.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,17 +25,17 @@ from noisegen.noising.rng import Draws, check_seed, name_number, row_key, stream
 from noisegen.noising.tagging import installed_model
 
 KINDS = ("number", "entity", "causality")
-CHARS_MAX = 2_000  # longer texts get no negatives: a parser's memory grows with the text
-_TRIES = 3  # draws per negative wanted; a draw may repeat an earlier negative
+CHARS_MAX = 2_000  # characters; longer texts get no negatives: a parser's memory grows with them
+_TRIES = 3  # draws for each negative, because some draws repeat an earlier negative
 
-Alter = Callable[[int, Draws], str | None]  # from a row and draws to an altered text, or None
+Alter = Callable[[int, Draws], str | None]  # (row number, draws) -> altered text or None
 
 
 @dataclass(frozen=True)
 class HardNegatives:
-    """Altered texts: `texts[i]` is text `sources[i]` with one change of family `kinds[i]`.
+    """Altered texts. `texts[i]` is text number `sources[i]` with one change of family `kinds[i]`.
 
-    `note` says how they were made.
+    `note` says in words how the texts were altered.
     """
 
     texts: list[str]
@@ -56,11 +57,12 @@ def hard_negatives(
 ) -> HardNegatives:
     """Return up to `per_kind` negatives of each family for each text.
 
-    A negative differs from all texts and all other negatives. Among equal texts only the first gets
-    negatives. The draws are keyed by the text, so they do not depend on its position; names come
-    from the other texts. English has all three families. They are better with spaCy's English
-    model, which is used if it is installed and `parse` is true; rules alone are far faster. Other
-    languages have numbers only. Raises UsageError for a wrong seed or `per_kind`.
+    A negative differs from all texts and from all other negatives. Among equal texts only the first
+    gets negatives. The random draws for a text depend on `seed` and the text, not on its position.
+    New names come from the other texts. English has all three families. English negatives are
+    better with spaCy's English model, which is used if it is installed and `parse` is true; rules
+    without the model are far faster. Other languages have changed numbers only. Raises UsageError
+    for a wrong seed or `per_kind`.
     """
     check_seed(seed)
     if per_kind < 0:
@@ -82,9 +84,10 @@ def _drawn(
     seed: int,
     per_kind: int,
 ) -> dict[str, tuple[int, str]]:
-    """Return the negatives of the texts in `rows`, each with its row and family.
+    """Return {negative: (row number, family)} for the texts in `rows`.
 
-    A function of `families` takes the position of a row in `rows`.
+    `families` has the function that alters a text of each family. The function takes a position in
+    `rows` instead of the row number.
     """
     streams = {kind: stream_key(seed, f"hard:{kind}") for kind in families}
     known = set(texts)
@@ -100,7 +103,10 @@ def _drawn(
 def _new_texts(
     alter: Callable[[Draws], str | None], draws: Draws, wanted: int, known: set[str]
 ) -> list[str]:
-    """Return up to `wanted` altered texts that are not in `known`, and add them to it."""
+    """Alter a text until `wanted` results are new, or the tries are used up; return the new texts.
+
+    A result is new if it is not in `known`, to which it is then added.
+    """
     new: list[str] = []
     for _ in range(wanted * _TRIES):
         altered = alter(draws.fork(str(draws.integer())))
@@ -115,24 +121,27 @@ def _new_texts(
 
 
 def _first_rows(texts: Sequence[str]) -> dict[str, int]:
-    """Return the first row of each distinct text."""
+    """Return {text: number of the first row that has it}."""
     return {text: row for row, text in reversed(list(enumerate(texts)))}
 
 
 class _Origin(msgspec.Struct):
-    """The sentence that a published line was made from, and the type of its error."""
+    """Sentence from which a published line was made, and the type of the change (`errtype`)."""
 
     src: str
     errtype: str
 
 
 class NoLinesError(SourceError):
-    """No published line is made from any of the sentences."""
+    """No published line was made from any of the given sentences."""
 
 
 @dataclass(frozen=True)
 class PublishedNegatives:
-    """The lines of xSIM++ in `file`, each with its origin; `note` counts unmatched lines."""
+    """Published lines of xSIM++ in `file`, each with the sentence it was made from.
+
+    `note` counts the lines that are left out because the text file or the JSON file lacks them.
+    """
 
     file: Path
     lines: Sequence[tuple[str, _Origin]]
@@ -142,8 +151,8 @@ class PublishedNegatives:
     def read(cls, path: str) -> "PublishedNegatives":
         """Read the JSON file of xSIM++, {line: {"src": sentence, "errtype": type}}.
 
-        The text file beside it, if there is one, gives the order of the lines: beside
-        eng_Latn_errtype.devtest.json it is eng_Latn_augmented.devtest. Raises SourceError for a
+        Lines are in the order of the text file beside the JSON file, if there is one: for
+        eng_Latn_errtype.devtest.json this is eng_Latn_augmented.devtest. Raises SourceError for a
         wrong file.
         """
         file = Path(path)
@@ -163,7 +172,7 @@ class PublishedNegatives:
         return cls(file, known, note if unmatched else "")
 
     def made_from(self, texts: Sequence[str]) -> HardNegatives:
-        """Return the lines made from these texts; raises NoLinesError if there are none."""
+        """Return the lines that were made from these texts; raises NoLinesError without any."""
         first_rows = _first_rows([text.strip() for text in texts])
         found = [(line, origin) for line, origin in self.lines if origin.src.strip() in first_rows]
         if not found:
@@ -182,7 +191,7 @@ class PublishedNegatives:
 
 
 def _stripped_lines(file: Path) -> list[str]:
-    """Return the lines of a text file that are not empty; raises SourceError."""
+    """Return the lines of a text file that are not empty, stripped; raises SourceError."""
     try:
         lines = file.read_text("utf-8-sig").split("\n")
     except (OSError, ValueError) as error:
@@ -191,13 +200,19 @@ def _stripped_lines(file: Path) -> list[str]:
 
 
 def _family(errtype: str) -> str:
-    """Return the family that an error type of xSIM++ begins with, else the type as a name."""
+    """Convert an error type of xSIM++ to the family that its name begins with.
+
+    A type of no known family becomes a name in lower case, with underscores for spaces.
+    """
     name = "_".join(errtype.lower().split())
     return next((kind for kind in KINDS if name.startswith(kind)), name)
 
 
 def _families(texts: Sequence[str], lang: str, parse: bool) -> tuple[dict[str, Alter], str]:
-    """Return the function that alters a text, by family, and a note on the method."""
+    """Return {family: function that alters a text}, and a note on the method.
+
+    The functions take the number of a text in `texts`.
+    """
 
     def number(row: int, draws: Draws) -> str | None:
         changes = number_changes(texts[row], draws, lang)
@@ -220,7 +235,7 @@ def _families(texts: Sequence[str], lang: str, parse: bool) -> tuple[dict[str, A
 
 
 def parsed(texts: Sequence[str], lang: str) -> list[Any] | None:
-    """Return the texts as spaCy documents; None without a model of the language."""
+    """Parse texts with spaCy; return None if no spaCy model of the language is installed."""
     model = installed_model(lang)
     return list(_pipeline(model).pipe(texts, batch_size=64)) if model else None
 
