@@ -1,4 +1,4 @@
-"""YAML of unknown origin: read with bounds on depth, size and numbers, and with unique keys."""
+"""Read YAML of unknown origin: nesting, size and numbers are limited, repeated keys refused."""
 
 from functools import cache
 from itertools import chain
@@ -7,13 +7,16 @@ from typing import Any
 from noisegen.errors import RecipeError
 
 FILE_BYTES_MAX = 1 << 17
-NODES_MAX, DEPTH_MAX = 10_000, 40  # limits of a document, aliases followed
+NODES_MAX, DEPTH_MAX = 10_000, 40  # per document; an alias counts like a copy of its node
 NUMBER_MAX = 400  # characters of a number; Python prints at most 4,300 digits
 _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
 def read_yaml(text: str, where: str) -> Any:
-    """Return the content of a YAML document; raises RecipeError, whose message `where` begins."""
+    """Return the content of a YAML document.
+
+    Raises RecipeError for invalid YAML; its message begins with `where`, the name of the document.
+    """
     import yaml
 
     try:
@@ -25,14 +28,15 @@ def read_yaml(text: str, where: str) -> Any:
         raise RecipeError(f"{where} is nested over {DEPTH_MAX} deep") from error
     except (yaml.YAMLError, ValueError) as error:
         raise RecipeError(f"{where} is not YAML: {' '.join(str(error).split())}") from error
-    except (LookupError, AttributeError) as error:  # !!bool maybe
+    except (LookupError, AttributeError) as error:  # such as `!!bool maybe`
         raise RecipeError(f"{where} is not YAML: a value does not fit its tag") from error
 
 
 def _check_size(node: Any, where: str) -> None:
-    """Raise RecipeError for a document too deep, of too many nodes or with endless numbers.
+    """Raise RecipeError if a document is nested too deep, or has too many nodes or a long number.
 
-    A node counts once for each alias that refers to it; a node that contains itself is too deep.
+    `node` is the root of the document, whose name `where` begins the message. A node counts once
+    more for each alias that refers to it. A node that contains itself counts as nested too deep.
     """
     nodes = [(node, 1)] if node else []
     for _ in range(NODES_MAX):
@@ -51,7 +55,7 @@ def _check_size(node: Any, where: str) -> None:
 
 @cache
 def _loader() -> type:
-    """Return YAML's safe loader, which refuses a key that is given twice."""
+    """Return a subclass of YAML's safe loader that refuses a mapping with a repeated key."""
     import yaml
 
     class UniqueKeys(yaml.SafeLoader):

@@ -1,9 +1,10 @@
-"""The kernel of a learned channel: changes of words, gaps, letters and whole rows, over arrays.
+"""The kernel of a channel learned from real errors: it changes words, gaps, letters and whole rows.
 
-A row draws a pair of factors, a habit and a style. Each phrase, word and gap is hit with its chance
-times the factor, and becomes one of its options. The draws of a word or gap are numbered by its
-position in the row, or in rows of consistent style by the word itself. Rows, phrases, words, equal
-words and gaps have streams of their own: "row", "phrases", "words", "forms", "gaps".
+Each row draws two factors (one for its words, one for its gaps), a habit, and a style, which says
+whether equal words of the row are changed alike. A phrase, word or gap is hit with its own chance
+times the factor of the row, and becomes one of its options. The draws of a word or gap are numbered
+by its position in the row; if equal words are changed alike, the draws of a known word are numbered
+by the word. The streams are "row", "phrases", "words", "forms" (of equal words) and "gaps".
 """
 
 from collections.abc import Sequence
@@ -42,26 +43,26 @@ from noisegen.text.buffers import (
 )
 from noisegen.text.case import SMALL, TITLE, UPPER, cased, lower
 
-PART_BYTES = 2 << 20  # size of text processed at once: it fits into the cache of a CPU
+PART_BYTES = 2 << 20  # text changed at once, so that its arrays fit into the cache of a CPU
 STRENGTH_BITS = 16
-RATE_MAX = 4  # the product of a chance, this rate and the largest factor fits 63 bits
-DRAWS_EACH = 8  # draws of a word or gap: hit, option, coarser option, then letters
+RATE_MAX = 4  # greatest rate: its product with a chance and the largest factor fits 63 bits
+DRAWS_EACH = 8  # draws kept for each word or gap: hit, option, coarser option, then letters
 HIT, OPTION, COARSE, LETTER = range(4)
-ATTEMPTS = 4  # draws of new letters for a word before it stays
-_CASING_OF = np.array([0, 1, 2, 1])  # case of a word -> casing in the pool
-_WRITTEN_CASES = (SMALL, SMALL, TITLE, UPPER)  # `profile.SAME`, SMALL_CASE, ... -> case
-_BELOW = (
-    CHANCE_BITS + FACTOR_BITS + STRENGTH_BITS - DECISION_BITS
-)  # excess bits of a chance times factors over a decision
+ATTEMPTS = 4  # times that new letters are drawn for a word; if none fit, the word stays
+_CASING_OF = np.array([0, 1, 2, 1])  # case of a word -> index of its text among an option's texts
+_WRITTEN_CASES = (SMALL, SMALL, TITLE, UPPER)  # case of a form by `profile.SAME`, SMALL_CASE, ...
+# Bits by which a decision is shifted left to be compared with chance times factor times strength.
+_BELOW = CHANCE_BITS + FACTOR_BITS + STRENGTH_BITS - DECISION_BITS
 _HALF = np.uint64(64 - CHANCE_BITS)
 _HABITS = list(HABITS.values())
 
 
 class ChannelKernel:
-    """Kernel of a channel: it changes phrases, words, gaps and letters with given chances.
+    """Kernel that changes phrases, words, gaps and letters with the chances of a channel.
 
-    `factors` are pairs of factors; each row draws one pair. `rates` has the rate of every
-    strength. In `consistency` of 256 rows, equal words are changed alike.
+    Each row draws one of `factors`, which multiplies the chances of its words and gaps. `rates` has
+    the value of the parameter `rate` at every strength. In `consistency` out of 256 rows, equal
+    words are changed alike.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class ChannelKernel:
         return Edits.join(parts).legal(texts)
 
     def _propose(self, texts: Texts, keys: U64, strengths: I64) -> Edits:
-        """Propose the edits of a part of the rows."""
+        """Propose the edits of some rows, few enough for the cache of a CPU."""
         row_keys = fork_array(keys, "row")
         pair, must, habit, style = (decisions(draw_array(row_keys, number)) for number in range(4))
         drawn = np.searchsorted(self._bounds, pair, side="right")
@@ -97,9 +98,8 @@ class ChannelKernel:
         units = Units.of(texts, words)
         groups = self._tables.groups(texts, words, units)
         draws = self._draws(keys, words, units, style < self._consistency)
-        kinds = units.rows * 2 + (
-            units.words < 0
-        )  # two per row: words, then gaps, as in the factors
+        # Each row has two factors, the first one for its words, the second one for its gaps.
+        kinds = units.rows * 2 + (units.words < 0)
         limits = self._tables.chances.take(groups) * factors.ravel().take(kinds)
         must_change = self._must.take(drawn) & (must >> DECISION_BITS - STRENGTH_BITS < strengths)
         firsts, lasts, of_phrases = self._phrases(keys, words, factors[:, 0])
@@ -114,9 +114,9 @@ class ChannelKernel:
         return _with_habits(edits, texts, habits)
 
     def _draws(self, keys: U64, words: Words, units: Units, by_form: Bool) -> tuple[U64, I64]:
-        """Return the stream and the number of the first draw of every word and gap.
+        """Return two columns for every word and gap: its stream, and the number of its first draw.
 
-        In rows `by_form`, equal words that the channel knows have equal draws.
+        In rows flagged in `by_form`, equal words that the channel knows have equal draws.
         """
         streams = np.stack([fork_array(keys, "words"), fork_array(keys, "gaps")], axis=1)
         streams = streams.ravel().take(units.rows * 2 + (units.words < 0))
@@ -129,7 +129,11 @@ class ChannelKernel:
         return streams, numbers * DRAWS_EACH
 
     def _phrases(self, keys: U64, words: Words, factors: I64) -> tuple[I64, I64, I64]:
-        """Return the hit phrases as first words, last words and groups; no two overlap."""
+        """Return the numbers of the first and last words of the hit phrases, and their groups.
+
+        Of two hit phrases that overlap, the one that begins first or else the longer one is kept.
+        `factors` has the factor of the words of each row.
+        """
         streams, numbers = fork_array(keys, "phrases"), ordinals(words.rows)
         parts = []
         for firsts, lasts, groups in self._tables.phrases(words):
@@ -148,7 +152,11 @@ class ChannelKernel:
 
 
 def _hit(units: Units, drawn: I64, limits: I64, must: Bool) -> Bool:
-    """Tell which units are hit; a row that `must` change has at least its nearest unit hit."""
+    """Tell which units (words and gaps) are hit: those whose draw is below their limit.
+
+    If no unit of a row flagged in `must` is hit, the unit whose draw is the smallest in proportion
+    to its limit counts as hit.
+    """
     hit: Bool = drawn << _BELOW < limits
     settled = ~must
     settled[units.rows.take(np.flatnonzero(hit))] = True
@@ -162,7 +170,10 @@ def _hit(units: Units, drawn: I64, limits: I64, must: Bool) -> Bool:
 
 @dataclass(frozen=True)
 class _Batch:
-    """Words and gaps of a batch, with their groups, draws (streams, first numbers) and hits."""
+    """Words and gaps of a batch, with the option group of each, its draws, and whether it is hit.
+
+    `draws` holds the stream of every word or gap, and the number of its first draw.
+    """
 
     tables: ChannelTables
     texts: Texts
@@ -173,14 +184,15 @@ class _Batch:
     hit: Bool
 
     def edits(self) -> Edits:
-        """Return the edits of all hit words and gaps, in their order."""
+        """Return the edits of all hit words and gaps, in the order of the text."""
         hit = np.flatnonzero(self.hit)
         options = self._options(hit)
         kinds, hows = self.tables.kinds.take(options), self.tables.hows.take(options)
         is_word = self.units.words.take(hit) >= 0
-        # A changed gap or a removed word decides the case of the word behind it.
+        # A changed gap or a removed word decides the case of the word behind it. If both do, the
+        # gap decides: it is nearer, and `np.unique` keeps the first one in this reversed order.
         near = np.flatnonzero(((kinds == WORD_GONE) | ~is_word) & (hows != SAME))
-        near = near[::-1]  # the gap before the word comes first
+        near = near[::-1]
         behind = hit.take(near) + 1 + is_word.take(near)
         rows = np.append(self.units.rows, [-1, -1])
         free = ~np.append(self.hit, [True, True]).take(behind)
@@ -205,7 +217,10 @@ class _Batch:
         return draw_array(streams.take(units), numbers.take(units) + which)
 
     def _options(self, hit: I64) -> I64:
-        """Return the option of every hit unit; for a coarser option, another one is drawn."""
+        """Return the option that each hit word or gap draws from its group.
+
+        If that option is COARSER, the result is an option drawn from the coarser group.
+        """
         options = self.tables.pick(self.groups.take(hit), self._draws(hit, OPTION))
         coarse = np.flatnonzero(self.tables.kinds.take(options) == COARSER)
         groups = self.tables.hows.take(options.take(coarse))
@@ -220,15 +235,15 @@ class _Batch:
         return units, Edits(self.units.rows.take(units), starts, stops, written, pool)
 
     def _forms(self, units: I64, options: I64) -> tuple[I64, Edits]:
-        """Replace words and gaps by the form of their option."""
+        """Return the edits that replace words and gaps by the text of their option."""
         words, hows = self.units.words.take(units), self.tables.hows.take(options)
-        cases = np.append(self.words.cases, SMALL).take(words)  # number -1 stands for gaps
+        cases = np.append(self.words.cases, SMALL).take(words)  # the last entry is for gaps (-1)
         casings = np.where((hows > 0) & (words >= 0), hows - 1, _CASING_OF.take(cases))
         edges = self.units.starts.take(units), self.units.stops.take(units)
         return self._edits(units, *edges, options * CASINGS + casings, self.tables.pool)
 
     def _rewritten(self, units: I64, hows: I64) -> tuple[I64, Edits]:
-        """Write words in another case; words already in it are dropped."""
+        """Return the edits that write words in the case `hows`; words already in it have none."""
         starts, stops = self.units.starts.take(units), self.units.stops.take(units)
         content, base = self.texts.window.tobytes(), self.words.base
         spans = zip((starts - base).tolist(), (stops - base).tolist(), hows.tolist(), strict=True)
@@ -239,10 +254,11 @@ class _Batch:
         return self._edits(units.take(changed), *edges, np.arange(len(changed)), pool)
 
     def _gone(self, gone: I64) -> tuple[I64, Edits]:
-        """Remove words with the space before them, or else with the space behind them.
+        """Return the edits that remove the words `gone`, each with one space beside it.
 
-        The space behind goes at the start of a row, and if the gap before has changed. If all words
-        of a row would go, the first stays.
+        The space before the word is removed. At the start of a row, or if another edit changes the
+        gap before the word, the space behind it is removed instead. If all words of a row would be
+        removed, the first word stays.
         """
         units, count = self.units, len(self.texts)
         rows = units.rows.take(gone)
@@ -254,15 +270,15 @@ class _Batch:
         before = ~is_joined & ~moved & (padded.take(starts - 1) == 0x20)
         behind = (units.numbers.take(gone) == 0) & is_joined | moved
         behind &= ~self.hit.take(gone + 1) & (padded.take(stops) == 0x20)
-        behind &= ~np.isin(gone + 2, gone)  # then it goes with the next word
+        behind &= ~np.isin(gone + 2, gone)  # a next word that is removed takes this space with it
         nothing = np.full(len(gone), len(self.tables.pool) - 1)
         return self._edits(gone, starts - before, stops + behind, nothing, self.tables.pool)
 
     def _spelled(self, hit: I64, counts: I64) -> tuple[I64, Edits]:
-        """Change `counts` parts of each hit word.
+        """Return the edits that change letters at `counts` places of each hit word.
 
-        A change that makes a pair of letters the language lacks is drawn again, and after
-        `ATTEMPTS` draws dropped.
+        If they make a pair of letters that the language lacks, the edits of the word are drawn
+        again, up to `ATTEMPTS` times in all; then the word stays.
         """
         parts, left = [], np.arange(len(hit))
         for attempt in range(ATTEMPTS):
@@ -274,7 +290,7 @@ class _Batch:
         return np.sort(units), Edits.join([edits for _, edits in parts], units)
 
     def _odd(self, units: I64, edits: Edits) -> list[int]:
-        """Return the units whose edits make a pair of letters that the language lacks."""
+        """Return the numbers of the words whose edits make letter pairs that the language lacks."""
         small, base = self.words.small.tobytes(), self.words.base
         edges = edits.starts - base, edits.stops - base, edits.replacements // CASINGS
         found = []
@@ -291,15 +307,16 @@ class _Batch:
         return found
 
     def _respelled(self, hit: I64, counts: I64, attempt: int) -> tuple[I64, Edits]:
-        """Change `counts` parts of words, each chosen by its weight.
+        """Return the edits of `counts` parts (up to three letters) of each hit word.
 
-        Equal words are searched for parts once. A part that begins at or before an earlier part, or
-        overlaps it, is dropped.
+        The parts are drawn by their weights; `attempt` numbers the set of draws. Equal words are
+        searched for parts once. A part that overlaps an earlier part of the word, or does not begin
+        behind the start of that part, is dropped.
         """
         words, tables, chosen = self.words, self.tables, self.units.words.take(hit)
         starts, stops = words.starts.take(chosen), words.stops.take(chosen)
         hashes = words.hashes.take(chosen)
-        alone = np.arange(len(hit)).astype(np.uint64)  # a word without hash is equal to no other
+        alone = np.arange(len(hit)).astype(np.uint64)  # stand in for the hashes of too long words
         hashes = np.where(hashes == 0, alone, hashes)
         _, firsts, which = np.unique(hashes, return_index=True, return_inverse=True)
         edges = starts.take(firsts) - words.base, stops.take(firsts) - words.base
@@ -333,14 +350,18 @@ class _Batch:
 
 @lru_cache(maxsize=1 << 16)
 def _recased(word: bytes, how: int) -> str | None:
-    """Return a word in another case, None if it is already in that case."""
+    """Return a word in the case `how` (`profile.SMALL_CASE`, ...), None if it is in it already."""
     text = word.decode()
     form = cased(lower(text), _WRITTEN_CASES[how])
     return form if form != text else None
 
 
 def _apart(words: I64, parts: I64) -> I64:
-    """Return the numbers of ascending parts that do not conflict with an earlier part."""
+    """Return the indices of the parts that can change together with the earlier ones of their word.
+
+    `words` has the word of each part, both ascending. A part conflicts with an earlier one that it
+    overlaps, or that begins at the same letter.
+    """
     at = parts // SIZES
     ends, keep = at + parts % SIZES, np.ones(len(words), np.bool_)
     for back in range(1, len(LETTERS)):
@@ -350,9 +371,10 @@ def _apart(words: I64, parts: I64) -> I64:
 
 
 def _with_habits(edits: Edits, texts: Texts, habits: I64) -> Edits:
-    """Return the edits with the habits of rows applied to their replacements and other characters.
+    """Return the edits and, for rows with a habit, edits that apply it to the rest of the row.
 
-    `habits` has the number of the habit of each row; the number behind the last means no habit.
+    The habit also applies to the replacements of the edits. `habits` has for each row an index in
+    `_HABITS`; the index behind the last habit means that the row has none.
     """
     rows = np.flatnonzero(habits < len(_HABITS))
     if not len(rows):
@@ -369,7 +391,7 @@ def _with_habits(edits: Edits, texts: Texts, habits: I64) -> Edits:
     pool = pa.concat_arrays([edits.pool, Texts.from_strings(forms).to_arrow()])
     edits = replace(edits, replacements=replacements, pool=pool)
 
-    # Characters of these rows outside of edits.
+    # From here on: the characters of these rows that no edit replaces.
     at, owners = within(texts.offsets.take(rows), texts.lengths.take(rows))
     rows = rows.take(owners)
     covering = np.searchsorted(edits.starts, at, side="right") - 1

@@ -1,13 +1,13 @@
-"""Channels: the chances of errors that the counts of a profile give.
+"""Channels: the chances of errors, estimated from the counts of a profile.
 
-Counts are smoothed towards coarser counts:
+Rare counts are smoothed towards counts of a wider kind:
 
 - a word in its case, towards the word in any case, towards words of its length and case;
 - a gap before its word, towards the gap before any word;
 - letters between their neighbours, towards the letters by their place in the word.
 
-The arithmetic uses Python's floats and the results are whole numbers, so that all machines get the
-same chances.
+Chances are computed in Python's floats and rounded down to whole numbers, so that all machines get
+the same ones.
 """
 
 import unicodedata
@@ -34,25 +34,27 @@ from noisegen.noising.profile import (
 )
 from noisegen.text.case import CASES, SHAPES, shape_of
 
-_IDEOGRAPHS = "\u2e80"  # first ideograph: from here on a letter may stand beside any other
+_IDEOGRAPHS = "\u2e80"  # first ideograph; pairs with ideographs are not recorded: any may occur
 
 CHANCE_BITS = 32
 WEIGHT_BITS = 20
-# Weights of the coarser estimates, as numbers of counts.
+# Weights of the wider counts in smoothing, each given as a number of cases.
 WORD_PRIOR, CASE_PRIOR, SHAPE_PRIOR, GAP_PRIOR, LETTER_PRIOR = 3.0, 4.0, 4.0, 10.0, 3.0
-FORM, AS_WRITTEN, WORD_GONE, SOME_LETTERS, COARSER = range(5)  # kinds of options
+FORM, AS_WRITTEN, WORD_GONE, SOME_LETTERS, COARSER = range(5)  # see `Option`
 
 
 class Option(NamedTuple):
-    """One possible change of a word, phrase, gap or part of a word; `how` depends on its kind.
+    """One possible change of a word, phrase, gap or part of a word.
 
-    - FORM: it becomes `noisy` (small letters), written in the case `how` (SAME, SMALL_CASE, ...);
-    - AS_WRITTEN: the word stays, written in the case `how`;
+    `kind` says what the change does, and what `how` means:
+
+    - FORM: the text becomes `noisy` (small letters), written in the case `how` (SAME, ...);
+    - AS_WRITTEN: the word keeps its letters and is written in the case `how`;
     - WORD_GONE: the word is removed;
-    - SOME_LETTERS: letters change in `how` places;
-    - COARSER: an option of group `how` is drawn, or for -1 of the group of the word's shape.
+    - SOME_LETTERS: letters of the word change in `how` places;
+    - COARSER: an option of group `how` is drawn; if `how` is -1, one of the word's shape group.
 
-    For gaps and removed words, `how` is the case in which the next word is written.
+    If a gap is changed or a word removed, the next word is written in the case `how`.
     """
 
     kind: int
@@ -61,20 +63,21 @@ class Option(NamedTuple):
 
 
 BY_SHAPE = Option(COARSER, "", -1)
-_OF_CHANGE = {  # name in `profile.CHANGES` -> option
+_OF_CHANGE = {  # change of an unknown word, as named in `profile.CHANGES` -> option
     **{name: Option(AS_WRITTEN, "", written) for written, name in enumerate(WRITTEN)},
     **{name: Option(SOME_LETTERS, "", places) for places, name in enumerate(LETTERS)},
     OTHER: Option(SOME_LETTERS, "", 1),
     GONE: Option(WORD_GONE),
 }
 Weights = dict[Option, float]
-Outcomes = Counter[tuple[str | None, int]]  # counts of (replacement, case in which it is written)
+Outcomes = Counter[tuple[str | None, int]]  # (replacement, the case it is written in) -> count
 
 
 class OptionGroup(NamedTuple):
-    """The chance of a change, out of 2^32, and its options.
+    """The options of a word, gap or part of a word, and the chance that it changes at all.
 
-    `bounds` are the cumulative chances of the options, out of 2^32.
+    `chance` is out of 2^32. `bounds` are the cumulative chances of the options given a change, also
+    out of 2^32.
     """
 
     chance: int
@@ -84,14 +87,17 @@ class OptionGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class Channel:
-    """Groups of options, and the number of the group of each word, shape, gap and part of a word.
+    """Groups of options, and the group number of each word, shape, gap and part of a word.
 
-    - `words`: group by (word, case);
-    - `shapes`: group by shape;
-    - `gaps`: group by (word behind or '' for any, whether it begins its row, gap);
-    - `letters`: (group, weight) by (letter before, letters, letter after) or ('', letters, place);
+    - `words`: (word, case) -> group number;
+    - `shapes`: group number of the unknown words of each shape;
+    - `gaps`: (word behind the gap or '' for any, whether the gap begins its row, gap) -> group
+      number;
+    - `letters`: (letter before, letters, letter after) or ('', letters, place in the word) ->
+      (group number, weight), where the weight is the rate of change of these letters;
     - `habits`: cumulative chances of the habits of rows, out of 2^32;
-    - `pairs`: pairs of neighbouring letters, START and END included, in all words and replacements.
+    - `pairs`: pairs of neighbouring letters in the words and replacements of the profile; START and
+      END stand for the edges of a word.
     """
 
     lang: str
@@ -104,12 +110,15 @@ class Channel:
     pairs: set[str] = field(default_factory=set)
 
     def lacks(self, word: str, noisy: str) -> bool:
-        """Tell whether a noisy form has a pair of letters that neither language nor word has."""
+        """Tell whether `noisy` has a pair of letters found neither in `pairs` nor in `word`."""
         made, known = (set(map("".join, pairwise(f"{START}{form}{END}"))) for form in (noisy, word))
         return any(map(letter_pairs, made - self.pairs - known))
 
     def add(self, chance: float, weights: Mapping[Option, float]) -> int:
-        """Add a group and return its number."""
+        """Add a group of options and return its number.
+
+        `chance` is the rate of change, from 0 to 1. Options without weight are left out.
+        """
         options = tuple(option for option, weight in weights.items() if weight > 0)
         sums = list(accumulate(weights[option] for option in options))
         bounds = tuple(int(part / sums[-1] * (1 << CHANCE_BITS)) for part in sums)
@@ -119,7 +128,10 @@ class Channel:
 
 
 def letter_pairs(framed: str) -> set[str]:
-    """Return the pairs of neighbouring letters of a text with START and END; no ideographs."""
+    """Return the pairs of neighbouring letters of a text that has START and END at its edges.
+
+    Pairs with an ideograph are left out.
+    """
     return {
         a + b
         for a, b in pairwise(framed)
@@ -132,7 +144,7 @@ def _is_letter(character: str) -> bool:
 
 
 def channel_of(profile: Profile) -> Channel:
-    """Return the channel of a profile."""
+    """Estimate a channel from the counts of a profile."""
     channel = Channel(profile.lang)
     _add_shapes(channel, profile)
     _add_words(channel, profile)
@@ -148,7 +160,7 @@ def channel_of(profile: Profile) -> Channel:
 
 
 def _add_pairs(channel: Channel, profile: Profile) -> None:
-    """Add the pairs of letters of all words, of their replacements, and of changed parts."""
+    """Record the letter pairs of all words of a profile, and of all their replacements."""
     forms = {form for key in profile.words for form in (key.clean, key.noisy) if form}
     for word in {word for form in forms for word in form.split(" ")}:
         channel.pairs.update(letter_pairs(f"{START}{word}{END}"))
@@ -157,12 +169,12 @@ def _add_pairs(channel: Channel, profile: Profile) -> None:
 
 
 def _smoothed(changed: float, total: float, rate: float, prior: float) -> float:
-    """Return a rate from counts and from `prior` more cases that have a coarser rate."""
+    """Return the rate of change in `total` cases and in `prior` more that change at rate `rate`."""
     return (changed + prior * rate) / (total + prior)
 
 
 def _add_shapes(channel: Channel, profile: Profile) -> None:
-    """Add the groups of unknown words, one group per shape."""
+    """Add a group of options for the unknown words of each shape (case and length class)."""
     changed = [Counter[str]() for _ in range(SHAPES)]
     for key, count in profile.shapes.items():
         changed[key.shape][key.change] += count
@@ -181,17 +193,20 @@ def _add_shapes(channel: Channel, profile: Profile) -> None:
 
 
 def _add_numbers(channel: Channel, changed: Counter[str], kept: int) -> int:
-    """Add the group of numbers, which go or change case as in the pairs, and else stay."""
+    """Add the group of words that begin with a digit, and return its number.
+
+    Such a word is removed or changes case as often as in the counts; its letters never change.
+    """
     weights = {_OF_CHANGE[name]: float(changed[name]) for name in (*WRITTEN[1:], GONE)}
     number = channel.add(sum(weights.values()) / max(1, changed.total() + kept), weights)
-    if not channel.groups[number].options:  # a group needs an option: known numbers may refer to it
+    if not channel.groups[number].options:  # known words may draw from it, so it needs an option
         channel.groups[number] = OptionGroup(0, (Option(AS_WRITTEN),), (1 << CHANCE_BITS,))
     return number
 
 
 def _shape_rates(profile: Profile) -> list[float]:
-    """Return the rate of change of the words of each shape, smoothed towards the overall rate."""
-    seen, changed = Counter[int](), Counter[int]()  # numbers of words by shape
+    """Return the share of changed words per shape, smoothed towards the share of all words."""
+    seen, changed = Counter[int](), Counter[int]()  # shape -> number of words
     for key, count in profile.words.items():
         if " " not in key.clean:
             shape = shape_of(key.clean, key.case)
@@ -219,18 +234,19 @@ def _add_words(channel: Channel, profile: Profile) -> None:
 def _add_word(
     channel: Channel, word: str, cases: Sequence[Outcomes], shape_rates: Sequence[float]
 ) -> None:
-    """Add four groups for a word, one per case, from the counts of each case.
+    """Add four groups of options for a word or phrase, one per case of the word.
 
-    A group has options of its own, options of the word in any case, and options of its shape.
+    `cases` has the counts of the replacements in each case. A group has the options counted in its
+    case, the options counted in any case, and the options of the word's shape.
     """
-    pooled: Outcomes = Counter()  # replacements in all cases, all written SAME
+    pooled: Outcomes = Counter()  # counts of all cases; each replacement takes the word's own case
     for outcomes in cases:
         for (noisy, _), count in outcomes.items():
             if noisy != word:
                 pooled[noisy, SAME] += count
     totals = [outcomes.total() for outcomes in cases]
     shape = shape_of(word, max(range(len(CASES)), key=lambda case: (totals[case], case)))
-    # An unchanged number stays, and a phrase has no letters to change.
+    # Options of the shape change letters: numbers and phrases get none of them.
     has_letters = shape != SHAPES - 1 and " " not in word
     prior = WORD_PRIOR * shape_rates[shape] * has_letters
     weight = pooled.total() + prior
@@ -248,14 +264,17 @@ def _add_word(
 
 
 def _word_option(noisy: str | None, written: int) -> Option:
-    """Return the option of a replacement of a word, BY_SHAPE if it is not recorded."""
+    """Return the option that stands for a counted replacement of a word.
+
+    `noisy` None means that the profile did not record the replacement: the option is BY_SHAPE.
+    """
     if noisy is None:
         return BY_SHAPE
     return Option(FORM if noisy else WORD_GONE, noisy, written)
 
 
 def _add_gaps(channel: Channel, counts: Mapping[GapKey, int]) -> None:
-    """Add the groups of gaps before any word, and of gaps before certain words."""
+    """Add a group of options for each gap before any word, and before each counted word."""
     by_gap: dict[tuple[bool, str], dict[str, Outcomes]] = {}
     for key, count in sorted(counts.items(), key=lambda item: item[0][:3]):
         rights = by_gap.setdefault((key.initial, key.gap), {})
@@ -271,7 +290,11 @@ def _add_gaps(channel: Channel, counts: Mapping[GapKey, int]) -> None:
 
 
 def _add_letters(channel: Channel, counts: Mapping[LetterKey, int]) -> None:
-    """Add the groups of parts of words: by place (START, END or '') and by neighbours."""
+    """Add groups of options for the parts of words that change.
+
+    A part has a group for each pair of neighbouring letters, and a group for each place in the
+    word: START, END or '' (inside).
+    """
     near: dict[tuple[str, str, str], Outcomes] = defaultdict(Counter)
     far: dict[tuple[str, str, str], Outcomes] = defaultdict(Counter)
     for (before, part, after, noisy), count in sorted(counts.items()):
@@ -279,7 +302,8 @@ def _add_letters(channel: Channel, counts: Mapping[LetterKey, int]) -> None:
         far["", part, _place(before, after)][noisy, SAME] += count
     coarser: dict[tuple[str, str, str], tuple[int, float]] = {}
     for key, outcomes in far.items():
-        # Words with a part, and changes of it, are counted separately: the total may be below.
+        # The words that contain a part are counted apart from the changes of it, so that changes
+        # may outnumber the words. The added 1 keeps the rate below 1.
         rate = (outcomes.total() - outcomes[key[1], SAME]) / (outcomes.total() + 1)
         group = channel.add(rate, _form_weights(outcomes, key[1]))
         coarser[key] = group, rate
@@ -295,7 +319,10 @@ def _place(before: str, after: str) -> str:
 
 
 def _form_weights(outcomes: Outcomes, clean: str) -> Weights:
-    """Return the weights of the recorded replacements of a gap or letters, in a fixed order."""
+    """Return the options and weights of the recorded replacements of a gap or of letters.
+
+    `clean` is the gap or the letters. The order of the options is always the same.
+    """
     changed = sorted(
         (noisy, written, count)
         for (noisy, written), count in outcomes.items()
@@ -307,10 +334,11 @@ def _form_weights(outcomes: Outcomes, clean: str) -> Weights:
 def _add_finer(
     channel: Channel, outcomes: Outcomes, clean: str, coarser: tuple[int, float], prior: float
 ) -> tuple[int, float]:
-    """Add a group that is smoothed towards a coarser one, and return its number and rate.
+    """Add a group of options smoothed towards a coarser group; return its number and rate.
 
-    `coarser` is the number and rate of the coarser group. Replacements that are not recorded are
-    drawn from the coarser group, if it has options.
+    `outcomes` counts what `clean` became. `coarser` has the number and rate of the coarser group,
+    which weighs like `prior` cases. Replacements that the profile did not record are drawn from the
+    coarser group, if it has options.
     """
     base, rate = coarser
     weights = _form_weights(outcomes, clean)

@@ -1,6 +1,6 @@
-"""Tables of a channel as arrays, and the words and gaps of rows that are looked up in them.
+"""The option groups of a channel as arrays, and a search of them for the words and gaps of rows.
 
-`realism.pair_counts` finds the same words and gaps row by row.
+`realism.pair_counts`, which learns a channel, finds the same words and gaps row by row.
 """
 
 from collections.abc import Iterator
@@ -35,17 +35,19 @@ _UNSPACED = (
     (0xF900, 0xFAFF),
     (0x20000, 0x10FFFF),
 )
-CASINGS = 3  # texts of an option in the pool: small, title, upper
-SIZES = LETTERS_MAX + 1  # a part of a word has 0 to LETTERS_MAX letters
+CASINGS = 3  # each option has three texts in the pool: in small letters, Title and UPPER
+SIZES = LETTERS_MAX + 1  # possible sizes of a part of a word: 0 to LETTERS_MAX letters
 START_POINT, END_POINT = ord(START), ord(END)
-_PLACES = {START: 1, END: 2, "": 3}  # codes of places, used instead of the letter before
+# Codes of the places of a part in a word. They stand for the letter before the part in the hashes
+# of groups that depend on the place only.
+_PLACES = {START: 1, END: 2, "": 3}
 
 
 class Words(NamedTuple):
-    """Words of `Texts`, one entry per word: byte range, row, case, and hash in small letters.
+    """Words of rows of text, one entry per word: byte range, row, case, and hash in small letters.
 
-    In scripts without spaces, each character is a word. `small` has the bytes of the rows in small
-    letters; byte position p is `small[p - base]`.
+    In scripts without spaces, each character is a word. `small` has the bytes of all rows in small
+    letters: the byte at position p of the text is `small[p - base]`.
     """
 
     starts: I64
@@ -65,11 +67,10 @@ class Words(NamedTuple):
         if not texts.is_ascii:
             token, starts, stops = _single_characters(texts, starts, stops)
             rows, hashes = rows.take(token), hashes.take(token)
-            # Hashes of tokens fold only ASCII and Latin-1, and are those of uncut words.
+            # Tokens are hashed uncut, and with only ASCII and Latin-1 letters lowered. So new
+            # hashes are made of cut words, and of words with other bytes up to the next word.
             cut = stops - starts < (tokens.stops - tokens.starts).take(token)
-            high = (
-                np.maximum.reduceat(texts.window, starts - base) >= 0x80
-            )  # from this word to the next
+            high = np.maximum.reduceat(texts.window, starts - base) >= 0x80
             again = np.flatnonzero(cut | high)
             hashes[again] = word_hashes(small, starts.take(again) - base, stops.take(again) - base)
         cases = np.full(len(starts), case.SMALL)
@@ -87,7 +88,7 @@ class Words(NamedTuple):
         return cls(starts, stops, rows, cases, hashes, small, base)
 
     def shapes(self, chosen: I64) -> I64:
-        """Return the shapes of words, given by their numbers, as `case.shape_of`."""
+        """Return the shape of each word whose number is in `chosen`, as `case.shape_of` does."""
         starts, stops = self.starts.take(chosen) - self.base, self.stops.take(chosen) - self.base
         sizes = case.characters_in(self.small, starts, stops)
         shapes = self.cases.take(chosen) * (len(case.LENGTHS) + 1)
@@ -99,7 +100,7 @@ class Words(NamedTuple):
 def _single_characters(texts: Texts, starts: I64, stops: I64) -> tuple[I64, I64, I64]:
     """Cut words of scripts without spaces into single characters.
 
-    Returns for every word the number of the original word, its start, and its stop.
+    Words are byte ranges. Returns three columns: the number of the original word, start, and stop.
     """
     leads = np.flatnonzero(texts.window >= 0xE0)
     points = code_points(texts.window, leads)
@@ -115,7 +116,8 @@ def _single_characters(texts: Texts, starts: I64, stops: I64) -> tuple[I64, I64,
     word = np.searchsorted(starts, edges[:-1], side="right") - 1
     inside = np.flatnonzero(edges[:-1] < stops.take(word))
     word, firsts, lasts = word.take(inside), edges.take(inside), edges.take(inside + 1)
-    # A cut may leave an apostrophe at either end. A curly apostrophe has three bytes, E2 first.
+    # A cut may leave an apostrophe at an end of a word, where it is no part of the word. A curly
+    # apostrophe has three bytes, the first one E2.
     values = texts.values
     firsts = firsts + (values[firsts] == 0x27) + 3 * (values[firsts] == 0xE2)
     lasts = lasts - (values[lasts - 1] == 0x27) - 3 * (values[lasts - 3] == 0xE2)
@@ -124,10 +126,11 @@ def _single_characters(texts: Texts, starts: I64, stops: I64) -> tuple[I64, I64,
 
 
 class Units(NamedTuple):
-    """The gaps and words of rows in their order: gap, word, gap, ..., word, gap; one entry each.
+    """The units of rows: their gaps and words in the order of the text, gap, word, ..., word, gap.
 
-    `numbers` counts the gaps of a row from 0, and also its words. `words` has the number of a word
-    among all words, -1 for a gap.
+    Each unit has a byte range and a row. `numbers` has the position of a word among the words of
+    its row, and of a gap among the gaps of its row, from 0. `words` has the number of a word among
+    the words of all rows, -1 for a gap.
     """
 
     starts: I64
@@ -138,7 +141,7 @@ class Units(NamedTuple):
 
     @classmethod
     def of(cls, texts: Texts, words: Words) -> "Units":
-        """Return the words of all rows with a gap before each word and a gap behind the last."""
+        """Return the words of all rows, with a gap before each word and one behind the last."""
         sizes = 2 * np.bincount(words.rows, minlength=len(texts)) + 1
         rows, lasts = np.repeat(np.arange(len(texts)), sizes), np.cumsum(sizes) - 1
         starts, stops, numbers = np.empty_like(rows), np.empty_like(rows), np.full(len(rows), -1)
@@ -150,14 +153,14 @@ class Units(NamedTuple):
 
 
 def units_of(words: Words, chosen: I64) -> I64:
-    """Return the numbers among all units of words, given by their numbers among words."""
+    """Return the unit number of each word whose number among all words is in `chosen`."""
     return 2 * chosen + words.rows.take(chosen) + 1
 
 
 def _text_table(texts: list[str]) -> HashTable:
-    """Return a table from the hash of a text to its place in a list, counted from 1.
+    """Return a table from the hash of each text to its position in the list, counted from 1.
 
-    Texts without a hash are not in the table.
+    Texts that are too long for a hash are left out.
     """
     rows = Texts.from_strings(texts)
     hashes = word_hashes(rows.values, rows.offsets[:-1], rows.offsets[1:])
@@ -166,11 +169,12 @@ def _text_table(texts: list[str]) -> HashTable:
 
 
 class ChannelTables:
-    """The groups of a channel as arrays, and tables from words, gaps and letters to their groups.
+    """The option groups of a channel as arrays, and tables from words, gaps and letters to them.
 
-    A change of group g has the chance `chances[g]`; the last chance is 0, for group -1, which means
-    no group. Option o of the channel has `kinds[o]` and `hows[o]` and the text
-    `pool[CASINGS * o + casing]`; the last text of the pool is empty.
+    A word or gap of group g changes with chance `chances[g]`. The last chance is 0, so that group
+    -1 stands for no group. The options of all groups are numbered: option o has the fields `kind`
+    and `how` of an `Option` in `kinds[o]` and `hows[o]`, and its texts, one per casing, in
+    `pool[CASINGS * o + casing]`. The last text of the pool is empty.
     """
 
     def __init__(self, channel: Channel) -> None:
@@ -181,7 +185,7 @@ class ChannelTables:
         self._take_letters(channel)
 
     def _take_options(self, channel: Channel) -> None:
-        """Lay out the groups and their options."""
+        """Copy all groups and their options into arrays."""
         options = [option for group in channel.groups for option in group.options]
         self.chances = np.array([*(group.chance for group in channel.groups), 0], np.int64)
         bounds = [
@@ -197,7 +201,7 @@ class ChannelTables:
         self.forms, self.lacks = [option.noisy for option in options], channel.lacks
 
     def _take_words(self, channel: Channel, words: list[str]) -> None:
-        """Lay out the groups of known words and of the shapes of unknown words."""
+        """Copy the group numbers of known words and of the shapes of unknown words into arrays."""
         self._words = _text_table(words)
         cases = range(len(case.CASES))
         of_words = [channel.words[word, number] for word in words for number in cases]
@@ -206,10 +210,11 @@ class ChannelTables:
         self._heads = _text_table(sorted(heads))
 
     def _take_gaps(self, channel: Channel, words: list[str]) -> None:
-        """Lay out the groups of gaps.
+        """Make the table from keys of gaps to their groups.
 
-        A gap has the key (gap * 2 + initial) * rights + right. `right` is the number of the word
-        behind the gap; the last two numbers mean any word and the end of a row.
+        The key of a gap joins three numbers: the number of its text, whether it begins the row, and
+        `right`, the number of the word behind it. The two numbers after those of the known words
+        stand in `right` for any word and for the end of a row.
         """
         gaps = {gap: number for number, gap in enumerate(sorted({key[2] for key in channel.gaps}))}
         self._gaps, self._no_gap = _text_table(list(gaps)), gaps.get("", -1)
@@ -225,7 +230,7 @@ class ChannelTables:
         self._of_space = self._groups_of_gaps(space)
 
     def _take_letters(self, channel: Channel) -> None:
-        """Lay out the groups and weights of parts of words by their neighbours."""
+        """Make the table from parts of words between two letters to their groups and weights."""
         contexts, parts, values = [], [], []
         for size in range(SIZES):
             sized = [key for key in channel.letters if len(key[1]) == size]
@@ -242,15 +247,15 @@ class ChannelTables:
         self._letters = np.array([(-1, 0), *values], np.int64).T.copy()
 
     def pick(self, groups: I64, draws: U64) -> I64:
-        """Return an option of each group, chosen by the high half of a draw."""
+        """Return the number of an option of each group, chosen by the high half of its draw."""
         return self._choices.pick(groups, (draws >> np.uint64(64 - CHANCE_BITS)).astype(np.int64))
 
     def known(self, hashes: U64) -> I64:
-        """Return the number of each word in the channel, -1 for an unknown word."""
+        """Return the number that the channel gives each hashed word, -1 for an unknown word."""
         return self._words.find(hashes).astype(np.int64) - 1
 
     def groups(self, texts: Texts, words: Words, units: Units) -> I64:
-        """Return the group of every word and gap, -1 for no group."""
+        """Return the group of every unit (word or gap), -1 for a gap without a group."""
         numbers = self.known(words.hashes)
         groups = np.empty(len(units.rows), np.int64)
         is_word = units.words >= 0
@@ -259,7 +264,7 @@ class ChannelTables:
         return groups
 
     def _groups_of_words(self, words: Words, numbers: I64) -> I64:
-        """Return the group of every word; `numbers` is the result of `known`."""
+        """Return the group of every word; `numbers` has the result of `known` for each word."""
         known, unknown = np.flatnonzero(numbers >= 0), np.flatnonzero(numbers < 0)
         groups = np.empty(len(words.rows), np.int64)
         keys = numbers.take(known) * len(case.CASES) + words.cases.take(known)
@@ -268,7 +273,10 @@ class ChannelTables:
         return groups
 
     def _groups_between(self, texts: Texts, words: Words, units: Units, numbers: I64) -> I64:
-        """Return the group of every gap, -1 for no group; `numbers` has the number of each word."""
+        """Return the group of every gap, -1 for no group.
+
+        `numbers` has the result of `known` for each word.
+        """
         at = np.flatnonzero(units.words < 0)
         starts, stops = units.starts.take(at), units.stops.take(at)
         is_initial = units.numbers.take(at) == 0
@@ -285,14 +293,18 @@ class ChannelTables:
         keys = (gaps * 2 + is_initial.take(other)) * self._rights + rights.take(other)
         groups[other] = np.where(gaps < 0, -1, self._groups_of_gaps(keys))
 
-        # A gap within a number or between two numbers stays.
+        # A gap between two digits never changes, whether they belong to one number or to two.
         is_digit = [(side >= 48) & (side <= 57) for side in (padded[starts - 1], padded[stops])]
         is_between = ~is_initial & (rights != self._end)
         groups[is_between & is_digit[0] & is_digit[1]] = -1
         return groups
 
     def phrases(self, words: Words) -> Iterator[tuple[I64, I64, I64]]:
-        """Yield the phrases of each length: numbers of first words, of last words, and groups."""
+        """Find the known phrases, and yield those of two words, of three words and so on.
+
+        Each item has three columns: the numbers of the first words, those of the last words, and
+        the groups of the phrases.
+        """
         heads = np.flatnonzero(self._heads.find(words.hashes))
         for more in range(1, PHRASE_MAX):
             heads = heads[heads + more < len(words.rows)]
@@ -307,7 +319,10 @@ class ChannelTables:
             yield first, first + more, self._word_groups.take(keys)
 
     def _groups_of_gaps(self, keys: I64) -> I64:
-        """Return the group of each key, or of its gap before any word; -1 for no group."""
+        """Return the group of each key of a gap, -1 for no group.
+
+        A key without a group gets the group of its gap before any word.
+        """
         groups = self._gap_groups.find(_key_hashes(keys)).astype(np.int64) - 1
         missing = np.flatnonzero(groups < 0)
         asked = keys.take(missing)
@@ -316,16 +331,21 @@ class ChannelTables:
         return groups
 
     def shape_groups(self, words: Words, chosen: I64) -> I64:
-        """Return the groups of the shapes of words, given by their numbers."""
+        """Return the group of the shape of each word whose number is in `chosen`."""
         return self._shapes.take(words.shapes(chosen))
 
     def parts(self, small: U8, starts: I64, stops: I64) -> tuple[I64, I64, I64, I64]:
-        """Return the parts of words that may change; words are byte ranges of `small`.
+        """Return the weights and groups of all parts of words, each a byte range of `small`.
 
-        The letters of all words are numbered, with START before and END behind each word. Letter l
-        begins at byte `begins[l]`; `firsts` has the number of the START of each word. Part
-        `SIZES` * l + size consists of `size` letters from l on and has an entry in `weights` and
-        `groups`. Returns begins, firsts, weights, groups.
+        The letters of all words are numbered in one sequence, with a START before and an END behind
+        each word. Returns four arrays:
+
+        - begins: the byte at which each letter begins;
+        - firsts: the number of the START of each word;
+        - weights: the weight of each part, 0 for a part that never changes;
+        - groups: the option group of each part, -1 for a part that never changes.
+
+        The part with index `SIZES` * l + n consists of the n letters from letter l on.
         """
         at, words = within(starts, stops - starts)
         solid = np.flatnonzero((small.take(at) & 0xC0) != 0x80)
@@ -354,10 +374,11 @@ class ChannelTables:
         return begins, firsts, weights.ravel(), groups.ravel()
 
     def _letter_groups(self, framed: I64, at: I64, size: int) -> tuple[I64, I64, I64]:
-        """Return the numbers of the letters where a part of `size` letters may change.
+        """Return the places, groups and weights of the parts of `size` letters.
 
-        `at` has the numbers of the first letters to look at. The groups and weights of the parts
-        are returned as well.
+        The place of a part is the number of its first letter in `framed`, the code points of all
+        words with START and END around each word. `at` has the places to look at; places of two or
+        more letters that the channel never changes together are left out.
         """
         letters = _part_hashes(framed.take(np.arange(size)[:, None] + at))
         if size > 1:
@@ -378,7 +399,7 @@ def _key_hashes(keys: I64) -> U64:
 
 
 def _part_hashes(letters: I64) -> U64:
-    """Return a hash of the letters in each column of an array."""
+    """Return a hash of each part of a word; its letters are one column of the array."""
     hashes = np.zeros(letters.shape[1], np.uint64)
     for row in letters.astype(np.uint64):
         hashes = mix_array(hashes + row)

@@ -1,4 +1,4 @@
-"""The draft of a batch: its rows, rewritten pass by pass, and all that must follow the text."""
+"""The draft of a batch: its rows, rewritten pass by pass, and the spans that move with the text."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from noisegen.text.spans import NO_SPANS, RowSpans, Spans, protected
 class PassRows:
     """The rows of one pass, taken from a draft in the order of the pass.
 
-    `numbers` are their numbers in the batch. `protected` and `changed` are spans of `texts`: text
-    that must not change, and words that an earlier pass has changed.
+    `numbers` has the number of each row in the batch. `protected` are the spans of `texts` that
+    must not change; `changed` are the spans of words that an earlier pass has changed.
     """
 
     numbers: I64
@@ -28,8 +28,8 @@ class PassRows:
 class Draft:
     """The rows of a batch, with their protected spans, their changed words and their edits.
 
-    A pass takes some rows and puts them back rewritten. `account` has the edits from the clean rows
-    to the latest versions; it stays empty unless it is asked for.
+    A pass takes some rows and puts them back rewritten. `account` has the edits that turn the clean
+    rows into their latest versions; it stays empty if the draft is made without an account.
     """
 
     def __init__(self, clean: pa.Array, protect: tuple[str, ...], account: bool) -> None:
@@ -42,7 +42,10 @@ class Draft:
         self.account = Composed.none()
 
     def take(self, rows: I64, needs: bytes) -> PassRows:
-        """Take rows out of the draft; rows without any byte of `needs`, if given, stay in it."""
+        """Return the latest versions of rows, and remove their spans from the draft until `put`.
+
+        If `needs` is not empty, rows that contain none of these bytes are left out.
+        """
         texts = self._versions.latest(rows)
         if needs:
             holding = texts.rows_holding(needs)
@@ -55,10 +58,10 @@ class Draft:
         return PassRows(rows, texts, protected_here, changed_here)
 
     def put(self, taken: PassRows, parts: Iterable[Edits], changed: Spans, makers: I64) -> None:
-        """Put rows back with edits applied.
+        """Apply edits to the taken rows, and put the rows and their spans back.
 
-        `parts` are edits in ascending order. `changed` has the spans of all words changed so far.
-        `makers` has for each row the bit of its step.
+        The edits of all `parts` are in ascending order. `changed` has the spans of all words
+        changed so far, this pass included. `makers` has for each row a bit mask of its step.
         """
         accounts = list[Composed]()
         if self._with_account:
@@ -82,9 +85,9 @@ class Draft:
 def _noted(
     taken: PassRows, parts: Iterable[Edits], makers: I64, accounts: list[Composed]
 ) -> Iterator[Edits]:
-    """Yield parts of edits and append the account of each part to `accounts`.
+    """Pass on the parts of a pass's edits, and append the account of each part to `accounts`.
 
-    The last edit of an account is joined with the first edit of the next one if they touch.
+    If the last edit of a part touches the first edit of the next part, they become one edit.
     """
     grown = np.zeros(len(taken.texts), np.int64)
     for part in parts:
@@ -99,13 +102,13 @@ def _noted(
 
 
 class _Versions:
-    """Texts of rows: a buffer to which new versions of rows are appended.
+    """The texts of all rows, in a buffer to which new versions of rows are appended.
 
-    When the buffer is full, it is made anew from the latest versions.
+    A full buffer is replaced by one with only the latest versions.
     """
 
-    _texts: Texts  # all versions
-    _places: I64  # number of the latest version of each row in `_texts`
+    _texts: Texts  # all versions of all rows
+    _places: I64  # index in `_texts` of the latest version of each row
 
     def __init__(self, texts: Texts) -> None:
         self._store(texts, room=0)
@@ -114,12 +117,12 @@ class _Versions:
         return len(self._places)
 
     def latest(self, rows: I64) -> Texts:
-        """Return the latest versions of rows."""
+        """Return the latest versions of the rows with these numbers."""
         places = as_arrow(self._places.take(rows))
         return Texts.from_arrow(self._texts.to_arrow().take(places))
 
     def add(self, rows: I64, texts: Texts) -> None:
-        """Append new versions of rows."""
+        """Append new versions of the rows with these numbers, in the order of `rows`."""
         size = len(texts.values)
         if self._texts.offsets[-1] + size > len(self._texts.values):
             self._store(self.latest(np.arange(len(self))), room=size)
@@ -129,7 +132,10 @@ class _Versions:
         self._texts = Texts(values, np.append(offsets, offsets[-1] + texts.offsets[1:]))
 
     def _store(self, texts: Texts, room: int) -> None:
-        """Hold one version of every row, in a buffer of twice the size and `room` more bytes."""
+        """Start a buffer that holds one version of every row.
+
+        The buffer has twice the size of the texts, and `room` more bytes.
+        """
         size = len(texts.window)
         self._texts = Texts(np.empty(2 * size + room, np.uint8), texts.offsets - texts.offsets[0])
         self._texts.values[:size] = texts.window

@@ -1,8 +1,8 @@
-"""Edits: proposed on byte positions, applied once, composed over successive transforms.
+"""Edits of rows of text: how they are checked, written, and joined over successive transforms.
 
-A transform never writes text. It proposes replacements and `rewritten` writes them, so bytes
-outside of edits are equal by construction. `compose` joins the edits of successive transforms into
-one account from the clean text to the noisy text.
+A transform never writes text. It proposes replacements of byte ranges and `rewritten` writes them,
+so no byte outside of an edit can change. `compose` joins the edits of successive transforms into
+one account of edits, from the clean text to the noisy text.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,19 +17,20 @@ from noisegen.text.buffers import I64, U8, Bool, Texts, Tokens, as_arrow, overla
 from noisegen.text.sequences import forbidden_sequences
 from noisegen.text.spans import Spans
 
-SIGNS_LEAD = 0xE0  # first byte of U+0800 to U+0FFF, which have all vowel signs
-REACH = 192  # bytes beside an edit to which its signs may belong
+SIGNS_LEAD = 0xE0  # first byte of U+0800 to U+0FFF, the range of the vowel signs that are checked
+REACH = 192  # bytes on either side of an edit in which it may create a forbidden sequence
 
 
 def _faults(text: bytes) -> int:
-    """Return the number of forbidden sequences; characters may be cut at the edges of the text."""
+    """Count the forbidden letter sequences in UTF-8 text; characters cut at its ends are ignored."""
     return forbidden_sequences(text.decode(errors="ignore")).total()
 
 
 def _legal(text: bytes, edits: Sequence[tuple[int, int, bytes]]) -> list[bool]:
-    """Tell which edits of a text may be kept without more forbidden sequences than before.
+    """Tell which edits may be kept so that `text` gets no more forbidden sequences than it had.
 
-    Sequences never cross a space and are short, so each edit is judged by the text around it.
+    An edit is (start, stop, replacement). If not all edits may be kept, each is judged by the text
+    around it: forbidden sequences are short and never cross a space.
     """
     ends = [0, *(stop for _, stop, _ in edits)]
     parts = [text[end:start] + new for end, (start, _, new) in zip(ends, edits, strict=False)]
@@ -50,10 +51,11 @@ def _legal(text: bytes, edits: Sequence[tuple[int, int, bytes]]) -> list[bool]:
 
 @dataclass(frozen=True)
 class Edits:
-    """Replacements in `Texts`: bytes [start, stop) of `values` become `pool[replacement]`.
+    """Replacements in rows of text: bytes [start, stop) of `Texts.values` become one of `pool`.
 
-    Edits are ascending and disjoint; an insertion has start == stop. `rows` are counted from the
-    first row of the texts. `pool` is a binary Arrow array.
+    Each edit has the index of its replacement in `pool`, a binary Arrow array. Edits are ascending
+    and disjoint; an insertion has start == stop. The first row of the texts has the number 0 in
+    `rows`.
     """
 
     rows: I64
@@ -70,10 +72,10 @@ class Edits:
 
     @classmethod
     def join(cls, parts: Sequence["Edits"], order_by: I64 | None = None) -> "Edits":
-        """Return the edits of all parts, which do not overlap, in ascending order.
+        """Return the edits of all parts in ascending order; no two of them may overlap.
 
         Edits are sorted by their start, or by `order_by` (one entry per edit of all parts). The
-        sort is stable. The pool of the result has one text per edit at most.
+        sort is stable. The pool of the result has no more texts than there are edits.
         """
         parts = [part for part in parts if len(part)]
         if not parts:
@@ -92,21 +94,21 @@ class Edits:
         return len(self.starts)
 
     def keep(self, chosen: Bool) -> "Edits":
-        """Return the edits whose flag is set."""
+        """Return the edits whose flag in `chosen` is set."""
         if chosen.all():
             return self
         rows, starts, stops = self.rows[chosen], self.starts[chosen], self.stops[chosen]
         return Edits(rows, starts, stops, self.replacements[chosen], self.pool)
 
     def outside(self, spans: Spans) -> "Edits":
-        """Return the edits that change nothing inside some spans."""
+        """Return the edits that overlap none of the spans."""
         return self.keep(~spans.touch(self.starts, self.stops))
 
     def legal(self, texts: Texts) -> "Edits":
-        """Drop edits that would create a letter sequence the script of their row forbids.
+        """Return the edits that create no letter sequence that the script of their row forbids.
 
-        An edit is dropped if the row would then have more forbidden sequences than before. Only
-        rows with vowel signs, as in Devanagari and Thai, are checked.
+        An edit is dropped if the row would have more forbidden sequences with it than in `texts`.
+        Only rows in scripts such as Devanagari and Thai, which have vowel signs, are checked.
         """
         if not len(self) or not (texts.window == SIGNS_LEAD).any():
             return self
@@ -122,7 +124,7 @@ class Edits:
         return self.keep(kept)
 
     def from_row(self, first: int) -> "Edits":
-        """Return the edits with their rows counted from an earlier row: `first` is added."""
+        """Return the edits with `first` added to their row numbers."""
         return replace(self, rows=self.rows + first)
 
     def written(self) -> Texts:
@@ -131,32 +133,33 @@ class Edits:
 
     @cached_property
     def _sizes(self) -> I64:
-        """The size in bytes of the replacement of each edit."""
+        """Size in bytes of the replacement of each edit."""
         return Texts.from_arrow(self.pool).lengths.take(self.replacements)
 
     @cached_property
     def _growth(self) -> I64:
-        """The number of bytes that edits 0 to i - 1 add, for i from 0 to the number of edits."""
+        """Number of bytes that the first 0, 1, 2, ... edits add to the text."""
         return np.concatenate([[0], np.cumsum(self._sizes - (self.stops - self.starts))])
 
     def growth_at(self, spans: Spans) -> tuple[I64, I64]:
-        """Return the growth in bytes before the start of each span, and before its stop."""
+        """Return how many bytes the edits add before the start and the stop of each span."""
         before = self._growth[np.searchsorted(self.stops, spans.starts, side="right")]
         within = self._growth[np.searchsorted(self.starts, spans.stops, side="left")]
         return before, within
 
     def growth_of_rows(self, count: int) -> I64:
-        """Return the growth in bytes before each of `count` rows, and behind the last row."""
+        """Return how many bytes the edits add before each of `count` rows, and in all rows."""
         ends = np.cumsum(np.bincount(self.rows, minlength=count))
         return np.append(0, self._growth.take(ends))
 
     def written_over(self, stretch: U8, base: int) -> U8:
-        """Return a stretch of bytes, which begins at position `base`, with all edits written.
+        """Return a stretch of the text's bytes with all edits written.
 
-        The result is one gather over the kept pieces of the stretch and the replacements.
+        `base` is the position of the stretch in the text. One Arrow call gathers the kept pieces
+        of the stretch and the replacements in turn.
         """
         count = len(self)
-        cuts = np.empty(2 * count + 2, np.int64)  # edges of pieces: kept, removed, kept, ..., kept
+        cuts = np.empty(2 * count + 2, np.int64)  # edges of the pieces: kept, removed, ..., kept
         cuts[0], cuts[-1] = 0, len(stretch)
         cuts[1:-1:2], cuts[2:-1:2] = self.starts - base, self.stops - base
         pool = Texts.from_arrow(self.pool)
@@ -169,11 +172,11 @@ class Edits:
         return Texts.from_arrow(pieces.to_arrow().take(as_arrow(order))).window
 
     def once(self, words: Tokens, changed: Spans) -> tuple["Edits", Spans]:
-        """Return the edits of words that are unchanged so far, one edit per word, and their spans.
+        """Return the edits of words that are still unchanged, and the spans of these words.
 
-        `changed` are the words that were edited before. An edit belongs to the words that it
-        overlaps, or else to the words that it touches. If two edits share a word, the first stays.
-        `Row.once` is the form for one row.
+        `changed` has the spans of words that were edited before. An edit belongs to the words that
+        it overlaps; if it overlaps none, to the words that it touches. Of several edits that share
+        a word, the first is kept. `Row.once` does the same for one row.
         """
         starts, stops = self.starts, self.stops
         if len(words):
@@ -197,11 +200,11 @@ class Edits:
         return self.keep(kept), Spans(starts.take(free), stops.take(free))
 
     def composed(self, texts: Texts, row_numbers: I64, makers: I64, grown: I64) -> "Composed":
-        """Return the account of the edits.
+        """Return the account of these edits, with positions counted in bytes of their row.
 
         `row_numbers`, `makers` and `grown` have one entry per row of the texts: its number in the
-        batch, the bit of its step, and the growth in bytes by earlier parts. Edits of a row that
-        touch are joined into one.
+        batch, a bit mask of its step, and the number of bytes that earlier parts of the pass added
+        to it. Edits that touch each other become one edit.
         """
         origin = texts.offsets[self.rows]
         starts, stops, rows = self.starts - origin, self.stops - origin, row_numbers[self.rows]
@@ -214,10 +217,10 @@ class Edits:
 def rewritten(
     texts: Texts, parts: Iterable[Edits], spans: Sequence[Spans] = ()
 ) -> tuple[Texts, list[Spans]]:
-    """Return the texts with all edits written, and their spans moved along.
+    """Return the texts with all edits written, and each set of spans moved along with the text.
 
-    A span takes in all text that is written inside it. Parts of edits are ascending; each part is
-    written before the next one is asked for, to bound the memory.
+    A moved span covers all text that is written inside it. The edits of all parts are ascending.
+    Each part is written before the next one is drawn from `parts`, to bound the memory.
     """
     at, stop = int(texts.offsets[0]), int(texts.offsets[-1])
     offsets, pieces = texts.offsets - at, []
@@ -241,8 +244,9 @@ def rewritten(
 class Composed(NamedTuple):
     """Account of edits from the clean rows to the noisy rows of a batch.
 
-    Positions are bytes in their row. Edits are sorted by row and position, and no two edits of a
-    row touch. `makers` is a bit mask of the steps that made each edit.
+    Positions are counted in bytes from the start of the row. Edits are sorted by row and position,
+    and no two edits of a row touch. `makers` has for each edit a bit mask of the steps that made
+    it.
     """
 
     rows: I64
@@ -262,7 +266,7 @@ class Composed(NamedTuple):
         return Composed(*(column[chosen] for column in self))
 
     def changes(self, clean: Texts, noisy: Texts) -> Bool:
-        """Tell which edits change their text; a transform may undo the edit of another."""
+        """Tell which edits leave different text: one transform may undo the edit of another."""
         sizes = self.clean_stops - self.clean_starts
         different: Bool = sizes != self.noisy_stops - self.noisy_starts
         for start in range(0, len(sizes), _COMPARED):
@@ -275,7 +279,7 @@ class Composed(NamedTuple):
 
     @classmethod
     def join(cls, parts: Iterable["Composed"]) -> "Composed":
-        """Return the account of parts that have no common row, sorted by row."""
+        """Join accounts of different rows into one account, sorted by row."""
         parts = [part for part in parts if len(part.rows)] or [cls.none()]
         joined = (
             parts[0] if len(parts) == 1 else cls(*map(np.concatenate, zip(*parts, strict=True)))
@@ -286,7 +290,7 @@ class Composed(NamedTuple):
 
     @classmethod
     def touching(cls, parts: Sequence["Composed"]) -> "Composed":
-        """Return the account of the ascending parts of a pass; edits that touch become one."""
+        """Join the accounts of the ascending parts of a pass; edits that touch become one edit."""
         account = cls.join(parts)
         heads = _group_heads(account.rows, account.clean_starts, account.clean_stops)
         if len(heads) == len(account.rows):
@@ -296,33 +300,36 @@ class Composed(NamedTuple):
         return account.take(heads)._replace(**stops)
 
 
-_COMPARED = 1 << 16  # edits whose bytes are compared at once
-_ROW = 1 << 32  # distance of rows on one common axis; no row is longer than 2^31 bytes
+_COMPARED = 1 << 16  # number of edits whose bytes are compared at once
+# Row number times `_ROW` plus position puts the edits of all rows in one order; rows have under
+# 2^31 bytes.
+_ROW = 1 << 32
 
 
 def compose(first: Composed, second: Composed) -> Composed:
-    """Return the account of `first` followed by `second`.
+    """Return one account for the edits of `first`, followed by those of `second`.
 
-    The noisy side of `first` is the clean side of `second`. Edits that overlap or touch on this
-    middle text become one edit; its span on either side is the hull of its parts.
+    The noisy side of `first` is the clean side of `second`: the middle text. Edits of both that
+    overlap or touch on the middle text become one edit. It covers all text, on the clean and on the
+    noisy side, that these edits cover.
     """
     if not len(first.rows) or not len(second.rows):
         return second if not len(first.rows) else first
     rows = np.concatenate([first.rows, second.rows])
     starts = np.concatenate([first.noisy_starts, second.clean_starts])
     stops = np.concatenate([first.noisy_stops, second.clean_stops])
-    order = np.argsort(rows * _ROW + starts, kind="stable")  # two ascending runs: a merge
+    order = np.argsort(rows * _ROW + starts, kind="stable")  # merges two sorted runs
     rows, starts, stops = rows[order], starts[order], stops[order]
     heads = _group_heads(rows, starts, stops)
     makers = np.concatenate([first.makers, second.makers])[order]
     rows, low, high = rows[heads], starts[heads], np.maximum.reduceat(stops, heads)
 
     def other_side(edited: I64, middle: tuple[I64, I64], other: tuple[I64, I64]) -> tuple[I64, I64]:
-        """Return the hulls on the other side of one account.
+        """Return the ranges of the joined edits on the other side of one of the two accounts.
 
-        `edited`, `middle` and `other` are the rows of the account and the ranges of its edits on
-        the middle text and on the other side. Every edit lies inside one hull or outside of all, so
-        an end of a hull moves by the growth of the edits before it in its row.
+        `edited`, `middle` and `other` are columns of the account: the rows of its edits, and their
+        ranges on the middle text and on the other side. No edit crosses an end of a joined edit, so
+        that each end moves by the bytes that the edits before it in its row add.
         """
         total = np.concatenate([[0], np.cumsum(other[1] - other[0] - middle[1] + middle[0])])
         of_row = total[np.searchsorted(edited, rows, side="left")]
@@ -337,7 +344,10 @@ def compose(first: Composed, second: Composed) -> Composed:
 
 
 def _group_heads(rows: I64, starts: I64, stops: I64) -> I64:
-    """Return the first index of every run of ranges, sorted by start, that overlap or touch."""
+    """Return the index of the first range of each run of ranges that overlap or touch.
+
+    Ranges are sorted by row and start; ranges of different rows never touch.
+    """
     reach = np.maximum.accumulate(rows * _ROW + stops)
     apart = (rows * _ROW + starts)[1:] > reach[:-1]
     return np.flatnonzero(np.concatenate([np.ones(min(1, len(rows)), np.bool_), apart]))

@@ -1,8 +1,8 @@
-"""The engine: a mix made ready to run, on a few texts one by one, on many in passes over arrays.
+"""The engine: a mix made ready to add noise, to a few texts row by row, to many in array passes.
 
-`Engine.noise_few` is the definition: it applies the steps that a row drew, one after another.
-`Engine.noise` gives the same texts for an Arrow array. A pass gathers all rows that have a k-th
-step, in the order of these steps; every kernel proposes edits for its rows; all edits of the pass
+`Engine.noise_few` defines the result: it applies the steps that a row drew, one after another.
+`Engine.noise` returns the same texts for an Arrow array, in passes. Pass k takes all rows that have
+a k-th step, sorted by this step. Each kernel proposes edits for its rows, and all edits of the pass
 are applied at once.
 """
 
@@ -42,9 +42,9 @@ from noisegen.text.rows import Row, RowEdit, Span
 from noisegen.text.spans import Spans, protected_in
 
 BATCH_BYTES = 8 << 20
-HUGE_BYTES = 1 << 20  # longer rows are processed in windows
+HUGE_BYTES = 1 << 20  # rows from this size on are processed alone, in windows
 BY_CHARACTER = (WindowedKernel, RowFunction)  # kernels that may change every character
-FEW = 2_500  # characters per step: below this size, row by row is faster than arrays
+FEW = 2_500  # characters per step of the mix; smaller batches are noised faster row by row
 RowEditor = Callable[[Row, RowDraws], list[RowEdit]]
 _OFFSETS = ("clean_start", "clean_end", "noisy_start", "noisy_end")
 EDITS = pa.list_(
@@ -56,9 +56,10 @@ EDITS = pa.list_(
 class ReadyStep:
     """A step of a mix, ready to run in one language.
 
-    `rates` are the rate parameters whose strengths a row draws. `needs`, if not empty, are bytes:
-    a row with none of them stays as it is. `words_once` tells that the step edits whole words, each
-    at most once. `edit_row` returns the edits of one row.
+    `rates` has the names of the rate parameters, for each of which a row draws a strength. A row
+    without any byte of `needs` is left unchanged, unless `needs` is empty. `words_once` says that
+    the step edits whole words, and only words that no other step has changed. `edit_row` returns
+    the edits of one row.
     """
 
     transform: str
@@ -71,7 +72,10 @@ class ReadyStep:
 
     @classmethod
     def of(cls, step: Step, settings: Settings, has_writers: bool) -> "ReadyStep":
-        """Make the kernel of a step; raises UsageError for a language without data."""
+        """Make a step ready with its kernel; raises UsageError for a language without data.
+
+        `has_writers` says that the mix has writers: its words are then changed at most once.
+        """
         transform, values = registry.get(step.transform), step_values(step)
         transform.check_language(settings.lang)
         by_form = has_writers and transform.kind in HABITS
@@ -93,7 +97,7 @@ class ReadyStep:
 class Noised(NamedTuple):
     """The noisy rows of a batch, the plan of their steps, and the account of their edits.
 
-    The account is empty unless it was asked for.
+    The account is empty if `Engine.noise` was called without `account`.
     """
 
     noisy: pa.Array
@@ -104,7 +108,8 @@ class Noised(NamedTuple):
 class Engine:
     """A mix made ready to run in one language: its schedule, and its steps with their kernels.
 
-    `note` tells which steps of the whole recipe lack data for the language; '' if none does.
+    `note` is a line for the user that names the recipe's steps without data for the language; it is
+    '' if all steps have data.
     """
 
     def __init__(self, recipe: Mix, settings: Settings | None = None, note: str = "") -> None:
@@ -124,7 +129,7 @@ class Engine:
 
     @property
     def batch_bytes(self) -> int:
-        """Bytes of text to noise at once: fewer if a step may change most words or characters."""
+        """Bytes of text to noise at once; fewer if a step may change most words or characters."""
         most = 1.0
         for step in self.steps:
             if isinstance(step.kernel, LexicalKernel):
@@ -135,7 +140,7 @@ class Engine:
 
     @property
     def tagger(self) -> str | None:
-        """The name of the part-of-speech tagger of the word lists, None if none needs one."""
+        """Name of the part-of-speech tagger that the word lists use, None if they use none."""
         for step in self.steps:
             if isinstance(step.kernel, LexicalKernel) and (tagger := step.kernel.lists[0].tagger):
                 return tagger.name
@@ -144,7 +149,7 @@ class Engine:
     def noise_texts(
         self, texts: Sequence[str], streams: Streams, protect: tuple[str, ...] = ()
     ) -> list[str]:
-        """Return the noisy texts in the faster of the two ways."""
+        """Return the noisy texts, made row by row or over arrays, whichever is faster."""
         if sum(map(len, texts)) < self._few:
             return self.noise_few(texts, streams, protect)
         clean = Texts.from_strings(list(texts)).to_arrow(pa.string())
@@ -154,7 +159,7 @@ class Engine:
     def noise_few(
         self, texts: Sequence[str], streams: Streams, protect: tuple[str, ...] = ()
     ) -> list[str]:
-        """Return the noisy texts; every row gets the steps it drew, one after another."""
+        """Return the noisy texts, made row by row: a row's steps are applied one after another."""
         rows = [Row(text, protected_in(text, protect)) for text in texts]
         plan = self.schedule.draw(streams)
         writers = plan.writers.take(plan.rows)
@@ -181,23 +186,23 @@ class Engine:
         protect: tuple[str, ...] = (),
         account: bool = False,
     ) -> Noised:
-        """Return the noisy rows of a string array without nulls, and with `account` their edits.
+        """Add noise to a string array without nulls; with `account`, list the edits as well.
 
-        The rows draw their steps. Each pass takes the rows that have one more step from the draft,
-        has their kernels propose edits, and puts the rows back rewritten.
+        Each row draws its steps. A pass takes the rows that still have a step from the draft, has
+        the kernels of these steps propose edits, and puts the rewritten rows back.
         """
         plan = self.schedule.draw(streams)
         draft = Draft(clean, protect, account)
         for rows, steps in plan.passes(last=self._is_lexical):
             first = self.steps[steps[0]]
             taken = draft.take(rows, first.needs if steps[0] == steps[-1] else b"")
-            steps = steps[: len(taken.numbers)]  # rows are only skipped if all steps are equal
+            steps = steps[: len(taken.numbers)]  # rows are left out only if all steps are equal
             writers = plan.writers.take(taken.numbers)
             rates = max((len(self.steps[step].rates) for step in np.unique(steps)), default=0)
             draws = self.schedule.pair_draws(streams, taken.numbers, steps, writers, rates)
             changed = [taken.changed]
             parts = self._propose(taken, steps, draws, changed)
-            if self.recipe.writers:  # then all changed words must be known before text is written
+            if self.recipe.writers:  # all parts must run first, as they add to `changed`
                 parts = iter(list(parts))
             draft.put(taken, parts, Spans.join(changed), makers=np.int64(1) << steps)
         return Noised(draft.latest(), plan, draft.account)
@@ -207,7 +212,7 @@ class Engine:
     ) -> Iterator[Edits]:
         """Yield the edits of one pass in ascending parts; `steps` has the step of every row.
 
-        Words that the edits are the first to change are appended to `changed`.
+        The spans of the words that these edits change are appended to `changed`.
         """
         waiting = list[Edits]()
         for run in self._runs(taken.texts, steps):
@@ -230,9 +235,10 @@ class Engine:
         yield Edits.join(waiting)
 
     def _runs(self, texts: Texts, steps: I64) -> Iterator[slice]:
-        """Yield runs of neighbouring rows for one kernel: rows of one step, or of word lists.
+        """Return slices of neighbouring rows that one kernel can process together.
 
-        A huge row is a run of its own.
+        The rows of a slice have the same step, or all have word lists. A huge row is alone in its
+        slice.
         """
         kernels = np.where(self._is_lexical[steps], -1, steps)
         huge = texts.lengths >= HUGE_BYTES
@@ -241,7 +247,7 @@ class Engine:
         return map(slice, starts, [*starts[1:], len(steps)])
 
     def kernel_for(self, steps: I64, spans: Spans) -> Kernel:
-        """Return the kernel of neighbouring rows with these steps; `spans` are protected."""
+        """Return the kernel for the rows of one run with the given steps and protected spans."""
         if steps[0] != steps[-1]:  # several word lists
             return self._word_lists.over_rows(self._list_numbers[steps])
         kernel = self.steps[steps[0]].kernel
@@ -249,13 +255,13 @@ class Engine:
 
     @cached_property
     def _word_lists(self) -> LexicalKernel:
-        """All word lists of the mix as one kernel, which runs over the rows of all of them."""
+        """One kernel of all word lists of the mix, for runs of rows with different lists."""
         kernels = [step.kernel for step in self.steps]
         return LexicalKernel.joined([one for one in kernels if isinstance(one, LexicalKernel)])
 
     @cached_property
     def _list_numbers(self) -> I64:
-        """The number of the word list of each step among all word lists."""
+        """Index of each step's word list among the word lists of the mix."""
         return np.cumsum(self._is_lexical) - 1
 
     def transforms(self, plan: Plan, rows: int) -> pa.Array:
@@ -265,9 +271,10 @@ class Engine:
         return pa.ListArray.from_arrays(as_arrow(offsets), names.take(as_arrow(plan.steps)))
 
     def edits(self, clean: Texts, noisy: Texts, account: Composed) -> pa.Array:
-        """Return the column `edits`, in characters; edits that leave their text equal are dropped.
+        """Return the column `edits`: for each row its edits, with positions in characters.
 
-        An edit made by several steps has their names joined by '+'.
+        Edits that leave their text as it was are dropped. An edit made by several steps has the
+        names of their transforms joined by '+'.
         """
         changes = account.changes(clean, noisy)
         rows = account.rows[changes]
@@ -283,18 +290,18 @@ class Engine:
         return pa.ListArray.from_arrays(as_arrow(offsets), structs, type=EDITS)
 
     def _names_of(self, makers: int) -> str:
-        """Return the names of the steps whose bits are set, each name once, joined by '+'."""
+        """Return the transforms of the steps in a bit mask, each name once, joined by '+'."""
         named = [step.transform for bit, step in enumerate(self.steps) if makers >> bit & 1]
         return "+".join(dict.fromkeys(named))
 
 
 def _is_huge(texts: Texts) -> bool:
-    """Tell whether a run is a single huge row."""
+    """Tell whether the texts are a single huge row."""
     return len(texts) == 1 and int(texts.lengths[0]) >= HUGE_BYTES
 
 
 def check_options(lang: str, protect: str, tagger: str) -> None:
-    """Raise UsageError for an option of noise that is not a text."""
+    """Raise UsageError if `lang`, `protect` or `tagger` is not a string."""
     examples = {"lang": "'en'", "protect": "'url,mention' or 'none'", "tagger": "'rule'"}
     for (name, example), value in zip(examples.items(), (lang, protect, tagger), strict=True):
         if not isinstance(value, str):
@@ -303,7 +310,10 @@ def check_options(lang: str, protect: str, tagger: str) -> None:
 
 @cache
 def warn_once(note: str) -> None:
-    """Warn of a note, if there is one, once per process; the warning names the user's line."""
+    """Show a note as a warning, once per process, unless it is ''.
+
+    The warning names the line of the user's code that called noisegen.
+    """
     if not note:
         return
     frame, level = sys._getframe(), 1
@@ -322,7 +332,11 @@ def noise_table(
     protect: tuple[str, ...],
     edits: bool,
 ) -> pa.Table:
-    """Return the table with noise added, see `Recipe.noise_batch`."""
+    """Return the table with columns of noisy text added, see `Recipe.noise_batch`.
+
+    Rows without a column `id` are numbered from 0. Raises UsageError for anything but a table with
+    a column `clean` or `text`.
+    """
     if not isinstance(table, pa.Table):
         kind = type(table).__name__
         raise UsageError(f"noise_batch needs a pyarrow.Table with a column text, not a {kind}")
@@ -345,9 +359,10 @@ def add_noise(
     protect: tuple[str, ...],
     edits: bool,
 ) -> pa.Table:
-    """Return the table with the columns noisy, transforms (and edits) of the texts `clean`.
+    """Add noise to the texts `clean` and return the table with the result as new columns.
 
-    Columns of these names are replaced.
+    The columns are `noisy` and `transforms`, and with `edits` also `edits`. They replace columns of
+    the same names.
     """
     noised = engine.noise(clean, streams, protect, account=edits)
     columns = {"noisy": noised.noisy, "transforms": engine.transforms(noised.plan, len(clean))}
