@@ -131,7 +131,7 @@ class ChannelKernel:
     def _phrases(self, keys: U64, words: Words, factors: I64) -> tuple[I64, I64, I64]:
         """Return the numbers of the first and last words of the hit phrases, and their groups.
 
-        Of two hit phrases that overlap, the one that begins first or else the longer one is kept.
+        If two hit phrases overlap, the first is kept; if they begin together, the longer is kept.
         `factors` has the factor of the words of each row.
         """
         streams, numbers = fork_array(keys, "phrases"), ordinals(words.rows)
@@ -357,10 +357,10 @@ def _recased(word: bytes, how: int) -> str | None:
 
 
 def _apart(words: I64, parts: I64) -> I64:
-    """Return the indices of the parts that can change together with the earlier ones of their word.
+    """Return the indices of the parts of words that can change together.
 
-    `words` has the word of each part, both ascending. A part conflicts with an earlier one that it
-    overlaps, or that begins at the same letter.
+    `words` has the word of each part; both are ascending. Two parts of a word conflict if they
+    overlap or begin at the same letter; then only the first can change.
     """
     at = parts // SIZES
     ends, keep = at + parts % SIZES, np.ones(len(words), np.bool_)

@@ -46,7 +46,7 @@ FORM, AS_WRITTEN, WORD_GONE, SOME_LETTERS, COARSER = range(5)  # see `Option`
 class Option(NamedTuple):
     """One possible change of a word, phrase, gap or part of a word.
 
-    `kind` says what the change does, and what `how` means:
+    `kind` is the kind of change and determines the meaning of `how`:
 
     - FORM: the text becomes `noisy` (small letters), written in the case `how` (SAME, ...);
     - AS_WRITTEN: the word keeps its letters and is written in the case `how`;

@@ -38,8 +38,8 @@ _UNSPACED = (
 CASINGS = 3  # each option has three texts in the pool: in small letters, Title and UPPER
 SIZES = LETTERS_MAX + 1  # possible sizes of a part of a word: 0 to LETTERS_MAX letters
 START_POINT, END_POINT = ord(START), ord(END)
-# Codes of the places of a part in a word. They stand for the letter before the part in the hashes
-# of groups that depend on the place only.
+# Codes of the places of a part in a word. Where a group depends only on the place, its hash has
+# this code instead of the letter before the part.
 _PLACES = {START: 1, END: 2, "": 3}
 
 
@@ -213,8 +213,8 @@ class ChannelTables:
         """Make the table from keys of gaps to their groups.
 
         The key of a gap joins three numbers: the number of its text, whether it begins the row, and
-        `right`, the number of the word behind it. The two numbers after those of the known words
-        stand in `right` for any word and for the end of a row.
+        `right`, the number of the word behind it. Two further numbers stand in `right` for any word
+        and for the end of a row.
         """
         gaps = {gap: number for number, gap in enumerate(sorted({key[2] for key in channel.gaps}))}
         self._gaps, self._no_gap = _text_table(list(gaps)), gaps.get("", -1)
@@ -300,10 +300,10 @@ class ChannelTables:
         return groups
 
     def phrases(self, words: Words) -> Iterator[tuple[I64, I64, I64]]:
-        """Find the known phrases, and yield those of two words, of three words and so on.
+        """Find the known phrases; yield first the phrases of two words, then of three, and so on.
 
-        Each item has three columns: the numbers of the first words, those of the last words, and
-        the groups of the phrases.
+        Each item has three columns: the numbers of the first words and of the last words of the
+        phrases, and their groups.
         """
         heads = np.flatnonzero(self._heads.find(words.hashes))
         for more in range(1, PHRASE_MAX):

@@ -22,7 +22,7 @@ REACH = 192  # bytes on either side of an edit in which it may create a forbidde
 
 
 def _faults(text: bytes) -> int:
-    """Count the forbidden letter sequences in UTF-8 text; characters cut at its ends are ignored."""
+    """Count the forbidden letter sequences in UTF-8 bytes, except for a character cut at an end."""
     return forbidden_sequences(text.decode(errors="ignore")).total()
 
 
@@ -175,8 +175,8 @@ class Edits:
         """Return the edits of words that are still unchanged, and the spans of these words.
 
         `changed` has the spans of words that were edited before. An edit belongs to the words that
-        it overlaps; if it overlaps none, to the words that it touches. Of several edits that share
-        a word, the first is kept. `Row.once` does the same for one row.
+        it overlaps; if it overlaps none, to the words that it touches. If edits share a word, the
+        first is kept. `Row.once` does the same for one row.
         """
         starts, stops = self.starts, self.stops
         if len(words):
@@ -307,7 +307,7 @@ _ROW = 1 << 32
 
 
 def compose(first: Composed, second: Composed) -> Composed:
-    """Return one account for the edits of `first`, followed by those of `second`.
+    """Return one account for the edits of `first`, followed by the edits of `second`.
 
     The noisy side of `first` is the clean side of `second`: the middle text. Edits of both that
     overlap or touch on the middle text become one edit. It covers all text, on the clean and on the

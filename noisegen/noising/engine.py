@@ -56,7 +56,7 @@ EDITS = pa.list_(
 class ReadyStep:
     """A step of a mix, ready to run in one language.
 
-    `rates` has the names of the rate parameters, for each of which a row draws a strength. A row
+    `rates` has the names of the rate parameters; a row draws a strength for each. A row
     without any byte of `needs` is left unchanged, unless `needs` is empty. `words_once` says that
     the step edits whole words, and only words that no other step has changed. `edit_row` returns
     the edits of one row.

@@ -1,9 +1,9 @@
-"""Kernels of characters (replaced by a map, spaces added or dropped) and of words (by a rule).
+"""Kernels that replace characters by a map, add or drop spaces, or replace words by a rule.
 
-In each kernel, `edit_row` is the definition: what happens to one row. `propose` below it gives the
-same edits for many rows. Chances are per character or word. Hits of characters are drawn over byte
-positions; a hit on another byte than the first of a candidate has no effect, so that each candidate
-is hit at the asked rate.
+In each kernel, `edit_row` defines the edits of one row; `propose` returns the same edits for many
+rows at once. A rate is the chance per character or word. Hits are drawn over the byte positions of
+a row, and only a hit on the first byte of a character counts. So each character is hit at the given
+rate, however many bytes it has.
 """
 
 import re
@@ -40,11 +40,11 @@ _SPACES = Texts.from_strings(["", " "]).to_arrow()
 _BLANKS, _WHITE = (0x20, 0x09), (0x20, 0x09, 0x0A, 0x0D)
 _DIGITS, _OF_NUMBERS = [*b"0123456789"], [*b"0123456789.,:"]
 _WITHIN_NUMBER = re.compile("[0-9][0-9.,:]|[.,:][0-9]")
-_NOT_BEFORE_SPACE = (*_WHITE, 0x200D, *buffers.BEFORE)  # 200D: the zero-width joiner
+_NOT_BEFORE_SPACE = (*_WHITE, 0x200D, *buffers.BEFORE)  # 0x200D is the zero-width joiner
 
 
 def character_map(entries: Iterable[Entry]) -> WeightedTexts:
-    """Compile weighted replacements of single characters; keys are code points."""
+    """Compile the weighted replacements of single characters; the keys are their code points."""
     groups = defaultdict[int, list[tuple[str, int]]](list)
     for entry in entries:
         groups[ord(entry.clean)].append((entry.noisy, entry.weight))
@@ -54,9 +54,10 @@ def character_map(entries: Iterable[Entry]) -> WeightedTexts:
 
 @dataclass(frozen=True)
 class Substitution:
-    """Replace characters of a map, each with chance `rate`.
+    """Replace the characters in a map of weighted replacements, each with a given chance.
 
-    If `bare`, a character with a combining mark stays.
+    `gaps` has a gap table for the chance at every strength. With `bare`, a character that carries a
+    combining mark stays.
     """
 
     characters: WeightedTexts
@@ -64,7 +65,7 @@ class Substitution:
     bare: bool = False
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Replace the hit characters of one row that the map has."""
+        """Replace those characters of one row that are in the map and hit."""
         edits, groups, text = [], self.characters.group_of, row.text
         table = self.gaps.tables[draws.variants["rate"]]
         for at, drawn in _row_hits(text, Draws(draws.key), table):
@@ -79,12 +80,12 @@ class Substitution:
         return self._edits(texts, self.gaps.hits(keys, texts.lengths, variants["rate"]))
 
     def windows(self, texts: Texts, keys: U64, variants: Variants) -> Iterator[Edits]:
-        """Yield the replacements of one row in parts."""
+        """Yield the replacements in one huge row, window by window."""
         for hits in self.gaps.windows(keys, int(texts.lengths[0]), variants["rate"]):
             yield self._edits(texts, hits)
 
     def _edits(self, texts: Texts, hits: Hits) -> Edits:
-        """Return the replacements of the hit characters that the map has."""
+        """Return the replacements of the hit characters that are in the map."""
         starts = texts.offsets[hits.rows] + hits.positions
         points = code_points(texts.values, starts)
         groups, known = self.characters.find(points)
@@ -99,11 +100,12 @@ class Substitution:
 
 @dataclass(frozen=True)
 class CountedSubstitution:
-    """Replace a number of characters of a map per row: rate x length draws, rounded down.
+    """Replace a fixed number of characters per row, picked among the characters in a map.
 
-    The candidates are the characters of the map without a combining mark. Draw number i of a row
-    picks one of them; a candidate may be picked twice, and its first draw chooses the replacement.
-    `rates` has the rate of every strength.
+    The number of draws is the rate times the length of the row, rounded down; `rates` has the rate
+    at every strength. Each draw picks one of the row's candidates: the characters in the map that
+    carry no combining mark. A candidate may be picked twice; the first draw chooses its
+    replacement.
     """
 
     characters: WeightedTexts
@@ -152,7 +154,11 @@ class CountedSubstitution:
         return Edits(rows.take(at), starts.take(at), stops, chosen, self.characters.pool)
 
     def _counts(self, lengths: I64, candidates: I64, variants: I64) -> I64:
-        """Return the number of draws of every row, 0 for a row without candidates."""
+        """Return the number of draws of every row, 0 for a row without candidates.
+
+        `lengths` and `candidates` count the characters of each row; `variants` has the index of its
+        rate.
+        """
         counts = np.zeros(len(lengths), np.int64)
         for row in np.flatnonzero(candidates).tolist():
             rate = self.rates[variants[row]]
@@ -161,12 +167,15 @@ class CountedSubstitution:
 
 
 def _has_mark(text: str, at: int) -> bool:
-    """Tell whether a combining mark or joiner follows a character."""
+    """Tell whether a combining mark or joiner follows the character at `at`."""
     return at + 1 < len(text) and buffers.joins(ord(text[at + 1]))
 
 
 def _row_hits(text: str, draws: Draws, table: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the characters of a row whose first byte is hit, each with 16 choosing bits."""
+    """Yield the positions of the characters whose first byte is hit, each with 16 choosing bits.
+
+    `table` is the gap table of the rate at which bytes are hit.
+    """
     if text.isascii():
         yield from draws.hits(len(text), table)
         return
@@ -179,9 +188,10 @@ def _row_hits(text: str, draws: Draws, table: Sequence[int]) -> Iterator[tuple[i
 
 
 def _may_part(text: str, at: int) -> bool:
-    """Tell whether a space may be added behind a character.
+    """Tell whether a space may be added behind the character at `at`.
 
-    It may not stand beside white space, inside a character with its marks, or inside a number.
+    A space is not added beside white space, between a character and its marks, inside a number, or
+    at the end of the text.
     """
     if at + 1 == len(text) or ord(text[at]) in _NOT_BEFORE_SPACE:
         return False
@@ -192,16 +202,16 @@ def _may_part(text: str, at: int) -> bool:
 
 @dataclass(frozen=True)
 class Spacing:
-    """Drop spaces and tabs with one rate, add spaces between other characters with another rate.
+    """Drop spaces and tabs at one rate, and add spaces between other characters at another rate.
 
-    No space is added inside a number.
+    `drop` and `add` have the gap tables of the two rates. No space is added inside a number.
     """
 
     drop: GapTables
     add: GapTables
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Drop and add spaces in one row; each of the two has a stream of its own."""
+        """Drop and add spaces in one row; dropping and adding draw from separate streams."""
         text, stream, variants = row.text, Draws(draws.key), draws.variants
         edits: list[RowEdit] = []
         to_drop = self.drop.tables[variants["drop_rate"]]
@@ -215,13 +225,13 @@ class Spacing:
         return sorted(edits, key=itemgetter(0))
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
-        """Propose the spaces dropped and added in all rows."""
+        """Propose the edits that drop and add spaces in all rows."""
         drop, add = fork_array(keys, "drop"), fork_array(keys, "add")
         dropped = self.drop.hits(drop, texts.lengths, variants["drop_rate"])
         return self._edits(texts, dropped, self.add.hits(add, texts.lengths, variants["add_rate"]))
 
     def windows(self, texts: Texts, keys: U64, variants: Variants) -> Iterator[Edits]:
-        """Yield the spaces dropped and added in one row in parts."""
+        """Yield the edits that drop and add spaces in one huge row, window by window."""
         drop, add, length = fork_array(keys, "drop"), fork_array(keys, "add"), int(texts.lengths[0])
         dropped = self.drop.windows(drop, length, variants["drop_rate"])
         for pair in zip(dropped, self.add.windows(add, length, variants["add_rate"]), strict=True):
@@ -231,7 +241,7 @@ class Spacing:
         dropped = texts.offsets[to_drop.rows] + to_drop.positions
         blank = np.isin(texts.values[dropped], _BLANKS)
         drop_rows, dropped = to_drop.rows[blank], dropped[blank]
-        # `_may_part` for many rows: first the character before the space, then the one behind it.
+        # The rules of `_may_part`, for the character before an added space, then the one behind.
         at = texts.offsets[hits.rows] + hits.positions
         points = code_points(texts.values, at)
         ends = at + utf8_lengths(points)
@@ -249,28 +259,28 @@ class Spacing:
         return Edits(rows, starts, starts + (1 - kinds), kinds, _SPACES)
 
 
-# Maps a word to its weighted replacements, none if it stays. The word itself among them gives the
-# chance that a hit word stays.
+# A function from a word to its (replacement, weight) pairs, empty if the word stays. If a pair has
+# the word itself, a hit word stays with the chance of that pair.
 WordRule = Callable[[str], Sequence[tuple[str, int]]]
-WORDS_MAX = 1 << 18  # words remembered by the array form; then all are forgotten
-FORMS_MAX = 1 << 21  # replacements remembered by the array form, about 50 MB
-ROW_WORDS_MAX = 1 << 14  # words remembered by the row form
-RowForms = tuple[list[int], list[str]]  # bounds as in `WeightedChoices`, and texts
+WORDS_MAX = 1 << 18  # most words in the cache of `WordKernel.propose`; a fuller cache is cleared
+FORMS_MAX = 1 << 21  # most replacements in the same cache: about 50 MB
+ROW_WORDS_MAX = 1 << 14  # most words in the cache of `WordKernel.edit_row`
+RowForms = tuple[list[int], list[str]]  # one word's bounds as in `WeightedChoices`, and its texts
 
 
 @dataclass(eq=False)
 class WordKernel:
-    """Replace words, each with its rate, by one of the forms that a rule gives it.
+    """Replace words, each with a given chance, by one of the forms that a rule returns for them.
 
-    `limits` has the 48-bit threshold of every strength. Draw number i of a row decides on its i-th
-    word and chooses its form. With `by_form` the draw has the hash of the word as its number, so
-    that equal words get equal forms. With `one_way` one draw chooses for all words of the row. The
-    rule changes no word without one of the bytes `needs`, if given, and no word of fewer than
-    `bytes_min` bytes.
+    `limits` has the 48-bit threshold of the chance at every strength. Draw i of a row decides
+    whether its i-th word is hit, and chooses the form. With `by_form`, the number of the draw is
+    the hash of the word, so that equal words get equal forms. With `one_way`, one more draw chooses
+    the forms of all hit words of the row. The rule must not change words without any byte of
+    `needs` (unless it is empty) or of fewer than `bytes_min` bytes; the kernel skips such words.
 
-    The array form remembers words: `hashes` are ascending, and `groups` has the group of each word
-    in `choices`, -1 if it stays. Form f has the text `pool[f]`; `changed[f]` tells whether it
-    differs from its word.
+    `propose` keeps a cache of words: the ascending hashes of the words, and in `groups` the group
+    of each word in `choices`, -1 if it stays. Form f has the text `pool[f]`; `changed[f]` tells
+    whether the form differs from its word.
     """
 
     rule: WordRule
@@ -299,7 +309,11 @@ class WordKernel:
     def hits_in(
         self, row: Row, key: int, numbers: Sequence[int], limit: int
     ) -> list[tuple[int, int]]:
-        """Return the numbers of the hit words among `numbers`, each with 16 choosing bits."""
+        """Return those word numbers of a row that are hit, each with 16 choosing bits.
+
+        `numbers` has the words that may be hit, `key` is the key of the row, and `limit` the
+        threshold of its rate.
+        """
         if self.by_form:
             forms = [row.hashes[number] for number in numbers]
             hit = [(numbers[at], drawn) for at, drawn in rng.form_hits(key, forms, limit)]
@@ -311,7 +325,10 @@ class WordKernel:
         return hit
 
     def replaced(self, row: Row, hits: Iterable[tuple[int, int]]) -> list[RowEdit]:
-        """Return the replacements of the hit words of one row."""
+        """Return the replacements of the hit words of one row.
+
+        `hits` has the number and the 16 choosing bits of each hit word.
+        """
         edits: list[RowEdit] = []
         for number, drawn in hits:
             word = row.words[number]
@@ -323,7 +340,7 @@ class WordKernel:
         return edits
 
     def _forms_of(self, word: str) -> RowForms | None:
-        """Return the bounds and texts of the forms of a word, None if it stays."""
+        """Return the bounds and texts of the forms that the rule gives a word, None if none."""
         if len(word.encode()) > buffers.WORD_BYTES_MAX or not (forms := self.rule(word)):
             return None
         bounds = WeightedChoices.of([[weight for _, weight in forms]]).bounds.tolist()
@@ -348,13 +365,16 @@ class WordKernel:
         return Edits(words.rows.take(hit), *edges, chosen, self.pool)
 
     def _forget(self) -> None:
-        """Forget all words of the array form."""
+        """Clear the cache of words that `propose` uses."""
         self.hashes, self.groups = np.zeros(0, np.uint64), np.zeros(0, np.int64)
         self.choices, self.changed = WeightedChoices.of([]), np.zeros(0, np.bool_)
         self.pool = Texts.from_strings([]).to_arrow()
 
     def _groups_of(self, values: U8, starts: I64, stops: I64) -> I64:
-        """Return the group of the word in each byte range, -1 if it is too long or stays."""
+        """Return the group in `choices` of the word in each byte range.
+
+        The group is -1 for a word that stays or is too long. New words are added to the cache.
+        """
         if len(self.hashes) > WORDS_MAX or len(self.choices) > FORMS_MAX:
             self._forget()
         hashes = buffers.word_hashes(values, starts, stops)
@@ -368,7 +388,10 @@ class WordKernel:
         return groups
 
     def _learn(self, values: U8, hashes: U64, starts: I64, stops: I64) -> None:
-        """Ask the rule for the new words in these byte ranges and remember their forms."""
+        """Add the words in these byte ranges, and the forms that the rule gives them, to the cache.
+
+        `hashes` are the hashes of the words, ascending; none of them is in the cache yet.
+        """
         content, edges = values.data, zip(starts.tolist(), stops.tolist(), strict=True)
         words = [str(content[start:stop], "utf-8") for start, stop in edges]
         made = [self.rule(word) for word in words]
@@ -389,13 +412,13 @@ class WordKernel:
 
 
 class NamesStay(WordKernel):
-    """A kernel of words that changes no name, which is a word with a capital within a sentence."""
+    """A kernel of words that changes no names: words with a capital inside a sentence."""
 
     def replaced(self, row: Row, hits: Iterable[tuple[int, int]]) -> list[RowEdit]:
-        """Return the replacements of the hit words of one row that are no names."""
+        """Return the replacements of the hit words of one row, except for names."""
         return super().replaced(row, [hit for hit in hits if not row.is_name(hit[0])])
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
-        """Propose the replacements of all rows."""
+        """Propose the replacements of all rows, except for names."""
         edits, words = super().propose(texts, keys, variants), texts.tokens
         return edits.keep(~are_names(texts, words, np.searchsorted(words.starts, edits.starts)))

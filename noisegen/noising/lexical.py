@@ -1,4 +1,4 @@
-"""Word lists as transforms: the kernel that replaces their matches, and their registration."""
+"""Word lists as transforms: the kernel that replaces matches of a list, and the registration."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -23,15 +23,16 @@ from noisegen.text.case import are_names
 from noisegen.text.resources import DICTIONARIES
 from noisegen.text.rows import Row, RowEdit
 
-# A clitic leans on the word behind it: "You have." does not become "You've.".
+# Clitics, which need a word behind them: "You have." does not become "You've.".
 CLITICS = "(?i)['\u2019](m|re|s|ve|d|ll)$"
-# Words that come behind a gap more often than behind a verb without stress: "how happy I am now".
+# Words that often follow a verb whose complement stands elsewhere or is left out. Such a verb is
+# not shortened: "how happy I am now" does not become "how happy I'm now".
 BEHIND_GAPS = (
     "and anymore are as but can could did does has is nor now or right should than then today too "
     "was were will would"
 )
-BEFORE_VERBS = "(?i)(a|gon)$"  # endings of gonna, gotta, hafta and imma
-# Words before which "to" leads to a place or a person: "going to the shop", "got to me".
+BEFORE_VERBS = "(?i)(a|gon)$"  # endings of forms that need a verb: gonna, gotta, hafta, imma, gon
+# Words before which "to" introduces a place or a person, not a verb: "going to the shop".
 NO_VERBS = (
     "a all an any bed both church class college court dinner each every heaven hell her him his "
     "home it jail lunch me my no one our prison school some that the their them these this those "
@@ -50,11 +51,11 @@ _TO = int(_hashes_of("to")[0])
 
 @dataclass(frozen=True)
 class ListRules:
-    """How the matches of one word list are replaced.
+    """Rules by which the matches of one word list are replaced.
 
-    `limits` has the 48-bit threshold of the rate at every strength. `tagger` and `tags` limit the
-    matches or their replacements, see `lexical`. With `by_form`, equal phrases of a row get equal
-    draws (see `Settings`).
+    `limits` has the 48-bit threshold of the rate at every strength. `tags` limits the matches that
+    are replaced, see `lexical`, and `tagger` finds the parts of speech for it. With `by_form`,
+    equal phrases of a row get equal draws (see `Settings`).
     """
 
     limits: I64
@@ -65,10 +66,10 @@ class ListRules:
 
 @dataclass(frozen=True)
 class LexicalKernel:
-    """Replace each match of a row in its lexicon with its rate; the kernel of one or more lexicons.
+    """Replace the phrases of a row that are in a lexicon, each with a given chance.
 
-    `lists` has the rules of every lexicon in the table. `lexicons` has the number of the lexicon of
-    each row (default: 0). The row form uses the first lexicon.
+    `table` may hold several lexicons; `lists` has the rules of each. `propose` uses for each row
+    the lexicon whose number is in `lexicons` (default: 0), `edit_row` always the first lexicon.
     """
 
     table: PhraseTable
@@ -76,15 +77,15 @@ class LexicalKernel:
     lexicons: I64 | None = None
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Replace matches in one row: match number i is hit if draw number i is below the limit.
+        """Replace the hit matches of one row: match i is hit if draw i is below the limit.
 
-        The low bits of the draw choose the replacement.
+        The low 16 bits of the draw choose the replacement.
         """
         row = row.cut(self.table.matched_by)
         return self.replaced_in(row, self.table.find_row(row), draws)
 
     def replaced_in(self, row: Row, found: list[RowMatch], draws: RowDraws) -> list[RowEdit]:
-        """Return the replacements of the matches that were found in one row."""
+        """Draw which of the matches found in one row are hit, and return their replacements."""
         rules = self.lists[0]
         groups: dict[int, int] = {}
         if found and rules.tagger:
@@ -105,14 +106,17 @@ class LexicalKernel:
             if is_misfit and is_misfit(row, self.table, match, written):
                 continue
             if written.endswith(".") and row.text[stop : stop + 1] == ".":
-                stop += 1  # the full stop behind the match is part of it: 'Sun.', not 'Sun..'
+                stop += 1  # the next full stop is replaced too: 'Sun.', not 'Sun..'
             edits.append((start, stop, written))
         return edits
 
     def _eligible_in(
         self, row: Row, matches: list[RowMatch], tagger: Tagger
     ) -> tuple[list[RowMatch], dict[int, int]]:
-        """Drop matches with the wrong part of speech; return the others and their groups."""
+        """Drop the matches in one row whose part of speech does not fit, by `tags` of the list.
+
+        Returns the other matches, and the group of alternatives of each by its index among them.
+        """
         eligible: list[RowMatch] = []
         groups: dict[int, int] = {}
         for match, (best, second) in zip(matches, tagger.tag_row(row, matches), strict=True):
@@ -128,12 +132,12 @@ class LexicalKernel:
 
     @classmethod
     def joined(cls, kernels: Sequence["LexicalKernel"]) -> "LexicalKernel":
-        """Return one kernel with the lexicons of all, whose strengths are the same."""
+        """Return one kernel with the lexicons of all kernels, which must have equal strengths."""
         table = phrases.side_by_side([kernel.table for kernel in kernels])
         return cls(table, tuple(rules for kernel in kernels for rules in kernel.lists))
 
     def over_rows(self, lexicons: I64) -> "LexicalKernel":
-        """Return the kernel for rows with these lexicons."""
+        """Return the kernel with the number of the lexicon of each row set."""
         return replace(self, lexicons=lexicons)
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
@@ -141,7 +145,7 @@ class LexicalKernel:
         return self.replaced(texts, self.table.find(texts, self.lexicons), keys, variants)
 
     def replaced(self, texts: Texts, found: Matches, keys: U64, variants: Variants) -> Edits:
-        """Propose the replacements of the matches that were found."""
+        """Draw which of the matches found in `texts` are hit, and propose their replacements."""
         lexicons = np.zeros(len(texts), np.int64) if self.lexicons is None else self.lexicons
         matches, pos = self._eligible(texts, found, lexicons)
         if not len(matches):
@@ -160,14 +164,18 @@ class LexicalKernel:
         matches, drawn = matches.take(changed), drawn.take(changed)
         misfits = self._misfits(texts, matches, drawn, lexicons.take(matches.rows))
         matches, drawn = matches.without(misfits), np.delete(drawn, misfits)
-        # A full stop behind a match is part of it if the replacement ends in one.
+        # A full stop behind a match is replaced too if the replacement ends in a full stop.
         behind = texts.values[np.minimum(matches.stops, len(texts.values) - 1)]
         dotted = (matches.stops < texts.offsets[matches.rows + 1]) & (behind == ord("."))
         stops = matches.stops + (dotted & self.table.ends_in_dot[drawn])
         return Edits(matches.rows, matches.starts, stops, drawn, self.table.pool)
 
     def _eligible(self, texts: Texts, matches: Matches, lexicons: I64) -> tuple[Matches, I64]:
-        """Drop matches with the wrong part of speech; return the `groups` column of the others."""
+        """Drop the matches whose part of speech does not fit, by `tags` of their list.
+
+        Returns the other matches, and for each its column in `PhraseTable.groups`. `lexicons` has
+        the lexicon of each row.
+        """
         pos = self.table.first_pos.take(matches.keys)
         keep = np.ones(len(matches), np.bool_)
         for number, rules in enumerate(self.lists):
@@ -186,9 +194,9 @@ class LexicalKernel:
         return matches.take(eligible), pos.take(eligible)
 
     def _misfits(self, texts: Texts, matches: Matches, drawn: I64, lexicons: I64) -> I64:
-        """Return the numbers of the matches whose replacement does not fit in, see `lexical`.
+        """Return the numbers of the matches whose replacement breaks the `tags` of their list.
 
-        `drawn` has the replacement and `lexicons` the lexicon of each match.
+        `drawn` has for each match the index of its replacement in the pool, `lexicons` its lexicon.
         """
         misfits = np.zeros(len(matches), np.bool_)
         for tags in _MISFITS.keys() & {rules.tags for rules in self.lists}:
@@ -202,24 +210,25 @@ class LexicalKernel:
         return np.flatnonzero(misfits)
 
 
-# Replacements that do not fit in. The rules of one row come first, their forms for many rows below.
+# Tests of replacements that do not fit into their sentence: first for a match in one row, then for
+# the matches in many rows.
 
 
 def _is_name(row: Row, table: PhraseTable, match: RowMatch, _: str) -> bool:
-    """Tell whether a match is a name that its list does not have with a capital."""
+    """Tell whether a match is a name in the text, but its list has the phrase in lower case."""
     first, _last, key = match
     return not table.cases_asked[key] and row.is_name(first)
 
 
 def _is_alone(row: Row, table: PhraseTable, match: RowMatch, written: str) -> bool:
-    """Tell whether a replacement ends in a clitic without a word behind it to lean on."""
+    """Tell whether a replacement ends in a clitic, but no suitable word follows the match."""
     last = match[1]
     leads_on = row.is_followed(last) and row.hashes[last + 1] not in _GAP_HASH_SET
     return not leads_on and re.search(CLITICS, written) is not None
 
 
 def _leads_to_noun(row: Row, table: PhraseTable, match: RowMatch, written: str) -> bool:
-    """Tell whether a replacement needs a verb behind it, but "to" leads to a noun."""
+    """Tell whether a replacement such as "gonna" needs a verb, but a noun follows the match."""
     first, last, _ = match
     if row.hashes[last] != _TO or first == last or not row.is_followed(last):
         return False
@@ -253,7 +262,8 @@ def _lead_to_nouns(texts: Texts, table: PhraseTable, matches: Matches) -> Bool:
     return lead
 
 
-# Tags -> matches that are out if their replacement has this ending.
+# Value of `tags` -> test of many matches, and ending: a match that passes the test is not replaced
+# if its replacement has this ending.
 _MISFITS = {
     "no-name": (_are_names, ""),
     "clitic": (_are_alone, CLITICS),
@@ -262,14 +272,14 @@ _MISFITS = {
 
 
 class Original(Protocol):
-    """Vocabulary of a transform in the user's checkout of NL-Augmenter."""
+    """Word list of a transform as found in the user's checkout of NL-Augmenter."""
 
     def files(self, folder: Path) -> list[Path]:
-        """Return the files of the vocabulary in the checkout."""
+        """Return the files of the word list; `folder` is the checkout."""
         ...
 
     def table(self, folder: Path) -> PhraseTable:
-        """Return the compiled vocabulary."""
+        """Return the word list, compiled; `folder` is the checkout."""
         ...
 
 
@@ -277,7 +287,8 @@ class Original(Protocol):
 class LexicalSource:
     """Word list of a transform: its file, its rules and its languages.
 
-    `path` returns the path of the file; '{lang}' in it stands for the language.
+    `path` returns the path of the file, in which '{lang}' stands for the language. `original`, if
+    given, replaces the file when the user has a checkout of NL-Augmenter.
     """
 
     name: str
@@ -289,7 +300,7 @@ class LexicalSource:
     kind: Kind = "habit"
 
     def files(self, settings: Settings, values: Mapping[str, Any]) -> list[Path]:
-        """Return the files that the kernel for some settings reads."""
+        """Return the files that the kernel with these settings reads."""
         if self.original and settings.nlaug_data:
             return self.original.files(settings.nlaug_data)
         return [Path(str(self.path()).replace("{lang}", settings.lang))]
@@ -302,7 +313,7 @@ class LexicalSource:
         return sorted(path.parent.name for path in Path(before).glob(f"*{after}"))
 
     def kernel(self, settings: Settings, values: Mapping[str, Any]) -> LexicalKernel:
-        """Make the kernel for some settings and the value of `rate`."""
+        """Make the kernel with these settings and parameter values (`rate`)."""
         if self.original and settings.nlaug_data:
             table = self.original.table(settings.nlaug_data)
         else:
@@ -318,9 +329,10 @@ class LexicalSource:
 def register_lexicon(
     source: LexicalSource, rate: float, summary: str, defined_at: str | None = None
 ) -> None:
-    """Register a word list with a default rate as a transform.
+    """Register a word list as a transform with `rate` as its default rate.
 
-    `defined_at` is file:line of its definition (default: the caller).
+    `summary` is the help text. `defined_at` is the file:line of the definition (default: the line
+    of the caller).
     """
     if source.tags not in TAGS:
         known = ", ".join(TAGS[1:])
@@ -343,11 +355,11 @@ def lexical(
 ) -> None:
     """Register a word list as a transform: each match is replaced with chance `rate`.
 
-    `path` is a TSV (its head names source, license and lang) or a mined dictionary in Parquet;
-    '{lang}' in it stands for the language. In recipes with writers a word list is a 'habit', the
-    same for each occurrence of a word in a row, or a 'slip' of one place.
+    `path` is a TSV file (its head names source, license and lang) or a mined dictionary in Parquet;
+    '{lang}' in the path stands for the language. `kind` matters in recipes with writers: a 'habit'
+    is drawn once for all occurrences of a phrase in a row, a 'slip' for each occurrence.
 
-    `tags` limits the replacements:
+    `tags` limits the matches that are replaced:
 
     - '': no limit;
     - 'equal': match and entry have the same part of speech;
@@ -368,5 +380,5 @@ def lexical(
 
 
 def packaged(name: str) -> Path:
-    """Return the path template of a packaged word list."""
+    """Return the path of a packaged word list, with '{lang}' for the language."""
     return DICTIONARIES / "{lang}" / f"{name}.tsv"

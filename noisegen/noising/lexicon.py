@@ -1,4 +1,4 @@
-"""Lexicons: weighted alternatives of phrases, read from TSV or Parquet, with their licence."""
+"""Lexicons: weighted replacements of phrases, with their licence, read from TSV or Parquet."""
 
 import json
 import re
@@ -18,9 +18,9 @@ from noisegen.text.languages import MATCHED_BY
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FILE_BYTES_MAX = 1 << 28  # size limit; a million entries have 40 MB
-ROWS_MAX, TEXT_BYTES_MAX = 20_000_000, 1_000  # limits of a lexicon in Parquet
-POS = ("", "NOUN", "ADJ", "ADV", "VERB")  # universal part-of-speech tags that an entry may ask for
+FILE_BYTES_MAX = 1 << 28  # largest file that is read; a million entries take 40 MB
+ROWS_MAX, TEXT_BYTES_MAX = 20_000_000, 1_000  # limits of a Parquet file: its rows, each text
+POS = ("", "NOUN", "ADJ", "ADV", "VERB")  # universal parts of speech of an entry; '' is none
 CODESPELL = {
     "name": "spel",
     "lang": "en",
@@ -31,14 +31,17 @@ CODESPELL = {
 _ASCII_SIGN = r"\x00-/:-@\[-^`{-\x7f"
 _SIGN = _ASCII_SIGN + "".join(f"{chr(low)}-{chr(high)}" for low, high in SIGNS)
 _MATCHABLE = re.compile(f"[^{_SIGN}]+(?:[{_ASCII_SIGN}][^{_SIGN}]+)*")
-_MISSPELLED_MIN = 4  # letters of a word that people misspell; shorter words are mistyped
-_MISSPELLINGS_MAX = 3  # errors in one word
-_SOUND_ALIKE = "aeiouy", "ckqsxz", "fp", "gj"  # groups of first letters: embarrass, imbarrass
-_SILENT = "gn", "ho", "kn", "mn", "pn", "ps", "pt", "wh", "wr"  # pairs with a silent first letter
+_MISSPELLED_MIN = 4  # least letters of a word that people misspell; shorter words are mistyped
+_MISSPELLINGS_MAX = 3  # most errors in a plausible misspelling
+_SOUND_ALIKE = "aeiouy", "ckqsxz", "fp", "gj"  # first letters that are confused: imbarrass
+_SILENT = "gn", "ho", "kn", "mn", "pn", "ps", "pt", "wh", "wr"  # beginnings with a silent letter
 
 
 class Entry(NamedTuple):
-    """One alternative: `clean` may become `noisy`, with chance proportional to `weight`."""
+    """One replacement: `clean` may become `noisy`, with a chance proportional to `weight`.
+
+    `pos` is the part of speech that the entry asks for, '' for none.
+    """
 
     clean: str
     noisy: str
@@ -50,8 +53,8 @@ class Entry(NamedTuple):
 class Lexicon:
     """A word list. `head` holds at least name, lang, source and license.
 
-    With `of: 1000` in its head, a weight is the chance out of 1000 that a hit match becomes the
-    alternative; the rest up to 1000 is the chance that the phrase stays.
+    With `of: 1000` in the head, each weight is a chance out of 1000 that a hit phrase becomes this
+    replacement; if the weights of a phrase sum to less, the phrase stays with the remaining chance.
     """
 
     head: dict[str, str]
@@ -59,15 +62,15 @@ class Lexicon:
 
     @classmethod
     def load(cls, path: str | Path) -> "Lexicon":
-        """Read a lexicon from TSV or Parquet; raises LexiconError with file and line."""
+        """Read a lexicon from TSV or Parquet; raises LexiconError, which names file and line."""
         path = Path(path)
         return parser_of(path)(read_lexicon_file(path), str(path))
 
     def groups(self) -> dict[tuple[str, str], list[Entry]]:
-        """Return the alternatives by (phrase in lower case, part of speech).
+        """Return the replacements by (phrase in lower case, part of speech).
 
-        With `of`, the last alternative may be the phrase itself. Raises LexiconError if the weights
-        of the others sum to more than `of`.
+        With `of` in the head, the phrase itself is added if the weights sum to less than `of`.
+        Raises LexiconError if they sum to more.
         """
         of, groups = self.head.get("of", ""), dict[tuple[str, str], list[Entry]]()
         for entry in self.entries:
@@ -84,11 +87,11 @@ class Lexicon:
         return groups
 
 
-Parser = Callable[[bytes, str], Lexicon]  # takes the content of a file and its name in errors
+Parser = Callable[[bytes, str], Lexicon]  # takes a file's content, and its name for errors
 
 
 def read_lexicon_file(path: Path) -> bytes:
-    """Return the bytes of a lexicon file; raises LexiconError if it cannot be read or is huge."""
+    """Return the content of a lexicon file; raises LexiconError if unreadable or too large."""
     try:
         with path.open("rb") as file:
             content = file.read(FILE_BYTES_MAX + 1)
@@ -101,19 +104,20 @@ def read_lexicon_file(path: Path) -> bytes:
 
 
 def parser_of(path: Path) -> Parser:
-    """Return the parser of a file by its ending: Parquet, else TSV."""
+    """Return the parser for a file: Parquet if its name ends in .parquet, else TSV."""
     return parse_parquet if path.suffix == ".parquet" else parse_tsv
 
 
 def matchable(phrase: str) -> bool:
-    """Tell whether a phrase consists of words with one ASCII sign between neighbours."""
+    """Tell whether a phrase consists of words with one ASCII space or sign between two words."""
     return _MATCHABLE.fullmatch(phrase) is not None
 
 
 def head_of(path: Path, *keys: str) -> dict[str, str]:
-    """Return fields of the head of a word list or profile (default: source and license).
+    """Return the fields `keys` (default: source and license) in the head of a word list or profile.
 
-    The dictionary of codespell has no head, so its fields are constants.
+    Fields that the head lacks are left out. Codespell's dictionary has no head; its fields are
+    constants.
     """
     if path.name == "dictionary.txt":
         head = CODESPELL
@@ -126,7 +130,7 @@ def head_of(path: Path, *keys: str) -> dict[str, str]:
 
 
 def _json_fields(path: Path) -> dict[str, str]:
-    """Return the text fields in the head of a profile; a damaged head has none."""
+    """Return the fields in the head of a profile that hold text; {} if the head is damaged."""
     try:
         content = json.loads(path.read_bytes())
     except ValueError:
@@ -136,14 +140,17 @@ def _json_fields(path: Path) -> dict[str, str]:
 
 
 def _head_fields(lines: Iterable[str]) -> dict[str, str]:
-    """Read `# key: value` lines; fields in one line are separated by three spaces or more."""
+    """Return the fields in `# key: value` lines; a line may hold several, three spaces apart."""
     fields = (part.strip("# \r\n") for line in lines for part in line.split("   "))
     pairs = (part.partition(":") for part in fields if ":" in part)
     return {key.strip(): value.strip() for key, _, value in pairs}
 
 
 def parse_tsv(content: bytes, where: str) -> Lexicon:
-    """Read a lexicon: `# key: value` lines, a header (clean, noisy[, weight][, pos]), entries."""
+    """Read a TSV file: `# key: value` lines, a header (clean, noisy[, weight][, pos]), entries.
+
+    `where` names the file in errors. Raises LexiconError for a wrong line.
+    """
     try:
         lines = content.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
@@ -176,7 +183,10 @@ def parse_tsv(content: bytes, where: str) -> Lexicon:
 
 
 def parse_parquet(content: bytes, where: str) -> Lexicon:
-    """Read a mined dictionary: columns clean, noisy and count (or weight)."""
+    """Read a mined dictionary in Parquet, with the columns clean, noisy and count (or weight).
+
+    `where` names the file in errors. Raises LexiconError for a wrong row.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -191,7 +201,7 @@ def parse_parquet(content: bytes, where: str) -> Lexicon:
             entries += [
                 _entry({**row, "weight": str(row[weight])}, f"{where} row {number}")
                 for number, row in enumerate(table.to_pylist(), len(entries))
-                if matchable(row["clean"])  # miners have words that lexicons do not
+                if matchable(row["clean"])  # a mined dictionary may have other phrases
             ]
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         raise LexiconError(
@@ -205,9 +215,10 @@ def parse_parquet(content: bytes, where: str) -> Lexicon:
 
 
 def bounded_batches(source: Any, columns: list[str]) -> "Iterator[pa.RecordBatch]":
-    """Yield the columns of a Parquet file in batches; raises ValueError for a huge file or text.
+    """Yield some columns of a Parquet file in batches; raises ValueError for a huge file or text.
 
-    A long text is refused before it is copied out, however often it occurs.
+    Texts are checked in the file's dictionary: a long text that occurs in many rows is refused
+    before it is copied for each of them.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -221,7 +232,7 @@ def bounded_batches(source: Any, columns: list[str]) -> "Iterator[pa.RecordBatch
         for batch in file.iter_batches(1 << 13, columns=columns):
             for number, column in enumerate(batch.columns):
                 if pa.types.is_dictionary(column.type):
-                    column.validate(full=True)  # a damaged index may point outside
+                    column.validate(full=True)  # damaged indices may point outside the dictionary
                     lengths = pc.binary_length(column.dictionary)
                     if (pc.max(lengths).as_py() or 0) > TEXT_BYTES_MAX:
                         raise ValueError(f"a text of over {TEXT_BYTES_MAX:,} bytes")
@@ -233,11 +244,13 @@ def bounded_batches(source: Any, columns: list[str]) -> "Iterator[pa.RecordBatch
 def _entry(
     row: dict[str, str], where: str, head: Mapping[str, str] = MappingProxyType({})
 ) -> Entry:
-    """Return the entry of a row; raises LexiconError for a wrong row.
+    """Return the entry in a row of a word list; raises LexiconError for a wrong row.
 
-    In languages without spaces between words, an empty `noisy` drops the phrase. There, and in
-    lists with `of`, `noisy` may be equal to `clean`: then the weight is the chance that the phrase
-    stays. Such an entry alone protects its words from shorter phrases.
+    `where` names file and row in errors; `head` is the head of the list. In languages without
+    spaces between words, an empty `noisy` means that the phrase is removed. In these languages, and
+    in lists with `of`, `noisy` may be equal to `clean`: the weight is then the chance that the
+    phrase stays. If this is the phrase's only entry, it keeps shorter phrases from being replaced
+    inside the phrase.
     """
     unspaced = head.get("lang") in MATCHED_BY
     may_be = ("", row["clean"]) if unspaced else (row["clean"],) if head.get("of") else ()
@@ -259,7 +272,7 @@ def _entry(
 
 
 def codespell_dictionary() -> Path:
-    """Return the path of codespell's dictionary, without an import of codespell."""
+    """Find the dictionary file of codespell without importing codespell, and return its path."""
     spec = find_spec("codespell_lib")
     if spec is None or spec.origin is None:
         raise LexiconError("codespell is not installed; run: pip install codespell")
@@ -267,10 +280,10 @@ def codespell_dictionary() -> Path:
 
 
 def parse_codespell(content: bytes, where: str) -> Lexicon:
-    """Return codespell's dictionary, `wrong->right[, right2,][ reason]` per line, as a lexicon.
+    """Read codespell's dictionary, with lines `wrong->right[, right2,][ reason]`, as a lexicon.
 
-    Misspellings of a word have equal weights; a misspelling with n corrections has 1/n of it.
-    Misspellings that are not `_plausible` are dropped.
+    All misspellings have the same weight; one with n corrections shares it among them. Misspellings
+    that people hardly make, see `_plausible`, are dropped.
     """
     entries = set()
     for line in content.decode().splitlines():
@@ -288,11 +301,11 @@ def parse_codespell(content: bytes, where: str) -> Lexicon:
 
 
 def _plausible(clean: str, noisy: str) -> bool:
-    """Tell whether people make a misspelling: up to three errors, in ASCII.
+    """Tell whether people would misspell `clean` as `noisy`: with up to three errors, in ASCII.
 
-    Codespell lists one odd slip for many frequent words (is: ois, in: inh), which would be in a
-    fifth of all sentences. Words under four letters are mistyped, not misspelled: two letters are
-    swapped, one is left out, or one is doubled.
+    Codespell has one odd misspelling for many frequent words (ois for is, inh for in). If these
+    were kept, they could occur in a fifth of all sentences. So a word under four letters may only
+    have two letters swapped, one left out, or one doubled.
     """
     from rapidfuzz.distance import OSA
 
@@ -311,8 +324,8 @@ def _plausible(clean: str, noisy: str) -> bool:
 def _begins_alike(clean: str, noisy: str) -> bool:
     """Tell whether a misspelling begins like its word: with the same letter or a similar sound.
 
-    Writers hardly miss a first letter ("Nedia" for Media), but they swap it with the second letter
-    or leave out a silent letter ("nife").
+    Writers rarely get the first letter wrong ("Nedia" for Media). They do swap the first two
+    letters, or leave out a silent first letter ("nife").
     """
     first, second = clean[0], clean[1:2]
     alike = next((letters for letters in _SOUND_ALIKE if first in letters), first)

@@ -1,8 +1,9 @@
-"""The phrase table: a lexicon compiled to a hash table, and its matches in rows of text.
+"""The phrase table: a lexicon compiled to a hash table, and the search for its phrases in text.
 
 A phrase is found word by word: the hash of its first words, the character behind them, and the hash
-of the next word give the hash of the longer phrase. Matches are whole words, leftmost first, then
-longest. Compiled lexicons are kept in a cache folder, by content, and memory-mapped from there.
+of the next word give the hash of the longer phrase. Matches consist of whole words. If matches
+overlap, the one further left wins; if they begin together, the longest one. Compiled lexicons are
+kept in a cache folder, one file per content, and memory-mapped from there.
 """
 
 import json
@@ -28,37 +29,44 @@ from noisegen.text.case import capitalize, case_class, case_classes, is_upper, u
 from noisegen.text.resources import cache_folder
 from noisegen.text.rows import Memo, Row
 
-RowMatch = tuple[int, int, int]  # numbers of the first and last word, key of the table
-FORMAT = 13  # version of compiled lexicons: raise it when the meaning of a table changes
-# Hash of a phrase -> its hash with a space behind it, to be joined with the hash of the next word.
+RowMatch = tuple[int, int, int]  # numbers of the first and last word, key of the phrase
+FORMAT = 13  # version of the cached files: raise it when their layout or meaning changes
+# Cache from the hash of a phrase to its hash with a space added, which the next word's hash joins.
 _AFTER_SPACE = Memo[int, int](lambda state: mix((state + ord(" ") * GOLDEN) & MASK))
 
 
 def row_forms(row: Row, matches: Sequence[RowMatch]) -> list[int]:
-    """Return a number for the phrase of each match in one row: of a single word, its hash."""
+    """Return a number for each match in one row that is equal for equal phrases.
+
+    The number of a single word is its hash.
+    """
     hashes = row.hashes
-    forms: list[int] = []  # `list[int]()` would take 15 times as long
+    forms: list[int] = []  # `list[int]()` takes 15 times as long
     for first, last, _ in matches:
         forms.append((hashes[first] + (hashes[first] ^ hashes[last]) * GOLDEN) & MASK)
     return forms
 
 
 def phrase_hash(state: int, gap: str, word: int) -> int:
-    """Return the hash of a phrase with hash `state` that goes on with a character and a word."""
+    """Return the hash of a longer phrase: a phrase with hash `state`, a character and a word.
+
+    `gap` is the character, `word` the hash of the word.
+    """
     return mix((state + ord(gap) * GOLDEN) & MASK) ^ word
 
 
 def phrase_hashes(states: U64, gaps: I64, words: U64) -> U64:
-    """Return `phrase_hash` of many phrases."""
+    """Return `phrase_hash` for many phrases; `gaps` has the code points of the characters."""
     mixed: U64 = mix_array(states + gaps.astype(np.uint64) * np.uint64(GOLDEN)) ^ words
     return mixed
 
 
 @dataclass(frozen=True)
 class Matches:
-    """Ascending, disjoint matches of a table in `Texts`, one entry per match.
+    """Matches of a phrase table in rows of text, ascending and disjoint, one entry per match.
 
-    A match has a row, a byte range, a key of the table, and the numbers of its first and last word.
+    A match has a row, a byte range, the key of its phrase in the table, and the numbers of its
+    first and last word.
     """
 
     rows: I64
@@ -73,7 +81,7 @@ class Matches:
         return Matches(*(getattr(self, column.name).take(chosen) for column in fields(self)))
 
     def forms(self, words: Tokens) -> U64:
-        """Return a number for the phrase of each match; `row_forms` is the form for one row.
+        """Return a number for each match that is equal for equal phrases, as `row_forms` does.
 
         The number of a single word is its hash.
         """
@@ -90,14 +98,19 @@ class Matches:
 
 @dataclass(frozen=True)
 class PhraseTable:
-    """A compiled lexicon, or several: each row of text is searched in one of them.
+    """A compiled lexicon, or several; each row of text is searched for the phrases of one of them.
 
-    `slots`, `slot_entries` and `sizes` are hash tables from phrases to entries. An entry is
-    2 * key, plus 1 if a longer phrase begins with the phrase; key 0 marks mere beginnings. A match
-    of key k must have at least the case class `cases_asked[k]`. Its alternatives are group
-    `groups[k, pos]` (-1: none) of the weighted choices `bounds`. The text of alternative a is
-    `pool[3 * a + case class]`, or the match itself if `stays[a]`. `matched_by` is the kind of words
-    that phrases consist of, see `Texts.words`.
+    - `slots`, `slot_entries`, `sizes`: hash tables from phrases to entries, one per lexicon. An
+      entry is 2 * key, plus 1 if a longer phrase begins with this phrase. Key 0 means that the
+      words are only the beginning of phrases.
+    - `cases_asked`: by key, the least case class (see `case.case_class`) that a match must have.
+    - `groups`, shape (keys, parts of speech): group of the replacements in the weighted choices
+      `bounds`, -1 for no replacements.
+    - `pool_values`, `pool_offsets`: the texts of replacement a are 3 * a (as written), 3 * a + 1
+      (Title) and 3 * a + 2 (UPPER).
+    - `stays`: 1 if a replacement stands for the phrase itself, which then stays.
+    - `words_max`: number of words of the longest phrase.
+    - `matched_by`: kind of words that phrases consist of, see `Texts.words`.
     """
 
     slots: U64
@@ -114,7 +127,10 @@ class PhraseTable:
     matched_by: str = "tokens"
 
     def find_row(self, row: Row) -> list[RowMatch]:
-        """Find all matches in one row, cut into words by `matched_by`: leftmost, then longest."""
+        """Find the matches in one row, which is cut into words of the kind `matched_by`.
+
+        If matches overlap, the leftmost and then the longest is kept.
+        """
         known, hashes, gaps = self.entry_of, row.hashes, row.gaps
         entries: list[Any] = list(map(known.get, hashes))
         matches: list[RowMatch] = []
@@ -125,7 +141,7 @@ class PhraseTable:
             entry, last = entries[first], first
             key = entry >> 1
             if entry & 1 and first < end:
-                # Few phrases go on: a look at the next word is cheaper than a search.
+                # Looking up the next word first is cheaper, as few phrases have two words.
                 longer = _AFTER_SPACE[hashes[first]] ^ hashes[first + 1]
                 if gaps[first] != " " or longer in known:
                     key, last = self._longest_in(row, first, entry)
@@ -136,7 +152,10 @@ class PhraseTable:
         return matches
 
     def _longest_in(self, row: Row, first: int, entry: int) -> tuple[int, int]:
-        """Return key (0: none) and last word of the longest phrase from a word with an entry."""
+        """Return the key and the last word of the longest phrase that begins with word `first`.
+
+        `entry` is the table entry of this word. The key is 0 if no phrase is found.
+        """
         hashes, gaps, known = row.hashes, row.gaps, self.entry_of
         key, last, end, state = entry >> 1, first, first + 1, hashes[first]
         while entry & 1 and end < len(hashes) and len(gap := gaps[end - 1]) == 1:
@@ -148,56 +167,59 @@ class PhraseTable:
         return key, last
 
     def written(self, row: Row, match: RowMatch, drawn: int, group: int | None = None) -> str:
-        """Return the replacement of a match for a 16-bit draw, from the first group or another."""
+        """Return the replacement that a 16-bit draw chooses for a match.
+
+        `group` is the group to choose from (default: the phrase's first group).
+        """
         first, last, key = match
         group = self.first_groups[key] if group is None else group
         chosen, phrase = self.choices.pick_one(group, drawn), row.phrase(first, last)
         if self.stays[chosen]:
             return phrase
         number = chosen * 3 + case_class(phrase)
-        # Memory views are cut in two thirds of the time of arrays.
+        # Slicing memory views takes two thirds of the time of slicing arrays.
         start, stop = self.pool_offsets.data[number : number + 2]
         return str(self.pool_values.data[start:stop], "utf-8")
 
     @cached_property
     def first_groups(self) -> list[int]:
-        """The group of each key for the first part of speech that has alternatives.
+        """Group of each key for its first part of speech that has replacements.
 
-        A look into the list takes a hundredth of the time of `argmax` over the groups of a key.
+        The list saves an `argmax` over the groups of a key, which takes a hundred times as long.
         """
         first: list[int] = self.groups[np.arange(len(self.groups)), self.first_pos].tolist()
         return first
 
     @cached_property
     def entry_of(self) -> dict[int, int]:
-        """The entries by the hash of their phrase, for a table of one lexicon."""
+        """Dictionary from the hash of a phrase to its entry, for a table of one lexicon."""
         size = self.sizes[0]
         taken = np.flatnonzero(self.slots[:size])
         return dict(zip(self.slots[taken].tolist(), self.slot_entries[taken].tolist(), strict=True))
 
     def words(self, texts: Texts) -> Tokens:
-        """Return the words that phrases consist of."""
+        """Return the words of all rows, of the kind `matched_by` that phrases consist of."""
         return texts.words(self.matched_by)
 
     @cached_property
     def pool(self) -> pa.Array:
-        """All replacements, three per alternative: as written, Title and UPPER."""
+        """The texts of all replacements, three for each: as written, Title and UPPER."""
         return Texts(self.pool_values, self.pool_offsets.astype(np.int64)).to_arrow()
 
     @cached_property
     def choices(self) -> WeightedChoices:
-        """The alternatives of every group."""
+        """Weighted choices among the replacements of each group."""
         return WeightedChoices(self.bounds)
 
     @cached_property
     def ends_in_dot(self) -> Bool:
-        """Tells of each replacement in `pool` whether it ends in a full stop."""
+        """For each text in `pool`, whether it ends in a full stop."""
         ends: Bool = self.pool_values[self.pool_offsets[1:] - 1] == ord(".")
         return ends & (np.diff(self.pool_offsets) > 0)
 
     @cached_property
     def first_pos(self) -> I64:
-        """The first part of speech of each key that has alternatives, as a column of `groups`."""
+        """First part of speech of each key that has replacements, as a column of `groups`."""
         first: I64 = np.argmax(self.groups >= 0, axis=1).astype(np.int64)
         return first
 
@@ -206,7 +228,10 @@ class PhraseTable:
         return HashTable(self.slots, self.slot_entries, self.sizes)
 
     def find(self, texts: Texts, lexicons: I64 | None = None) -> Matches:
-        """Find all matches in many rows; `lexicons` has the lexicon of each row (default: 0)."""
+        """Find the matches in many rows, as `find_row` does.
+
+        `lexicons` has the number of the lexicon to search in each row (default: 0).
+        """
         words = self.words(texts)
         lexicon = None if lexicons is None else lexicons.take(words.rows)
         entries = self._entries.find(words.hashes, lexicon)
@@ -216,7 +241,7 @@ class PhraseTable:
         firsts, lasts, keys = firsts.take(whole), lasts.take(whole), keys.take(whole)
         ranges = words.rows.take(firsts), words.starts.take(firsts), words.stops.take(lasts)
         matches = Matches(*ranges, keys, firsts, lasts)
-        # Keys with a capital match no text without it.
+        # Phrases with a capital in the lexicon match no text without it.
         asked = self.cases_asked.take(keys)
         asking = np.flatnonzero(asked)
         cases = case_classes(texts.values, ranges[1].take(asking), ranges[2].take(asking))
@@ -226,9 +251,13 @@ class PhraseTable:
     def _longest(
         self, words: Tokens, lexicon: I64 | None, firsts: I64, entries: I32
     ) -> tuple[I32, I64]:
-        """Return the key (0: none) and last word of the longest phrase from each first word."""
+        """Return the key and the last word of the longest phrase that begins with each first word.
+
+        `entries` has the table entries of the words `firsts`, `lexicon` the lexicon of every word.
+        A key is 0 if no phrase is found.
+        """
         keys, lasts = entries >> 1, firsts.copy()
-        begun = np.flatnonzero(entries & 1)  # phrases that may go on
+        begun = np.flatnonzero(entries & 1)  # matches so far that a further word may prolong
         state = words.hashes.take(firsts.take(begun))
         for more in range(1, self.words_max):
             end = firsts.take(begun) + more
@@ -247,9 +276,10 @@ class PhraseTable:
         return keys, lasts
 
     def alternatives(self, values: U8, matches: Matches, pos: I64, chosen: I64) -> I64:
-        """Return the index in `pool` of the replacement of each match in `values`.
+        """Return for each match the index in `pool` of the replacement that its draw chooses.
 
-        `pos` are columns of `groups`, `chosen` are 16-bit draws.
+        `values` are the bytes of the text. `pos` has the part of speech of each match, as a column
+        of `groups`; `chosen` has its 16-bit draw.
         """
         drawn = self.choices.pick(self.groups[matches.keys, pos].astype(np.int64), chosen)
         return drawn * 3 + case_classes(values, matches.starts, matches.stops)
@@ -260,10 +290,13 @@ ARRAYS = [column.name for column in fields(PhraseTable) if column.name not in _N
 
 
 def build(lexicon: Lexicon, matched_by: str = "tokens") -> PhraseTable:
-    """Compile a lexicon; raises LexiconError for a word too long, or keys that differ in case."""
+    """Compile a lexicon whose phrases consist of words of the kind `matched_by`.
+
+    Raises LexiconError for a word that is too long, and for phrases that differ only in case.
+    """
     name = lexicon.head["name"]
     groups = lexicon.groups()
-    cleans: dict[str, str] = {"": ""}  # folded form -> phrase; key 0 marks mere beginnings
+    cleans: dict[str, str] = {"": ""}  # lower-case phrase -> phrase; its position is its key
     for (folded, _), group in groups.items():
         clean = cleans.setdefault(folded, group[0].clean)
         if other := next((entry.clean for entry in group if entry.clean != clean), ""):
@@ -273,7 +306,7 @@ def build(lexicon: Lexicon, matched_by: str = "tokens") -> PhraseTable:
     numbers = np.full((len(keys), len(POS)), -1, np.int32)
     for number, (folded, pos) in enumerate(groups):
         numbers[keys[folded], POS.index(pos)] = number
-    phrases = [  # each with straight and with curly apostrophes
+    phrases = [  # every phrase with straight and with curly apostrophes
         (form, key)
         for key, clean in enumerate(cleans.values())
         for form in dict.fromkeys(clean.replace("'", mark) for mark in buffers.APOSTROPHES)
@@ -302,10 +335,10 @@ def build(lexicon: Lexicon, matched_by: str = "tokens") -> PhraseTable:
 
 
 def _forms(entry: Entry) -> tuple[str, str, str]:
-    """Return the replacement of an entry as written, Title and UPPER.
+    """Return the replacement of an entry as written, in Title case and in UPPER case.
 
-    Initials have no Title form ('Oh my god' becomes 'omg'), the expansion of an acronym has no
-    UPPER form.
+    Initials are not put into Title case ('Oh my god' becomes 'omg'), nor is the expansion of an
+    acronym put into UPPER case.
     """
     initials = "".join(word[0] for word in entry.clean.split(" "))
     plain = len(initials) > 1 and entry.noisy == initials
@@ -318,7 +351,10 @@ def _forms(entry: Entry) -> tuple[str, str, str]:
 
 
 def _case_asked(clean: str) -> int:
-    """Return the least case class of a match: 2 for an acronym, 1 for other keys with a capital."""
+    """Return the least case class that a match of a phrase must have, see `case.case_class`.
+
+    It is 2 for an acronym, 1 for another phrase with a capital, and 0 for the rest.
+    """
     if not any(map(is_upper, clean)):
         return 0
     return 2 if len(clean) > 1 and clean == upper(clean) else 1
@@ -327,7 +363,10 @@ def _case_asked(clean: str) -> int:
 def _hash_table(
     phrases: list[tuple[str, int]], name: str, matched_by: str
 ) -> tuple[HashTable, int]:
-    """Return the hash table of (phrase, key) pairs, and the number of words of the longest."""
+    """Return a hash table of (phrase, key) pairs, and the number of words of the longest phrase.
+
+    `name` is the name of the lexicon in errors.
+    """
     words = Texts.from_strings([form for form, _ in phrases]).words(matched_by)
     firsts = np.searchsorted(words.rows, np.arange(len(phrases) + 1))
     entries: dict[int, int] = {}
@@ -348,7 +387,7 @@ def _hash_table(
 
 
 def side_by_side(tables: Sequence[PhraseTable]) -> PhraseTable:
-    """Return one table of several lexicons, which are numbered in the given order."""
+    """Join the tables of several lexicons into one; lexicons are numbered in the given order."""
     renumbered: list[PhraseTable] = []
     keys = groups = texts = 0
     for table in tables:
@@ -369,7 +408,7 @@ def side_by_side(tables: Sequence[PhraseTable]) -> PhraseTable:
 
 
 def load_table(path: Path, parser: Parser, matched_by: str = "tokens") -> PhraseTable:
-    """Return the compiled lexicon of a file; equal content is compiled once and then cached."""
+    """Return the lexicon in a file, compiled; files with equal content are compiled only once."""
     content, meant = read_lexicon_file(path), f"{parser.__name__} {matched_by}"
 
     def compiled() -> PhraseTable:
@@ -381,9 +420,10 @@ def load_table(path: Path, parser: Parser, matched_by: str = "tokens") -> Phrase
 def cached_table(
     name: str, content: bytes, meant: str, make: Callable[[], PhraseTable]
 ) -> PhraseTable:
-    """Return the compiled table of a content, from the cache or made by `make`.
+    """Return the table compiled from `content`, read from the cache folder or made by `make`.
 
-    `meant` names the reading of the content, so that other readings have tables of their own.
+    `name` begins the name of the cached file. `meant` names the way the content is read; tables of
+    the same content that is read in another way are cached apart.
     """
     key = blake2b(content, digest_size=10, person=f"noisegen {FORMAT}".encode())
     key.update(meant.encode())
@@ -402,9 +442,9 @@ def cached_table(
         lists.append(pa.ListArray.from_arrays(ends, column))
     note = json.dumps({name: getattr(table, name) for name in _NOTES})
     batch = pa.record_batch(lists, ARRAYS).replace_schema_metadata({"noisegen": note})
-    with suppress(OSError):  # a read-only or full cache costs time, not correctness
+    with suppress(OSError):  # without a writable cache, the next call compiles again
         path.parent.mkdir(parents=True, exist_ok=True)
-        with (  # concurrent writers each rename a file of their own
+        with (  # processes that compile at the same time each write a file and rename it
             tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file,
             pa.ipc.new_file(file, batch.schema) as writer,
         ):

@@ -1,7 +1,7 @@
 """Plans: the steps that each row draws, their order and their strengths, over arrays of rows.
 
-Every decision has a stream named after the member of the recipe that it is about. A step added to a
-recipe therefore changes only the rows that draw it.
+Each decision is drawn from a stream named after the step or group that it is about. A step added to
+a recipe therefore changes only the rows that draw this step.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,14 +15,15 @@ from noisegen.noising.mix import Habit, Member, Mix, Step, Writer
 from noisegen.noising.rng import DECISION_BITS, WeightedChoices, name_number
 from noisegen.text.buffers import I64, U64, Bool, ordinals
 
-BLOCK = 1 << 15  # decisions drawn at once: they fit into the cache of a CPU
+BLOCK = 1 << 15  # number of decisions drawn at once, so that they fit into the cache of a CPU
 
 
 @dataclass(frozen=True)
 class Streams:
-    """Random streams of a batch of rows, one stream per name: functions of seed, name and row id.
+    """Random streams of a batch of rows, by name; draws depend only on seed, name and row id.
 
-    Rows of one writer have equal `writer_ids`. By default every row has a writer of its own.
+    Rows of the same writer have equal `writer_ids`. Without `writer_ids` every row has a writer of
+    its own. `copy` numbers the noisy copies of the data.
     """
 
     row_ids: U64
@@ -35,24 +36,28 @@ class Streams:
 
     @property
     def of_writers(self) -> "Streams":
-        """The streams of decisions that are the same in all rows of a writer."""
+        """Streams for decisions that are the same in all rows of a writer."""
         return self if self.writer_ids is None else Streams(self.writer_ids, self.seed, self.copy)
 
     def keys(self, names: str | U64, rows: I64) -> U64:
-        """Return the keys of rows in one named stream, or in one stream per `name_number`."""
+        """Return the keys of rows in a named stream.
+
+        `names` is one name, or an array of stream names as `name_number`, broadcast with `rows`.
+        """
         numbers = _numbers([names]) if isinstance(names, str) else names
         return rng.row_keys(rng.stream_keys(self.seed, numbers, self.copy), self.row_ids[rows])
 
     def decide(self, names: str | U64, rows: I64) -> I64:
-        """Return one 48-bit decision per row; `names` is given as in `keys`."""
+        """Return one 48-bit decision per row and stream; `names` and `rows` are as in `keys`."""
         return rng.decisions(rng.draw_array(self.keys(names, rows), 0))
 
 
 class Plan(NamedTuple):
     """The steps that the rows of a batch drew, as (row, step) pairs.
 
-    Pairs are sorted by row, then by order of application. `writers` has the number of the writer of
-    every row. `in_order` tells that the steps of every row are ascending.
+    Pairs are sorted by row, then by the order in which the steps are applied. `writers` has one
+    entry per row of the batch: the number of the writer it drew. `in_order` is True if the steps of
+    every row are applied in ascending order.
     """
 
     rows: I64
@@ -63,14 +68,15 @@ class Plan(NamedTuple):
     def passes(self, last: Bool) -> Iterator[tuple[I64, I64]]:
         """Yield the rows and steps of each pass; a row has at most one step in a pass.
 
-        Pass k holds the k-th steps of all rows, sorted by step; steps flagged in `last` come after
-        the others. If all rows have their steps in ascending order, a pass holds one step and all
-        rows that have it.
+        Pass k holds the k-th step of each row, sorted by step. Within a pass, steps flagged in
+        `last` come after the other steps. If `in_order`, a pass instead holds a single step and all
+        rows that drew it.
         """
         if not len(self.rows):
             return
         if self.in_order:
-            by_step = np.argsort(self.steps.astype(np.uint8), kind="stable")  # a radix sort
+            # NumPy sorts bytes by radix, the fastest way; steps are few enough for a byte.
+            by_step = np.argsort(self.steps.astype(np.uint8), kind="stable")
             for at in np.split(by_step, np.flatnonzero(np.diff(self.steps[by_step])) + 1):
                 yield self.rows[at], self.steps[at]
             return
@@ -83,10 +89,10 @@ class Plan(NamedTuple):
 
 
 class PairDraws(NamedTuple):
-    """Random keys and strengths of (row, step) pairs; `RowDraws` is the form for one pair.
+    """Random keys and strengths of (row, step) pairs; `RowDraws` has the same for one pair.
 
-    `keys` has the key of each pair. `strengths`, shape (pairs, rates), has for each rate parameter
-    of the step the index of the drawn factor in `Mix.factors`.
+    `keys` has the key of the random stream of each pair. `strengths`, shape (pairs, rates), has for
+    each rate parameter of the step the index in `Mix.factors` of the drawn factor.
     """
 
     keys: U64
@@ -94,9 +100,9 @@ class PairDraws(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """A condition on a row, met if its decision in a named stream lies in [low, high).
+    """A condition for a row to get a step: its decision in a stream must lie in [low, high).
 
-    `highs` has the upper bound of every writer.
+    `stream` is the name of the stream. `highs` has the upper bound for each writer.
     """
 
     stream: str
@@ -104,11 +110,14 @@ class Condition(NamedTuple):
     highs: tuple[int, ...]
 
 
-Turn = int | str  # place in the order of application: a number, or the stream that decides it
+Turn = int | str  # position of a member in its group: a number, or the stream that draws one
 
 
 class Place(NamedTuple):
-    """A step of a recipe with all conditions and turns on the way to it, outermost group first."""
+    """A step of a recipe, with the conditions and turns of all groups that it is in.
+
+    The outermost group comes first.
+    """
 
     step: Step
     conditions: tuple[Condition, ...]
@@ -116,9 +125,9 @@ class Place(NamedTuple):
 
 
 class Level(NamedTuple):
-    """The turns of all steps at one depth of the recipe.
+    """The turns of all steps at one depth of the nested groups of a recipe.
 
-    `streams` has the `name_number` of the stream that decides the turn of a step. Where it is 0,
+    `streams` has for each step the `name_number` of the stream that draws its turn. If that is 0,
     `numbers` has the turn itself.
     """
 
@@ -127,10 +136,11 @@ class Level(NamedTuple):
 
 
 class Conditions(NamedTuple):
-    """All conditions of a recipe as arrays, and the paths of its steps.
+    """All conditions of a recipe as arrays, and the conditions that each step depends on.
 
-    `streams` and `lows` have one entry per condition, `highs` is of shape (conditions, writers).
-    A row draws step s if it meets all conditions that `paths[s]` numbers; -1 pads a path.
+    `streams` and `lows` have one entry per condition; `highs` has shape (conditions, writers). A
+    row gets step s if it meets the conditions whose numbers are in `paths[s]`, which is filled up
+    with -1.
     """
 
     streams: U64
@@ -140,7 +150,10 @@ class Conditions(NamedTuple):
 
     @classmethod
     def of(cls, places: Sequence[Place], writers: int) -> "Conditions":
-        """Return the conditions of all steps; equal conditions are one condition."""
+        """Collect the conditions of all steps; equal conditions get one number.
+
+        `writers` is the number of writers.
+        """
         every = list(dict.fromkeys(each for place in places for each in place.conditions))
         longest = max((len(place.conditions) for place in places), default=0)
         paths = np.full((len(places), longest), -1)
@@ -156,22 +169,22 @@ class Conditions(NamedTuple):
 class Schedule:
     """The decisions of a recipe as arrays, so that many rows draw their plan at once.
 
-    Streams of a writer decide which steps a row gets, their order and their strengths. They also
-    give the keys of the steps flagged in `is_habit`.
+    All rows of a writer draw the same steps, order and strengths. For steps flagged in `is_habit`
+    they also have the same random stream; for other steps every row has a stream of its own.
     """
 
     conditions: Conditions
     levels: tuple[Level, ...]
-    labels: U64  # name numbers of the streams of the steps
-    strength_labels: U64  # name numbers of the streams of their strengths
+    labels: U64  # `name_number` of the stream of each step
+    strength_labels: U64  # `name_number` of the stream that draws the strengths of each step
     is_habit: Bool
-    weights: WeightedChoices | None  # choice among the strengths of the recipe
-    writers: WeightedChoices | None  # choice among the writers
+    weights: WeightedChoices | None  # choice among the strengths of the recipe, None for only one
+    writers: WeightedChoices | None  # choice among the writers, None for only one
     factors: I64  # indices in `Mix.factors`, shape (writers, steps, strengths)
 
     @classmethod
     def of(cls, recipe: Mix) -> "Schedule":
-        """Lay out a recipe."""
+        """Convert the decisions of a recipe to arrays."""
         writers = recipe.writers or (Writer("", 1, {}),)
         places = list(_places(recipe.root, (), (), writers))
         steps = [place.step for place in places]
@@ -188,7 +201,7 @@ class Schedule:
         )
 
     def draw(self, streams: Streams) -> Plan:
-        """Draw the steps of every row."""
+        """Draw the steps of every row, and the order in which they are applied."""
         streams = streams.of_writers
         rows = np.arange(len(streams.row_ids))
         writers = np.zeros(len(rows), np.int64)
@@ -197,7 +210,7 @@ class Schedule:
         rows, steps = self._drawn(streams, writers)
         if not self.levels:
             return Plan(rows, steps, writers, in_order=True)
-        keys = [steps]  # least significant first, as `lexsort` has them
+        keys = [steps]  # sort keys, the least significant first as `lexsort` expects
         for level in reversed(self.levels):
             turns, names = level.numbers.take(steps), level.streams.take(steps)
             decided = np.flatnonzero(names)
@@ -207,14 +220,18 @@ class Schedule:
         return Plan(rows.take(order), steps.take(order), writers, in_order=False)
 
     def _drawn(self, streams: Streams, writers: I64) -> tuple[I64, I64]:
-        """Return the (row, step) pairs whose conditions are all met, in ascending order."""
+        """Return the (row, step) pairs in which the row meets all conditions of the step.
+
+        The pairs are ascending; `writers` has the writer of each row.
+        """
         names, lows, highs, paths = self.conditions
         size = BLOCK // (1 + paths.size)
         parts = [np.zeros((2, 0), np.int64)]
         for start in range(0, len(writers), size):
             rows = np.arange(start, min(start + size, len(writers)))
             drawn = streams.decide(names, rows[:, None])
-            met = np.ones((len(rows), len(names) + 1), np.bool_)  # the last one pads paths
+            # The last column is condition -1, which fills up the paths and is always met.
+            met = np.ones((len(rows), len(names) + 1), np.bool_)
             met[:, :-1] = (drawn >= lows) & (drawn < highs.T.take(writers.take(rows), axis=0))
             at, steps = np.nonzero(met[:, paths].all(axis=2))
             parts.append(np.stack([rows.take(at), steps]))
@@ -224,7 +241,11 @@ class Schedule:
     def pair_draws(
         self, streams: Streams, rows: I64, steps: I64, writers: I64, rates: int
     ) -> PairDraws:
-        """Return the keys and strengths of (row, step) pairs; `writers` has one entry per pair."""
+        """Return the keys and strengths of (row, step) pairs.
+
+        `writers` has the writer of each pair; `rates` is the greatest number of rate parameters
+        that a step has.
+        """
         traits, labels = streams.of_writers, self.labels.take(steps)
         keys = streams.keys(labels, rows)
         if streams.writer_ids is not None and self.is_habit.any():
@@ -239,11 +260,11 @@ class Schedule:
         return PairDraws(keys, drawn)
 
 
-_WRITER = np.array([name_number("writer")], np.uint64)  # the stream that decides the writer
+_WRITER = np.array([name_number("writer")], np.uint64)  # the stream that draws the writer of a row
 
 
 def strength_label(step: Step) -> str:
-    """Return the name of the stream that decides the strength of a step."""
+    """Return the name of the stream that draws the strengths of a step."""
     return f"{step.label}/strength"
 
 
@@ -252,12 +273,15 @@ def _numbers(names: Iterable[str]) -> U64:
 
 
 def _weighted(weights: Sequence[int]) -> WeightedChoices | None:
-    """Return the weighted choice among alternatives, None if there is only one."""
+    """Return a choice among alternatives with these weights, None if there is only one."""
     return WeightedChoices.of([weights], DECISION_BITS) if len(weights) > 1 else None
 
 
 def _factors(recipe: Mix, writers: Sequence[Writer], steps: Sequence[Step]) -> I64:
-    """Return the index in `recipe.factors` of every strength: shape (writers, steps, strengths)."""
+    """Return the index in `recipe.factors` of the factor that a writer's step has at each strength.
+
+    The result has shape (writers, steps, strengths).
+    """
     index = {factor: number for number, factor in enumerate(recipe.factors)}
     factors = np.zeros((len(writers), len(steps), len(recipe.strength)), np.int64)
     for writer_number, writer in enumerate(writers):
@@ -274,7 +298,10 @@ def _places(
     turns: tuple[Turn, ...],
     writers: Sequence[Writer],
 ) -> Iterator[Place]:
-    """Yield the place of every step below a member; `conditions` and `turns` lead to the member."""
+    """Yield the place of every step in a member of a recipe.
+
+    `conditions` and `turns` are the conditions and turns of the groups that the member is in.
+    """
     if isinstance(member, Step):
         yield Place(member, conditions, turns)
         return
@@ -293,9 +320,10 @@ def _places(
 
 
 def _levels(turns: Sequence[tuple[Turn, ...]]) -> Iterator[Level]:
-    """Yield the turns of all steps level by level, down to the last level that is shuffled.
+    """Yield the turns of all steps, depth by depth, down to the deepest shuffled group.
 
-    A level at which all steps have the same turn is skipped.
+    `turns` has the turns of each step, outermost group first. A depth at which all steps have the
+    same turn is skipped.
     """
     depths = [
         depth for of_step in turns for depth, turn in enumerate(of_step, 1) if isinstance(turn, str)
