@@ -1,1 +1,1 @@
-"""Everything read: files and formats, tables, columns of text, pairs, bitext, dictionaries."""
+"""Readers of all input: files and formats, tables, noisy-clean pairs, bitext, dictionaries."""

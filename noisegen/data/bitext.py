@@ -1,4 +1,4 @@
-"""Parallel text in two languages: its files, known by names as in OPUS, and its rows."""
+"""Parallel text in two languages: files found by names as in OPUS, and the rows read from them."""
 
 import re
 import zipfile
@@ -23,24 +23,29 @@ from noisegen.errors import SourceError, UsageError
 from noisegen.options import Strings
 from noisegen.text.languages import is_known_language, language_code, language_pair
 
-TEXT_MAX = 20_000  # characters of a side: a longer text is no sentence
+TEXT_MAX = 20_000  # characters of a source or target text; a row with a longer text is dropped
 SIDES = ("source", "target")
-MIXED = (*SIDES, "source_lang", "target_lang", "dataset")  # columns of a table of many languages
-_MEMBERS_MAX = 10_000  # files of an archive
-_EXPANDS_MAX = 200  # size of a member over its compressed size; text has 10
+# Columns of a table with several language pairs
+MIXED = (*SIDES, "source_lang", "target_lang", "dataset")
+_MEMBERS_MAX = 10_000  # most files in a zip archive
+# Most decompressed bytes per compressed byte of a file in a zip archive; text has 10
+_EXPANDS_MAX = 200
 _UNPAIRED = ("noisy", "clean", "text")  # a table with one of these columns is no bitext
 _SIDE_ENDS = ("src", "trg")
-_TEXT_END = re.compile(r"\.(?:txt|dev|devtest)$")  # ending after the language in NTREX and FLORES
+# Ending that NTREX and FLORES put after the language in a file name
+_TEXT_END = re.compile(r"\.(?:txt|dev|devtest)$")
 
 Languages = tuple[str, str]  # source and target language; '' for an unknown language
-Kind = tuple[str, str, str]  # both languages and the data set
+Kind = tuple[str, str, str]  # source language, target language, name of the data set
 
 
 @dataclass(frozen=True)
 class Bitext:
-    """Two aligned files of lines, or with `columns` a table; `archive` is the zip that has them.
+    """Where bitext is: two aligned files of lines, or a table.
 
-    With `gold` lines begin with an id, and every line of the file `gold` has the ids of a pair.
+    `columns` names the columns of a table; it is None for files of lines. `archive` is the zip
+    archive that holds the files. With `gold`, as in BUCC, each line of both files begins with an
+    id, and each line of the file `gold` has the two ids of one pair.
     """
 
     paths: tuple[str, ...]
@@ -52,12 +57,12 @@ class Bitext:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether the rows of a table name their languages, and maybe their data set."""
+        """Whether each row of the table names its own languages, and maybe its data set."""
         return self.columns is not None and len(self.columns) > 2
 
 
 class BitextRow(NamedTuple):
-    """A sentence with its translation; languages as `language_code` gives them."""
+    """A sentence with its translation. Both languages are codes as `language_code` returns them."""
 
     source: str
     target: str
@@ -72,7 +77,8 @@ class BitextRow(NamedTuple):
 def all_bitext(sources: Strings, langs: Languages | None = None) -> list[Bitext]:
     """Return the bitext of all sources; raises SourceError for a source that is not bitext.
 
-    Sources and `langs` as in `find_bitext`. If neither says the languages of hf:..., its rows do.
+    `find_bitext` explains `sources` and `langs`. An hf:... source without languages is read as
+    a table whose rows name their languages.
     """
     files: list[Bitext] = []
     for source in listed(sources):
@@ -95,19 +101,20 @@ def find_bitext(source: str, langs: Languages | None = None) -> list[Bitext]:
     SOURCE is one of:
     - `A.de,B.en`: two files of lines;
     - `corpus.de-en`: the common beginning of corpus.de-en.de and corpus.de-en.en;
-    - a zip of OPUS;
+    - a zip archive of OPUS;
     - a table (.tsv .csv .jsonl .parquet) with columns source and target, or two columns named by
-      languages, or of `deu-eng.tsv` without a header the first two columns;
+      languages; in a file `deu-eng.tsv` without a header line the first two columns are taken;
     - a folder or glob of such files, also de-en/test.src with test.trg, and BUCC's with .gold.
-    Text may be .gz .zst .bz2 .xz. `de-en=SOURCE` names the languages if file names do not, and
-    makes hf:... bitext; `langs` does the same for a SOURCE without languages. Raises SourceError
-    for a file without its twin, UsageError for unknown languages.
+    Text files may be compressed (.gz .zst .bz2 .xz). `de-en=SOURCE` names the languages where the
+    file names do not, and `langs` does so for a SOURCE without `de-en=`; hf:... needs one of the
+    two. Raises SourceError for a file whose other side is missing, UsageError for unknown
+    languages.
     """
     name, named = named_source(source)
     own = language_pair(name) if named != source else None
     bitext = _find(named, own) if own else _find(source, langs)
     if own and not bitext:
-        expand([named])  # raises SourceError for a missing file or another format
+        expand([named])  # raises SourceError for a missing file or an unreadable format
         raise SourceError(f"{source} is not bitext: neither two files nor a table with two columns")
     return bitext
 
@@ -127,7 +134,7 @@ def _find(source: str, langs: Languages | None) -> list[Bitext]:
 
 
 def _at(path: Path, langs: Languages | None) -> list[Bitext]:
-    """Return the bitext in a folder and below, or of a file; other files are skipped."""
+    """Return the bitext in a file, or in a folder and its subfolders; other files are skipped."""
     if path.is_file():
         return _in_archive(str(path), langs) if path.suffix == ".zip" else _table(path, langs)
     if not path.is_dir() or (path / "manifest.json").is_file():
@@ -141,9 +148,10 @@ def _at(path: Path, langs: Languages | None) -> list[Bitext]:
 
 
 def _two_files(source: str, langs: Languages | None) -> list[Bitext]:
-    """Return the bitext of `A,B`, two files of lines; [] if none of the files exists.
+    """Return the bitext of `A,B`, two files of lines; [] if neither file exists.
 
-    Raises SourceError for a missing file or a third one, UsageError if languages are unknown.
+    Raises SourceError if one file is missing or a third is named, UsageError if the file names do
+    not say the languages and `langs` is None.
     """
     paths = source.split(",")
     missing = [path for path in paths if not Path(path).is_file()]
@@ -165,7 +173,10 @@ def _language_in(name: str) -> str:
 
 
 def _with_prefix(prefix: Path, langs: Languages | None) -> list[Bitext]:
-    """Return the bitext of two files that begin with the same name and end with a language."""
+    """Return the bitext of two files named by `prefix`, a dot and a language; [] without any.
+
+    Raises SourceError for another number of files.
+    """
     begin = f"{prefix.name}."
     there = sorted(prefix.parent.glob(f"{escape(begin)}*")) if prefix.name else []
     ends = {without_compression(path.name).removeprefix(begin): path for path in there}
@@ -176,7 +187,8 @@ def _with_prefix(prefix: Path, langs: Languages | None) -> list[Bitext]:
         names = ", ".join(path.name for path in sides.values())
         raise SourceError(f"{prefix}: two files that begin so are wanted, there are {names}")
     first = (language_pair(prefix.name) or ("", ""))[0]
-    named = sorted(sides, key=lambda lang: lang != first)  # languages in the order of the name
+    # The language that the prefix names first
+    named = sorted(sides, key=lambda lang: lang != first)
     return [_aligned([str(sides[lang]) for lang in named], langs or named, prefix)]
 
 
@@ -196,7 +208,7 @@ def _in_archive(archive: str, langs: Languages | None) -> list[Bitext]:
 
 
 class _Twins(NamedTuple):
-    """Two files that are bitext together: the name they share, their languages and endings."""
+    """Names of the two files of bitext: their common part, their languages and endings."""
 
     stem: str
     langs: Languages
@@ -204,9 +216,9 @@ class _Twins(NamedTuple):
 
 
 def _twins(path: str, langs: Languages | None) -> tuple[_Twins | None, str]:
-    """Return the two files of bitext that a file belongs to, and its own ending.
+    """Return the pair of files that a file belongs to, and the ending of the file itself.
 
-    The first is None for a file whose name or folder names no pair of languages.
+    The pair is None for a file whose name or folder does not name two languages.
     """
     stem, _, end = without_compression(path).rpartition(".")
     if end in _SIDE_ENDS:
@@ -221,11 +233,13 @@ def _twins(path: str, langs: Languages | None) -> tuple[_Twins | None, str]:
 
 
 def _halves(paths: Iterable[str], langs: Languages | None, archive: str = "") -> list[Bitext]:
-    """Return the pairs of files NAME.xx-yy.xx and NAME.xx-yy.yy; raises SourceError for a lone one.
+    """Return the bitext of files NAME.xx-yy.xx and NAME.xx-yy.yy among `paths`.
 
-    The Tatoeba Challenge names them xx-yy/NAME.src and xx-yy/NAME.trg.
+    Files of the Tatoeba Challenge are named xx-yy/NAME.src and xx-yy/NAME.trg. Raises SourceError
+    for a file whose other side is missing.
     """
-    halves: dict[_Twins, dict[str, str]] = {}  # paths by ending
+    # Per pair of names: the path of each side by its ending
+    halves: dict[_Twins, dict[str, str]] = {}
     for path in sorted(paths):
         twins, end = _twins(path, langs)
         if twins is not None:
@@ -241,7 +255,7 @@ def _halves(paths: Iterable[str], langs: Languages | None, archive: str = "") ->
 
 
 def _table(path: Path, given: Languages | None) -> list[Bitext]:
-    """Return a table of two languages; [] for another file."""
+    """Return the bitext of a file that is a table in two languages; [] for any other file."""
     file = file_of(path)
     names = _table_names(file)
     if not names or not {*_UNPAIRED}.isdisjoint(names):
@@ -261,9 +275,9 @@ def _table(path: Path, given: Languages | None) -> list[Bitext]:
 
 
 def _table_names(file: FileRange) -> list[str]:
-    """Return the names of a table's columns; plain text has none.
+    """Return the names of a table's columns; [] for plain text.
 
-    A column that published tables name otherwise is added under its name in `MIXED`.
+    A column of `MIXED` that published tables give another name is listed under both names.
     """
     is_table = file.format != "txt" or layouts_of(file.path)
     headed = read_head(file, Columns()) if is_table else None
@@ -272,9 +286,9 @@ def _table_names(file: FileRange) -> list[str]:
 
 
 def _table_of_sides(path: Path, names: Sequence[str], langs: Languages | None) -> Bitext:
-    """Return a table with the columns source and target, whose rows may name their languages.
+    """Return the bitext of a table with the columns source and target.
 
-    Raises UsageError if neither the rows nor `langs` name them.
+    Its rows may name their languages. Raises UsageError if neither the rows nor `langs` name them.
     """
     columns: tuple[str, ...] = SIDES
     if {*MIXED[2:4]} <= {*names}:
@@ -286,7 +300,10 @@ def _table_of_sides(path: Path, names: Sequence[str], langs: Languages | None) -
 
 
 def _columns_by_language(names: Sequence[str]) -> list[str]:
-    """Return the columns named by languages; `id` beside two others is a number, not Indonesian."""
+    """Return the column names that are languages.
+
+    `id` beside two or more other columns is taken as a row number, not as Indonesian.
+    """
     spoken = filter(is_known_language, names)
     return [name for name in spoken if name != "id" or len(names) == 2]
 
@@ -299,7 +316,7 @@ def _aligned(paths: Sequence[str], langs: Sequence[str], stem: Path, archive: st
 
 
 def _codes(langs: Sequence[str], source: str) -> Languages:
-    """Return the codes of both languages; raises UsageError if they are equal."""
+    """Return the codes of source and target language; raises UsageError if they are equal."""
     source_lang, target_lang = (language_code(lang) or lang for lang in langs)
     if source_lang and source_lang == target_lang:
         raise UsageError(
@@ -310,7 +327,7 @@ def _codes(langs: Sequence[str], source: str) -> Languages:
 
 
 def _dataset(path: Path, langs: Sequence[str] | None) -> str:
-    """Return the name of a file without its languages; if that is empty, its folder's name."""
+    """Return the data set's name: the file name without languages, or else the folder's name."""
     name = name_of(without_compression(path.name))
     if langs:
         name = re.sub(rf"(^|[._-]){re.escape('-'.join(langs))}(?=$|[._-])", "", name)
@@ -325,11 +342,12 @@ def _dataset(path: Path, langs: Sequence[str] | None) -> str:
 def stream_bitext(
     files: Iterable[Bitext], dropped: Counter[str], most: int | None = None
 ) -> Iterator[BitextRow]:
-    """Yield rows, at most `most` per language pair of a data set; count dropped rows by reason.
+    """Yield rows of bitext; count dropped rows by reason in `dropped`.
 
-    Reasons are `empty_side`, `too_long` and `unreadable`; of tables whose rows name their languages
-    also `unknown_language`, `same_language` and `over_limit`. Other files are not read beyond
-    `most` rows. Raises SourceError for aligned files of unequal length, and for damage.
+    At most `most` rows are yielded per language pair of a data set. A file in one language pair is
+    not read beyond them. Reasons are `empty_side`, `too_long` and `unreadable`; for tables whose
+    rows name their languages also `unknown_language`, `same_language` and `over_limit`. Raises
+    SourceError for damage, and for aligned files with different numbers of lines.
     """
     yielded: Counter[Kind] = Counter()
     for file in files:
@@ -348,7 +366,7 @@ def stream_bitext(
 
 
 def _reason(source: str | None, target: str | None, kind: Kind) -> str:
-    """Return why a row is dropped; '' if it is kept."""
+    """Return the reason why a row of bitext is dropped; '' if it is kept."""
     if source is None or target is None:
         return "unreadable"
     if not (source.strip() and target.strip()):
@@ -361,7 +379,10 @@ def _reason(source: str | None, target: str | None, kind: Kind) -> str:
 
 
 def _table_rows(file: Bitext, dropped: Counter[str]) -> Iterator[tuple[str, str, Kind]]:
-    """Yield the rows of a table; a row may name its languages and data set, else the file does."""
+    """Yield source text, target text, and languages with data set, per row of a table.
+
+    Where rows do not name languages and data set, the file's are yielded.
+    """
     columns = TextColumns({})
     for texts in stream_columns(file.paths[0], [file.columns or ()], "bitext", columns):
         row = dict(zip(columns.columns, texts, strict=True))
@@ -377,7 +398,10 @@ def _table_rows(file: Bitext, dropped: Counter[str]) -> Iterator[tuple[str, str,
 
 
 def _aligned_rows(file: Bitext) -> Iterator[tuple[str | None, str | None, Kind]]:
-    """Yield line by line; raises SourceError if one file ends before the other."""
+    """Yield each line of the first file with the same line of the second.
+
+    Raises SourceError if one file ends before the other.
+    """
     try:
         for source, target in lines_together([_lines(file, path) for path in file.paths]):
             yield source, target, (*file.langs, file.dataset)
@@ -389,7 +413,7 @@ def _aligned_rows(file: Bitext) -> Iterator[tuple[str | None, str | None, Kind]]
 
 
 def _gold_rows(file: Bitext) -> Iterator[tuple[str | None, str | None, Kind]]:
-    """Yield the sentences of both files whose ids make a line of the gold file, as in BUCC."""
+    """Yield both sentences of each pair that the gold file lists by ids, as in BUCC."""
     sides = [
         dict(line.split("\t", 1) for line in _lines(file, path) if line and "\t" in line)
         for path in file.paths
@@ -400,13 +424,16 @@ def _gold_rows(file: Bitext) -> Iterator[tuple[str | None, str | None, Kind]]:
 
 
 def _lines(file: Bitext, path: str) -> Iterator[str | None]:
-    """Yield the lines of one side; raises SourceError for damage."""
+    """Yield the lines of one side, None for an unreadable line; raises SourceError for damage."""
     parts = _member_parts(file.archive, path) if file.archive else read_parts(path)
     return undamaged_lines(not_wide(parts, path), path)
 
 
 def _member_parts(archive: str, name: str) -> Iterator[bytes]:
-    """Yield a member of a zip archive; raises SourceError if it would grow too much."""
+    """Yield the content of a file in a zip archive in parts.
+
+    Raises SourceError for a file that expands over _EXPANDS_MAX times.
+    """
     try:
         with zipfile.ZipFile(archive) as packed, packed.open(name) as member:
             info = packed.getinfo(name)

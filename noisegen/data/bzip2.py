@@ -1,4 +1,4 @@
-"""bzip2 block by block: a damaged block costs only itself, and a file can be entered anywhere."""
+"""Decoder of bzip2 files block by block: it can start at any byte and skips damaged blocks."""
 
 import bz2
 import sys
@@ -6,21 +6,22 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-BLOCK = 0x314159265359.to_bytes(6, "big")  # begins every block, at any bit, before its CRC-32
-END = 0x177245385090.to_bytes(6, "big")  # ends a stream, before its CRC-32
-BLOCK_MAX = 4 << 20  # compressed bytes of a block; libbz2's blocks hold 900 kB
+# Magic at the beginning of every block; blocks begin at any bit, and a CRC-32 follows
+BLOCK = 0x314159265359.to_bytes(6, "big")
+END = 0x177245385090.to_bytes(6, "big")  # magic at the end of a stream; a CRC-32 follows
+BLOCK_MAX = 4 << 20  # most compressed bytes of a block; libbz2 compresses 900 kB at once
 
-Note = Callable[[str], None]  # takes a line about a loss
+Note = Callable[[str], None]  # function that takes one line of text about lost content
 
 
 def decode_bzip2(
     parts: Iterable[bytes], note: Note, *, inside: bool = False, stop: int | None = None
 ) -> Generator[bytes, None, None]:
-    """Yield the decoded blocks of one or several streams; b'' stands for a lost block.
+    """Yield the decoded blocks of one or several bzip2 streams; b'' stands for a lost block.
 
-    `inside`: the parts begin anywhere in a file; decoding starts with the first block in them.
-    Blocks that begin at byte `stop` of the parts or later are left to the next reader. The reader
-    of the bytes in which a stream ends checks its end.
+    With `inside`, `parts` may begin anywhere in a file, and decoding starts with the first block
+    found. Decoding ends before the first block that begins at byte `stop` of the parts or later:
+    another call decodes it. The call that reads the bytes at the end of a stream checks that end.
     """
     scan = _Scan(note, _LOST if inside else _HEADER)
     last = sys.maxsize if stop is None else stop
@@ -44,7 +45,8 @@ def decode_bzip2(
         scan.forget()
     if scan.kind == _BLOCK:
         yield from _unended_block(scan.held, scan.start)
-    if scan.has_begun or not inside:  # else the reader of the bytes before says how they end
+    # Otherwise the call that decodes the preceding bytes checks the end
+    if scan.has_begun or not inside:
         scan.check_end()
 
 
@@ -53,7 +55,7 @@ _BLOCK, _HEADER, _LOST = "block", "header", "lost"
 
 @dataclass
 class _Scan:
-    """A position in a bzip2 file: the bytes `held`, decoded up to bit `start`.
+    """Position in a bzip2 file: the bytes in memory, `held`, are decoded up to bit `start`.
 
     `kind` says what begins at `start`: a block, the header of a stream, or lost bits of a damaged
     block.
@@ -63,12 +65,12 @@ class _Scan:
     kind: str
     held: bytes = b""
     start: int = 0
-    before: int = 0  # bytes of the file before those held
-    has_begun: bool = False  # whether a block or an end was found
-    _searched: int = 0  # bytes held in which all magics are found
+    before: int = 0  # bytes of the file before `held`
+    has_begun: bool = False  # True once a block or the end of a stream was found
+    _searched: int = 0  # bytes of `held` that were searched for magics
 
     def new_magics(self) -> list[tuple[int, bytes]]:
-        """Return the bits at which blocks begin or streams end, in their order."""
+        """Return the bits of `held` at which blocks begin or streams end, with their magics."""
         found = [
             (at, magic)
             for magic in (BLOCK, END)
@@ -77,11 +79,11 @@ class _Scan:
         return sorted(found)
 
     def is_known(self, position: int) -> bool:
-        """Tell whether a magic was found before, or stands by chance in a checksum."""
+        """Tell whether a magic was found before, or lies by chance within a checksum."""
         return position < self.start or (position == self.start and self.kind == _BLOCK)
 
     def begin(self, position: int, magic: bytes) -> None:
-        """Continue at a block, or after the end of a stream, where a header may follow."""
+        """Move `start` to the block at `position`, or behind the stream that ends there."""
         self.has_begun = True
         if magic == BLOCK:
             self.kind, self.start = _BLOCK, position
@@ -90,11 +92,14 @@ class _Scan:
             self.kind, self.start = _HEADER, -(-after_checksum // 8) * 8
 
     def is_without_end(self) -> bool:
-        """Tell whether more bytes follow `start` without a magic than a block can have."""
+        """Tell whether over BLOCK_MAX bytes after `start` have no magic, so that no block ends."""
         return len(self.held) - self.start // 8 > BLOCK_MAX
 
     def give_up(self) -> list[bytes]:
-        """Note a block that has no end, and search on; return [b''] for it, [] if it was lost."""
+        """Skip the bytes of `held`, in which no block ends, and note a lost block.
+
+        Returns [b''] for the lost block, [] if lost bits were being skipped already.
+        """
         lost = [] if self.kind == _LOST else [b""]
         if lost:
             self.note("a damaged block was left out")
@@ -102,13 +107,13 @@ class _Scan:
         return lost
 
     def check_header(self, position: int) -> None:
-        """Note other bytes than the header of a stream, and padding, before a block."""
+        """Note bytes before a block that are neither the header of a stream nor padding."""
         header = self.held[self.start // 8 : position // 8].lstrip(b"\0")
         if len(header) != 4 or not header.startswith(b"BZh"):
             self.note("trailing garbage was left out")
 
     def forget(self) -> None:
-        """Drop held bytes before `start`, but for the last ones, in which a magic may begin."""
+        """Drop bytes of `held` before `start`, except the last 7, in which a magic may begin."""
         cut = max(0, min(self.start // 8, len(self.held) - 7))
         self.held = self.held[cut:]
         self.start -= 8 * cut
@@ -116,7 +121,7 @@ class _Scan:
         self._searched = max(0, len(self.held) - 7)
 
     def check_end(self) -> None:
-        """Note a file that ends within a stream, or with other bytes after the last stream."""
+        """Note that the file ends within a stream, or that other bytes follow the last stream."""
         tail = self.held[self.start // 8 :].strip(b"\0")
         is_cut = self.kind == _BLOCK or not self.has_begun or self.start > 8 * len(self.held)
         if is_cut or tail.startswith(b"BZh"):
@@ -126,7 +131,7 @@ class _Scan:
 
 
 def _unended_block(data: bytes, start: int) -> Iterator[bytes]:
-    """Yield the content of the last block of a cut file, if its bits hold the whole block."""
+    """Yield the content of the last block of a truncated file, if all of its bits are there."""
     size = 8 * len(data) - start
     bits = _bits(data, start, 8 * len(data)) << -size % 8
     with suppress(OSError):
@@ -136,10 +141,13 @@ def _unended_block(data: bytes, start: int) -> Iterator[bytes]:
 
 
 def _block(data: bytes, start: int, stop: int, note: Note) -> bytes:
-    """Decode the bits of a block as a stream of its own; note damage and return b'' for it."""
+    """Return the content of the block in bits `start` to `stop` of `data`; b'' if it is damaged.
+
+    The block is decoded as a stream of its own. Damage is noted.
+    """
     decoder = bz2.BZ2Decompressor()
     bits = _bits(data, start, stop)
-    # A stream of one block has the checksum of the block.
+    # The checksum of a stream with one block is the checksum of that block.
     checksum = bits >> max(0, stop - start - 80) & 0xFFFFFFFF
     size = stop - start + 80
     end = int.from_bytes(END, "big") << 32 | checksum
@@ -153,7 +161,7 @@ def _block(data: bytes, start: int, stop: int, note: Note) -> bytes:
 
 
 def _bits(data: bytes, start: int, stop: int) -> int:
-    """Return the bits from `start` up to `stop` as a number."""
+    """Return the bits `start` to `stop` of `data` as a number."""
     part = bytearray(data[start // 8 : -(-stop // 8)])
     if part:
         part[0] &= 0xFF >> start % 8
@@ -161,7 +169,7 @@ def _bits(data: bytes, start: int, stop: int) -> int:
 
 
 def bit_positions(data: bytes, magic: bytes, start: int = 0) -> list[int]:
-    """Return the bits at which the six bytes of a magic begin, from byte `start` on."""
+    """Return the bits of `data` at which a magic of six bytes begins, from byte `start` on."""
     wanted, positions = int.from_bytes(magic, "big"), []
     for shift in range(8):
         middle = (wanted << (8 - shift)).to_bytes(7, "big")[1:6] if shift else magic

@@ -1,4 +1,4 @@
-"""Columns of text of any source, named by their content: streamed, or read up to a bound."""
+"""Columns of text of any source, found by their names and read in full or as a stream of rows."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,20 +18,22 @@ from noisegen.text.buffers import one_chunk
 
 _TWEET = "tweet_id"
 _ONLY_IDS = "; it has ids of tweets without their text, which has to be fetched first"
-_TWEET_COLUMNS = 3  # a table with fewer has ids and labels alone
+_TWEET_COLUMNS = 3  # a table with a tweet_id and fewer columns has no text
 _GOLD = ("label", "score")
-ROWS_MAX = 1_000_000  # rows held in memory
+ROWS_MAX = 1_000_000  # rows of a source that are held in memory
 BATCH_BYTES, BATCH_ROWS = 4 << 20, 10_000
 T = TypeVar("T")
-Choices = Sequence[Sequence[str]]  # sets of columns; the first set that a source has is read
+# Alternative lists of columns; the first list is read whose columns a source all has
+Choices = Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True)
 class TextColumns:
-    """Columns of text of one source, lists of equal length without empty texts.
+    """Columns of text of one source: lists of equal length without empty texts.
 
-    `dropped` counts other rows by reason. `damaged` has a line per reason for which rows could not
-    be read, and `unread` counts these rows by the reasons of `tables.REASONS`.
+    `dropped` counts rows that were left out, by reason. `unread` counts rows that could not be
+    read, by a reason of `tables.REASONS`, and `damaged` has a line of text per file and such
+    reason.
     """
 
     columns: dict[str, list[str]]
@@ -43,20 +45,24 @@ class TextColumns:
         return len(next(iter(self.columns.values())))
 
     def sample(self, most: int) -> "TextColumns":
-        """Return at most `most` rows, spread evenly over all."""
+        """Return at most `most` rows, spread evenly over all rows."""
         columns = {name: evenly(texts, most) for name, texts in self.columns.items()}
         return self if len(self) <= most else TextColumns(columns, self.dropped, self.damaged)
 
 
 def evenly(rows: Sequence[T], most: int) -> list[T]:
-    """Return at most `most` rows, spread evenly over all."""
+    """Return at most `most` of the rows, spread evenly over all of them."""
     if len(rows) <= most:
         return list(rows)
     return [rows[number * len(rows) // most] for number in range(most)]
 
 
 def column_named(name: str, there: Sequence[str]) -> str:
-    """Return the column of a name: equal, by number, or a name that published sets use for it."""
+    """Return the column of `there` that `name` means.
+
+    It is the column of that name, the column at that number, or a column with another name that
+    published data sets use. Without one of these, the name is returned as it is.
+    """
     found = numbered(name, there)
     if found in there:
         return found
@@ -68,13 +74,14 @@ def column_named(name: str, there: Sequence[str]) -> str:
 
 
 def read_columns(source: str, choices: Choices, what: str, advice: str = "") -> TextColumns:
-    """Read one of several sets of columns, `choices`: the first set that the source has.
+    """Read the first list of columns in `choices` that the source has.
 
-    `source` is a file, folder, glob or hf:...; the one column of a text file is its lines. Names
-    are found as in `column_named`; columns of a file without a header line are numbers from 1. Of
-    rows with the same tweet_id the first is read. Rows after the first ROWS_MAX are counted under
-    `over_limit`. `what` names the set in errors, and `advice` ends errors about a missing column.
-    Raises SourceError for a missing source or column, and where no row is left.
+    `source` is a file, folder, glob or hf:...; a text file has one column, its lines. Names are
+    matched as in `column_named`; columns of a file without a header line are numbers from 1. Only
+    the first of several rows with the same tweet_id is kept. Rows after the first ROWS_MAX are
+    counted under `over_limit`. `what` is the purpose of the rows, named in errors; `advice` ends
+    errors about a missing column. Raises SourceError for a missing source or column, and if no row
+    is left.
     """
     read = TextColumns({})
     rows = list(within_memory(stream_columns(source, choices, what, read, advice), read.dropped))
@@ -94,9 +101,12 @@ def within_memory(rows: Iterable[T], dropped: Counter[str]) -> Iterator[T]:
 def stream_columns(
     source: str, choices: Choices, what: str, read: TextColumns, advice: str = ""
 ) -> Iterator[tuple[str, ...]]:
-    """Yield rows as `read_columns` reads them, in any number; `read` gets columns and losses."""
+    """Yield the rows that `read_columns` describes, without its limit.
+
+    The names of the columns and the counts of lost rows are added to `read`.
+    """
     choice = _Choice(choices, what, advice, read.columns)
-    seen = set[str]()  # ids of tweets
+    seen = set[str]()  # tweet_id of every row so far
     is_empty = True
     for given in expand([source]):
         if (file := read_head(given, Columns(text=choices[0][0]))) is None:
@@ -124,9 +134,9 @@ def stream_columns(
 
 @dataclass(frozen=True)
 class _Choice:
-    """The choice among several sets of columns: the first set that the first file has is read.
+    """Choice among alternative lists of columns, `choices`: the first file decides.
 
-    `columns` gets an entry per column of this set.
+    `columns` gets a key per column of the chosen list. `read_columns` explains `what` and `advice`.
     """
 
     choices: Choices
@@ -135,9 +145,10 @@ class _Choice:
     columns: dict[str, list[str]]
 
     def names(self, file: FileRange) -> list[str]:
-        """Return the columns of a file to read, last the id of a tweet if it has one.
+        """Return the columns to read from a file; its tweet_id, if any, comes last.
 
-        Raises SourceError if it has none of the sets, or not the set of the files before it.
+        Raises SourceError if the file has no list of `choices`, or not the list that earlier files
+        have.
         """
         path, there = file.path, file.schema.names
         refuse_doubles(path, there)
@@ -153,7 +164,7 @@ class _Choice:
         raise self._error(path, missing[0], there)
 
     def _error(self, path: str, missing: str, there: Sequence[str]) -> SourceError:
-        """Return the error about a file that has the columns `there` and none of the sets."""
+        """Return the error about a file with columns `there`, which lacks the column `missing`."""
         if self.columns:
             return SourceError(f"{path}: no column {missing!r}, which the files before it have")
         wanted = " or ".join(", ".join(names) for names in self.choices)
@@ -164,7 +175,10 @@ class _Choice:
 
 
 def _reason_against(texts: Sequence[Any], names: Sequence[str], seen: set[str]) -> str:
-    """Return why a row is dropped, '' if it is not; `seen` has its id if an earlier row has it."""
+    """Return the reason why a row is dropped; '' if it is kept.
+
+    `seen` has the tweet_id of the row if an earlier row has the same.
+    """
     for name, text in zip(names, texts, strict=True):
         if not text or text.isspace():
             return f"no_{name}" if name in _GOLD else "empty_cell"
@@ -177,10 +191,10 @@ def _reason_against(texts: Sequence[Any], names: Sequence[str], seen: set[str]) 
 def column_batches(
     file: FileRange, names: Sequence[str]
 ) -> Iterator[tuple[tables.Codes, list[pa.Array]]]:
-    """Yield any columns of a file or range, nested or not, as Arrow arrays in bounded batches.
+    """Yield columns of a file or range, nested or not, as Arrow arrays in batches of bounded size.
 
-    The file has been through `read_head`. A batch is the codes of its rows (`tables.REASONS`) and
-    an array per name. Rows without a value in the first column get a reason, if it holds text.
+    `file` is a result of `read_head`. A batch is a code of `tables.REASONS` per row, and an array
+    per name. If the first column holds text, a row without a value there gets a code.
     """
     rows = range_tables(file, Columns(text=names[0]), BATCH_BYTES)
     for table in tables.regroup(rows, BATCH_ROWS, BATCH_BYTES):
@@ -191,7 +205,7 @@ def column_batches(
 def text_batches(
     file: FileRange, names: Sequence[str], *, only_text: bool = False
 ) -> Iterator[tuple[tables.Codes, list[list[Any]]]]:
-    """Yield columns as `column_batches` does, with their values as in `_texts_of`."""
+    """Yield batches as `column_batches` does, with each column as a list of texts (`_texts_of`)."""
     for codes, arrays in column_batches(file, names):
         texts = []
         for name, array in zip(names, arrays, strict=True):
@@ -201,10 +215,10 @@ def text_batches(
 
 
 def _texts_of(array: pa.Array, where: str, codes: tables.Codes, *, only_text: bool) -> list[Any]:
-    """Return a column as strings or None, with numbers as text; rows not in UTF-8 are marked.
+    """Return a column as a list of strings and None; numbers become text.
 
-    With `only_text` a column may hold lists of strings, and no numbers. Raises SourceError for
-    another type; `where` names the column.
+    Rows not in UTF-8 are marked in `codes`. With `only_text` the column may hold lists of strings
+    but no numbers. Raises SourceError for other types; `where` names the column in the error.
     """
     array = _plain(array, codes)
     kind = array.type.value_type if only_text and is_list(array.type) else array.type
@@ -218,7 +232,10 @@ def _texts_of(array: pa.Array, where: str, codes: tables.Codes, *, only_text: bo
 
 
 def _plain(array: pa.Array, codes: tables.Codes) -> pa.Array:
-    """Return a column with dictionaries decoded and bytes as text; rows not in UTF-8 are marked."""
+    """Return a column with dictionaries decoded and bytes as strings.
+
+    Rows not in UTF-8 are marked in `codes`.
+    """
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
@@ -236,15 +253,15 @@ def unread_rows(codes: tables.Codes) -> Counter[str]:
 
 
 def damaged_rows(path: str | object, lost: Mapping[str, int]) -> list[str]:
-    """Return a line for each reason for which rows of a file cannot be read."""
+    """Return a line of text for each reason why rows of a file could not be read."""
     return [f"{path}: {count:,} rows {reason}" for reason, count in lost.items()]
 
 
 def by_reason(dropped: Mapping[str, int]) -> str:
-    """Return numbers of rows with their reasons, most first: '12 empty_side, 3 too_long'."""
+    """Return counts of rows with their reasons, largest first: '12 empty_side, 3 too_long'."""
     return ", ".join(f"{count:,} {reason}" for reason, count in Counter(dropped).most_common())
 
 
 def in_brackets(dropped: Mapping[str, int]) -> str:
-    """Return `by_reason` in brackets after a space, as an error ends; '' without rows."""
+    """Return the end of an error message, ' (12 empty_side, 3 too_long)'; '' without counts."""
     return f" ({by_reason(dropped)})" if dropped else ""

@@ -14,22 +14,25 @@ from noisegen.data.files import SCAN
 from noisegen.data.lines import TEXT_MAX, blocks
 
 TOKENS, LABELS, TEXT, SENTENCE = "tokens", "labels", "text", "sent_id"
-INDEX = "index"  # a column that counts the tokens; it is not among the columns of the rows
+INDEX = "index"  # column that numbers the tokens of a sentence; rows do not keep it
 CONLLU = (INDEX, "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 NORM = ("raw", "norm")
-WORDS, LABELLED = (TOKENS, "form", "raw"), (LABELS, "upos", "norm")  # default tokens and labels
+# Names of the columns read as tokens and as labels by default
+WORDS, LABELLED = (TOKENS, "form", "raw"), (LABELS, "upos", "norm")
 HEAD, DEPS = CONLLU.index("head"), CONLLU.index("deps")
 TAG = re.compile(r"O|[BIESLU]-\S+")
-NUMBER = re.compile(r"(\d{1,9})([-.]\d{1,9})?")  # 3, the span 3-4 of a contraction, empty node 3.1
-FIELD = re.compile(r"[^ \r\n]+")  # in lines that spaces split
-_WORDS_MIN = 0.95  # share of first fields without a space in a file with a token per line
-_SAME_MIN = 0.3  # share of equal words in normalised text; far fewer words equal their tags
-_START = "-DOCSTART-"  # begins a line that begins a document
+# A token 3, a contraction of tokens 3-4, or an empty node 3.1
+NUMBER = re.compile(r"(\d{1,9})([-.]\d{1,9})?")
+FIELD = re.compile(r"[^ \r\n]+")  # a field of a line that is split at spaces
+_WORDS_MIN = 0.95  # least share of first fields without a space in a file with a token per line
+# Least share of lines with equal words in normalised text; tags seldom equal their word
+_SAME_MIN = 0.3
+_START = "-DOCSTART-"  # first field of a line that begins a document
 _NO_SPACE = "SpaceAfter=No"
 _CORRECT, _CORRECT_SPACE = "CorrectForm", "CorrectSpaceAfter"
 
-Sentence = list[str]  # lines
-Fields = list[list[str]]  # fields of each line
+Sentence = list[str]  # lines of one sentence
+Fields = list[list[str]]  # fields of each line of a sentence
 
 
 def sentences(parts: Iterable[bytes]) -> Iterator[Sentence | str]:
@@ -38,15 +41,16 @@ def sentences(parts: Iterable[bytes]) -> Iterator[Sentence | str]:
 
 
 def head_sentences(head: bytes) -> list[Sentence]:
-    """Return the sentences in the first bytes of a file; the last may be incomplete."""
+    """Return the sentences in `head`, the first bytes of a file; the last one may be incomplete."""
     return [lines for lines in sentences([head]) if isinstance(lines, list)]
 
 
 def looks_split(head: bytes, wanted: Sequence[str]) -> bool:
-    """Tell whether a file has a token per line: it has blank lines and equal numbers of fields.
+    """Tell whether a file with these first bytes has a token per line.
 
-    A first line with a `wanted` name is the header of a table. Lines that spaces split must end in
-    tags, else they are text.
+    Such a file has blank lines between sentences, and the same number of fields on all other lines.
+    If they are split at spaces, the last field must be a tag such as B-x. A first line with one of
+    the `wanted` names is the header of a table.
     """
     found = head_sentences(head[: head.rfind(b"\n") + 1] or head)
     lines = [cells for sentence in found for cells in after_comments(sentence)[1]]
@@ -59,18 +63,21 @@ def looks_split(head: bytes, wanted: Sequence[str]) -> bool:
 
 
 def is_normalisation(head: bytes) -> bool:
-    """Tell whether a file is normalised text: many of its lines have the same word twice."""
+    """Tell whether a file with these first bytes is normalised text.
+
+    In normalised text many lines have the same word in both columns.
+    """
     lines = [line.lower().split("\t") for sentence in head_sentences(head) for line in sentence]
     return sum(line[:1] == line[1:2] for line in lines) > _SAME_MIN * len(lines)
 
 
 def token_columns(head: bytes, tokens: str | None, labels: str | None) -> tuple[str, ...]:
-    """Return the names of the columns of a file, in its order; () for a file without tokens.
+    """Return the names of a file's columns in their order; () for a file without tokens.
 
-    Columns of CoNLL-U have the names of the format. In other files the first column, or the second
-    where the first counts the tokens, is `tokens`. The last column with tags such as B-x, else the
-    last column, is `labels`. The others have their places as names, such as `column_2`; so have
-    these two where the user names other `tokens` and `labels`.
+    Columns of CoNLL-U have their standard names. Other files are named as follows. A first column
+    that numbers the tokens is `index`, and the next column is `tokens`. The last column with tags
+    such as B-x on every line, or else the last column, is `labels`. All others are `column_2` and
+    so on. If the user names other columns as `tokens` or `labels`, those two are numbered as well.
     """
     found = [after_comments(lines)[1] for lines in head_sentences(head)]
     lines = list(chain.from_iterable(found))
@@ -92,19 +99,19 @@ def token_columns(head: bytes, tokens: str | None, labels: str | None) -> tuple[
 
 
 def _are_numbered(found: Iterable[Fields], width: int) -> bool:
-    """Tell whether the first of over two columns numbers the tokens of each sentence.
+    """Tell whether the first of three or more columns numbers the tokens of each sentence.
 
-    Sentences with a line of more or fewer than `width` fields do not count.
+    Sentences with a line of other than `width` fields are not considered.
     """
     whole = [lines for lines in found if all(len(line) == width for line in lines)]
     return width > 2 and bool(whole) and all(map(_counts, whole))
 
 
 def _label_place(lines: Fields, first: int, width: int) -> int:
-    """Return the place of the labels: the last column with a tag such as B-x in every line.
+    """Return the index of the column of labels: the last with a tag such as B-x on every line.
 
-    Without such a column it is the last one. Columns before the place `first`, and lines of more or
-    fewer than `width` fields, do not count.
+    Without such a column it is the last column. Columns before index `first`, and lines of other
+    than `width` fields, are not considered.
     """
     lines = [line for line in lines if len(line) == width]
     for place in reversed(range(first, width)):
@@ -114,24 +121,24 @@ def _label_place(lines: Fields, first: int, width: int) -> int:
 
 
 def _counts(lines: Fields) -> bool:
-    """Tell whether the first fields of a sentence number its tokens, from 0 or 1."""
+    """Tell whether the first fields of a sentence count its tokens from 0 or 1."""
     numbers = [NUMBER.fullmatch(line[0]) for line in lines]
     whole = [int(match[1]) for match in numbers if match and not match[2]]
     return all(numbers) and whole in ([*range(len(whole))], [*range(1, len(whole) + 1)])
 
 
 def fields_of(lines: Sentence) -> Fields:
-    """Return the fields of each line, split at tabs; at spaces if the last line has no tab."""
+    """Return the fields of each line, split at tabs; if the last line has no tab, at spaces."""
     if "\t" in lines[-1]:
         return [line.rstrip("\r\n").split("\t") for line in lines]
     return [FIELD.findall(line) for line in lines]
 
 
 def after_comments(lines: Sentence) -> tuple[int, Fields]:
-    """Return the number of lines before the tokens, and the fields of the lines with tokens.
+    """Return the number of lines before the first token, and the fields of the lines after them.
 
-    Lines before the tokens are comments and the line that begins a document. A comment has another
-    number of fields than the last line; the token # with its tags has the same number.
+    The lines before are comments, and the line that begins a document. A line that begins with # is
+    a token if it has the same number of fields as the last line, else a comment.
     """
     fields = fields_of(lines)
     may_be_token = not lines[-1].startswith("# ")
@@ -143,9 +150,10 @@ def after_comments(lines: Sentence) -> tuple[int, Fields]:
 
 
 def sentence_blocks(parts: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Yield the lines of each sentence with the blank lines around it; raises errors of `parts`.
+    """Yield the lines of each sentence, with the blank lines around it, as bytes.
 
-    A sentence of over TEXT_MAX bytes is cut to that length.
+    A sentence is cut after the line with which it exceeds TEXT_MAX bytes. Raises the errors of
+    `parts`.
     """
     held: list[bytes] = []
     size, is_over = 0, False
@@ -163,7 +171,7 @@ def sentence_blocks(parts: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 def decoded_lines(block: Sequence[bytes]) -> Sentence | str:
-    """Return the lines of a sentence as text, or the reason to drop it."""
+    """Return the lines of a sentence as strings, or the reason why the sentence is dropped."""
     lines = [line for line in block if not line.isspace()]
     if sum(map(len, lines)) > TEXT_MAX:
         return "row_too_long"
@@ -177,13 +185,13 @@ def decoded_lines(block: Sequence[bytes]) -> Sentence | str:
 
 
 def surface(rows: Fields) -> str:
-    """Return the text of a sentence of CoNLL-U: its words or contractions with their spaces."""
+    """Return the text of a CoNLL-U sentence: words and contractions, with spaces as annotated."""
     return "".join(cells[1] + " " * (not is_tight(cells)) for cells in _outer(rows)).rstrip(" ")
 
 
 def _outer(rows: Fields) -> Iterator[list[str]]:
-    """Yield the lines that make up the text: contractions, and words outside contractions."""
-    inside = -1  # the number of the last word of a contraction
+    """Yield the lines whose forms make up the text: contractions, and words outside them."""
+    inside = -1  # number of the last word in the current contraction
     for cells in rows:
         number, _, last = cells[0].partition("-")
         if number_of(number) > inside:
@@ -192,12 +200,12 @@ def _outer(rows: Fields) -> Iterator[list[str]]:
 
 
 def number_of(field: str) -> int:
-    """Return the number in a field; -1 for a field that is no number or has 10 digits or more."""
+    """Return the number in a field; -1 if it is not a number or has 10 digits or more."""
     return int(field) if field.isdecimal() and len(field) < 10 else -1
 
 
 def corrected(rows: Fields) -> str:
-    """Return the text of a sentence of CoNLL-U, corrected as its notes on forms and spaces say.
+    """Return the corrected text of a CoNLL-U sentence, from CorrectForm and CorrectSpaceAfter.
 
     The later parts of a broken word (`goeswith`) are joined to the first part, unless the corrected
     form of the first part is the whole word.
@@ -217,9 +225,9 @@ def corrected(rows: Fields) -> str:
 
 
 def _correct_form(cells: list[str], rows: Fields) -> str:
-    """Return the corrected form of a line; '' for a word that should not be there.
+    """Return the corrected form of a word or contraction; '' for a word that is to be deleted.
 
-    A contraction that its words spell is corrected through its words.
+    If the words of a contraction spell it when joined, they are corrected one by one.
     """
     form = _notes(cells).get(_CORRECT, cells[1])
     first, _, last = cells[0].partition("-")
@@ -231,17 +239,17 @@ def _correct_form(cells: list[str], rows: Fields) -> str:
 
 
 def _notes(cells: Sequence[str]) -> dict[str, str]:
-    """Return the notes in the last column of a line."""
+    """Return the notes in the last field of a word by name, such as SpaceAfter."""
     return dict(note.partition("=")[::2] for note in cells[-1].split("|"))
 
 
 def is_tight(cells: Sequence[str]) -> bool:
-    """Tell whether no space follows the word of a line."""
+    """Tell whether no space follows a word."""
     return _NO_SPACE in cells[-1].split("|")
 
 
 def with_space_note(notes: str, *, tight: bool) -> str:
-    """Return the notes of a word, the last field, with a note if no space follows (`tight`)."""
+    """Return the notes of a word with SpaceAfter=No if `tight`, without it otherwise."""
     kept = [note for note in notes.split("|") if note not in ("_", _NO_SPACE)]
     if tight:
         kept.append(_NO_SPACE)

@@ -1,8 +1,8 @@
-"""Decompression, streamed and bounded: gzip, bzip2, xz, zstd and 7z.
+"""Decompression as a stream with bounded output: gzip, bzip2, xz, zstd and 7z.
 
-Text stops at damage, which raises `Damaged`. A dump is salvaged: damage is noted, and the content
-after it is kept where it can be decoded. Every bzip2 block has a checksum, so a damaged block costs
-only itself. Members of a 7z archive are streamed; no file is unpacked.
+Reading a text stops at damage and raises `Damaged`. A dump is salvaged: damage is noted, and the
+content after it is decoded where that is possible. Every bzip2 block has a checksum, so a damaged
+block loses only its own content. Members of a 7z archive are decoded without unpacking a file.
 """
 
 import lzma
@@ -23,19 +23,24 @@ from noisegen.data.bzip2 import Note, decode_bzip2
 from noisegen.data.files import Damaged, is_url, metered, opened, size_of
 from noisegen.errors import MissingExtra, SourceError
 
-CHUNK = 512 << 10  # bytes of a dump yielded at once, about: they stay in the cache while scanned
-BITS = 64 << 10  # bytes of a bzip2 file read at once: its last block goes on beyond its range
-PIECE = 8 << 10  # compressed bytes decoded at once: at most these are lost before damage
-SMALL = 16 << 10  # decompressed bytes decoded at once, for the same reason
-WINDOW_MAX = 1 << 30  # bytes of memory for the decoder of an xz or 7z file
-UNBOUNDED_BYTES = 1 << 30  # a file that expands to more must not exceed the ratio below
-UNBOUNDED_RATIO = 20_000  # decompressed bytes per compressed byte; real dumps have 20 to 400
-COMPRESSIONS = ("gz", "zst", "bz2", "xz")  # endings of compressed text; dumps may also be 7z
-_FRAME = b"\x28\xb5\x2f\xfd"  # begins every frame of zstd (RFC 8878)
-_SIZED = b"\x1f\x8b\x08\x04"  # begins a gzip member with extra fields (RFC 1952)
-_SKIPPABLE = b"\x50\x2a\x4d\x18"  # begins a zstd frame without content; 0x50 to 0x5f
-_RUN_LENGTH = 1  # type of a zstd block that repeats one byte
-MAGICS = {  # first bytes of compressed files
+# Bytes of a dump yielded at once, so that they stay in the processor's cache while scanned
+CHUNK = 512 << 10
+# Bytes of a bzip2 file read at once; few, as the last block of a range ends beyond the range
+BITS = 64 << 10
+# Compressed bytes decoded at once; damage loses at most this much content before it
+PIECE = 8 << 10
+# Decompressed bytes decoded at once; damage loses at most this much content before it
+SMALL = 16 << 10
+WINDOW_MAX = 1 << 30  # most bytes of memory that the decoder of an xz file may take
+UNBOUNDED_BYTES = 1 << 30  # bytes; UNBOUNDED_RATIO limits files that expand to more
+UNBOUNDED_RATIO = 20_000  # most decompressed bytes per compressed byte; real dumps have 20 to 400
+COMPRESSIONS = ("gz", "zst", "bz2", "xz")  # endings of compressed text files; dumps may also be .7z
+_FRAME = b"\x28\xb5\x2f\xfd"  # first bytes of every zstd frame (RFC 8878)
+_SIZED = b"\x1f\x8b\x08\x04"  # first bytes of a gzip member with extra fields (RFC 1952)
+# First bytes of a zstd frame without content; the first byte may be 0x50 to 0x5f
+_SKIPPABLE = b"\x50\x2a\x4d\x18"
+_RUN_LENGTH = 1  # type of a zstd block that stores one repeated byte
+MAGICS = {  # first bytes of a file, by its compression
     "bz2": b"BZh",
     "7z": b"7z\xbc\xaf\x27\x1c",
     "gz": b"\x1f\x8b",
@@ -49,15 +54,15 @@ Parts = Generator[bytes, None, None]
 
 
 def compression_of(path: str | Path) -> str:
-    """Return the compression of a text file by its ending: gz, zst, bz2, xz or ''."""
+    """Return the compression that the ending of a text file names: gz, zst, bz2, xz or ''."""
     ending = str(path).lower().rpartition(".")[2]
     return ending if ending in COMPRESSIONS else ""
 
 
 def kind_of(path: str | Path) -> str:
-    """Return the compression of a dump by its first bytes: bz2, 7z, gz, zst, xz or '' (plain).
+    """Return the compression that a dump's first bytes show: bz2, 7z, gz, zst, xz or '' (none).
 
-    Raises SourceError for an empty file, and for a file whose ending says another compression.
+    Raises SourceError for an empty file, and if the ending names another compression.
     """
     with metered(), opened(path) as file:
         head = file.read(8)
@@ -71,7 +76,7 @@ def kind_of(path: str | Path) -> str:
 
 
 def without_compression(name: str) -> str:
-    """Return the name of a file without the ending of a compression, such as .gz."""
+    """Return a file name without the ending of a compression, such as .gz."""
     stem, dot, _ = name.rpartition(".")
     return stem if dot and compression_of(name) else name
 
@@ -80,12 +85,16 @@ def without_compression(name: str) -> str:
 
 
 def text_parts(path: str | Path, start: int = 0, stop: int | None = None) -> Parts:
-    """Yield a compressed text, or its compressed bytes `start` to `stop`; raises Damaged."""
+    """Decompress a text file and yield it in parts; raises Damaged.
+
+    With `start` and `stop`, only the blocks that begin in this range of compressed bytes are
+    decoded.
+    """
     return _bounded(compression_of(path), path, _refuse, start, stop)
 
 
 def plain_parts(path: str | Path, start: int, stop: int | None, size: int) -> Parts:
-    """Yield bytes `start` to `stop` of a file, `size` at a time."""
+    """Yield the bytes `start` to `stop` of a file in parts of `size` bytes."""
     with opened(path, start, stop) as file:
         yield from iter(lambda: file.read(size), b"")
 
@@ -95,12 +104,12 @@ def _refuse(text: str) -> NoReturn:
 
 
 def salvage(path: str | Path, note: Note, start: int = 0, stop: int | None = None) -> Parts:
-    """Yield the decompressed bytes of a dump; damage is noted, and content after it may be lost.
+    """Decompress a dump and yield it in parts; b'' stands where content is lost.
 
-    The first bytes of the file say its compression. An empty chunk stands where bytes are missing
-    between others. `start` and `stop`, two of `entries`, limit the output to blocks that begin
-    between them. Raises SourceError for a file that cannot be read at all, MissingExtra without a
-    7z decoder.
+    The first bytes of the file decide the decoder. `note` gets a line of text per damage; content
+    after the damage may be lost. `start` and `stop`, two offsets that `entries` returned, limit
+    decoding to the blocks that begin between them. Raises SourceError for a file that cannot be
+    read at all, and MissingExtra if the file is a 7z archive and no decoder is installed.
     """
     held: list[bytes] = []
     size = 0
@@ -117,7 +126,7 @@ def salvage(path: str | Path, note: Note, start: int = 0, stop: int | None = Non
 
 
 def first_bytes(path: str | Path) -> bytes:
-    """Return the first block of a dump, decompressed, or b''; raises the errors of `salvage`."""
+    """Return the first decompressed bytes of a dump, or b''; raises the errors of `salvage`."""
     with closing(DECODERS[kind_of(path)](path, lambda text: None, 0, None)) as parts:
         return next(filter(None, parts), b"")
 
@@ -125,7 +134,10 @@ def first_bytes(path: str | Path) -> bytes:
 def _bounded(
     kind: str, path: str | Path, note: Note, start: int = 0, stop: int | None = None
 ) -> Parts:
-    """Decode the blocks that begin at bytes `start` to `stop`; a note ends too large an output."""
+    """Decode the blocks that begin at bytes `start` to `stop`, and yield the content in parts.
+
+    Output over UNBOUNDED_BYTES that also exceeds UNBOUNDED_RATIO ends with a note.
+    """
     size, most = 0, max(UNBOUNDED_BYTES, UNBOUNDED_RATIO * size_of(path))
     for part in DECODERS[kind](path, note, start, stop):
         size += len(part)
@@ -135,7 +147,7 @@ def _bounded(
         yield part
 
 
-# Decoders: each notes damage and then ends, or goes on after it.
+# Decoders of a file by its compression. After damage they call `note`, then go on or end.
 
 
 def _plain(path: str | Path, note: Note, start: int, stop: int | None) -> Parts:
@@ -156,9 +168,10 @@ def _streams(
     new: Callable[[], Any],
     magic: bytes,
 ) -> Parts:
-    """Decode streams that follow one another, each by a decoder that `new` returns.
+    """Decode the streams of a file one after the other, each with a decoder that `new` returns.
 
-    Every stream begins with `magic`. Without it there is one stream, which is never complete.
+    `magic` are the first bytes of every stream. An empty `magic` means one stream whose end is
+    unknown: it is noted as truncated.
     """
     with opened(path, start, stop) as file:
         data, decoder = file.read(PIECE), new()
@@ -188,7 +201,10 @@ def _streams(
 
 
 def _after_padding(unused: bytes, file: BinaryIO) -> bytes:
-    """Return the bytes after a stream and the zeros that may pad it; b'' at the end of the file."""
+    """Return the next bytes after a stream, without the zeros that pad it; b'' at the file's end.
+
+    `unused` are bytes that were read beyond the stream; more are read from `file`.
+    """
     data = unused.lstrip(b"\0")
     while not data:
         if not (piece := file.read(PIECE)):
@@ -213,9 +229,10 @@ def _zstd(path: str | Path, note: Note, start: int, stop: int | None) -> Parts:
 
 
 def _seven_zip(path: str | Path, note: Note, start: int, stop: int | None) -> Parts:
-    """Decode the members of a 7z archive; of a cut archive without directory, its first stream.
+    """Decode the members of a 7z archive; of a truncated archive only the first stream.
 
-    Raises SourceError for a URL, since the directory is at the end of the file.
+    The directory of a 7z archive is at its end. Raises SourceError for a URL, which cannot be read
+    from its end.
     """
     if is_url(path):
         raise SourceError(f"{path}: a 7z archive is read from a folder here: download it first")
@@ -229,7 +246,7 @@ def _seven_zip(path: str | Path, note: Note, start: int, stop: int | None) -> Pa
     elif failures:
         chain = [
             {"id": lzma.FILTER_LZMA2, "dict_size": 64 << 20}
-        ]  # filter of the strongest preset, -mx=9
+        ]  # filter of 7-Zip's strongest preset, -mx=9
         decoder = partial(lzma.LZMADecompressor, lzma.FORMAT_RAW, filters=chain)
         yield from _streams(path, note, seven_zip.HEADER, None, new=decoder, magic=b"")
 
@@ -246,34 +263,36 @@ DECODERS: dict[str, Callable[[str | Path, Note, int, int | None], Parts]] = {
 }
 
 
-# Entries: offsets at which decoding can begin.
+# Offsets in a dump at which decoding can begin.
 
 
 def entries(path: str | Path, size: int) -> list[int]:
-    """Return offsets in a dump at which decoding can begin: 0, then others about `size` apart.
+    """Return offsets in a dump at which decoding can begin: 0, then offsets at least `size` apart.
 
-    Blocks of bzip2 are found from any byte. Frames of zstd, members of gzip made by bgzip, and
-    folders of 7z are as large as the maker of the file chose. Other files have the offset 0 only.
+    In a bzip2 or uncompressed file decoding can begin at any byte. In other files it begins at a
+    zstd frame, a gzip member made by bgzip, or a 7z folder, whose sizes the writer of the file
+    chose. A file without such places has the offset 0 only.
     """
     kind, total = kind_of(path), size_of(path)
     if total <= size:
         return [0]
     if kind in ("", "bz2"):
         return list(range(0, total, size))
-    if kind in _STARTS and not is_url(path):  # in a store the whole file would be read
+    # Finding the offsets in a URL would download the whole file
+    if kind in _STARTS and not is_url(path):
         with opened(path) as file:
             return _spaced(_STARTS[kind](file), size)
     if kind == "7z" and not is_url(path):
         with suppress(
             Exception
-        ):  # py7zr may raise anything for a damaged archive, which is not cut
+        ):  # py7zr may raise anything for a damaged archive; it is decoded as a whole
             if directory := seven_zip.read_directory(Path(path)):
                 return _spaced(seven_zip.folder_starts(directory), size)
     return [0]
 
 
 def _spaced(starts: Iterable[int], size: int) -> list[int]:
-    """Return 0 and further starts, each at least `size` after the one before it."""
+    """Return 0 and each start that is at least `size` after the last chosen start."""
     chosen = [0]
     for start in starts:
         if start - chosen[-1] >= size:
@@ -282,7 +301,10 @@ def _spaced(starts: Iterable[int], size: int) -> list[int]:
 
 
 def _frame_starts(file: BinaryIO) -> list[int]:
-    """Return the offsets of zstd frames; in a damaged file the last frame goes on to the end."""
+    """Return the offsets of the frames in a zstd file.
+
+    In a damaged file the last frame reaches to the end of the file.
+    """
     starts = [0]
     while head := file.read(6):
         at = starts[-1]
@@ -306,7 +328,10 @@ def _frame_starts(file: BinaryIO) -> list[int]:
 
 
 def _member_starts(file: BinaryIO) -> Iterator[int]:
-    """Yield the offsets of the members of a gzip file, as long as each says its size (BGZF)."""
+    """Yield the offsets of the members of a gzip file, up to the first that does not name its size.
+
+    bgzip writes these sizes (BGZF).
+    """
     start = 0
     while (head := file.read(18)).startswith(_SIZED) and head[12:16] == b"BC\2\0":
         yield start
@@ -318,16 +343,17 @@ _STARTS: dict[str, Callable[[BinaryIO], Iterable[int]]]
 _STARTS = {"zst": _frame_starts, "gz": _member_starts}
 
 
-# 7z archives, as a stream.
+# Members of a 7z archive, decoded as a stream.
 
 
 def _members(
     path: Path, failures: list[str], start: int = 0, stop: int | None = None
 ) -> Iterator[bytes]:
-    """Yield the content of the members; `failures` gets the reason why it ended early.
+    """Yield the content of the members of a 7z archive in parts.
 
-    LZMA and LZMA2 are decoded here, other methods by a 7-Zip program. Raises SourceError if there
-    is no such program, MissingExtra without py7zr, which reads the directory.
+    LZMA and LZMA2 are decoded in Python, other methods by a 7-Zip program. If decoding ends early,
+    `failures` gets the reason. Raises SourceError if a 7-Zip program is needed and missing,
+    MissingExtra if both py7zr and such a program are missing.
     """
     program = next(filter(None, map(shutil.which, PROGRAMS)), None)
     directory: seven_zip.Directory | None = None

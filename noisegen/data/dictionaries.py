@@ -33,12 +33,12 @@ from noisegen.noising.lexicon import Entry, matchable
 from noisegen.text.buffers import APOSTROPHES, WORD_BYTES_MAX
 from noisegen.text.resources import DICTIONARIES
 
-ANY = "*"  # the language of entries for any language
-BYTES_MAX = 1 << 30  # bytes of a file; a dictionary of a million entries has 40 MB
+ANY = "*"  # language of entries that hold for any language
+BYTES_MAX = 1 << 30  # most bytes of a mined dictionary; one of a million entries has 40 MB
 ENTRIES_MAX = 20_000_000
-TEXT_MAX = 100  # characters of a word or phrase
-PROB_SLACK = 0.05  # probabilities rounded to two digits do not add up to 1
-PARTS = 1_000_000  # the count of a probability of 1, in a file without counts
+TEXT_MAX = 100  # most characters of a word or phrase
+PROB_SLACK = 0.05  # tolerance: probabilities rounded to two digits do not add up to exactly 1
+PARTS = 1_000_000  # count that stands for the probability 1 in a file without counts
 ROWS = 8_192
 TEXTS = ("lang", "clean", "noisy")
 WEIGHTS = ("count", "weight", "prob")
@@ -46,12 +46,13 @@ _MAY_BE_ZERO = ("pages", "reverse_count", "frequency")
 _KNOWN = (*TEXTS, *WEIGHTS, *_MAY_BE_ZERO)
 COUNT_MAX = 1 << 48
 
-_Rows = Iterator[tuple[str, dict[str, Any]]]  # the place of a row for errors, and its values
+# Per row: its place in the file, for errors, and its values by column
+_Rows = Iterator[tuple[str, dict[str, Any]]]
 _Word = Annotated[str, Meta(max_length=TEXT_MAX, pattern=r"\A\S+\Z")]
 
 
 class _Weights(msgspec.Struct):
-    """The weight of a row: a count, a weight or a probability; 0 if absent."""
+    """Weight of a row: a count, a weight or a probability; 0 for each that the file lacks."""
 
     count: Annotated[int, Meta(ge=1, le=COUNT_MAX)] = 0
     weight: Annotated[int, Meta(ge=1, le=COUNT_MAX)] = 0
@@ -59,7 +60,7 @@ class _Weights(msgspec.Struct):
 
 
 class _MinedRow(_Weights, kw_only=True):
-    """A valid row of a mined dictionary."""
+    """Row of a mined dictionary with valid values."""
 
     clean: _Word
     noisy: _Word
@@ -70,9 +71,10 @@ class _MinedRow(_Weights, kw_only=True):
 
 
 class Alternative(NamedTuple):
-    """A wrong form of a word; `prob` is its share of the counts of all kept wrong forms.
+    """A wrong form of a word, in a mined dictionary.
 
-    `frequency` counts correct uses of the word itself; 0 if unknown.
+    `count` says how often the wrong form was found, and `prob` is its share among all kept wrong
+    forms of the word. `frequency` counts correct uses of the word; 0 if unknown.
     """
 
     lang: str
@@ -88,8 +90,9 @@ class Alternative(NamedTuple):
 def load_dictionary(path: str | Path) -> list[Alternative]:
     """Return the entries of a Parquet, TSV or JSON file by language, word and falling count.
 
-    Missing counts are `PARTS` times the probability; missing probabilities are shares of the
-    counts. Raises LexiconError of one line with file, row and problem.
+    A missing count is `PARTS` times the probability. A missing probability is the count divided by
+    the counts of all wrong forms of the word. Raises LexiconError with file, row and problem in one
+    line.
     """
     path = Path(path)
     check_size(path, BYTES_MAX)
@@ -104,7 +107,7 @@ def load_dictionary(path: str | Path) -> list[Alternative]:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Turn errors about a file that cannot be read into a LexiconError."""
+    """Turn errors about an unreadable file into a LexiconError of one line."""
     try:
         yield
     except (OSError, SourceError, Damaged) as error:
@@ -121,7 +124,8 @@ def _parquet_rows(path: Path) -> _Rows:
     names = _known_columns(schema.names, str(path))
     for name in names:
         _check_type(name, schema.field(name).type, path)
-    texts = [name for name in names if name in TEXTS]  # read as dictionaries of distinct words
+    # Arrow decodes each distinct word of these columns only once
+    texts = [name for name in names if name in TEXTS]
     number = 0
     with pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
         if file.metadata.num_rows > ENTRIES_MAX:
@@ -136,7 +140,7 @@ def _parquet_rows(path: Path) -> _Rows:
 
 
 def _check_type(name: str, kind: pa.DataType, path: Path) -> None:
-    """Raise LexiconError if a column of a dictionary does not have the type that it needs."""
+    """Raise LexiconError if a column of a dictionary has a wrong type: not text, or not numbers."""
     if name in TEXTS:
         wanted, fits = "text", is_string(kind.value_type if pa.types.is_dictionary(kind) else kind)
     else:
@@ -146,9 +150,9 @@ def _check_type(name: str, kind: pa.DataType, path: Path) -> None:
 
 
 def _short_words(column: pa.Array, path: Path) -> pa.Array:
-    """Return a column of words as strings; raises LexiconError for a huge word.
+    """Return a column of words as strings; raises LexiconError for an overlong word.
 
-    Distinct words are checked before each of their occurrences is copied out.
+    The check precedes decoding, since one long word repeated in many rows would fill the memory.
     """
     is_stored_once = pa.types.is_dictionary(column.type)
     words = column.dictionary if is_stored_once else column
@@ -158,7 +162,7 @@ def _short_words(column: pa.Array, path: Path) -> pa.Array:
 
 
 def _known_columns(names: list[str], where: str) -> list[str]:
-    """Return the known columns; raises LexiconError if a needed column is missing."""
+    """Return which names are columns of a dictionary; raises LexiconError without a needed one."""
     needed = ("clean", "noisy") if {*WEIGHTS} & {*names} else ("clean", "noisy", "count")
     for name in needed:
         if name not in names:
@@ -168,7 +172,10 @@ def _known_columns(names: list[str], where: str) -> list[str]:
 
 
 def _tsv_rows(path: Path) -> _Rows:
-    """Yield the rows of a TSV with a header line; `# lang: xx` above it names their language."""
+    """Yield the rows of a TSV file with a header line.
+
+    A line `# lang: xx` before the header names the language of all rows.
+    """
     names: list[str] = []
     lang = ANY
     for number, line in enumerate(read_lines(read_parts(path)), 1):
@@ -194,7 +201,7 @@ def _tsv_rows(path: Path) -> _Rows:
 
 
 def _json_rows(path: Path) -> _Rows:
-    """Yield the rows of {correct: [[wrong, probability], ...]}."""
+    """Yield the rows of a JSON file {correct: [[wrong, probability], ...]}."""
     try:
         content = msgspec.json.decode(
             b"".join(read_parts(path)), type=dict[str, list[tuple[Any, Any]]]
@@ -211,7 +218,10 @@ def _json_rows(path: Path) -> _Rows:
 
 
 def _alternative(where: str, values: Mapping[str, Any], is_text: bool) -> Alternative:
-    """Return a row as an entry; a missing probability is 0."""
+    """Return a row of a mined dictionary as an entry; raises LexiconError for an invalid value.
+
+    `where` names the row in errors. With `is_text` all values are text to be parsed.
+    """
     try:
         row = msgspec.convert(values, _MinedRow, strict=not is_text)
     except msgspec.ValidationError as error:
@@ -235,7 +245,7 @@ def _alternative(where: str, values: Mapping[str, Any], is_text: bool) -> Altern
 
 
 def _wanted(name: str) -> str:
-    """Return the description of a valid value of a column."""
+    """Return a description of the valid values of a column, for errors."""
     if name in TEXTS:
         return "one word"
     if name == "prob":
@@ -245,7 +255,10 @@ def _wanted(name: str) -> str:
 
 
 def _with_shares(word: list[Alternative], path: Path) -> list[Alternative]:
-    """Check the entries of one word together, and add missing probabilities."""
+    """Check the entries of one word against each other, and fill in missing probabilities.
+
+    Raises LexiconError for a repeated wrong form, or wrong probabilities.
+    """
     if len({entry.noisy for entry in word}) < len(word):
         raise LexiconError(f"{path}: {word[0].clean!r} has the same wrong form twice")
     total, counts = sum(entry.prob for entry in word), sum(entry.count for entry in word)
@@ -262,30 +275,35 @@ def _with_shares(word: list[Alternative], path: Path) -> list[Alternative]:
 
 # Translations.
 
-COMMON = DICTIONARIES / "bilingual" / "common.tsv"  # words of nine languages, any into any other
-UNPACKED_MAX = 256 << 20  # decompressed bytes of a file; the largest of MUSE have some 4 MB
-GROWS_MAX = 50  # decompressed bytes per compressed byte; lists of words have 3 to 10
-SMALL_FILE = 1 << 16  # a smaller compressed file may grow as large as one of this size
-TRANSLATIONS_MAX = 1_000_000  # translations held in memory; MUSE has some 100,000
+# Packaged table: words of nine languages, to be translated from any into any other
+COMMON = DICTIONARIES / "bilingual" / "common.tsv"
+# Most decompressed bytes of a dictionary; the largest of MUSE have some 4 MB
+UNPACKED_MAX = 256 << 20
+GROWS_MAX = 50  # most decompressed bytes per compressed byte; lists of words have 3 to 10
+SMALL_FILE = 1 << 16  # bytes; a smaller compressed file may expand to GROWS_MAX times this size
+TRANSLATIONS_MAX = 1_000_000  # most translations held in memory; MUSE has some 100,000
 WEIGHT_MAX = 1 << 40
-BETWEEN = "|"  # separates the alternatives of a cell
-FIRST = 60  # weight of the first alternative; the n-th has 1/n of it
+BETWEEN = "|"  # separates alternative words in a cell of a table with a column per language
+FIRST = 60  # weight of the first word of a cell; the n-th word has 1/n of it
 
 
 @dataclass(frozen=True)
 class Translations:
-    """The translations of a dictionary in the file's order; `dropped` counts rows by reason."""
+    """Translations of a dictionary in the order of its file; `dropped` counts rows by reason."""
 
     entries: list[Entry]
     dropped: Counter[str] = field(default_factory=Counter)
 
     @property
     def words(self) -> int:
-        """The number of words and phrases with a translation."""
+        """The number of distinct words and phrases that have a translation."""
         return len({entry.clean for entry in self.entries})
 
     def by_word(self, word: str | None, most: int) -> list[list[Entry]]:
-        """Return the entries of `word`, in any case, or of the first `most` words of the file."""
+        """Return entries grouped by word, of at most `most` words.
+
+        With `word` these are its spellings in any case, else the first words of the file.
+        """
         ordered = sorted(self.entries, key=lambda entry: entry.clean) if word else self.entries
         groups: dict[str, list[Entry]] = {}
         for entry in ordered:
@@ -304,10 +322,10 @@ def packaged_languages() -> tuple[str, ...]:
 def source_of(
     dictionary: str | Path | None, lang: str, into: str | None
 ) -> tuple[Path, str | None]:
-    """Return the path of the user's dictionary, else the packaged one, and the target language.
+    """Return the path of the dictionary to use, and the target language.
 
-    The default target is English, or Spanish for English text. Raises UsageError if the packaged
-    dictionary lacks one of the two languages.
+    The dictionary is the user's, or else the packaged one. For the packaged one the default target
+    is English, or Spanish for English text. Raises UsageError if it lacks one of the two languages.
     """
     if dictionary:
         return Path(dictionary), into
@@ -323,11 +341,11 @@ def source_of(
 
 
 def load_translations(path: str | Path, lang: str, into: str | None = None) -> Translations:
-    """Read translations of words in `lang`, into the language `into` if it is known.
+    """Read translations of words in `lang`; with `into`, those into this language only.
 
-    The ending of a file says Parquet; in other files the first bytes tell TEI, a table with a
-    header line, and MUSE apart. A file may be compressed (.gz, .xz, .bz2, .zst). The weights of
-    equal rows add up. Raises LexiconError of one line.
+    A .parquet file is Parquet. In other files the first bytes tell TEI, a table with a header line,
+    and MUSE apart. A file may be compressed (.gz, .xz, .bz2, .zst). The weights of rows with the
+    same word and translation are added up. Raises LexiconError of one line.
     """
     path = Path(path)
     check_size(path)
@@ -358,7 +376,10 @@ def load_translations(path: str | Path, lang: str, into: str | None = None) -> T
 
 
 def check_size(path: Path, most: int | None = None) -> None:
-    """Raise LexiconError for a file of over `most` decompressed bytes (default: UNPACKED_MAX)."""
+    """Raise LexiconError for a file of over `most` bytes (default: UNPACKED_MAX).
+
+    A compressed file is measured after decompression; it may also expand only GROWS_MAX times.
+    """
     with _reading(path):
         refuse_endless(path)
     if not path.is_file():
@@ -366,7 +387,7 @@ def check_size(path: Path, most: int | None = None) -> None:
     most, size = most or UNPACKED_MAX, path.stat().st_size
     if compression_of(path):
         most, size = min(most, GROWS_MAX * max(size, SMALL_FILE)), 0
-        with suppress(SourceError, Damaged):  # raised again when the file is read
+        with suppress(SourceError, Damaged):  # reading the file later raises these errors again
             for part in read_parts(path):
                 size += len(part)
                 if size > most:
@@ -392,7 +413,7 @@ def _reason(clean: str, noisy: str) -> str:
 
 
 def _translation_rows(path: Path, lang: str, into: str | None) -> Iterator[Entry | str]:
-    """Yield the translation of each row, or the reason to drop the row."""
+    """Yield the translations in a file of any format; a reason instead of each dropped row."""
     if path.suffix == ".parquet":
         for _, row in _parquet_rows(path):
             yield _translation(row, lang, into)
@@ -409,11 +430,12 @@ def _translation_rows(path: Path, lang: str, into: str | None) -> Iterator[Entry
 def _line_rows(
     lines: Iterator[str | None], path: Path, lang: str, into: str | None
 ) -> Iterator[Entry | str]:
-    """Yield the translation of each line of MUSE or of a table, or the reason to drop the line.
+    """Yield the translations in lines of MUSE or of a table; a reason instead of each dropped line.
 
-    A table begins with a header line: columns clean and noisy, or a column per language.
+    A table begins with a header line: the columns clean and noisy, or a column per language.
     """
-    names: list[str] | None = None  # columns; [] for MUSE, which has no header line
+    # Columns of the header line; [] for MUSE, which has none, and None before the first line
+    names: list[str] | None = None
     for line in lines:
         if line is None:
             yield "not_utf8"
@@ -432,7 +454,10 @@ def _line_rows(
 def _line_translations(
     line: str, fields: list[str], names: list[str], lang: str, into: str | None
 ) -> Iterator[Entry | str]:
-    """Yield the translations in a line with these columns, or the reason to drop the line."""
+    """Yield the translations in one line; a reason instead if the line is dropped.
+
+    `fields` are its tab-separated fields, and `names` the columns of the file; [] for MUSE.
+    """
     row = dict(zip(names, fields, strict=False))
     if not names:
         words = fields if len(fields) > 1 else line.split()
@@ -445,7 +470,7 @@ def _line_translations(
 
 
 def _check_language(line: str, lang: str, into: str | None, path: Path) -> None:
-    """Raise LexiconError if a comment line names other languages."""
+    """Raise LexiconError if a comment `# lang:` or `# into:` names other languages than wanted."""
     key, _, value = line[2:].partition(":")
     wanted = {"lang": lang, "into": into}.get(key.strip())
     known = value.split()
@@ -454,7 +479,10 @@ def _check_language(line: str, lang: str, into: str | None, path: Path) -> None:
 
 
 def _concept(words: str, translations: str) -> Iterator[Entry]:
-    """Yield all pairs of alternatives of two cells that name one thing, weighted by their order."""
+    """Yield every word of one cell with every word of its translation in another cell.
+
+    The weight falls with the places of both words in their cells.
+    """
     ranked = (enumerate(cell.split(BETWEEN), 1) for cell in (words, translations))
     for (rank, clean), (other, noisy) in product(*ranked):
         if clean and noisy:
@@ -462,7 +490,7 @@ def _concept(words: str, translations: str) -> Iterator[Entry]:
 
 
 def _translation(row: Mapping[str, Any], lang: str, into: str | None) -> Entry | str:
-    """Return the translation of a row of a table, or the reason to drop the row."""
+    """Return the translation in a row of a table, or the reason why the row is dropped."""
     for name, code in (("lang", lang), ("into", into)):
         if code and row.get(name, ANY) not in (code, ANY):
             return "other_language"
@@ -478,15 +506,15 @@ def _translation(row: Mapping[str, Any], lang: str, into: str | None) -> Entry |
 
 # FreeDict's TEI.
 
-ELEMENTS_MAX = 200  # levels of nested elements
-WORDS_OF_ENTRY_MAX = 200  # headwords, or translations, read of one entry
-CHARACTERS_MAX = 1_000  # characters of one headword or translation
-WORDS_MAX = 5  # words of a translation; a longer one is an explanation
+ELEMENTS_MAX = 200  # most levels of elements within each other
+WORDS_OF_ENTRY_MAX = 200  # most headwords, and most translations, read per entry
+CHARACTERS_MAX = 1_000  # most characters of one headword or translation
+WORDS_MAX = 5  # most words of a translation; a longer text is an explanation
 _NOTES = re.compile(r"\([^()]*\)|\[[^][]*\]|\{[^{}]*\}|<[^<>]*>")
 
 
 class _Entries:
-    """Handlers of an XML parser that gather headwords and translations, entry by entry.
+    """Handlers of an XML parser that collect headwords with their translations in `rows`.
 
     A translation is a `quote` in a `cit` whose type begins with 'trans', or a `tr` (TEI P4).
     Examples and related entries (`re`) are left out.
@@ -495,13 +523,15 @@ class _Entries:
     def __init__(self, where: str) -> None:
         self.where = where
         self.rows: list[Entry | str] = []
-        self.path: list[str] = []  # names of the open elements; a cit with its type
+        self.path: list[str] = []  # names of the open elements; for a cit also its type
         self.headwords, self.translations = list[str](), list[str]()
-        self.text: list[str] | None = None  # parts of a headword or translation that is open
-        self.texts: list[str] = []  # the list to which this text goes
+        # Pieces of the open headword or translation; None outside
+        self.text: list[str] | None = None
+        # `headwords` or `translations`: the list that gets the open text
+        self.texts: list[str] = []
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        """Open an element."""
+        """Handle the start of an element; raises LexiconError for too many levels."""
         name = name.rpartition(":")[2]
         if len(self.path) >= ELEMENTS_MAX:
             raise LexiconError(f"{self.where}: over {ELEMENTS_MAX} elements within each other")
@@ -514,12 +544,12 @@ class _Entries:
             self.text, self.texts = [], self.translations
 
     def _is_headword(self) -> bool:
-        """Tell whether the open element is a headword of an entry that is not a related one."""
+        """Tell whether the open element is a headword, outside quotations and related entries."""
         is_quoted = any(element.startswith("cit ") for element in self.path)
         return self.path[-1] == "orth" and not is_quoted and "re" not in self.path
 
     def _is_translation(self) -> bool:
-        """Tell whether the open element is a translation, in no example and no related entry."""
+        """Tell whether the open element is a translation, outside examples and related entries."""
         name = self.path[-1]
         cits = [element for element in self.path if element.startswith("cit ")]
         is_quoted = bool(cits) and name in ("quote", "orth")
@@ -528,12 +558,12 @@ class _Entries:
         return (is_quoted or is_own) and of_translations and "re" not in self.path
 
     def characters(self, text: str) -> None:
-        """Add to the text of the open headword or translation, if there is one."""
+        """Add text to the open headword or translation, if one is open."""
         if self.text is not None and sum(map(len, self.text)) <= CHARACTERS_MAX:
             self.text.append(text[: CHARACTERS_MAX + 1])
 
     def end(self, name: str) -> None:
-        """Close an element."""
+        """Handle the end of an element; the end of an entry adds its translations to `rows`."""
         name = name.rpartition(":")[2]
         if self.text is not None and name in ("orth", "quote", "tr"):
             if len(self.texts) < WORDS_OF_ENTRY_MAX:
@@ -548,12 +578,15 @@ class _Entries:
         self.path.pop()
 
     def refuse(self, name: str, *_: object) -> None:
-        """Raise LexiconError for an entity, which could expand without bound, or name a file."""
+        """Raise LexiconError for a declared entity: it may expand endlessly or name a file."""
         raise LexiconError(f"{self.where} declares an entity ({name[:40]!r}): not read")
 
 
 def tei_rows(parts: Iterable[bytes], where: str) -> Iterator[Entry | str]:
-    """Yield the translations in the parts of a TEI file; raises LexiconError for another file."""
+    """Yield the translations in a TEI file, given in parts; a reason instead of each explanation.
+
+    Raises LexiconError for a file that is not XML. `where` names the file in errors.
+    """
     parser, entries = expat.ParserCreate(), _Entries(where)
     parser.buffer_text = True
     parser.StartElementHandler, parser.EndElementHandler = entries.start, entries.end

@@ -1,4 +1,4 @@
-"""Names of classes, which Hugging Face's `datasets` keeps in the metadata of a schema."""
+"""Names of classes in the metadata that Hugging Face's `datasets` keeps in a schema."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,13 +6,13 @@ from typing import Any
 
 import pyarrow as pa
 
-_KEY = b"huggingface"  # key of the metadata that `datasets` writes into Arrow and Parquet
+_KEY = b"huggingface"  # metadata key that `datasets` writes into Arrow and Parquet files
 
 Names = tuple[str, ...]
 
 
 def class_names(schema: pa.Schema) -> dict[str, Names]:
-    """Return the names of the classes of each column of ClassLabel, or of lists of ClassLabel."""
+    """Return the class names of each column of ClassLabel, or of lists of ClassLabel."""
     try:
         info = json.loads((schema.metadata or {})[_KEY])["info"]
         found = {name: _names(spec) for name, spec in info["features"].items()}
@@ -22,17 +22,17 @@ def class_names(schema: pa.Schema) -> dict[str, Names]:
 
 
 def _names(spec: Any) -> Names:
-    """Return the names in the description of a column, or of the items of its lists."""
+    """Return the class names in a column's description by `datasets`; () if it has no classes."""
     while isinstance(spec, dict) and isinstance(spec.get("feature"), dict):
         spec = spec["feature"]
-    if isinstance(spec, list) and len(spec) == 1:  # a list as old versions of datasets write it
+    if isinstance(spec, list) and len(spec) == 1:  # how old versions of `datasets` describe a list
         return _names(spec[0])
     is_label = isinstance(spec, dict) and spec.get("_type") == "ClassLabel"
     return tuple(map(str, spec["names"])) if is_label else ()
 
 
 def with_class_names(schema: pa.Schema, names: Mapping[str, Names]) -> pa.Schema:
-    """Return the schema with the names of the classes of these columns, and no other metadata."""
+    """Return the schema with `names`, class names by column, as its only metadata."""
     features = {}
     for column, classes in names.items():
         label = {"names": classes, "_type": "ClassLabel"}
@@ -43,6 +43,6 @@ def with_class_names(schema: pa.Schema, names: Mapping[str, Names]) -> pa.Schema
 
 
 def label_names(numbers: Sequence[int | None], names: Sequence[str]) -> list[Any]:
-    """Return the names of classes by their numbers; a number without a name, such as -1, stays."""
+    """Return the class name of each number; a number without a name, such as -1, is kept."""
     named = dict(enumerate(names))
     return [named.get(number, number) for number in numbers]  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
-"""Input files as bytes: opened here or in a store, counted while they are read, errors in one line.
+"""Input files as bytes: opening local files and URLs, counting bytes read, errors of one line.
 
-A path may be a local path or a URL that fsspec opens, such as s3://bucket/news.txt.
+fsspec opens the URLs, such as s3://bucket/news.txt.
 """
 
 import os
@@ -17,15 +17,15 @@ import pyarrow as pa
 
 from noisegen.errors import NoisegenError, SourceError, naming_extras
 
-SCAN = 4 << 20  # bytes of text read at once: they fit into the processor's cache
-SHARDS = "part-*.parquet"  # names of the shards of a run
+SCAN = 4 << 20  # bytes of text read at once; they fit into the processor's cache
+SHARDS = "part-*.parquet"  # file names of the shards that a run writes
 _AWS = (
     "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; "
     "for a public bucket, FSSPEC_S3_ANON=true"
 )
 _GOOGLE = "run gcloud auth application-default login; for a public bucket, FSSPEC_GS_TOKEN=anon"
 _AZURE = "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY"
-CREDENTIALS = {  # advice on how to sign in to a store, by the scheme of its URLs
+CREDENTIALS = {  # advice on how to sign in to a store, by URL scheme
     "s3": _AWS,
     "s3a": _AWS,
     "gs": _GOOGLE,
@@ -50,7 +50,7 @@ class Damaged(Exception):  # noqa: N818  (no error of the caller: rows before th
 
 @contextmanager
 def reading(path: object) -> Iterator[None]:
-    """Turn errors of the system, a store or Arrow about a file into a SourceError of one line."""
+    """Turn errors of the system, a store or Arrow about a file into a one-line SourceError."""
     try:
         yield
     except (NoisegenError, Damaged):
@@ -62,7 +62,7 @@ def reading(path: object) -> Iterator[None]:
 
 
 def reason_of(error: Exception, path: object) -> str:
-    """Return in one line why a file or URL cannot be read or written, and what to do."""
+    """Return the reason in one line why a file or URL cannot be read or written, and what to do."""
     scheme, reason = str(path).partition("://")[0], first_line(error)
     if reason.startswith("Protocol not known"):
         return f"{scheme}:// is not known; use s3://, gs://, az://, hf:// or https://"
@@ -73,26 +73,29 @@ def reason_of(error: Exception, path: object) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error's message; without a message, the error's class name."""
+    """Return the first line of an error's message, or its class name if it has no message."""
     message = getattr(error, "strerror", None) or str(error).strip() or type(error).__name__
     return str(message).splitlines()[0]
 
 
 def refuse_endless(path: str | Path) -> None:
-    """Raise SourceError for a pipe or device: it may have no end and cannot be read twice."""
+    """Raise SourceError for a pipe or device, which may never end and cannot be read twice."""
     file = Path(path)
     if not is_url(path) and file.exists() and not (file.is_file() or file.is_dir()):
         raise SourceError(f"cannot read {path}: it is a pipe or device; save it as a file first")
 
 
-# The meter: bytes read of input files.
+# Count of the bytes read from input files.
 
 _meter: ContextVar[Counter[str] | None] = ContextVar("meter", default=None)
 
 
 @contextmanager
 def metered() -> Iterator[Counter[str]]:
-    """Yield a counter of the `bytes` read of input files in the block, before decompression."""
+    """Count the bytes read from input files within the block, before decompression.
+
+    Yields the counter, whose key is `bytes`.
+    """
     meter: Counter[str] = Counter()
     token = _meter.set(meter)
     try:
@@ -102,7 +105,7 @@ def metered() -> Iterator[Counter[str]]:
 
 
 def with_bytes(items: Iterable[T]) -> Iterator[tuple[T, int]]:
-    """Yield each item with the bytes of input files that were read to make it."""
+    """Yield each item with the number of input bytes that were read to make it."""
     items, nothing = iter(items), cast(T, None)
     while True:
         with metered() as meter:
@@ -113,13 +116,13 @@ def with_bytes(items: Iterable[T]) -> Iterator[tuple[T, int]]:
 
 
 def count_bytes(count: int) -> None:
-    """Add bytes of an input file to the meter, if one is active."""
+    """Add to the number of input bytes read, if a block of `metered` is active."""
     if (meter := _meter.get()) is not None:
         meter["bytes"] += count
 
 
 class _MeteredFile:
-    """An open file that counts the bytes read and ends after `left` bytes."""
+    """An open file that counts the bytes read from it and ends after `left` more bytes."""
 
     def __init__(self, file: BinaryIO, left: int) -> None:
         self._file, self._left = file, left
@@ -139,15 +142,15 @@ class _MeteredFile:
 
 @contextmanager
 def opened(path: str | Path, start: int = 0, stop: int | None = None) -> Iterator[BinaryIO]:
-    """Open an input file or URL to read bytes `start` to `stop`; raises SourceError.
+    """Open an input file or URL to read the bytes `start` to `stop`; raises SourceError.
 
-    The meter counts the bytes read.
+    `metered` counts the bytes read.
     """
     with reading(path):
         refuse_endless(path)
         if is_url(path):
             store, name = store_of(path)
-            # The default block size of s3 reads 50 MB ahead.
+            # By default s3 reads 50 MB ahead.
             file = store.open(name, "rb", block_size=SCAN)
         else:
             file = Path(path).open("rb")  # noqa: SIM115  (closed below)
@@ -159,9 +162,9 @@ def opened(path: str | Path, start: int = 0, stop: int | None = None) -> Iterato
 
 @contextmanager
 def for_arrow(path: str) -> Iterator[Any]:
-    """Yield an object that Arrow opens: the path of a local file, or the open file of a URL.
+    """Yield what Arrow can open: the path of a local file, or a URL as an open file.
 
-    Raises SourceError, also for damage that Arrow meets inside the block.
+    Raises SourceError, also for damage that Arrow finds within the block.
     """
     with reading(path):
         refuse_endless(path)
@@ -173,7 +176,7 @@ def for_arrow(path: str) -> Iterator[Any]:
             else:
                 yield path
         except (pa.ArrowInvalid, UnicodeDecodeError, OSError) as error:
-            # Arrow raises plain OSError without a number; the system's errors have one.
+            # An OSError of Arrow has no errno; an OSError of the system has one.
             if isinstance(error, OSError) and (type(error) is not OSError or error.errno):
                 raise
             kind = "a Parquet" if path.lower().endswith(".parquet") else "an Arrow"
@@ -187,12 +190,12 @@ def is_url(path: object) -> bool:
 
 
 def absolute(path: str) -> str:
-    """Return the absolute path with links resolved; a URL is returned unchanged."""
+    """Return the absolute path with symbolic links resolved; a URL is returned unchanged."""
     return path if is_url(path) else str(Path(path).resolve())
 
 
 def store_of(url: str | Path, options: Mapping[str, bool] | None = None) -> tuple[Any, str]:
-    """Return the fsspec file system of a URL and the path in it; raises the errors of fsspec."""
+    """Return the fsspec file system of a URL, and its path there; raises the errors of fsspec."""
     with naming_extras("fsspec"):
         from fsspec.core import url_to_fs  # type: ignore[import-untyped]
     store, path = url_to_fs(str(url), **options or {})
@@ -211,7 +214,7 @@ def size_of(path: str | Path) -> int:
 
 
 def modified(url: str) -> int | None:
-    """Return when a URL was last written, in ns; None where its store does not say."""
+    """Return when the file at a URL was last written, in ns; None if its store does not say."""
     with reading(url), suppress(NotImplementedError):
         store, name = store_of(url)
         if written := store.modified(name):
@@ -220,5 +223,5 @@ def modified(url: str) -> int | None:
 
 
 def shard_files(run: Path) -> list[Path]:
-    """Return the shards of a run of augment or prepare, in their order."""
+    """Return the shards that a run of augment or prepare wrote, in order."""
     return sorted((run / "data").glob(SHARDS), key=lambda path: (len(path.name), path.name))

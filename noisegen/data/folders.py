@@ -1,4 +1,4 @@
-"""The files in a folder, here or in a store, and the tables that `datasets` has saved there."""
+"""Files in a local folder or in a store, and data sets that `datasets` saved there."""
 
 import glob
 import os
@@ -18,11 +18,12 @@ from noisegen.errors import SourceError
 
 T = TypeVar("T")
 
-Name = Annotated[str, msgspec.Meta(pattern=r"^(?!\.\.?$)[^/\\\x00]+$")]  # no path
+# Name of a file, not a path
+Name = Annotated[str, msgspec.Meta(pattern=r"^(?!\.\.?$)[^/\\\x00]+$")]
 
 
 class _Splits(msgspec.Struct):
-    """The file `dataset_dict.json` of a DatasetDict."""
+    """Content of `dataset_dict.json`, which `datasets` writes for a DatasetDict."""
 
     splits: Annotated[list[Name], msgspec.Meta(min_length=1)]
 
@@ -32,23 +33,24 @@ class _File(msgspec.Struct):
 
 
 class _State(msgspec.Struct):
-    """The file `state.json` of a Dataset."""
+    """Content of `state.json`, which `datasets` writes for a Dataset."""
 
     files: list[_File] = msgspec.field(name="_data_files")
 
 
-_RUN = {"manifest.json", "README.md"}  # files beside the data of a run
-_LISTS = "manifest.*.jsonl"  # long lists of its manifest, beside it as well
+_RUN = {"manifest.json", "README.md"}  # files that mark the folder of a run and are not data
+_LISTS = "manifest.*.jsonl"  # files beside the manifest that hold its long lists
 _SPLITS, _STATE = "dataset_dict.json", "state.json"
 
 
 def in_folder(folder: str) -> Iterator[FileRange]:
-    """Yield the files in a folder or URL and below, except hidden files and the files of a run.
+    """Yield the files in a folder or URL and its subfolders.
 
-    A saved dataset is its Arrow files. Of a DatasetDict the split `train`, or the only split, is
-    read. Raises SourceError if it has several splits and no `train`.
+    Hidden files, and the manifest and card of a run, are left out. A saved dataset counts as its
+    Arrow files. A DatasetDict counts as its split `train`, or else as its only split; its other
+    splits are marked as skipped. Raises SourceError for several splits without `train`.
     """
-    unread: tuple[str, ...] = ()  # folders of splits that are not read
+    unread: tuple[str, ...] = ()  # folders of splits that are skipped
     for parent, group in groupby(_files(folder), key=lambda path: path.rpartition("/")[0]):
         names = {path.rpartition("/")[2]: path for path in group}
         if f"{parent}/".startswith(unread):
@@ -67,7 +69,10 @@ def in_folder(folder: str) -> Iterator[FileRange]:
 
 
 def _other_splits(folder: str, splits: Sequence[str]) -> list[str]:
-    """Return the folders of all splits except `train` or the only split; raises SourceError."""
+    """Return the folders of the splits that are not read: all except `train` or the only split.
+
+    Raises SourceError for several splits without `train`.
+    """
     if "train" not in splits and len(splits) > 1:
         raise SourceError(
             f"{folder} has the splits {', '.join(splits)} and no train; name one, such as "
@@ -78,7 +83,7 @@ def _other_splits(folder: str, splits: Sequence[str]) -> list[str]:
 
 
 def _without_records(names: Mapping[str, str]) -> list[str]:
-    """Return the paths of the files of a folder by name; a run's manifest and card are left out."""
+    """Return the paths in a folder, given by file name, without the manifest and card of a run."""
     if not names.keys() >= _RUN:
         return list(names.values())
     return [
@@ -87,7 +92,7 @@ def _without_records(names: Mapping[str, str]) -> list[str]:
 
 
 def _content(path: str, kind: type[T]) -> T:
-    """Return a JSON file that `datasets` wrote; raises SourceError."""
+    """Return a JSON file that `datasets` wrote, parsed as `kind`; raises SourceError."""
     try:
         return msgspec.json.decode(b"".join(read_parts(path)), type=kind)
     except msgspec.MsgspecError as error:
@@ -95,7 +100,10 @@ def _content(path: str, kind: type[T]) -> T:
 
 
 def _files(folder: str) -> list[str]:
-    """Return the visible files in a folder and below by folder and name; raises SourceError."""
+    """Return the paths of visible files in a folder or URL and its subfolders.
+
+    They are sorted by folder, then by name. Raises SourceError.
+    """
     if is_url(folder):
         with reading(folder):
             store, top = store_of(folder)
@@ -103,7 +111,8 @@ def _files(folder: str) -> list[str]:
     else:
         found = []
         for parent, _, files in os.walk(folder):
-            place = str(Path(parent, "-"))[:-1]  # made once per folder: there may be many files
+            # Path of the folder with a slash, once per folder for speed
+            place = str(Path(parent, "-"))[:-1]
             below = parent[len(folder) :]
             found += [(f"{place}{name}", f"{below}/{name}") for name in files]
     shown = [path for path, below in found if "/." not in f"/{below}"]
@@ -111,21 +120,21 @@ def _files(folder: str) -> list[str]:
 
 
 def in_store(url: str) -> Iterator[FileRange]:
-    """Yield the files of a URL, which names a file, folder or glob; raises SourceError."""
+    """Yield the files that a URL of a file, folder or glob names; raises SourceError."""
     for name, is_folder in _meant(url).items():
         yield from in_folder(name) if is_folder else [file_of(name)]
 
 
 def store_files(url: str) -> Iterator[str]:
-    """Yield the URLs of the files of a URL, of any format; raises SourceError."""
+    """Yield the URLs of all files that a URL names, in any format; raises SourceError."""
     for name, is_folder in _meant(url).items():
         yield from _files(name) if is_folder else [name]
 
 
 def _meant(url: str) -> dict[str, bool]:
-    """Return the URLs that a URL or glob names, each with whether it is a folder.
+    """Return the URLs that a URL or glob matches; the value tells whether each is a folder.
 
-    Raises SourceError if there is none.
+    Raises SourceError if nothing matches.
     """
     with reading(url):
         store, path = store_of(url)

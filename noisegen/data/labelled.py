@@ -1,6 +1,6 @@
-"""Labelled rows of tasks in the formats WikiANN, SNIPS, MultiATIS++, MultiSNIPS and XNLI.
+"""Labelled rows of tasks, in the formats of WikiANN, SNIPS, MultiATIS++, MultiSNIPS and XNLI.
 
-The test files that RCP released are in these formats.
+The test files published with RCP have these formats.
 """
 
 import glob
@@ -33,11 +33,11 @@ from noisegen.data.tables import UnequalFiles, lines_together, undamaged_lines
 from noisegen.errors import SourceError
 
 OUTSIDE = "O"
-# Limits of a row: a file of WikiANN without empty lines is one row.
+# Most tokens and characters of a row: without blank lines a WikiANN file would be one row.
 TOKENS_MAX, CHARACTERS_MAX = 10_000, 100_000
-FILE_MAX = 256 << 20  # decompressed bytes of a JSON file
+FILE_MAX = 256 << 20  # most decompressed bytes of a JSON file
 
-SLOT_COLUMNS = {  # columns of a table -> the corpus whose format it is
+SLOT_COLUMNS = {  # columns of a table -> corpus that has this format
     ("id", "old_utterance", "new_utterance", "slot_labels", "intent"): "snips",
     ("id", "utterance", "slot_labels", "intent"): "atis",
     ("utterance", "slot_labels", "intent"): "atis",
@@ -49,7 +49,7 @@ NLI_COLUMNS = (
     ("premise", "hypo", "label"),
 )
 TAG_COLUMNS = ("ner_tags", "labels", "tags", "upos", "pos_tags")
-_UNREADABLE = (  # reasons to drop a row that mean damage
+_UNREADABLE = (  # reasons for dropping a row that mean damaged input
     "not_utf8",
     "bad_json",
     "bad_row",
@@ -58,23 +58,25 @@ _UNREADABLE = (  # reasons to drop a row that mean damage
     "row_too_long",
     "truncated",
 )
-_REPLACED = re.compile(r"<(\S+?)\|\d+>")  # how RCP writes a token that its noise replaced
-# Names of classes: the English training data of XNLI has other names than its test data, the sets
-# of RCP and Hugging Face have numbers.
+_REPLACED = re.compile(r"<(\S+?)\|\d+>")  # RCP's notation of a token that its noise replaced
+# Names of classes. XNLI's English training data names them differently than its test data; RCP and
+# Hugging Face number them.
 _NUMBERED = ("entailment", "neutral", "contradiction")
 _CLASSES = {"contradictory": "contradiction"} | {str(n): c for n, c in enumerate(_NUMBERED)}
-_WIKIANN_TAGS = ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC")  # by their numbers
-SPLIT_FILES = ("seq.in", "seq.out", "label")  # requests, slots and intents, a line each
-_NO_CLASS = ("-", "-1")  # annotators disagree; the second in data sets of Hugging Face
+_WIKIANN_TAGS = ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC")  # tag of each number
+# A request, its slots and its intent per line of these files
+SPLIT_FILES = ("seq.in", "seq.out", "label")
+_NO_CLASS = ("-", "-1")  # XNLI's and Hugging Face's class of a row on which annotators disagree
 _PREFIXED = re.compile(r"([a-z]{2,3}(?:-[a-z-]+)?):.")
 
 
 @dataclass(frozen=True)
 class LabelledRow:
-    """One text as tokens, with the labels of its task.
+    """A text as tokens, with the labels of its task.
 
-    `tags` has a tag per token, `label` is an intent or a class, `second` is the second sentence of
-    a pair, and `key` names the row in its file. Fields that a task does not use are empty.
+    `tags` has one tag per token, `label` is an intent or a class, `second` is the second sentence
+    of a pair, and `key` is the id of the row in its file. Fields that the task does not use are
+    empty.
     """
 
     tokens: tuple[str, ...]
@@ -85,7 +87,7 @@ class LabelledRow:
 
     @property
     def text(self) -> str:
-        """The tokens, joined by one space."""
+        """The tokens joined by spaces."""
         return " ".join(self.tokens)
 
     @property
@@ -97,10 +99,11 @@ class LabelledRow:
 
 @dataclass
 class LabelledRows:
-    """Rows that were read, and losses: `dropped` counts rows by reason, `damaged` has lines.
+    """Labelled rows of a source, and the rows that were lost.
 
-    `corpus` names the data of a paper with this format. `noisy` has noisy versions of the rows if
-    the same file has them.
+    `corpus` names the corpus that has this format. `noisy` has a noisy version of each row if the
+    source has them. `dropped` counts dropped rows by reason; `damaged` has a line of text per kind
+    of damage.
     """
 
     corpus: str
@@ -110,9 +113,9 @@ class LabelledRows:
     damaged: list[str] = field(default_factory=list)
 
     def add(self, row: LabelledRow | str, *noisy: LabelledRow) -> None:
-        """Add a row and its noisy version, if it has one; count it instead if one is too long.
+        """Add a row and its noisy version, if it has one; if one is too long, only count the row.
 
-        In place of a row, `row` may be the reason why it was dropped, which is counted.
+        `row` may also be the reason why a row was dropped: it is counted.
         """
         if isinstance(row, str):
             self.dropped[row] += 1
@@ -123,13 +126,16 @@ class LabelledRows:
             self.noisy += noisy
 
     def report_unreadable(self, source: object) -> None:
-        """Turn the counts of unreadable rows into lines of `damaged` that name their source."""
+        """Move the counts of unreadable rows from `dropped` to lines of `damaged`."""
         unreadable = [reason for reason in self.dropped if reason in _UNREADABLE]
         lost = {reason: self.dropped.pop(reason) for reason in unreadable}
         self.damaged += damaged_rows(source, lost)
 
     def drop_strays(self) -> None:
-        """Drop and count rows with a tag without B- or I-, if most tags but O have one."""
+        """Drop and count rows with a tag that lacks B- or I-, if most tags in the data have it.
+
+        The tag O is not considered.
+        """
         tags = Counter(tag for row in self.rows for tag in row.tags if tag != OUTSIDE)
         strays = {tag for tag in tags if tag_kind(tag) == tag}
         if 2 * sum(tags[tag] for tag in strays) >= tags.total():
@@ -141,17 +147,17 @@ class LabelledRows:
 
 
 def tag_kind(tag: str) -> str:
-    """Return the kind of a tag: x for B-x, I-x and x."""
+    """Return the tag without B- or I-: x for B-x, I-x and x."""
     return tag[2:] if tag[:2] in ("B-", "I-") and len(tag) > 2 else tag
 
 
 def is_marked(rows: Iterable[LabelledRow]) -> bool:
-    """Tell whether all tags except O have B- or I-."""
+    """Tell whether all tags begin with B- or I-; O is not considered."""
     return all(tag == OUTSIDE or tag_kind(tag) != tag for row in rows for tag in row.tags)
 
 
 def unmarked(rows: Iterable[LabelledRow]) -> list[LabelledRow]:
-    """Return the rows with B- and I- removed from their tags."""
+    """Return the rows with B- and I- removed from all tags."""
     return [replace(row, tags=tuple(map(tag_kind, row.tags))) for row in rows]
 
 
@@ -159,7 +165,10 @@ def unmarked(rows: Iterable[LabelledRow]) -> list[LabelledRow]:
 
 
 def read_slots(source: str) -> LabelledRows:
-    """Read requests with a slot label per token, and noisy versions if any; raises SourceError."""
+    """Read requests with a slot label per token, and their noisy versions if the table has them.
+
+    Raises SourceError.
+    """
     read = TextColumns({})
     rows = LabelledRows("")
     for texts in _table_rows(source, list(SLOT_COLUMNS), "intent-slots", rows, read):
@@ -176,7 +185,10 @@ def read_slots(source: str) -> LabelledRows:
 
 
 def read_nli(source: str, lang: str) -> LabelledRows:
-    """Read premises, hypotheses and classes; rows of a language other than `lang` are dropped."""
+    """Read sentence pairs with their class; drop rows in another language than `lang`.
+
+    Raises SourceError.
+    """
     rows = LabelledRows("xnli")
     for texts in _table_rows(source, NLI_COLUMNS, "nli", rows, TextColumns({})):
         *_, first, second, label = (text.strip() for text in texts.values())
@@ -185,7 +197,7 @@ def read_nli(source: str, lang: str) -> LabelledRows:
         elif label in _NO_CLASS:
             rows.dropped["no_label"] += 1
         else:
-            if label.isdecimal():  # a set of RCP, whose texts stand in apostrophes
+            if label.isdecimal():  # RCP's sets number the classes and put texts in apostrophes
                 first, second = map(_unquoted, (first, second))
             label = _CLASSES.get(label, label)
             rows.add(LabelledRow(tuple(first.split()), (), label, " ".join(second.split())))
@@ -197,14 +209,14 @@ def _unquoted(text: str) -> str:
 
 
 def is_split(source: str) -> bool:
-    """Tell whether a source is a folder with `SPLIT_FILES`, and without a table of both sides."""
+    """Tell whether a folder has the `SPLIT_FILES`, and no data.tsv, which is preferred."""
     folder = Path(source)
     has_all = all((folder / name).is_file() for name in SPLIT_FILES)
     return has_all and not (folder / "data.tsv").is_file()
 
 
 def read_split(source: str) -> LabelledRows:
-    """Read requests, their slots and their intents from three files; raises SourceError.
+    """Read requests with slots and intents from the three `SPLIT_FILES`; raises SourceError.
 
     Lines after the first ROWS_MAX are counted under `over_limit`.
     """
@@ -225,7 +237,7 @@ def read_split(source: str) -> LabelledRows:
 
 
 def _request_row(text: str | None, slots: str | None, intent: str | None) -> LabelledRow | str:
-    """Return a request with its slots and its intent as a row, or the reason to drop it."""
+    """Return a request with its slots and its intent, or the reason why it is dropped."""
     if text is None or slots is None or intent is None:
         return "not_utf8"
     if not (text.strip() and intent.strip()):
@@ -239,14 +251,15 @@ def _request_row(text: str | None, slots: str | None, intent: str | None) -> Lab
 def _table_rows(
     source: str, choices: Sequence[Sequence[str]], what: str, rows: LabelledRows, read: TextColumns
 ) -> Iterator[dict[str, str]]:
-    """Yield the rows of a table as texts by column; losses are added to `rows`."""
+    """Yield each row of a table as texts by column; lost rows are counted in `rows`."""
     for texts in within_memory(stream_columns(source, choices, what, read), read.dropped):
         yield dict(zip(read.columns, texts, strict=True))
     rows.dropped += read.dropped
     rows.damaged += read.damaged
 
 
-# SNIPS: a JSON object of intents with requests, each a list of pieces of text, some with a slot.
+# SNIPS: a JSON object of lists of requests by intent; a request is pieces of text, some with a
+# slot.
 
 
 class _Piece(msgspec.Struct):
@@ -259,7 +272,7 @@ class _Request(msgspec.Struct):
 
 
 def is_snips(source: str) -> bool:
-    """Tell whether a source has JSON files: a file, or a folder or glob of them."""
+    """Tell whether a source is a JSON file, or a folder or glob with JSON files."""
     return bool(_json_files(source))
 
 
@@ -275,8 +288,9 @@ def _json_files(source: str) -> list[Path]:
 def read_snips(source: str) -> LabelledRows:
     """Read JSON files of SNIPS, compressed or not: a file, folder or glob; raises SourceError.
 
-    Pieces of text are split at white space one by one, so that a token never has two slots: if
-    "artist" in "artist's" is a slot, 's is a token without a slot. Slots become B-x, I-x.
+    Each piece of a request is split at white space by itself, so that a token has one slot at most:
+    if "artist" in "artist's" is a slot, 's becomes a token of its own without a slot. Slots become
+    B-x, I-x.
     """
     rows = LabelledRows("snips")
     for path in _json_files(source):
@@ -287,7 +301,7 @@ def read_snips(source: str) -> LabelledRows:
 
 
 def _snips_row(intent: str, request: Any) -> LabelledRow | str:
-    """Return a request of SNIPS as a row, or the reason to drop it."""
+    """Return a request of SNIPS, or the reason why it is dropped."""
     try:
         pieces = msgspec.convert(request, _Request).data
     except msgspec.ValidationError:
@@ -305,9 +319,9 @@ def _snips_row(intent: str, request: Any) -> LabelledRow | str:
 
 
 def _requests(path: Path) -> Iterator[tuple[str, Any]]:
-    """Yield intents with their requests; None if an intent has no list of requests."""
+    """Yield every request with its intent; None for an intent without a list of requests."""
     content = _content(path)
-    try:  # a published file has an emoji as two surrogates, each encoded by itself
+    try:  # one published file encodes an emoji as two surrogates
         halves = content.decode("utf-8", "surrogatepass")
         text = halves.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     except UnicodeDecodeError:
@@ -324,7 +338,7 @@ def _requests(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _content(path: Path) -> bytes:
-    """Return the content of a text file; raises SourceError for a damaged, empty or huge file."""
+    """Return a file, decompressed; raises SourceError if it is damaged, empty or too large."""
     content = bytearray()
     try:
         for part in read_parts(path):
@@ -338,16 +352,17 @@ def _content(path: Path) -> bytes:
     return bytes(content.removeprefix(BOM))
 
 
-# Tokens with tags: tables of lists, files with a token per line, WikiANN (`lang:token TAB tag`).
+# Tokens with tags: tables of lists, files with a token per line, and WikiANN, whose lines are
+# `lang:token TAB tag`.
 
 
 def read_tags(source: str, lang: str) -> LabelledRows:
     """Read tokens with tags from WikiANN, another file with a token per line, or a table.
 
-    In a table `tokens` has the tokens and the first of `TAG_COLUMNS` the tags. Numbers of classes
-    become names: those of the table, else those of WikiANN. Rows with another language in the
-    column `langs` are dropped; rows after the first ROWS_MAX are counted under `over_limit`.
-    Raises SourceError.
+    A table has its tokens in the column `tokens`, and its tags in the first of `TAG_COLUMNS` that
+    it has. Numbered tags become the class names of the table; `ner_tags` without class names become
+    WikiANN's. Rows with another language in the column `langs` are dropped. Rows after the first
+    ROWS_MAX are counted under `over_limit`. Raises SourceError.
     """
     if _is_wikiann(Path(source)):
         return read_wikiann(source, lang)
@@ -363,7 +378,7 @@ def read_tags(source: str, lang: str) -> LabelledRows:
 
 
 def _is_wikiann(path: Path) -> bool:
-    """Tell whether a file can be WikiANN by its ending, or all files in a folder can be."""
+    """Tell whether a file may be WikiANN by its ending; of a folder, whether all files may be."""
     files = in_folder(str(path)) if path.is_dir() else [file_of(path)]
     return path.exists() and all(file.format in ("", "txt", "tsv") for file in files)
 
@@ -371,7 +386,7 @@ def _is_wikiann(path: Path) -> bool:
 def _tag_column(files: Sequence[FileRange], columns: Columns) -> str:
     """Return the column of tags in a table: the first of `TAG_COLUMNS` that it has.
 
-    If it has none, the first of all is returned, which the error about a missing column names.
+    If it has none, return the first of `TAG_COLUMNS`, which is then reported as missing.
     """
     file = first_file(files, columns)
     names = file.schema.names if file else []
@@ -381,12 +396,12 @@ def _tag_column(files: Sequence[FileRange], columns: Columns) -> str:
 def _table_tags(
     files: Sequence[FileRange], columns: Columns, lang: str, dropped: Counter[str]
 ) -> Iterator[LabelledRow]:
-    """Yield the rows of tables in the language; count rows in others."""
+    """Yield the rows of tables in `lang`; count dropped rows, also rows in other languages."""
     for shard in shard_ranges(files, columns, ROWS_MAX):
         for batch in read(shard, columns):
             there = batch.table.schema
             classes = class_names(there).get(columns.labels or "", ())
-            if columns.labels == TAG_COLUMNS[0] and not classes:  # RCP names no classes
+            if columns.labels == TAG_COLUMNS[0] and not classes:  # RCP's tables have no class names
                 classes = _WIKIANN_TAGS
             used = [columns.tokens, columns.labels, *{"langs"}.intersection(there.names)]
             cells = (batch.table[name].to_pylist() for name in used)
@@ -400,9 +415,9 @@ def _table_tags(
 
 
 def read_wikiann(source: str, lang: str) -> LabelledRows:
-    """Read the sentences of one language; raises SourceError for a missing file.
+    """Read the sentences of a WikiANN file that are in `lang`; raises SourceError without a file.
 
-    A token without `lang:` before it counts as one of this language.
+    A sentence whose tokens do not all begin with the same language code counts as one in `lang`.
     """
     path = Path(source)
     if not path.is_file():
@@ -419,7 +434,7 @@ def read_wikiann(source: str, lang: str) -> LabelledRows:
 
 
 def _sentence_row(lines: Sequence[str], lang: str) -> LabelledRow | str:
-    """Return the lines of a sentence as a row, or the reason to drop the sentence."""
+    """Return the lines of a WikiANN sentence as a row, or the reason why it is dropped."""
     if len(lines) > TOKENS_MAX:
         return "too_long"
     fields = [line.removeprefix("\N{BOM}").split("\t") for line in lines]
@@ -437,7 +452,7 @@ def _sentence_row(lines: Sequence[str], lang: str) -> LabelledRow | str:
 
 
 def _code_of_all(tokens: Sequence[str]) -> str:
-    """Return the language code that begins every token, as en in `en:word`; '' without one."""
+    """Return the language code before every token, as en in `en:word`; '' without a common one."""
     matches = (_PREFIXED.match(token) for token in tokens)
     codes = {match[1] if match else "" for match in matches}
     return codes.pop() if len(codes) == 1 else ""

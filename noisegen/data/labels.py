@@ -1,17 +1,19 @@
-"""Labels of clean tokens carried over to noisy tokens."""
+"""Labels of clean tokens, transferred to noisy tokens."""
 
 from collections.abc import Sequence
 from itertools import pairwise, takewhile
 from typing import Any
 
-Owners = Sequence[int | None]  # per noisy token the number of its clean token; None without one
+# Per noisy token the index of its clean token; None for an added token
+Owners = Sequence[int | None]
 
 
 def carried(labels: Sequence[Any], owners: Owners) -> list[Any]:
-    """Return the labels of noisy tokens: the label of the clean token, or O without clean token.
+    """Return the label of each noisy token: its clean token's label, or O for an added token.
 
-    A token split in two continues its label (B-x, then I-x). Tokens merged into one keep the first
-    label; if that takes the B-x of a span, the rest of the span begins with B-x.
+    If a token is split in two, the second part continues the label (B-x, then I-x). Merged tokens
+    have the label of the first; if a merger swallows the B-x of a span, the rest of the span starts
+    with B-x.
     """
     made: list[Any] = []
     for before, owner in pairwise([None, *owners]):
@@ -27,10 +29,10 @@ def carried(labels: Sequence[Any], owners: Owners) -> list[Any]:
 
 
 def carried_forms(forms: Sequence[str], owners: Owners) -> list[str]:
-    """Return the normal forms of noisy words by the rules of MultiLexNorm.
+    """Return the normal form of each noisy word by the rules of MultiLexNorm.
 
-    The first part of a split word has its form, the other parts have ''. Words merged into one have
-    their forms joined by a space.
+    The first part of a split word has the normal form of the word, the other parts have ''. A
+    merged word has the forms of its words, joined by a space.
     """
     made = [""] * len(owners)
     for clean, noisy in units(owners, len(forms)):
@@ -39,10 +41,11 @@ def carried_forms(forms: Sequence[str], owners: Owners) -> list[str]:
 
 
 def units(owners: Owners, count: int) -> list[tuple[range, range]]:
-    """Return ranges of the `count` clean tokens with the ranges of noisy tokens they became.
+    """Return ranges of clean tokens, each with the range of noisy tokens that they became.
 
-    A split has several noisy tokens, a merger several clean tokens. A clean token that noise
-    removed belongs to the range of the token before it, or else to the first range.
+    `count` is the number of clean tokens. A split gives several noisy tokens, a merger takes
+    several clean ones. A deleted token belongs to the range of the token before it, or to the first
+    range.
     """
     if not owners:
         return []

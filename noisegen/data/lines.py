@@ -1,4 +1,4 @@
-"""Text files as blocks of whole lines, and cut into ranges of lines, compressed or not."""
+"""Text files, compressed or not: blocks of whole lines, and ranges of lines."""
 
 import codecs
 import sys
@@ -25,12 +25,12 @@ from noisegen.data.rows import FileRange
 from noisegen.errors import SourceError
 
 BOM = b"\xef\xbb\xbf"
-TEXT_MAX = 32 << 20  # bytes of one text
-LINE_MAX = 2 * TEXT_MAX  # bytes kept of one line: a JSON line is longer than its text
-ENTERED_BYTES = 16 << 20  # a compressed text from this size on is cut into ranges
-ENTRY_BYTES = 256 << 10  # distance of these cuts in compressed bytes: about a block of bzip2
+TEXT_MAX = 32 << 20  # most bytes of a text
+LINE_MAX = 2 * TEXT_MAX  # most bytes kept of a line; a JSON line is longer than the text in it
+ENTERED_BYTES = 16 << 20  # bytes; a larger compressed text is split into ranges
+ENTRY_BYTES = 256 << 10  # compressed bytes between possible splits: about one block of bzip2
 
-# First bytes of text that is not UTF-8. The mark of UTF-32 begins with that of UTF-16: it is first.
+# First bytes of a file that is not UTF-8 text. UTF-32 comes first: its mark begins like UTF-16's.
 WIDE = {
     codecs.BOM_UTF32_LE: "UTF-32",
     codecs.BOM_UTF32_BE: "UTF-32",
@@ -40,7 +40,7 @@ WIDE = {
     b"\x28\xb5\x2f\xfd": "zstd",
     b"\xfd7zXZ": "xz",
 }
-# Text without such a mark: which of four bytes in a row are mostly zero.
+# Encodings without a mark, by which of four successive bytes are mostly zero.
 UNMARKED: dict[tuple[bool, ...], str] = {
     (False, True, False, True): "UTF-16LE",
     (True, False, True, False): "UTF-16BE",
@@ -53,16 +53,20 @@ UNMARKED: dict[tuple[bool, ...], str] = {
 
 
 def read_parts(path: str | Path) -> Parts:
-    """Yield a text file, decompressed as its ending says, in parts of any size.
+    """Yield a text file in parts of any size, decompressed as its ending says.
 
-    '-' is standard input. Raises SourceError for a file that cannot be opened or read, or is
-    UTF-16; raises Damaged after the last part that can be decoded.
+    The path '-' is standard input. Raises SourceError for a file that cannot be opened or read, or
+    is not UTF-8 but UTF-16, UTF-32 or compressed; raises Damaged after the last part that can be
+    decoded.
     """
     return read_range(FileRange(str(path)))
 
 
 def read_range(file: FileRange) -> Parts:
-    """Yield a range of a text file as `read_parts` does; bounds and blocks as in `FileRange`."""
+    """Yield a range of a text file in parts, with the errors of `read_parts`.
+
+    `FileRange` explains the bounds and blocks of the range.
+    """
     parts: Iterable[bytes]
     start, stop, at = file.start, file.stop, file.content
     if file.path == "-":
@@ -84,9 +88,9 @@ def read_range(file: FileRange) -> Parts:
 
 
 def with_blocks(file: FileRange) -> FileRange:
-    """Return a compressed text with the blocks at which it can be cut.
+    """Return a compressed text file with the offsets of the blocks at which it can be split.
 
-    A small file, one in a store, or one with a long block has none: it is not cut.
+    A small file, a URL, or a file with a long block gets none and is read as a whole.
     """
     if not compression_of(file.path) or is_url(file.path) or size_of(file.path) < ENTERED_BYTES:
         return file
@@ -96,9 +100,9 @@ def with_blocks(file: FileRange) -> FileRange:
 
 
 def _block_parts(file: FileRange) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the parts of the blocks of a range with the number and the offset of their block.
+    """Yield the decompressed parts of a range's blocks: index of the block, its offset, the part.
 
-    The offset counts decompressed bytes before the block. Raises Damaged.
+    The offset says where the block begins in the decompressed text. Raises Damaged.
     """
     at = file.content
     for number, (start, stop) in enumerate(pairwise(file.blocks)):
@@ -115,7 +119,7 @@ def _stdin() -> Any:
 
 
 def stdin_head() -> bytes:
-    """Return the first bytes of standard input, which stay there to be read."""
+    """Return the first bytes of standard input without consuming them."""
     stdin = _stdin()
     if hasattr(stdin, "peek"):
         head = stdin.peek()
@@ -128,9 +132,9 @@ def stdin_head() -> bytes:
 
 
 def head_of_text(path: str, size: int) -> bytes:
-    """Return the first lines of a file, about `size` bytes of them; raises SourceError."""
+    """Return whole lines from the beginning of a file, about `size` bytes; raises SourceError."""
     try:
-        with metered():  # these bytes are counted when they are read again with the rest
+        with metered():  # `metered` counts these bytes when the file is read
             return next(blocks(read_parts(path), size), b"")
     except Damaged as damage:
         known = f"damaged before its first line, or not {NAMES[compression_of(path)]}"
@@ -138,7 +142,7 @@ def head_of_text(path: str, size: int) -> bytes:
 
 
 def not_wide(parts: Iterable[bytes], path: object) -> Iterator[bytes]:
-    """Yield the parts of a text; raises SourceError if it begins as UTF-16, UTF-32 or gzip."""
+    """Yield the parts of a text; raises SourceError if it is UTF-16, UTF-32 or compressed."""
     for number, part in enumerate(parts):
         if not number and (name := _other_encoding(part)):
             where = "standard input" if path == "-" else path
@@ -148,7 +152,7 @@ def not_wide(parts: Iterable[bytes], path: object) -> Iterator[bytes]:
 
 
 def _other_encoding(head: bytes) -> str:
-    """Return the encoding or compression of a text by its first bytes; '' for UTF-8."""
+    """Return the encoding or compression that the first bytes of a text show; '' for UTF-8."""
     marked = next((name for mark, name in WIDE.items() if head.startswith(mark)), "")
     every_fourth = [head[at:SMALL:4] for at in range(4)] if len(head) >= 4 else []
     zeros = tuple(part.count(0) * 2 > len(part) for part in every_fourth)
@@ -159,11 +163,11 @@ def _other_encoding(head: bytes) -> str:
 
 
 def blocks(parts: Iterable[bytes], size: int) -> Iterator[bytes]:
-    """Yield whole lines, about `size` bytes at once; a line over LINE_MAX is cut to that length.
+    """Yield whole lines in blocks of about `size` bytes; a line over LINE_MAX is truncated.
 
-    Where blocks end depends on the content alone, except after lines over `size`.
+    The blocks depend on the text and `size`, not on how the text is divided into `parts`.
     """
-    held = bytearray()  # the beginning of a line
+    held = bytearray()  # beginning of an unfinished line
     for chunk in _chunks(parts, size):
         if len(held) > LINE_MAX:
             chunk = chunk[chunk.find(b"\n") :] if b"\n" in chunk else b""
@@ -178,7 +182,7 @@ def blocks(parts: Iterable[bytes], size: int) -> Iterator[bytes]:
 
 
 def _chunks(parts: Iterable[bytes], size: int) -> Iterator[bytes]:
-    """Yield the bytes of `parts`, `size` at a time; `Damaged` is raised after the last chunk."""
+    """Yield the bytes of `parts` in chunks of `size` bytes; raises Damaged after the last chunk."""
     held, damage = bytearray(), None
     try:
         for part in parts:
@@ -197,9 +201,9 @@ def _chunks(parts: Iterable[bytes], size: int) -> Iterator[bytes]:
 
 
 def line_ranges(file: FileRange, first: int, step: int) -> Iterator[FileRange]:
-    """Cut a text file after its first `first` lines and then after every `step` lines.
+    """Split a text file into ranges: the first has `first` lines, the next ones `step` lines.
 
-    If the file is damaged, the last range has no end and one row more, which stands for the damage.
+    In a damaged file the last range has no end, and an extra row that stands for the damage.
     """
     cutter = _LineCutter(file)
     wanted, ends_in_newline = first, True
@@ -225,25 +229,28 @@ def line_ranges(file: FileRange, first: int, step: int) -> Iterator[FileRange]:
 
 
 class _LineCutter:
-    """A position `at` in a text file while it is cut; `begin` and `rows` are of the open range."""
+    """Position `at` in a text file that is being split; the open range starts at byte `begin`.
+
+    `rows` counts the lines of the open range so far.
+    """
 
     def __init__(self, file: FileRange) -> None:
         self.file = file
         self.begin = self.at = file.start
         self.rows = 0
         self._first = file.first
-        self._block = 0, file.content  # number and offset of the block that is read
+        self._block = 0, file.content  # index and decompressed offset of the current block
         self._head = self._block  # the same of the block in which the open range begins
-        self._counted = 0  # blocks whose bytes are in the size of an earlier range
+        self._counted = 0  # blocks whose compressed bytes an earlier range has in its `size`
 
     def enter(self, block: int, content: int) -> None:
-        """Note which block is read next."""
+        """Note that the next part is of this block, whose decompressed offset is `content`."""
         self._block = block, content
         if self.at == self.begin:
             self._head = self._block
 
     def cut(self, stop: int | None, *, is_last: bool = False) -> FileRange:
-        """Return the open range, which ends at byte `stop`, and open the next one there."""
+        """Return the open range, ended at byte `stop`, and open the next range there."""
         size = 0 if stop is None else stop - self.begin
         blocks, content = self.file.blocks, 0
         if blocks:
@@ -269,7 +276,7 @@ class _LineCutter:
 
 
 def _numbered_parts(file: FileRange) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the parts of a text from `start` on, with the number and the offset of their block."""
+    """Yield the parts of a text from its `start`, with index and offset of their blocks."""
     if not file.blocks:
         yield from ((0, 0, part) for part in read_range(file))
         return

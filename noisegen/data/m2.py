@@ -1,4 +1,4 @@
-"""M2 files: tokenised sentences with edits of annotators. Also text files by numbered lines."""
+"""M2 files: tokenised sentences with the edits of annotators. Also text files as numbered lines."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -11,24 +11,28 @@ from noisegen.data.rows import FileRange
 from noisegen.data.tables import read_lines
 
 M2_STARTS = (b"S ", b"S\n", b"S\r")
-_HEAD = 1 << 16  # bytes in which the kind of a file shows
+_HEAD = 1 << 16  # first bytes of a file that show its format
 _NO_CONTROLS = {code: " " if chr(code) in "\t\v\f\r" else None for code in range(32)}
 
-M2Edit = tuple[int, int, int, tuple[str, ...]]  # first token, stop, order in the file, new tokens
+# Index of the first token, of the token after the last, of the edit; new tokens
+M2Edit = tuple[int, int, int, tuple[str, ...]]
 
 
 @dataclass
 class M2Sentence:
-    """A sentence with the edits of every annotator, and a note on each damaged line."""
+    """A sentence with the edits of each annotator, and a note per damaged line."""
 
-    line: int  # number in the file, from 1
+    line: int  # number of its line in the file, from 1
     tokens: list[str]
-    edits: dict[str, list[M2Edit]] = field(default_factory=dict)  # edits by annotator
+    edits: dict[str, list[M2Edit]] = field(default_factory=dict)  # edits of each annotator
     damaged: list[str] = field(default_factory=list)
-    lost: set[str] = field(default_factory=set)  # annotators with an edit that is damaged
+    lost: set[str] = field(default_factory=set)  # annotators with a damaged edit
 
     def corrected(self) -> list[str]:
-        """Return the sentence as each annotator corrects it, except one whose edits overlap."""
+        """Return the corrected sentence of each annotator without overlapping or damaged edits.
+
+        Overlaps are noted in `damaged`.
+        """
         texts = []
         for annotator, edits in self.edits.items():
             tokens, after = list(self.tokens), len(self.tokens)
@@ -44,20 +48,21 @@ class M2Sentence:
         return texts
 
     def notes(self, path: str) -> list[str]:
-        """Return the notes on damage with file and line; `corrected` adds notes on edits."""
+        """Return the notes on damage, with file and line; call it last: `corrected` adds notes."""
         return [f"{path}:{self.line}: {note}" for note in self.damaged]
 
     def add(self, line: str, number: int) -> None:
         """Add the edit of an A line: span, type, correction, required, comment, annotator.
 
-        A damaged line takes all edits of its annotator with it.
+        If the line is damaged, all edits of its annotator are void.
         """
         parts = line[2:].split("|||")
         edits = self.edits.setdefault(parts[-1], [])
         try:
             span, kind, correction = parts[:3]
             start, stop = map(int, span.split(" "))
-            if kind in ("noop", "UNK"):  # UNK marks an error without a correction
+            # noop changes nothing; UNK marks an error without a correction
+            if kind in ("noop", "UNK"):
                 return
             if len(parts) != 6 or not 0 <= start <= stop <= len(self.tokens):
                 raise ValueError(span)
@@ -65,15 +70,15 @@ class M2Sentence:
             self.damaged.append(f"line {number} is not an edit of the sentence")
             self.lost.add(parts[-1])
             return
-        correction = correction.split("||")[0]  # CoNLL writes alternatives so; the first is best
+        correction = correction.split("||")[0]  # CoNLL separates alternatives by ||, the best first
         words = () if correction == "-NONE-" else tuple(correction.split())
         edits.append((start, stop, len(edits), words))
 
 
 def read_m2(file: FileRange, damaged: list[str]) -> Iterator[M2Sentence]:
-    """Yield the sentences that begin in an M2 file or a range of it, compressed or not.
+    """Yield the sentences of an M2 file; of a range, the sentences that begin in it.
 
-    `damaged` gets a line per line that cannot be read.
+    `damaged` gets a line of text per line that cannot be read.
     """
     lines = text_lines(file, damaged)
     if file.start:
@@ -86,7 +91,7 @@ def read_m2(file: FileRange, damaged: list[str]) -> Iterator[M2Sentence]:
 
 
 def _rest_of(file: FileRange) -> FileRange:
-    """Return the range from the end of a range to the end of its file."""
+    """Return what follows a range in its file, as a range."""
     blocks = with_blocks(FileRange(file.path)).blocks if file.blocks else ()
     return replace(
         file,
@@ -102,7 +107,7 @@ def _begins_sentence(line: str) -> bool:
 
 
 def m2_sentences(lines: Iterable[tuple[int, str]]) -> Iterator[M2Sentence]:
-    """Yield the sentences of numbered lines; a line that is not S, A or empty is damage."""
+    """Yield the sentences of numbered lines; a line other than S, A or blank is noted as damage."""
     sentence: M2Sentence | None = None
     for number, line in lines:
         if _begins_sentence(line):
@@ -119,17 +124,17 @@ def m2_sentences(lines: Iterable[tuple[int, str]]) -> Iterator[M2Sentence]:
 
 
 def is_m2(path: str) -> bool:
-    """Tell whether the name of a file, compressed or not, ends in .m2."""
+    """Tell whether a path ends in .m2, or in .m2 and the ending of a compression."""
     return without_compression(path.lower()).endswith(".m2")
 
 
 def text_head(path: str) -> bytes:
-    """Return the first bytes of a text file after white space; raises SourceError."""
+    """Return the first bytes of a text file, without leading white space; raises SourceError."""
     return head_of_text(path, _HEAD).removeprefix(BOM).lstrip()
 
 
 def line_pieces(path: str, lines: int) -> list[FileRange]:
-    """Return the ranges of a text file, of `lines` lines each; the file itself if it is not cut."""
+    """Return the ranges of a text file, `lines` lines each; only the file if it is not split."""
     file = with_blocks(FileRange(path))
     if is_url(path) or (compression_of(path) and not file.blocks):
         return [file]
@@ -138,9 +143,10 @@ def line_pieces(path: str, lines: int) -> list[FileRange]:
 
 
 def text_lines(file: FileRange, damaged: list[str]) -> Iterator[tuple[int, str]]:
-    """Yield numbered lines without control characters; a tab and the like becomes a space.
+    """Yield the numbered lines of a text file or range, without control characters.
 
-    `damaged` gets a line for each line that cannot be read, and for a file that breaks off.
+    Tabs and other white space become spaces. `damaged` gets a line of text per unreadable line, and
+    one if the file ends early.
     """
     try:
         for number, line in enumerate(read_lines(read_range(file)), file.first + 1):

@@ -1,4 +1,4 @@
-"""Sentences of CoNLL files and treebanks rewritten with noisy tokens; everything else is kept."""
+"""Sentences of CoNLL files and treebanks, rewritten with noisy tokens; all else is kept."""
 
 import io
 import re
@@ -26,19 +26,19 @@ from noisegen.data.conll import (
 from noisegen.data.labels import Owners, carried, units
 
 _SPACES = " \t\n\r\v\f"
-_TEXT = re.compile(r"(#\s*text\s*=\s*).*?(?=\r?\n)")  # the comment with the text of a sentence
-_REFERENCE = re.compile(r"(?<![^|])\d+(\.\d+)?(?=:)")  # a reference to a word in the column deps
+_TEXT = re.compile(r"(#\s*text\s*=\s*).*?(?=\r?\n)")  # comment with the text of a sentence
+_REFERENCE = re.compile(r"(?<![^|])\d+(\.\d+)?(?=:)")  # number of a word in the column deps
 
 
 def rewritten(
     raw: bytes, names: Sequence[str], new: Mapping[str, Sequence[str]], owners: Owners
 ) -> str:
-    """Return the lines of a sentence (RAW of a row) with its noisy tokens.
+    """Return the lines of a sentence, `raw`, with its noisy tokens.
 
-    `names` are the columns of the row. `new` has the values of some columns for the noisy tokens;
-    in other columns a noisy token has the value of its clean token, and tags such as B-x follow
-    the rule of labels. Comments except `# text`, separators and line ends stay. A sentence that
-    lost all tokens is returned unchanged.
+    `names` are the columns of the row. `new` has values per noisy token for some columns. In the
+    other columns a noisy token has the value of its clean token, and tags such as B-x are
+    transferred by `labels.carried`. Comments except `# text`, separators and line ends stay. A
+    sentence that lost all its tokens is returned unchanged.
     """
     if not owners:
         return raw.decode()
@@ -57,7 +57,7 @@ def rewritten(
 
 
 def _parts(raw: bytes) -> tuple[Sentence, Sentence, Sentence]:
-    """Return the lines of a sentence in three parts: before the tokens, the tokens, after them."""
+    """Return the lines of a sentence before the tokens, with the tokens, and after the tokens."""
     lines = list(io.StringIO(raw.decode(), newline="\n"))
     at = 0
     for is_text, group in groupby(lines, lambda line: bool(line.strip(_SPACES))):
@@ -70,7 +70,7 @@ def _parts(raw: bytes) -> tuple[Sentence, Sentence, Sentence]:
 
 
 def _line(line: str, cells: Sequence[str]) -> str:
-    """Return a line with new fields between its separators."""
+    """Return a line with its fields replaced and its separators kept."""
     if "\t" in line:
         return "\t".join(cells) + line[len(line.rstrip("\r\n")) :]
     fields = iter(cells)
@@ -78,7 +78,7 @@ def _line(line: str, cells: Sequence[str]) -> str:
 
 
 class NoisySentence:
-    """A sentence as the fields of its lines, whose tokens are replaced by noisy tokens."""
+    """A sentence, as the fields of its lines, in which noisy tokens replace the clean tokens."""
 
     def __init__(self, fields: Fields, names: tuple[str, ...], owners: Owners) -> None:
         self.fields, self.names, self.owners = fields, names, owners
@@ -91,7 +91,10 @@ class NoisySentence:
         return self.names[0] != INDEX or cells[0].isdecimal()
 
     def rows(self, new: Mapping[str, Sequence[str]]) -> Iterator[tuple[int, list[str]]]:
-        """Yield the lines of the noisy sentence, each with the number of its clean line."""
+        """Yield the fields of each line of the noisy sentence, after the index of its clean line.
+
+        `rewritten` explains `new`.
+        """
         tokens = self.tokens()
         for name, values in new.items():
             at = self.names.index(name)
@@ -107,7 +110,7 @@ class NoisySentence:
                 yield line, self.other(number, cells, tokens)
 
     def tokens(self) -> Fields:
-        """Return the fields of the noisy tokens, with the values of their clean tokens."""
+        """Return the fields of each noisy token, with the values of its clean token."""
         columns = []
         for name, values in zip(self.names, zip(*self.words, strict=True), strict=True):
             if name == INDEX:
@@ -119,18 +122,21 @@ class NoisySentence:
         return [list(cells) for cells in zip(*columns, strict=True)]
 
     def other(self, number: str, cells: Sequence[str], tokens: Fields) -> list[str]:
-        """Return the fields of a line that is not a word, with its new number."""
+        """Return the fields of a line that is no word, with `number` as its new number."""
         return [number, *cells[1:]]
 
     def _new_ids(self) -> dict[str, str]:
-        """Return new numbers of words, contractions and empty nodes; '' for a lost contraction."""
-        bounds = {}  # numbers of the first and last noisy token of a word
+        """Return the new number of each word, contraction and empty node.
+
+        It is '' for a contraction that becomes one token.
+        """
+        bounds = {}  # new numbers of the first and last noisy token of each word
         for clean, noisy in self.units:
             for word in clean:
                 number = self.words[word][0]
                 bounds[number] = self.first + noisy.start, self.first + noisy.stop - 1
         ids: dict[str, str] = {}
-        nodes: Counter[object] = Counter()  # empty nodes after each word
+        nodes: Counter[object] = Counter()  # count of empty nodes after each word
         for number, *_ in self.fields:
             whole, part = match.groups() if (match := NUMBER.fullmatch(number)) else (number, None)
             first, last = bounds.get(whole, (whole, whole))
@@ -146,30 +152,30 @@ class NoisySentence:
 
 
 class Treebank(NoisySentence):
-    """A sentence of CoNLL-U, with the relations between its words.
+    """A CoNLL-U sentence, whose words have relations to each other.
 
-    The first part of a split word has the columns of the word. The other parts are X, joined to it
-    as `goeswith`. A merged word has the columns of its first word, and the relation of the word
-    nearest to the root.
+    The first part of a split word has the columns of the word. Each other part is an X, attached to
+    the first part as `goeswith`. A merged word has the columns of its first word, and the relation
+    of the one of its words that is nearest to the root.
     """
 
     def __init__(self, fields: Fields, names: tuple[str, ...], owners: Owners) -> None:
         super().__init__(fields, names, owners)
         self._heads = {cells[0]: cells[HEAD] for cells in self.words}
-        self._tight = set()  # last numbers of words and contractions without a space after them
+        self._tight = set()  # numbers of the words after which there is no space
         for cells in fields:
             if is_tight(cells) and (self._is_word(cells) or not self.ids[cells[0]]):
                 self._tight.add(cells[0].rpartition("-")[2])
 
     def tokens(self) -> Fields:
-        """Return the fields of the noisy tokens, with the values of their clean tokens."""
+        """Return the fields of each noisy token, with relations to the new numbers."""
         tokens = [cells for unit in self.units for cells in self._unit(*unit)]
         for number, cells in enumerate(tokens, self.first):
             cells[0] = str(number)
         return tokens
 
     def _unit(self, clean: range, noisy: range) -> Fields:
-        """Return the fields of the noisy tokens of one unit."""
+        """Return the fields of the noisy tokens that a range of clean tokens became."""
         own = self.words[self.owners[noisy.start] or 0]
         top = self.words[min(clean, key=self._depth)]
         relation = [self.ids.get(top[HEAD], top[HEAD]), top[HEAD + 1], self._deps(top[DEPS])]
@@ -183,7 +189,7 @@ class Treebank(NoisySentence):
         return tokens
 
     def _depth(self, word: int) -> int:
-        """Return the steps from a word to the root; over the number of words in a circle."""
+        """Return the number of steps from a word to the root; in a cycle, more than all words."""
         number, steps = self.words[word][0], 0
         while number in self._heads and steps <= len(self._heads):
             number, steps = self._heads[number], steps + 1
@@ -193,10 +199,10 @@ class Treebank(NoisySentence):
         return _REFERENCE.sub(lambda match: self.ids.get(match[0], match[0]), relations)
 
     def other(self, number: str, cells: Sequence[str], tokens: Fields) -> list[str]:
-        """Return the fields of an empty node or a contraction.
+        """Return the fields of an empty node or a contraction, with `number` as its new number.
 
-        A contraction that its words spell is spelled as its noisy words. Another, such as du of de
-        and le, stays.
+        If the clean words of a contraction spell it when joined, it becomes its joined noisy words.
+        Other contractions, such as du of de and le, stay.
         """
         numbers, form = [word[0] for word in self.words], cells[1]
         first, _, last = cells[0].partition("-")

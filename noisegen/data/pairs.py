@@ -1,4 +1,4 @@
-"""Pairs of noisy and clean text: tables, aligned files of lines, M2, and folders of runs."""
+"""Pairs of noisy and clean text from tables, aligned files of lines, M2 files, and runs."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,13 +19,14 @@ from noisegen.errors import SourceError, UsageError
 from noisegen.noising.rng import DECISION_BITS, mix, name_number, threshold
 from noisegen.options import Strings
 
-PAIRS_MAX = 1_000_000  # pairs held in memory
-SIDE_MAX = 1_000_000  # characters of a side: a longer text would be aligned for minutes
-HELD_BACK = 0.3  # share of held-out pairs
+PAIRS_MAX = 1_000_000  # most pairs held in memory
+# Most characters of a noisy or clean text; aligning a longer one would take minutes
+SIDE_MAX = 1_000_000
+HELD_BACK = 0.3  # default share of held-out pairs
 OPTIONS = (
     "; name it with --noisy-column or --clean-column",
     "; the clean side of a text file is another one: --clean-file",
-)  # advice if a column is missing: in a table, in a text file
+)  # advice in errors about a missing column: of a table, of a text file
 PAIRS_ARE = "; pairs are tables with the columns noisy and clean"
 
 
@@ -33,7 +34,7 @@ PAIRS_ARE = "; pairs are tables with the columns noisy and clean"
 class Pairs:
     """Noisy texts with their clean versions, in the order of the source.
 
-    `dropped` counts other rows by reason; `damaged` has a line for each loss in the input.
+    `dropped` counts rows without a usable pair by reason; `damaged` has a line of text per loss.
     """
 
     noisy: list[str]
@@ -49,11 +50,14 @@ class Pairs:
         return Pairs([self.noisy[n] for n in numbers], [self.clean[n] for n in numbers])
 
     def sample(self, most: int) -> "Pairs":
-        """Return at most `most` pairs, spread evenly over all."""
+        """Return at most `most` pairs, spread evenly over all pairs."""
         return self if len(self) <= most else self.take(evenly(range(len(self)), most))
 
     def split(self, share: float = HELD_BACK, seed: int = 0) -> tuple["Pairs", "Pairs"]:
-        """Return the pairs to fit and a share of held-out pairs; the two share no clean text."""
+        """Split the pairs into pairs to fit and held-out pairs, which have no clean text in common.
+
+        `share` is the expected share of held-out pairs.
+        """
         limit, key = threshold(share), mix(seed)
         held = [mix(key ^ name_number(text)) >> (64 - DECISION_BITS) < limit for text in self.clean]
         fitted = self.take([number for number, is_held in enumerate(held) if not is_held])
@@ -61,7 +65,10 @@ class Pairs:
 
 
 class PairRow(NamedTuple):
-    """A noisy text with its clean versions, and its language where a column says it."""
+    """A noisy text with its clean versions, and its language if a column has it.
+
+    `is_read` is False if the row, or one of its texts, cannot be read.
+    """
 
     noisy: str | None
     clean: Sequence[str | None]
@@ -71,10 +78,10 @@ class PairRow(NamedTuple):
 
 @dataclass(frozen=True)
 class PairColumns:
-    """Columns of a table that hold pairs: names, or numbers from 1 for a file without a header.
+    """Columns of a table that hold pairs: names, or numbers from 1 without a header line.
 
-    A clean column may hold lists. `advice` ends errors about a missing column: in a table, and in a
-    text file.
+    A clean column may hold lists of versions. `advice` ends errors about a missing column: its
+    first text those about a table, its second those about a text file.
     """
 
     noisy: str = "noisy"
@@ -83,7 +90,10 @@ class PairColumns:
     advice: tuple[str, str] = OPTIONS
 
     def chosen(self, names: Sequence[str], path: str) -> list[str]:
-        """Return the names of the columns: noisy, language if any, clean; raises SourceError."""
+        """Return the columns of a table with `names`: noisy, then language if any, then clean.
+
+        Raises SourceError for a missing column.
+        """
         wanted = [self.noisy, *([self.lang] if self.lang else []), *self.clean]
         chosen = [numbered(name, names) for name in wanted]
         missing = next((name for name in chosen if name not in names), None)
@@ -95,10 +105,10 @@ class PairColumns:
 def pair_rows(
     files: Sequence[FileRange], columns: PairColumns, damaged: list[str]
 ) -> Iterator[PairRow]:
-    """Yield the rows of a table or a range of it, or of a noisy file of lines and its clean files.
+    """Yield the rows of a table or a range of one, or of a noisy file and its clean versions.
 
-    A side that cannot be read is None; `damaged` gets a line per loss. Where one of several files
-    is longer than another, the rest is lost.
+    A text that cannot be read is None; `damaged` gets a line of text per loss. If aligned files
+    have different numbers of lines, lines beyond the shortest are lost.
     """
     return _aligned_rows(files, damaged) if files[1:] else _table_rows(files[0], columns, damaged)
 
@@ -116,7 +126,10 @@ def _aligned_rows(files: Sequence[FileRange], damaged: list[str]) -> Iterator[Pa
 
 
 def _lines(file: FileRange, damaged: list[str]) -> Iterator[str | None]:
-    """Yield lines, None for an unreadable line; damage ends them and adds a line to `damaged`."""
+    """Yield the lines of a file, None for an unreadable one.
+
+    Damage ends the lines and adds a line of text to `damaged`.
+    """
     try:
         yield from read_lines(read_range(file))
     except Damaged as damage:
@@ -141,9 +154,10 @@ def _table_rows(given: FileRange, columns: PairColumns, damaged: list[str]) -> I
 
 
 def pair_tables(sources: Strings, columns: PairColumns) -> tuple[list[FileRange], list[str]]:
-    """Return the tables of files, folders, globs and hf:..., each once, and the skipped files.
+    """Return the tables among files, folders, globs and hf:..., and a note per skipped file.
 
-    Raises SourceError for a missing source or column, and where no table has rows.
+    Each table is returned once. Raises SourceError for a missing source or column, and if no table
+    has rows.
     """
     found, skipped, are_empty = dict[str, FileRange](), [], True
     for file in expand(sources):
@@ -160,7 +174,10 @@ def pair_tables(sources: Strings, columns: PairColumns) -> tuple[list[FileRange]
 
 
 def aligned_files(noisy: str, clean: Sequence[str]) -> list[FileRange]:
-    """Return a file of lines and its clean versions with absolute paths; raises SourceError."""
+    """Return a noisy file of lines and its clean versions, with absolute paths.
+
+    Raises SourceError for a missing file.
+    """
     for path in (noisy, *clean):
         if not (is_url(path) or Path(path).is_file()):
             raise SourceError(f"{path!r}: no such file")
@@ -175,14 +192,15 @@ def read_pairs(
     clean_file: str | None = None,
     advice: tuple[str, str] = OPTIONS,
 ) -> Pairs:
-    """Read pairs, at most PAIRS_MAX; a pair with an empty or very long side is dropped.
+    """Read at most PAIRS_MAX pairs; a pair with an empty or very long text is dropped.
 
-    Dropped pairs are counted under `over_limit`, `empty_side`, `unreadable` and `too_long`. Of
-    several clean versions of a row the first counts. `advice` as in `PairColumns`.
-    `sources` are tables (.tsv .csv .jsonl .parquet, compressed or not, hf:NAME), normalised text
-    (.norm), corrected treebanks (.conllu), M2 files (.m2, compressed or not; the first annotator),
-    folders written by augment or mine-*, or one text file with `clean_file`. Raises SourceError for
-    a missing source or column and where no pair is left, UsageError for options that do not fit.
+    Dropped pairs are counted under `over_limit`, `empty_side`, `unreadable` and `too_long`. If a
+    row has several clean versions, the first is used. `PairColumns` explains `advice`. `sources`
+    are tables (.tsv .csv .jsonl .parquet, compressed or not, hf:NAME), normalised text (.norm),
+    corrected treebanks (.conllu), M2 files (.m2, compressed or not; the first annotator), folders
+    written by augment or mine-*, or one text file with `clean_file`. Raises SourceError for a
+    missing source or column and if no pair is left, UsageError for options that do not fit
+    together.
     """
     pairs, sources = Pairs([], []), listed(sources)
     columns = PairColumns(noisy_column, (clean_column,), advice=advice)
@@ -202,10 +220,10 @@ def read_pairs(
 def stream_pairs(
     sources: Strings, dropped: Counter[str], advice: str = PAIRS_ARE
 ) -> Iterator[tuple[str, str]]:
-    """Yield (noisy, clean) row by row; pairs that lack one of the two are counted in `dropped`.
+    """Yield (noisy, clean) per row; rows that lack one of the two are counted in `dropped`.
 
-    Sources and errors as in `read_pairs`; `advice` ends errors about a missing column. Damage in an
-    input raises SourceError.
+    `read_pairs` explains the sources and errors. Damaged input raises SourceError. `advice` ends
+    errors about a missing column.
     """
     damaged: list[str] = []
     columns = PairColumns(advice=(advice, advice))
@@ -215,19 +233,22 @@ def stream_pairs(
 
 
 def damage(lines: Sequence[str]) -> SourceError:
-    """Return the error about damaged rows, for callers that must not lose a row silently."""
+    """Return the error about damaged rows, for commands that must not lose a row silently."""
     return SourceError(f"damaged input: {lines[0]}: fix the file, or drop these rows")
 
 
 def refuse_onto(out: Path, sources: Strings) -> None:
-    """Raise UsageError if the output `out` would replace one of the sources."""
+    """Raise UsageError if writing the output `out` would overwrite one of the sources."""
     for source in listed(sources):
         if out.exists() and Path(source).exists() and out.samefile(source):
             raise UsageError(f"-o {str(out)!r} is one of the sources: give another name")
 
 
 def shards_of(source: str) -> str:
-    """Return the files with pairs of a folder that augment or mine-* wrote; else the source."""
+    """Return the path or glob of the pairs in a folder that augment or mine-* wrote.
+
+    Other sources are returned unchanged.
+    """
     folder = Path(source)
     if not (folder / "manifest.json").is_file():
         return source
@@ -242,7 +263,7 @@ def _first_versions(
     dropped: Counter[str],
     damaged: list[str],
 ) -> Iterator[tuple[str, str]]:
-    """Yield noisy text with its first clean version; count pairs that lack one of the two."""
+    """Yield noisy text and first clean version per row; count rows that lack one of the two."""
     annotated = [source for source in sources if is_m2(source)]
     yield from _annotated_pairs(annotated, dropped, damaged)
     tables = [shards_of(source) for source in sources if source not in annotated]
@@ -251,7 +272,7 @@ def _first_versions(
 
 
 def _whole_pairs(rows: Iterable[PairRow], dropped: Counter[str]) -> Iterator[tuple[str, str]]:
-    """Yield the noisy text and the first clean version of rows that have both; count others."""
+    """Yield noisy text and first clean version of rows that have both; count the other rows."""
     for row in rows:
         noisy, clean = row.noisy or "", next(iter(row.clean), None) or ""
         if noisy.strip() and clean.strip():
@@ -263,9 +284,10 @@ def _whole_pairs(rows: Iterable[PairRow], dropped: Counter[str]) -> Iterator[tup
 def _files_of_pairs(
     sources: Sequence[str], columns: PairColumns, clean_file: str | None
 ) -> list[list[FileRange]]:
-    """Return the files to read together: a text file with its clean file, or each table alone.
+    """Return lists of files to read together: a text file and its clean file, or one table.
 
-    Raises SourceError for a missing file or column, UsageError for a clean file of several sources.
+    Raises SourceError for a missing file or column, UsageError for a clean file beside several
+    sources.
     """
     if clean_file is None:
         return [[table] for table in pair_tables(sources, columns)[0]] if sources else []
@@ -277,7 +299,7 @@ def _files_of_pairs(
 def _annotated_pairs(
     sources: Sequence[str], dropped: Counter[str], damaged: list[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the sentences of M2 files with the version of their first annotator."""
+    """Yield the sentences of M2 files, each with the correction of its first annotator."""
     files = {file.path: file for source in sources for file in aligned_files(source, [])}
     for path, file in files.items():
         if not text_head(path).startswith(M2_STARTS):

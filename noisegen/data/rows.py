@@ -1,6 +1,6 @@
-"""Rows of files: a `FileRange` can be read, a `RowBatch` was read.
+"""Rows of files: a `FileRange` says where rows are, a `RowBatch` holds rows that were read.
 
-`Columns` are the columns that the user named.
+`Columns` names the columns that the user chose.
 """
 
 import os
@@ -14,24 +14,25 @@ import pyarrow as pa
 
 from noisegen.data.files import is_url, size_of
 
-ID = "id"  # column taken as the id of each row where no other is named
+ID = "id"  # default column of row ids
 
 
 @dataclass(frozen=True, slots=True)
 class FileRange:
-    """A file, URL, '-' (standard input) or 'hf:NAME', or a range of its rows.
+    """A file, URL, '-' (standard input) or 'hf:NAME', or a range of the rows of one.
 
-    `format` names one of the registered formats; `skipped` says why the file is not read.
-    `schema` has the columns in the order of the run and `names` those in the order of the file;
-    both are empty until `read_head` has seen the beginning of the file.
+    `format` is the name of a registered format; `skipped` says why the file is not read. `schema`
+    has the columns in the order of the run, `names` their names in the order of the file; both are
+    empty until `read_head` has read the beginning of the file.
 
-    `start` and `stop` bound the range: bytes of decompressed text, or numbers of rows of Parquet
-    and Arrow; without `stop` it goes on to the end. `first` is the number of its first row,
-    `rows` counts its rows (0: not counted), `size` is its share of the bytes of the file.
+    `start` and `stop` bound the range: in bytes of decompressed text, or in row numbers of Parquet
+    and Arrow. Without `stop` it reaches to the end. `first` is the number of the first row of the
+    range, `rows` the number of its rows (0: not counted), `size` its share of the bytes of the
+    file.
 
-    `blocks` are offsets in a compressed file at which decompression can begin and, last, end;
-    `content` is the offset in the decompressed text of the first block.
-    `table` holds the rows themselves where a worker cannot read them again.
+    `blocks` are offsets in a compressed file at which decompression can begin; the last is the end.
+    `content` is the offset of the first block in the decompressed text. `table` holds the rows
+    themselves if a worker could not read them again.
     """
 
     path: str
@@ -50,34 +51,33 @@ class FileRange:
 
     @property
     def is_file(self) -> bool:
-        """Whether this is a file here or in a store, not standard input or a data set."""
+        """Whether this is a local file or a URL, not standard input or a data set of the Hub."""
         return self.path != "-" and self.format != "hf"
 
     @property
     def file_size(self) -> int | None:
-        """The bytes of the whole file; None for standard input and data sets."""
+        """The bytes of the whole file; None for standard input and data sets of the Hub."""
         return size_of(self.path) if self.is_file else None
 
     @property
     def absolute(self) -> str:
-        """The path in a form that a worker in another folder can open."""
+        """The path as a worker in another working directory can open it."""
         is_local = self.is_file and not is_url(self.path)
         return os.path.abspath(self.path) if is_local else self.path  # noqa: PTH100
 
     def is_like(self, other: "FileRange") -> bool:
-        """Tell whether this file has the same format and columns as another file."""
+        """Tell whether two files have the same format and the same columns."""
         same = self.schema.equals(other.schema, check_metadata=True)
         return same and self.format == other.format
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns that a user named; a number is the place of a column in a file without header.
+    """Columns that a user named; a number is the place of a column in a file without a header line.
 
-    `tokens` and `labels` are lists with an item per token; with `tokens` the text of a row is its
-    tokens, joined by one space. A column `id` has the ids where `row_id` names no other.
-    With `raw` rows have a column `tables.RAW`: their bytes in a file of one of these formats, null
-    in files of other formats.
+    `tokens` and `labels` name lists with an item per token. With `tokens` the text of a row is its
+    tokens joined by spaces. If `row_id` is None, a column `id` has the ids. With `raw`, names of
+    formats, rows get a column `tables.RAW`: their bytes in files of these formats, null in others.
     """
 
     text: str = "text"
@@ -88,16 +88,16 @@ class Columns:
 
     @property
     def source(self) -> str:
-        """The column that the text of a row is made from."""
+        """The column that has the text of a row: its tokens, or else its text."""
         return self.tokens or self.text
 
     @property
     def lists(self) -> tuple[str, ...]:
-        """The columns that hold a list per row."""
+        """The columns that hold a list per row: tokens and labels, if named."""
         return tuple(name for name in (self.tokens, self.labels) if name)
 
     def of(self, names: Sequence[str]) -> "Columns":
-        """Return the columns of a file with these `names`: numbers replaced, `row_id` filled in."""
+        """Return the columns as named in a file with `names`; `row_id` gets its default."""
 
         def named(name: str | None) -> str | None:
             return name and numbered(name, names)
@@ -110,18 +110,18 @@ class Columns:
 
 
 def numbered(name: str, names: Sequence[str]) -> str:
-    """Return the column that a name means: '2' is `column_2` of a file without a header line."""
+    """Return the column that a name means: '2' means `column_2` in a file without a header line."""
     return name if name in names or not name.isdecimal() else f"column_{int(name)}"
 
 
 @dataclass(frozen=True)
 class RowBatch:
-    """Rows that were read.
+    """A batch of rows that were read.
 
-    `table` has the usable rows with `id`, `clean` (the text) and all other columns.
-    `read` has all rows as they were read, every column of the file and `tables.REASON`;
-    `keep` is a mask of the rows of `read` that are in `table`.
-    `dropped` counts the other rows by reason.
+    `table` has the usable rows with `id`, `clean` (the text) and all other columns. `read` has all
+    rows as in the input, with every column of the file and `tables.REASON`. `keep` is a mask over
+    the rows of `read`: True for rows in `table`. `dropped` counts the rows that are not in
+    `table`, by reason.
     """
 
     table: pa.Table

@@ -1,4 +1,4 @@
-"""7z archives as streams: the directory at their end, and the members, which are not unpacked."""
+"""7z archives as streams: their directory, and their members, decoded without unpacking files."""
 
 import lzma
 import zlib
@@ -8,21 +8,22 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, BinaryIO
 
-HEADER = 32  # bytes before the first stream (7zFormat.txt, SignatureHeader)
-CHUNK = 512 << 10  # bytes decoded at once
+HEADER = 32  # bytes before the first packed stream (7zFormat.txt, SignatureHeader)
+CHUNK = 512 << 10  # compressed or decompressed bytes processed at once
 CODERS = {
     b"\x03\x01\x01": lzma.FILTER_LZMA1,
     b"\x21": lzma.FILTER_LZMA2,
     b"\x03\x03\x01\x03": lzma.FILTER_X86,
 }
 
-# A directory: the offset of the streams; per stream packed bytes, bytes and filters; per member
-# bytes and checksum. The members lie one after the other in the streams.
+# Directory of an archive: offset of the first stream; per stream its packed bytes, its decompressed
+# bytes and its filters; per member its bytes and checksum. The members lie one after the other in
+# the decompressed streams.
 Directory = tuple[int, list[tuple[int, int, list[dict[str, int]]]], list[tuple[int, int]]]
 
 
 def read_directory(path: Path) -> Directory | None:
-    """Read the directory of an archive; None if a method in it is not decoded here."""
+    """Read the directory of an archive; None if it uses a method that is not in CODERS."""
     import py7zr
 
     decode: Any = lzma._decode_filter_properties  # type: ignore[attr-defined]
@@ -45,7 +46,7 @@ def read_directory(path: Path) -> Directory | None:
 
 
 def within(directory: Directory, start: int, stop: int | None) -> Directory:
-    """Return the part of a directory for folders that begin from byte `start` to `stop`."""
+    """Return a directory with only the folders that begin from byte `start` up to `stop`."""
     begin, streams, members = directory
     starts = list(accumulate((packed for packed, *_ in streams), initial=begin))
     first = bisect_left(starts, start, hi=len(streams))
@@ -59,13 +60,16 @@ def within(directory: Directory, start: int, stop: int | None) -> Directory:
 
 
 def folder_starts(directory: Directory) -> list[int]:
-    """Return the offsets of the folders of an archive."""
+    """Return the offsets in the file at which the folders of an archive begin."""
     begin, streams, _ = directory
     return list(accumulate((packed for packed, *_ in streams), initial=begin))[:-1]
 
 
 def decoded_members(file: BinaryIO, directory: Directory, failures: list[str]) -> Iterator[bytes]:
-    """Yield the bytes of all streams; a wrong checksum of a member is added to `failures`."""
+    """Yield the decompressed bytes of all streams in parts.
+
+    Damage, and a member with a wrong checksum, are added to `failures` as text.
+    """
     begin, streams, sizes = directory
     members = _Members(sizes, failures)
     for packed, left, chain in streams:
@@ -90,7 +94,10 @@ def decoded_members(file: BinaryIO, directory: Directory, failures: list[str]) -
 
 
 class _Members:
-    """The members of an archive while their bytes are read: `left` bytes of the open member."""
+    """Members of an archive, followed while its bytes are read.
+
+    `left` bytes of the open member remain.
+    """
 
     def __init__(self, sizes: Iterable[tuple[int, int]], failures: list[str]) -> None:
         self.left = 0
@@ -98,12 +105,12 @@ class _Members:
         self._open(0)
 
     def _open(self, default: int) -> None:
-        """Go on to the next member; after the last one, to `default` bytes without a checksum."""
+        """Open the next member; after the last one, `default` bytes without a checksum."""
         self.left, self._expected = next(self._sizes, (default, 0))
         self._checksum = 0
 
     def check(self, part: bytes) -> None:
-        """Count the next bytes of the archive; add a wrong checksum of a member to `failures`."""
+        """Count the next decompressed bytes; add to `failures` if a member's checksum is wrong."""
         while part:
             self._checksum = zlib.crc32(part[: self.left], self._checksum)
             self.left, part = self.left - len(part), part[self.left :]

@@ -1,4 +1,4 @@
-"""Sources of a run: their files, the columns of these, and their rows in shards and batches."""
+"""Sources of a run: their files, the columns of the files, and their rows in shards and batches."""
 
 import glob
 from collections import Counter
@@ -40,9 +40,9 @@ from noisegen.options import Strings
 from noisegen.options import listed as listed
 from noisegen.text.buffers import as_arrow, one_chunk
 
-NUMBERS = pa.list_(pa.int64())  # labels as numbers of classes
+NUMBERS = pa.list_(pa.int64())  # type of a column of labels that are class numbers
 RESERVED = ("id", "clean", "noisy", "transforms", "edits", "copy", "noisy_tokens", "noisy_labels")
-STREAM_BYTES = 64 << 20  # bytes of rows in a shard that carries them
+STREAM_BYTES = 64 << 20  # bytes of rows that a shard holds itself if its file cannot be read again
 
 Head = Callable[[FileRange, Columns], FileRange | None]
 
@@ -51,10 +51,10 @@ Head = Callable[[FileRange, Columns], FileRange | None]
 
 
 def expand(sources: Strings) -> list[FileRange]:
-    """Return the files of sources in order: files, folders, globs, URLs, '-' and 'hf:...'.
+    """Return the files of sources in order; a source is a file, folder, glob, URL, '-' or 'hf:...'.
 
-    A folder that `datasets` saved is its table; of several splits `train` is read. Raises
-    SourceError for a missing source, and where there is nothing to read.
+    A folder that `datasets` saved counts as its Arrow files; if it has several splits, `train` is
+    read. Raises SourceError for a missing source, and if no file can be read.
     """
     given = listed(sources)
     files = [file for source in given for file in _expanded(source)]
@@ -65,20 +65,20 @@ def expand(sources: Strings) -> list[FileRange]:
 
 
 def _readable() -> str:
-    """Return the endings of files that are read, for an error."""
+    """Return the readable file endings, for an error."""
     text = ", ".join(f".{ending}" for ending in TEXT_ENDINGS)
     others = " and ".join(f".{ending}" for ending in ENDINGS if ending not in TEXT_ENDINGS)
     return f"{text} (each also with .gz, .zst, .bz2, .xz), {others}"
 
 
 def total_size(files: Iterable[FileRange]) -> int:
-    """Return the bytes of all files that are read; 0 if the size of one is not known."""
+    """Return the total bytes of the files that are not skipped; 0 if the size of one is unknown."""
     sizes = [file.file_size for file in files if not file.skipped]
     return 0 if None in sizes else sum(filter(None, sizes))
 
 
 def is_hub(source: str) -> bool:
-    """Tell whether a source is 'hf:NAME', a dataset that `datasets` streams, and no URL."""
+    """Tell whether a source is 'hf:NAME', a data set that `datasets` streams, not an hf:// URL."""
     return source.startswith("hf:") and not is_url(source)
 
 
@@ -90,7 +90,7 @@ def _expanded(source: str) -> Iterator[FileRange]:
         yield FileRange(source, "hf")
     elif is_url(source):
         yield from in_store(source)
-    elif source and path.is_dir():  # the path of '' is the current folder
+    elif source and path.is_dir():  # Path('') is the current folder
         yield from _in_local_folder(str(path))
     elif source and path.exists():
         yield file_of(path)
@@ -101,9 +101,9 @@ def _expanded(source: str) -> Iterator[FileRange]:
 
 
 def _in_local_folder(folder: str) -> Iterator[FileRange]:
-    """Yield the files in a folder and below.
+    """Yield the files in a folder and its subfolders.
 
-    Plain texts in a folder with files of a published data set are skipped.
+    If some of them belong to a published data set, plain text files are marked as skipped.
     """
     files = list(in_folder(folder))
     published = {file.path for file in files if layouts_of(file.path)}
@@ -113,7 +113,7 @@ def _in_local_folder(folder: str) -> Iterator[FileRange]:
 
 
 def named_source(given: str) -> tuple[str, str]:
-    """Split NAME=SOURCE; a source without a name has the name of its file."""
+    """Return name and source of NAME=SOURCE; the default name is the file's."""
     name, equals, source = given.partition("=")
     if equals and source and not Path(given).exists() and not set(name) & set("/\\:*"):
         return name, source
@@ -124,15 +124,16 @@ def named_source(given: str) -> tuple[str, str]:
 
 
 def first_file(files: Iterable[FileRange], columns: Columns) -> FileRange | None:
-    """Return the first file that has rows, with its columns; None if no file has rows."""
+    """Return the first file that has rows, with its columns read; None if no file has rows."""
     return next((file for each in files if (file := read_head(each, columns))), None)
 
 
 def completed(files: Sequence[FileRange], columns: Columns) -> tuple[Columns, list[str]]:
-    """Return the columns with default ones filled in, and a note on each default.
+    """Return the columns with default names filled in, and a note to the user on each default.
 
-    A column `id` has the ids. A file with a token per line has tokens and labels or normal forms;
-    a number is the place of a column in it. Raises UsageError for tokens without labels.
+    A column `id` has the ids. A file with a token per line has default columns of tokens and
+    labels; in such a file a number is the place of a column. Raises UsageError for tokens without
+    labels.
     """
     file = first_file(files, columns)
     meant = columns.of(file.schema.names if file else [])
@@ -144,7 +145,7 @@ def completed(files: Sequence[FileRange], columns: Columns) -> tuple[Columns, li
 
 
 def _notes_on_defaults(meant: Columns, columns: Columns) -> list[str]:
-    """Return a note on each column of `meant` that the user did not name in `columns`."""
+    """Return a note on each default: a column of `meant` that the user's `columns` do not name."""
     notes = []
     if meant.row_id and not columns.row_id:
         notes.append(f"column {meant.row_id!r} is taken as the id of each row")
@@ -157,7 +158,7 @@ def _notes_on_defaults(meant: Columns, columns: Columns) -> list[str]:
 
 
 def _with_token_columns(meant: Columns, file: FileRange, columns: Columns) -> Columns:
-    """Return the columns with tokens and labels of a file of sentences, if it has labels."""
+    """Return `meant` with the columns of tokens and labels of a file, if the file has labels."""
     labels = _token_column(file, columns.labels, conll.LABELLED)
     if not labels:
         return meant
@@ -165,7 +166,10 @@ def _with_token_columns(meant: Columns, file: FileRange, columns: Columns) -> Co
 
 
 def _token_column(file: FileRange, given: str | None, usual: Sequence[str]) -> str | None:
-    """Return the column of tokens or labels: by its given name or place, else the usual one."""
+    """Return the column of tokens or labels that the user gave by name or place, or the default.
+
+    The default is the first of the `usual` names in the file; None without one.
+    """
     if given is None:
         return next((name for name in usual if name in file.names), None)
     is_place = given.isdecimal() and 0 < int(given) <= len(file.names)
@@ -173,12 +177,13 @@ def _token_column(file: FileRange, given: str | None, usual: Sequence[str]) -> s
 
 
 def agree(file: FileRange, first: FileRange, columns: Columns) -> FileRange:
-    """Return a file with its columns in the order of the first file of the run.
+    """Return a file with its columns in the order of the run's first file.
 
-    Raises SourceError for columns that are missing, have a wrong type or differ from the first.
+    Raises SourceError if columns are missing, have a wrong type, or differ from the first file's.
     """
     if file is not first and file.schema.equals(first.schema, check_metadata=True):
-        return replace(file, schema=first.schema)  # one object, since there may be many files
+        # All files share one schema object, since there may be many
+        return replace(file, schema=first.schema)
     ours, theirs = _layout(file, columns), _layout(first, columns)
     for name in dict.fromkeys([*theirs, *ours]):
         if (wanted := theirs.get(name, "absent")) != (given := ours.get(name, "absent")):
@@ -197,7 +202,10 @@ def agree(file: FileRange, first: FileRange, columns: Columns) -> FileRange:
 
 
 def _layout(file: FileRange, columns: Columns) -> dict[str, pa.DataType]:
-    """Return the columns of the rows of a run with their types; raises SourceError."""
+    """Return the columns of the output with their types, of a file read as `columns` says.
+
+    Raises SourceError for missing columns and wrong types.
+    """
     columns = columns.of(file.schema.names)
     _refuse_missing(file, columns)
     refuse_doubles(file.path, file.schema.names)
@@ -214,7 +222,7 @@ def _layout(file: FileRange, columns: Columns) -> dict[str, pa.DataType]:
 
 
 def _refuse_missing(file: FileRange, columns: Columns) -> None:
-    """Raise SourceError if a file lacks one of the columns."""
+    """Raise SourceError if a file lacks a column that the user named."""
     for name in (columns.source, columns.row_id, columns.labels):
         if name is not None and name not in file.schema.names:
             advice = _advice(file) if name == columns.source == columns.text else ""
@@ -224,10 +232,10 @@ def _refuse_missing(file: FileRange, columns: Columns) -> None:
 def _list_type(
     file: FileRange, name: str, kind: pa.DataType, *, may_be_classes: bool
 ) -> pa.DataType:
-    """Return the type of a column of tokens or labels in the rows of a run.
+    """Return the output type of a column of tokens or labels.
 
-    Raises SourceError if the column does not hold lists of strings, or of numbers of classes where
-    these are allowed.
+    The column must hold lists of strings; with `may_be_classes`, lists of class numbers are
+    allowed. Raises SourceError for other types.
     """
     items = kind.value_type if is_list(kind) else pa.null()
     if is_string(items):
@@ -245,7 +253,7 @@ def _refuse_other_than_text(file: FileRange, name: str, kind: pa.DataType) -> No
 
 
 def _id_type(file: FileRange, name: str | None) -> pa.DataType:
-    """Return the type of the ids in the rows of a run, by the column that has them, if any.
+    """Return the output type of the ids, given the column that has them; integers if it is None.
 
     Raises SourceError if the column holds neither integers nor strings.
     """
@@ -263,13 +271,13 @@ def _id_type(file: FileRange, name: str | None) -> pa.DataType:
 
 
 def _carried(file: FileRange, columns: Columns) -> list[str]:
-    """Return the columns of the input that the output keeps, noisy or unchanged."""
+    """Return the input columns that the output keeps, changed by noise or not."""
     used = {columns.row_id} if columns.tokens else {columns.row_id, columns.text}
     return [name for name in file.schema.names if name not in used]
 
 
 def refuse_reserved(files: Sequence[FileRange], columns: Columns) -> None:
-    """Raise SourceError for a carried column that has the name of a column of the output."""
+    """Raise SourceError if an input column to be kept has the name of an output column."""
     if file := first_file(files, columns):
         _refuse_reserved(file, _carried(file, columns.of(file.schema.names)))
 
@@ -283,7 +291,7 @@ def _refuse_reserved(file: FileRange, names: Iterable[str]) -> None:
 
 
 def _advice(file: FileRange) -> str:
-    """Return advice on a file that lacks the column of text."""
+    """Return advice for the error about a file that lacks the column of text."""
     if format_of(file).has_header:
         return "; without a header line, use --text-column 1"
     kinds = [field.type for field in file.schema]
@@ -294,7 +302,10 @@ def _advice(file: FileRange) -> str:
 
 
 def no_column(path: str, name: str, names: Sequence[str], advice: str = "") -> SourceError:
-    """Return the error about a missing column; `advice` ends it where no column has a like name."""
+    """Return the error about a missing column.
+
+    It ends with a column of a similar name, or with `advice` if there is none.
+    """
     plain = (name if name.isprintable() else repr(name)[1:-1] for name in names[:30])
     shown = [name if len(name) <= 40 else f"{name[:37]}..." for name in plain]
     listed = ", ".join([*shown, *["..."][: len(names) - len(shown)]]) or "none"
@@ -305,7 +316,7 @@ def no_column(path: str, name: str, names: Sequence[str], advice: str = "") -> S
 
 
 def refuse_doubles(path: str, names: Sequence[str]) -> None:
-    """Raise SourceError if two columns have one name."""
+    """Raise SourceError if two columns have the same name."""
     twice = next((name for name, times in Counter(names).items() if times > 1), None)
     if twice is not None:
         raise SourceError(f"{path}: two columns are named {twice!r}")
@@ -321,11 +332,11 @@ def shard_ranges(
     limit: int | None = None,
     head: Head = read_head,
 ) -> Iterator[tuple[FileRange, ...]]:
-    """Yield the ranges of each shard, in input order; `first` counts rows through all files.
+    """Yield the ranges of each shard, in input order; their `first` counts rows through all files.
 
-    Files are checked before the first shard, and lines are counted on the way. `head` replaces
-    `read_head`; it is called once per file, in their order. Raises SourceError for files that
-    cannot be read, do not agree, or have no rows at all.
+    All files are checked before the first shard. Lines are counted as the shards are made. `head`,
+    used in place of `read_head`, is called once per file in order. Raises SourceError for files
+    that cannot be read, do not agree, or have no rows at all.
     """
     first = 0
     found = _headed(files, columns, head)
@@ -345,7 +356,7 @@ def shard_ranges(
 
 
 def _headed(files: Sequence[FileRange], columns: Columns, head: Head) -> list[FileRange]:
-    """Return the files that have rows, with the columns of the first; raises SourceError."""
+    """Return the files that have rows, after `agree` with the first file; raises SourceError."""
     found: list[FileRange] = []
     for each in files:
         if (file := head(each, columns)) is not None:
@@ -363,7 +374,7 @@ def _first_rows(part: FileRange, rows: int) -> FileRange:
 def _packed(
     files: Sequence[FileRange], columns: Columns, rows_per_shard: int
 ) -> Iterator[list[FileRange]]:
-    """Yield ranges that make a shard together; a streamed file has shards of its own."""
+    """Yield lists of ranges that make up a shard; a streamed file has shards of its own."""
     for streamed, group in groupby(files, is_streamed):
         if streamed:
             for file in group:
@@ -384,7 +395,7 @@ def _packed(
 
 
 def _streamed(file: FileRange, columns: Columns, rows_per_shard: int) -> Iterator[FileRange]:
-    """Yield the rows of a file that only this process can read, as ranges that hold them."""
+    """Yield ranges that hold the rows themselves, of a file that only this process can read."""
     read_here = tables.regroup(range_tables(file, columns), rows_per_shard, STREAM_BYTES)
     for table, size in with_bytes(read_here):
         yield replace(file, rows=len(table), size=size, table=table)
@@ -399,9 +410,9 @@ def read(
     batch_rows: int = 100_000,
     batch_bytes: int = 4 << 20,
 ) -> Iterator[RowBatch]:
-    """Yield the rows of a shard in batches of at most about `batch_rows` and `batch_bytes`.
+    """Yield the rows of a shard in batches of at most `batch_rows` rows and about `batch_bytes`.
 
-    Every column is one chunk. Raises SourceError for a file that is gone, damaged or changed.
+    Every column is one chunk. Raises SourceError for a file that is missing, damaged or changed.
     """
     rows = chain.from_iterable(_counted(part, columns, batch_bytes) for part in shard)
     first = shard[0].first
@@ -411,7 +422,7 @@ def read(
 
 
 def _counted(file: FileRange, columns: Columns, batch_bytes: int) -> Iterator[pa.Table]:
-    """Yield the rows of a range; raises SourceError if there are fewer than were counted."""
+    """Yield the rows of a range in tables; raises SourceError if counted rows are gone."""
     left = file.rows
     for table in range_tables(file, columns, batch_bytes):
         yield table.slice(0, left)
@@ -424,9 +435,9 @@ def _counted(file: FileRange, columns: Columns, batch_bytes: int) -> Iterator[pa
 
 
 def _batch(table: pa.Table, columns: Columns, first: int) -> RowBatch:
-    """Give rows their ids and texts, and drop rows that cannot be used.
+    """Return a batch: rows with their ids and texts, without the rows that cannot be used.
 
-    `first` is the number of the first row, which is its id where the source has none.
+    `first` is the number of the first row; row numbers are the ids if the source has none.
     """
     codes = table[tables.REASON].to_numpy().copy()
     if columns.row_id is None:
@@ -456,7 +467,10 @@ def _batch(table: pa.Table, columns: Columns, first: int) -> RowBatch:
 def _other_columns(
     table: pa.Table, columns: Columns, known: Collection[str]
 ) -> dict[str, pa.ChunkedArray]:
-    """Return the columns of a table besides ids, text and the `known` names; lists get one type."""
+    """Return the columns of a table except its ids, its text and the `known` names.
+
+    Lists of tokens and labels get one type.
+    """
     left_out = {tables.REASON, tables.RAW, columns.row_id, columns.source, *known}
     others = {}
     for name in table.column_names:
@@ -469,7 +483,10 @@ def _other_columns(
 
 
 def _usable(chunked: pa.ChunkedArray, codes: tables.Codes, null_reason: str) -> pa.Array:
-    """Return a column as strings, or as integers of 64 bits; mark the rows that cannot be used."""
+    """Return a column as strings or 64-bit integers.
+
+    Rows that cannot be used are marked in `codes`; `null_reason` is the reason for a null.
+    """
     column = one_chunk(chunked)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -488,10 +505,10 @@ def _usable(chunked: pa.ChunkedArray, codes: tables.Codes, null_reason: str) -> 
 
 
 def _mark_unequal(tokens: pa.ChunkedArray, labels: pa.ChunkedArray, codes: tables.Codes) -> None:
-    """Mark rows in which labels and tokens differ in number, or a label is null."""
+    """Mark rows whose tokens and labels differ in number, or that have a null label."""
     labels = labels.cast(LISTS)
     lengths = pc.equal(pc.list_value_length(tokens), pc.list_value_length(labels))
-    are_whole = pc.is_valid(pc.binary_join(labels, " "))  # a null label makes the text null
+    are_whole = pc.is_valid(pc.binary_join(labels, " "))  # joining gives null if one label is null
     is_good = pc.and_(pc.fill_null(lengths, False), are_whole)
     _mark(codes, pc.invert(is_good), "unequal_labels")
 

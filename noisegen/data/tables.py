@@ -1,6 +1,7 @@
-"""Tables of rows, a bounded block at a time, with the reason why a row cannot be read.
+"""Tables of rows in blocks of bounded size, with the reason why a row cannot be read.
 
-A table has all rows of its block. A row that cannot be read is null; its column REASON says why.
+A table has all rows of its block. A row that cannot be read is null, and the column REASON says
+why.
 """
 
 import re
@@ -20,9 +21,9 @@ Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int8]
 
 LISTS = pa.list_(pa.string())
-ROWS = 4096  # rows decoded at once: few enough even for long texts
-REASON = "\x00reason"  # the column with the index into REASONS
-RAW = "\x00raw"  # the column with the bytes of each row in its file, line end included
+ROWS = 4096  # rows decoded at once; with long texts they still fit into memory
+REASON = "\x00reason"  # column of indices into REASONS
+RAW = "\x00raw"  # column of the bytes of each row in its file, line end included
 REASONS = (
     "",
     "not_utf8",
@@ -38,8 +39,9 @@ REASONS = (
     "open_quote",
 )
 CODE = {name: number for number, name in enumerate(REASONS)}
-KEPT = (0, CODE["unexpected_field"])  # rows with any other code are dropped
-_SURROGATE = re.compile("[\ud800-\udfff]")  # half of a pair: no character by itself
+KEPT = (0, CODE["unexpected_field"])  # codes of rows that are kept
+# Half of a surrogate pair, which is no character by itself
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def is_string(kind: pa.DataType) -> bool:
@@ -48,18 +50,18 @@ def is_string(kind: pa.DataType) -> bool:
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Tell whether an Arrow type is a list."""
+    """Tell whether an Arrow type is a list; list views do not count."""
     return isinstance(kind, pa.ListType | pa.LargeListType | pa.FixedSizeListType)
 
 
 def with_reasons(table: pa.Table, codes: Codes | None = None) -> pa.Table:
-    """Return the table with the column REASON; without `codes` all rows are readable."""
+    """Return the table with `codes` as its column REASON; by default all rows are readable."""
     codes = np.zeros(len(table), np.int8) if codes is None else codes
     return table.append_column(REASON, pa.array(codes, pa.int8()))
 
 
 def regroup(tables: Iterable[pa.Table], rows_max: int, bytes_max: int) -> Iterator[pa.Table]:
-    """Yield the rows in tables of `rows_max` rows, or fewer if these exceed `bytes_max` bytes."""
+    """Yield the rows in tables of `rows_max` rows, or fewer so as to have at most `bytes_max`."""
     held: list[pa.Table] = []
     room, size = rows_max, 0
     for table in chain.from_iterable(_halved(table, bytes_max // 8) for table in tables):
@@ -78,7 +80,10 @@ def regroup(tables: Iterable[pa.Table], rows_max: int, bytes_max: int) -> Iterat
 
 
 def _halved(table: pa.Table, bytes_max: int) -> Iterator[pa.Table]:
-    """Halve a table until it is small, unless both halves share a large dictionary."""
+    """Halve a table until its parts have at most `bytes_max` bytes; yield the parts.
+
+    A table whose halves share a large dictionary is not halved, since that would save little.
+    """
     halves = table.slice(0, len(table) // 2), table.slice(len(table) // 2)
     alone = len(table) < 2 or table.nbytes <= bytes_max
     if alone or sum(half.nbytes for half in halves) > 1.5 * table.nbytes:
@@ -89,15 +94,15 @@ def _halved(table: pa.Table, bytes_max: int) -> Iterator[pa.Table]:
 
 
 def joined(*tables: pa.Table) -> pa.Table:
-    """Join tables into one chunk per column that owns no more memory than its rows.
+    """Return tables joined, with one chunk per column, which owns no memory besides its rows.
 
-    A slice is pickled with its whole parent table; joining an empty slice makes Arrow copy.
+    A slice would be pickled with its whole parent table. Joining an empty slice makes Arrow copy.
     """
     return pa.concat_tables([*tables, tables[0].slice(0, 0)]).combine_chunks()
 
 
 def as_text(column: pa.Array) -> tuple[pa.Array, Mask]:
-    """Return binary values as strings, and a mask of values not in UTF-8, which become null."""
+    """Return binary values as strings, and a mask of the values not in UTF-8, which become null."""
     wrong = np.zeros(len(column), np.bool_)
     try:
         return column.cast(pa.string()), wrong
@@ -111,12 +116,12 @@ def as_text(column: pa.Array) -> tuple[pa.Array, Mask]:
 
 
 def is_unicode(text: str) -> bool:
-    """Tell whether a string has no half of a surrogate pair."""
+    """Tell whether a string is valid Unicode, without half of a surrogate pair."""
     return text.isascii() or not _SURROGATE.search(text)
 
 
 def raw_lines(block: bytes) -> pa.Array:
-    """Return the lines of a block as bytes, LF or CRLF included."""
+    """Return the lines of a block as an array of bytes, with LF or CRLF."""
     stops = np.flatnonzero(np.frombuffer(block, np.uint8) == 10) + 1
     last = [] if block.endswith(b"\n") else [len(block)]
     bounds = np.concatenate([[0], stops, last]).astype(np.int32)
@@ -125,10 +130,10 @@ def raw_lines(block: bytes) -> pa.Array:
 
 
 def delimited(block: bytes, names: Sequence[str], *, tabs: bool, ragged: bool = False) -> pa.Table:
-    """Return lines as rows: split at tabs, or not split; LF or CRLF ends a line.
+    """Return the lines of a block as rows; with `tabs` they are split. LF or CRLF ends a line.
 
-    A line with fewer fields than `names` is a row of wrong columns, and so is one with more unless
-    the file is `ragged`.
+    A line with fewer fields than `names` is marked as `wrong_columns`, and so is one with more
+    unless `ragged`.
     """
     block = block if block.endswith(b"\n") else block + b"\n"
     data = np.frombuffer(block, np.uint8)
@@ -139,7 +144,7 @@ def delimited(block: bytes, names: Sequence[str], *, tabs: bool, ragged: bool = 
     widths = np.diff(last, prepend=-1)
     codes[(widths < len(names)) | ((widths > len(names)) & (not ragged))] = CODE["wrong_columns"]
     codes[np.diff(stops[last], prepend=-1) > LINE_MAX] = CODE["row_too_long"]
-    # Even values are fields, odd values are the separators between them.
+    # Values with even indices are fields, those with odd indices the separators between them.
     bounds = np.zeros(2 * len(stops) + 1, np.int32)
     bounds[2::2] = stops + 1
     bounds[1::2] = stops - (is_last & (data[stops - 1] == 13) & (stops > 0))
@@ -155,9 +160,9 @@ def delimited(block: bytes, names: Sequence[str], *, tabs: bool, ragged: bool = 
 
 
 def read_lines(parts: Iterable[bytes]) -> Iterator[str | None]:
-    """Yield lines without their LF or CRLF; None for a line that is not UTF-8 or over LINE_MAX.
+    """Yield lines without LF or CRLF; None for a line that is not UTF-8 or has over LINE_MAX bytes.
 
-    Raises the errors of `parts`; `Damaged` names the last whole line.
+    Raises the errors of `parts`; a `Damaged` names the number of the last whole line.
     """
     count = 0
     try:
@@ -171,7 +176,7 @@ def read_lines(parts: Iterable[bytes]) -> Iterator[str | None]:
 
 
 def undamaged_lines(parts: Iterable[bytes], path: object) -> Iterator[str | None]:
-    """Yield lines as `read_lines` does; damage raises SourceError."""
+    """Yield lines as `read_lines` does, None for unreadable ones; damage raises SourceError."""
     try:
         yield from read_lines(parts)
     except Damaged as damage:
@@ -179,7 +184,7 @@ def undamaged_lines(parts: Iterable[bytes], path: object) -> Iterator[str | None
 
 
 class UnequalFiles(Exception):  # noqa: N818  (each caller says what it means)
-    """Files whose lines belong together have different numbers of lines, `counts`."""
+    """Files that should be aligned have different numbers of lines, `counts`."""
 
     def __init__(self, counts: Sequence[int]) -> None:
         super().__init__(counts)
@@ -189,8 +194,11 @@ class UnequalFiles(Exception):  # noqa: N818  (each caller says what it means)
 def lines_together(
     files: Sequence[Iterator[str | None]],
 ) -> Iterator[tuple[str | None, ...]]:
-    """Yield the lines of several files side by side; raises UnequalFiles after the shortest."""
-    ended = "(ended)"  # stands for the lines that a file lacks; known by identity
+    """Yield the lines of several files side by side.
+
+    Raises UnequalFiles after the shortest file if another one is longer.
+    """
+    ended = "(ended)"  # stands for lines beyond a file's end; compared by identity
     for number, lines in enumerate(zip_longest(*files, fillvalue=ended)):
         if any(line is ended for line in lines):
             counts = []

@@ -1,1 +1,1 @@
-"""File formats: one declaration per format says how its files are read, cut and written."""
+"""File formats: one declaration per format says how its files are read, split and written."""

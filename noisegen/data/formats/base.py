@@ -1,4 +1,4 @@
-"""The declaration of a file format, and helpers that the formats share."""
+"""Declaration of a file format, and functions shared by the readers of formats."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -14,29 +14,30 @@ from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import RAW, REASON, is_unicode, raw_lines
 from noisegen.errors import SourceError
 
-COLUMNS_MAX = 50_000  # columns of a table: time and memory grow faster than their number
+COLUMNS_MAX = 50_000  # most columns of a table: time and memory grow faster than their number
 
 Tables = Iterator[pa.Table]
 
 
 class NoisyRow(NamedTuple):
-    """A row to write: its values by column, and the line that it was read from."""
+    """A noisy row to write: its values by column, and the line of the input it was read from."""
 
     values: dict[str, Any]
     columns: Columns  # names of the text, tokens and labels among the values
-    changed: Collection[str]  # columns that noise changes or adds
-    line: bytes | None  # without its line end; None if the source has another format
-    owners: Sequence[int | None] = ()  # per noisy token the number of its clean token
+    changed: Collection[str]  # columns that noise changed or added
+    line: bytes | None  # input line without its line end; None if the input has another format
+    # Per noisy token the index of its clean token; None for an added token
+    owners: Sequence[int | None] = ()
 
 
 @dataclass(frozen=True)
 class RowWriter:
-    """The way to write noisy rows as one file of a format.
+    """How to write noisy rows as one file of a format.
 
-    `line` returns a row as text without its line end; without `line` whole tables are written as
-    Parquet. `keeps` names the formats whose lines are changed in place rather than built anew.
-    `header` writes a first line with the names of the columns. Without `has_columns` the format
-    has no place for columns that noise adds.
+    `line` returns a row as text without its line end; None means that whole tables are written as
+    Parquet. `keeps` names the input formats whose lines are edited in place; for other formats a
+    new line is built. `header` tells whether the first line has the names of the columns,
+    `has_columns` whether the format can hold columns that noise adds.
     """
 
     line: Callable[[NoisyRow], str] | None
@@ -47,14 +48,14 @@ class RowWriter:
 
 @dataclass(frozen=True)
 class Format:
-    """A file format: how its files are known, read, cut into ranges and written.
+    """A file format: how its files are recognised, read, split into ranges and written.
 
-    `head` takes a file and, of text, its first lines. It returns the file with its columns
-    (`schema`), and `start` behind a header line; None if the file has no rows.
-    `tables` yields the rows of a range, about so many bytes at once, as Arrow tables with all
-    columns of the schema, nested or not, and REASON. `Columns` says which columns hold text.
-    `cut` says what bounds a range: lines or row numbers; '' if a file is read from its beginning.
-    `head_bytes` is how much of a text `head` takes.
+    `head` takes a file, its first bytes (b'' unless it is text) and the user's columns. It returns
+    the file with its columns (`schema`) and, behind a header line, its `start`; None without rows.
+    `tables` takes a file or range, the user's columns and a number of bytes. It yields the rows as
+    Arrow tables of about this size, with all columns of the schema, nested or not, and REASON.
+    `cut` is the unit of ranges: lines or row numbers; '' if a file is only read from its beginning.
+    `head_bytes` is the number of first bytes that `head` takes.
     """
 
     name: str
@@ -73,18 +74,18 @@ class Format:
 
 
 def text_blocks(file: FileRange, batch_bytes: int) -> Iterator[bytes]:
-    """Yield a range of text in blocks of whole lines, of about `batch_bytes`."""
+    """Yield a file or range of text in blocks of whole lines, about `batch_bytes` each."""
     return blocks(read_range(file), min(batch_bytes, SCAN))
 
 
 def with_raw(table: pa.Table, block: bytes, file: FileRange, columns: Columns) -> pa.Table:
-    """Return the rows of a block of lines, with their bytes if `columns` asks for them."""
+    """Return the rows of a block with the column RAW, their lines, if `columns` asks for it."""
     is_wanted = file.format in (columns.raw or ())
     return table.append_column(RAW, raw_lines(block)) if is_wanted else table
 
 
 def with_names(file: FileRange, names: Sequence[str]) -> FileRange:
-    """Return the file with columns of these names, all strings."""
+    """Return the file with `names` as its columns, all strings; refuses too many columns."""
     refuse_many_columns(file.path, len(names))
     schema = pa.schema([(name, pa.string()) for name in names])
     return replace(file, schema=schema, names=tuple(names))
@@ -100,11 +101,11 @@ def refuse_many_columns(path: str, columns: int) -> None:
 
 
 def plain_schema(schema: pa.Schema, columns: Columns) -> pa.Schema:
-    """Return the schema of rows as a run carries them.
+    """Return the schema of an Arrow file with the types that a run uses.
 
-    Views become strings, since Arrow cannot filter views. Dictionaries of texts and ids become
-    strings too, and so do dictionaries in lists, since Parquet copies them out. Metadata keeps the
-    names of classes only.
+    String views become strings, since Arrow cannot filter views. Dictionary-encoded texts and ids
+    become strings, and so do dictionary-encoded items of lists, since Parquet decodes these. The
+    metadata keeps only class names.
     """
     plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
     types = {field.name: field.type for field in schema}
@@ -115,7 +116,7 @@ def plain_schema(schema: pa.Schema, columns: Columns) -> pa.Schema:
     for name, kind in types.items():
         is_view = pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind)
         items = getattr(kind, "value_type", pa.null())
-        # Arrow casts list views to wrong lists.
+        # Arrow casts list views to wrong lists, so they keep their type.
         if pa.types.is_dictionary(items) and not is_view:
             types[name] = pa.list_(items.value_type)
     fields = pa.schema([(name, plain.get(types[name], types[name])) for name in schema.names])
@@ -123,7 +124,7 @@ def plain_schema(schema: pa.Schema, columns: Columns) -> pa.Schema:
 
 
 def conform(tables: Iterable[pa.Table], file: FileRange) -> Tables:
-    """Yield rows with the columns and types of the run."""
+    """Yield tables with the columns and types of the file's schema, and REASON."""
     with reading(file.path):
         for table in tables:
             reasons, rows = table[REASON], table.select(file.schema.names)
@@ -133,18 +134,18 @@ def conform(tables: Iterable[pa.Table], file: FileRange) -> Tables:
 
 # Values as text.
 
-FLAT = str.maketrans("\r\n", "  ")  # replaces line ends by spaces: a row is one line
+FLAT = str.maketrans("\r\n", "  ")  # replaces line ends by spaces, as a row must be one line
 
 
 def as_cell(value: Any) -> str:
-    """Return a value as the text of a cell; a list or an object becomes JSON."""
+    """Return a value as the text of a table cell: '' for None, JSON for a list or an object."""
     if value is None or isinstance(value, str):
         return value or ""
     return _as_text(value) if isinstance(value, bytes) else as_json(value)
 
 
 def as_json(value: Any) -> str:
-    """Return a value as JSON; only text with half of a surrogate pair is escaped."""
+    """Return a value as JSON; characters are escaped only if it has half of a surrogate pair."""
     text = json.dumps(value, ensure_ascii=False, default=_as_text)
     return text if is_unicode(text) else json.dumps(value, default=_as_text)
 

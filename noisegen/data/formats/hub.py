@@ -1,4 +1,4 @@
-"""Data sets of the Hugging Face Hub, streamed through the package `datasets`."""
+"""Data sets of the Hugging Face Hub, streamed by the package `datasets`."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,9 +13,9 @@ from noisegen.errors import SourceError, naming_extras
 
 
 def hf_tables(spec: str) -> Iterator[pa.Table]:
-    """Yield the rows of hf:NAME[:CONFIG][:SPLIT]; raises SourceError.
+    """Yield the rows of hf:NAME[:CONFIG][:SPLIT] in tables; raises SourceError.
 
-    A lone train, validation or test after the name is the split.
+    A word train, validation or test right after the name is the split. The default split is train.
     """
     with naming_extras("datasets"):
         import datasets
@@ -28,7 +28,7 @@ def hf_tables(spec: str) -> Iterator[pa.Table]:
     try:
         data = datasets.load_dataset(name, config or None, split=split or "train", streaming=True)
         yield from data.with_format("arrow").iter(batch_size=ROWS)
-    except Exception as error:  # a data set or its network may raise anything
+    except Exception as error:  # the data set's code, or the network, may raise anything
         raise SourceError(f"cannot read {spec}: {first_line(error)}") from error
 
 

@@ -1,7 +1,8 @@
-"""JSON lines: every line is an object, whose fields are columns, nested or not.
+"""JSON lines: every line is an object whose fields are columns, nested or not.
 
-The first rows of a file decide the types of its columns; a field or value that does not fit them is
-left out. One noisy file keeps everything of a line but the values that noise changes.
+The first lines of a file decide the types of its columns. A field or value that does not fit is
+left out. When one noisy file is written, only the values that noise changes differ from the input
+line.
 """
 
 import json
@@ -29,12 +30,12 @@ from noisegen.data.lines import LINE_MAX
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import CODE, KEPT, LISTS, RAW, REASON, Codes, is_unicode, with_reasons
 
-DEPTH_MAX = 32  # levels of values within each other; Arrow reads no schema back that has over 60
-FIELDS_MAX = 1_000  # columns, fields of objects within them counted
-FIELDS = 128  # rows with more fields are read in smaller blocks: a missing field takes memory too
+DEPTH_MAX = 32  # most levels of nested values; Arrow cannot read back a schema with over 60
+FIELDS_MAX = 1_000  # most columns of a file, counting the fields of nested objects
+FIELDS = 128  # files with more fields are read in smaller blocks: absent fields take memory too
 _SCALARS = {bool: pa.bool_(), float: pa.float64(), int: pa.int64(), str: pa.string()}
 
-# The kind of values: a type of Arrow, [kind of the items] of a list, or {name: kind} of an object.
+# Kind of a value: a type of Arrow; for a list [kind of its items]; for an object {name: kind}.
 _Kind = Any
 
 
@@ -60,10 +61,10 @@ def _tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
 
 
 def json_types(block: bytes) -> dict[str, pa.DataType]:
-    """Return the columns of JSON lines with their types; null is the type of a field of nulls.
+    """Return the columns in a block of JSON lines with their types; null for a field of only nulls.
 
-    A field whose values all have over `DEPTH_MAX` levels is no column. Nor is a field that takes
-    the number of fields over `FIELDS_MAX`: its objects are used as maps.
+    A field is left out if every value has over `DEPTH_MAX` levels, or if it would exceed
+    `FIELDS_MAX` fields: its objects then serve as maps from any key.
     """
     kinds: dict[str, _Kind] = {}
     for row, _ in map(_parsed, block.split(b"\n")):
@@ -79,7 +80,7 @@ def json_types(block: bytes) -> dict[str, pa.DataType]:
 
 
 def _parsed(line: bytes) -> tuple[dict[str, Any], str]:
-    """Return the object of a line and '', or {} and the reason to drop the line."""
+    """Return the object on a line and ''; {} and a reason if the line is dropped."""
     if len(line) > LINE_MAX:
         return {}, "row_too_long"
     try:
@@ -116,7 +117,10 @@ def _kind_of(value: object) -> _Kind:
 
 
 def _common(first: _Kind, second: _Kind) -> _Kind:
-    """Return the kind that holds values of both kinds, else the first kind; changes the first."""
+    """Return the kind that holds values of both kinds, or `first` if there is none.
+
+    `first` is changed if it is a list or an object.
+    """
     if isinstance(first, dict) and isinstance(second, dict):
         for name, kind in second.items():
             first[name] = _common(first.get(name, pa.null()), kind)
@@ -128,7 +132,7 @@ def _common(first: _Kind, second: _Kind) -> _Kind:
 
 
 def fields_in(schema: pa.Schema) -> int:
-    """Return the number of fields of a row, fields of nested objects included."""
+    """Return the number of fields in a schema, with the fields of nested objects."""
     return sum(_fields_of(_kind_in(kind)) for kind in schema.types)
 
 
@@ -145,19 +149,19 @@ def _type_of(kind: _Kind) -> pa.DataType:
 
 
 def _kind_in(kind: pa.DataType) -> _Kind:
-    """Return the kind of the values that a column holds."""
+    """Return the kind of the values in a column of this Arrow type."""
     if pa.types.is_struct(kind):
         return {field.name: _kind_in(field.type) for field in kind}
     return [_kind_in(kind.value_type)] if pa.types.is_list(kind) else kind
 
 
 def json_schema(kinds: Mapping[str, pa.DataType]) -> pa.Schema:
-    """Return a schema that Parquet can hold."""
+    """Return the schema of these columns, with types that Parquet can hold."""
     return pa.schema({name: _settled(kind) for name, kind in kinds.items()})
 
 
 def _settled(kind: pa.DataType) -> pa.DataType:
-    """Return a type with strings instead of nulls and empty objects, which Parquet cannot hold."""
+    """Return a type with strings in place of nulls and empty objects, which Parquet cannot hold."""
     if pa.types.is_list(kind):
         return pa.list_(_settled(kind.value_type))
     if pa.types.is_struct(kind) and kind.num_fields:
@@ -169,7 +173,10 @@ def _settled(kind: pa.DataType) -> pa.DataType:
 
 
 def json_table(block: bytes, schema: pa.Schema, text: str) -> pa.Table:
-    """Return JSON lines as rows; a row without text in its field `text` gets a reason."""
+    """Return a block of JSON lines as a table with REASON.
+
+    `text` names the field whose absence makes a row `missing_text`.
+    """
     block = block if block.endswith(b"\n") else block + b"\n"
     if (table := block_table(block, schema)) is not None:
         codes = np.zeros(len(table), np.int8)
@@ -181,14 +188,14 @@ def json_table(block: bytes, schema: pa.Schema, text: str) -> pa.Table:
 
 
 def block_table(block: bytes, schema: pa.Schema) -> pa.Table | None:
-    """Parse a block with Arrow if every line is an object of exactly these fields; else None."""
+    """Return a block parsed by Arrow; None unless every line is an object that fits the schema."""
     data = np.frombuffer(block, np.uint8)
     stops = np.flatnonzero(data == 10)
     starts = np.concatenate([[0], stops[:-1] + 1])
     ends = stops - 1 - (data[stops - 1] == 13)
-    # '}{' occurs in JSON between objects only. If every line begins with { and ends with }, and
-    # there are as many objects as lines, each line is one object. Arrow does not check this: it
-    # accepts any white space, or none, between objects.
+    # Arrow accepts any white space, or none, between objects, so that several may be on one line.
+    # If every line begins with { and ends with }, and there are as many objects as lines, each line
+    # is one object.
     if (data[starts] != ord("{")).any() or (data[ends] != ord("}")).any():
         return None
     if (stops - starts).max() > LINE_MAX:
@@ -196,7 +203,8 @@ def block_table(block: bytes, schema: pa.Schema) -> pa.Table | None:
     options = pa.json.ReadOptions(use_threads=False, block_size=len(block))
     parsing = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
     try:
-        pa.array([block], pa.binary()).cast(pa.string())  # the parser does not check UTF-8
+        # Raises ArrowInvalid: the JSON parser does not check UTF-8
+        pa.array([block], pa.binary()).cast(pa.string())
         table = pa.json.read_json(pa.BufferReader(block), options, parsing)
     except pa.ArrowInvalid:
         return None
@@ -204,7 +212,10 @@ def block_table(block: bytes, schema: pa.Schema) -> pa.Table | None:
 
 
 def table_by_line(block: bytes, schema: pa.Schema, text: str) -> tuple[pa.Table, Codes]:
-    """Return the values of each line that fit into the columns, and a reason code per line."""
+    """Return a block parsed line by line, and a code of `tables.REASONS` per line.
+
+    Values that do not fit their column are left out.
+    """
     kinds = {field.name: _kind_in(field.type) for field in schema}
     rows, codes = [], []
     for row, reason in map(_parsed, block.split(b"\n")[:-1]):
@@ -220,7 +231,7 @@ def table_by_line(block: bytes, schema: pa.Schema, text: str) -> tuple[pa.Table,
 
 
 def _fitted(value: Any, kind: _Kind) -> tuple[Any, bool]:
-    """Return the part of a value that its column can hold, and whether it is the whole value."""
+    """Return the part of a value that fits its column, and whether that is the whole value."""
     if value is None:
         return None, True
     if isinstance(kind, dict) and isinstance(value, dict):
@@ -234,13 +245,13 @@ def _fitted(value: Any, kind: _Kind) -> tuple[Any, bool]:
 
 
 def _fitted_list(values: list[Any], kind: _Kind) -> tuple[list[Any], bool]:
-    """Return the items of a list, as their column can hold them, and whether they are whole."""
+    """Return the items of a list, each cut to what fits, and whether all of them fit whole."""
     items = [_fitted(value, kind) for value in values]
     return [item for item, _ in items], all(is_whole for _, is_whole in items)
 
 
 def _fitted_object(value: dict[str, Any], kinds: dict[str, _Kind]) -> tuple[dict[str, Any], bool]:
-    """Return the fields of an object that its column can hold, and whether they are the whole."""
+    """Return the fields of an object that fit, and whether nothing was left out."""
     fields, is_whole = {}, True
     for name, part in value.items():
         if name in kinds:
@@ -262,13 +273,13 @@ def _line(row: NoisyRow) -> str:
 
 
 def _spliced(line: str, new: dict[str, Any]) -> str:
-    """Return an object of JSON with `new` values of some fields; all else stays as written."""
+    """Return a JSON object with `new` values of some fields; the rest of the line is unchanged."""
     new, decode = dict(new), json.JSONDecoder().raw_decode
-    made, begin = "", 0  # text written so far, and where the text that is not yet in it begins
+    made, begin = "", 0  # output so far, and where the input begins that is not copied yet
     at = _space(line, line.index("{") + 1)
     while line[at] != "}":
         name, at = decode(line, at)
-        start = _space(line, _space(line, at) + 1)  # behind the colon
+        start = _space(line, _space(line, at) + 1)  # after the colon
         value, at = decode(line, start)
         if name in new and (other := new.pop(name)) != value:
             made, begin = made + line[begin:start] + as_json(other), at
@@ -279,7 +290,7 @@ def _spliced(line: str, new: dict[str, Any]) -> str:
 
 
 def _space(line: str, at: int) -> int:
-    """Return the end of the white space that begins at `at`."""
+    """Return the position after the white space that begins at `at`."""
     while line[at] in " \t\r\n":
         at += 1
     return at

@@ -1,6 +1,6 @@
-"""Published files that are no plain tables: each is known by its name and has a layout.
+"""Layouts of published data sets whose files are not plain tables, recognised by file name.
 
-layouts.toml declares the layouts, and the names of columns in published tables.
+layouts.toml declares the layouts, and other names of columns in published tables.
 """
 
 import re
@@ -29,7 +29,7 @@ LABEL, SCORE = "label", "score"
 
 @dataclass(frozen=True)
 class FileLayout:
-    """Rules that turn the lines of published files into rows; layouts.toml explains the fields."""
+    """Rules that turn the lines of a published file into rows; layouts.toml explains the fields."""
 
     name: str
     files: str
@@ -41,7 +41,7 @@ class FileLayout:
     edits: bool = False
 
     def names(self, path: str) -> tuple[str, ...]:
-        """Return the columns of the rows of a file."""
+        """Return the columns of the rows in a file at `path`."""
         has_label = "label" in self._match(path).groupdict()
         return (*self.columns, *[LABEL] * has_label, *[SCORE] * bool(self.scores))
 
@@ -51,7 +51,7 @@ class FileLayout:
         return match
 
     def problem(self, head: bytes) -> str:
-        """Return why a file with this beginning does not have the layout; '' if it has."""
+        """Return why a file with these first bytes does not have the layout; '' if it does."""
         if not head.strip():
             return "it is empty"
         line = self._prepared(head.partition(b"\n")[0])
@@ -64,16 +64,16 @@ class FileLayout:
         return f"its first line has {count} of {wanted} columns{named}"
 
     def _prepared(self, block: bytes) -> bytes:
-        """Return lines in UTF-8, their columns separated by tabs."""
+        """Return a block of lines in UTF-8, with tabs between their columns."""
         if self.legacy:
             block = b"\n".join(map(_as_utf8, block.split(b"\n")))
         pattern, replacement = (part.encode() for part in self.split)
         return re.sub(pattern, replacement, block, flags=re.MULTILINE) if pattern else block
 
     def tables(self, path: str, parts: Iterator[bytes]) -> Tables:
-        """Yield the rows of a file, given its lines.
+        """Yield the rows of the file at `path`, given its lines in blocks.
 
-        Raises SourceError if the file of its scores has another number of lines.
+        Raises SourceError if the separate file of scores has another number of lines.
         """
         if self.edits:
             yield from (_edits(part, self.columns) for part in parts)
@@ -98,7 +98,7 @@ class FileLayout:
             )
 
     def _table(self, block: bytes) -> pa.Table:
-        """Return the columns of a block of lines; patterns of the layout name the labels."""
+        """Return a block of lines as a table; the layout's patterns turn labels into its names."""
         names = list(self.columns)
         table = delimited(self._prepared(block), names, tabs=len(names) > 1, ragged=True)
         if not self.labels:
@@ -107,12 +107,15 @@ class FileLayout:
         return table.set_column(names.index(LABEL), LABEL, pa.array(found, pa.string()))
 
     def _label(self, text: str | None) -> str | None:
-        """Return the label whose pattern fits a text; None if none does."""
+        """Return the label whose pattern matches a text; None if no pattern does."""
         plain = (text or "").strip()
         return next((name for name, form in self.labels.items() if re.fullmatch(form, plain)), None)
 
     def _scores(self, path: str) -> list[str | None] | None:
-        """Return the scores of a file's lines, None if the layout has none; raises SourceError."""
+        """Return the score of each line, from the file that the layout names beside `path`.
+
+        None if the layout has no scores. Raises SourceError if the file is missing or damaged.
+        """
         if not self.scores:
             return None
         name, folder = self._match(path).expand(self.scores), Path(path).absolute().parent
@@ -126,7 +129,7 @@ class FileLayout:
 
 
 def _as_utf8(line: bytes) -> bytes:
-    """Return a line in UTF-8; it may be in UTF-8, Windows-1252 or, failing these, Latin-1."""
+    """Return a line in UTF-8; it is decoded as UTF-8, else as Windows-1252, else as Latin-1."""
     for encoding in ("utf-8", "cp1252"):
         try:
             return line.decode(encoding).encode()
@@ -147,13 +150,13 @@ class _Edit(msgspec.Struct):
 
 
 class _Commit(msgspec.Struct):
-    """A line of the GitHub Typo Corpus."""
+    """A line of the GitHub Typo Corpus: the edits of one commit."""
 
     edits: list[_Edit]
 
 
 def _edits(block: bytes, columns: Sequence[str]) -> pa.Table:
-    """Return the typos that commits correct, given a commit per line."""
+    """Return a row per typo that a commit corrects; a block has one commit per line."""
     rows: list[tuple[str | None, ...]] = []
     codes: list[int] = []
     for line in block.splitlines():
@@ -178,25 +181,25 @@ def _declared() -> dict[str, Any]:
 
 @cache
 def _layouts() -> list[tuple[re.Pattern[str], FileLayout]]:
-    """Return the pattern of the names of files, and the layout, of every published data set."""
+    """Return the file name pattern and the layout of every published data set."""
     given = _declared()["layouts"]
     layouts = [msgspec.convert({"name": name, **given[name]}, FileLayout) for name in given]
     return [(re.compile(layout.files), layout) for layout in layouts]
 
 
 def _name(path: str) -> str:
-    """Return the name of a file without its folder and the ending of a compression."""
+    """Return the file name in a path, without the ending of a compression."""
     return without_compression(path.rpartition("/")[2])
 
 
 def layouts_of(path: str) -> list[FileLayout]:
-    """Return the layouts whose pattern fits the name of a file."""
+    """Return the layouts whose pattern matches the file name in a path."""
     name = _name(path)
     return [layout for pattern, layout in _layouts() if pattern.fullmatch(name)]
 
 
 def other_names(column: str) -> tuple[str, ...]:
-    """Return the names of a column in published tables, in lower case, its own name first."""
+    """Return the names of a column in published tables, in lower case; its own name is first."""
     return (column.casefold(), *_declared()["names"].get(column, ()))
 
 

@@ -1,6 +1,6 @@
-"""Parquet and Arrow files, read with a bound on the bytes of decoded rows in memory.
+"""Parquet and Arrow files, read with a limit on the decoded bytes in memory.
 
-A text may be stored once, in the dictionary of its column, and stand in many rows.
+A text that many rows share may be stored only once, in the dictionary of its column.
 """
 
 import sys
@@ -28,20 +28,22 @@ from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import CODE, ROWS, joined, with_reasons
 from noisegen.text.buffers import I64
 
-DECODED_MAX = 128 << 20  # bytes decoded at once, if every row had the longest text of its column
-_ARROW = b"ARROW1"  # begins Arrow's file format, not its stream
+# Bytes of rows decoded at once, counting every text as the longest of its column
+DECODED_MAX = 128 << 20
+_ARROW = b"ARROW1"  # first bytes of Arrow's file format; its stream format has none
 _BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
 _VIEWS = pa.ListViewArray | pa.LargeListViewArray
-_LISTS = pa.ListArray | pa.LargeListArray | pa.FixedSizeListArray | _VIEWS  # a map is one
+_LISTS = pa.ListArray | pa.LargeListArray | pa.FixedSizeListArray | _VIEWS  # a map is a ListArray
 _STORED_ONCE = {"PLAIN_DICTIONARY", "RLE_DICTIONARY"}
-_DELTAS = {"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"}  # Arrow reads no dictionary beside them
-_DELTA_MAX = 8 << 20  # bytes taken for the longest text where no dictionary tells
+# Arrow cannot read a column as a dictionary if it also has one of these encodings
+_DELTAS = {"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"}
+_DELTA_MAX = 8 << 20  # bytes; bound for the longest text of a column without a dictionary
 
 
 def parquet_head(path: str) -> tuple[pa.Schema, int]:
     """Return the schema and the number of rows of a Parquet file; raises SourceError.
 
-    A file whose row groups have another number of rows is damaged.
+    A file is damaged if its row groups have another number of rows than it says.
     """
     with for_arrow(path) as opened, pq.ParquetFile(opened) as file:
         metadata, rows = file.metadata, file.metadata.num_rows
@@ -52,7 +54,10 @@ def parquet_head(path: str) -> tuple[pa.Schema, int]:
 
 
 def parquet_tables(path: str, start: int, stop: int, batch_bytes: int) -> Iterator[pa.Table]:
-    """Yield a range of rows with their reasons, from the row group that holds the first."""
+    """Yield the rows `start` to `stop` of a Parquet file in tables with REASON.
+
+    Reading begins with the row group that holds row `start`.
+    """
     with for_arrow(path) as opened:
         metadata = pq.read_metadata(opened)
         groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
@@ -76,8 +81,8 @@ def parquet_tables(path: str, start: int, stop: int, batch_bytes: int) -> Iterat
 
 
 def _parquet_file(opened: Any, stored_once: Iterable[str]) -> pq.ParquetFile:
-    """Open a Parquet file to read columns of texts that are stored once as dictionaries."""
-    # Without pre_buffer=False a whole row group lies in memory at once.
+    """Open a Parquet file; columns named in `stored_once` are read as dictionaries."""
+    # By default Arrow holds a whole row group in memory (pre_buffer).
     names = sorted(stored_once)
     return pq.ParquetFile(opened, pre_buffer=False, buffer_size=1 << 20, read_dictionary=names)
 
@@ -85,11 +90,11 @@ def _parquet_file(opened: Any, stored_once: Iterable[str]) -> pq.ParquetFile:
 def _rows_decoded(
     opened: Any, groups: Sequence[pq.RowGroupMetaData], first: int
 ) -> tuple[int, set[str]]:
-    """Return how many rows decode to DECODED_MAX bytes, and lists to read as dictionaries.
+    """Return how many rows decode to DECODED_MAX bytes, and which lists to read as dictionaries.
 
-    Every text counts as the longest of its column, since a text that is stored once may stand in
-    every row. In a list it may stand in one row many times: columns of lists with rows that may be
-    too long are the second value.
+    Every text counts as the longest of its column, since a text that is stored once may be in every
+    row. In a list it may also be repeated within one row: columns of lists that could make a row
+    too long are read as dictionaries, which do not copy the text, and do not count here.
     """
     chunks = [[group.column(place) for place in range(group.num_columns)] for group in groups]
     once = {chunk.path_in_schema for chunk in chain(*chunks) if _is_stored_once(chunk)}
@@ -109,9 +114,10 @@ def _rows_decoded(
 
 
 def _bounded_rows(batch: pa.RecordBatch, most: int) -> Iterator[pa.Table]:
-    """Yield rows with their reasons, at most `most` and DECODED_MAX bytes with texts copied out.
+    """Yield the rows of a batch in tables with REASON, each of at most `most` rows.
 
-    A row of over LINE_MAX bytes, which repeats a text that is stored once, becomes null.
+    A table has at most DECODED_MAX bytes, counting every text copied out of its dictionary. A row
+    of over LINE_MAX bytes becomes null: it repeats a text that is stored once.
     """
     sizes = sum(map(_copied_out, batch.columns), np.zeros(len(batch), np.int64))
     sizes[sizes > LINE_MAX] = DECODED_MAX + 1
@@ -123,12 +129,12 @@ def _bounded_rows(batch: pa.RecordBatch, most: int) -> Iterator[pa.Table]:
         if sizes[start] > DECODED_MAX:
             nothing = pa.table([_nothing(column) for column in batch.columns], rows.schema)
             yield with_reasons(nothing, np.array([CODE["row_too_long"]], np.int8))
-        else:  # joined, since a cast of a slice would copy out all rows
+        else:  # copies the slice, since casting a slice would decode all rows
             yield with_reasons(joined(rows) if len(rows) < len(batch) else rows)
 
 
 def _nothing(column: pa.Array) -> pa.Array:
-    """Return a null for a row that is too long; list views have no null and get an empty list."""
+    """Return one null in place of a too long row; an empty list for list views, without nulls."""
     if isinstance(column, _VIEWS):
         at = column.offsets.slice(0, 1)
         return type(column).from_arrays(pc.subtract(at, at), pc.subtract(at, at), column.values[:0])
@@ -136,13 +142,16 @@ def _nothing(column: pa.Array) -> pa.Array:
 
 
 def _is_stored_once(chunk: pq.ColumnChunkMetaData) -> bool:
-    """Tell whether texts are in a dictionary that Arrow can read without copying them out."""
+    """Tell whether the texts of a column are in a dictionary that Arrow can read as such."""
     is_text, encodings = chunk.physical_type == "BYTE_ARRAY", set(chunk.encodings)
     return is_text and bool(encodings & _STORED_ONCE) and not encodings & _DELTAS
 
 
 def _width(file: pq.ParquetFile, chunk: pq.ColumnChunkMetaData, group: int, place: int) -> int:
-    """Return a bound for the bytes of a value in one column of one row group."""
+    """Return an upper bound for the bytes of one value in a column of a row group.
+
+    `place` is the index of the column, `group` the index of the row group.
+    """
     if _is_stored_once(chunk):
         return _longest_stored(file, group, chunk.path_in_schema)
     if not _DELTAS.isdisjoint(chunk.encodings):
@@ -151,14 +160,14 @@ def _width(file: pq.ParquetFile, chunk: pq.ColumnChunkMetaData, group: int, plac
 
 
 def _longest_stored(file: pq.ParquetFile, group: int, name: str) -> int:
-    """Return the bytes of the longest text in the dictionary of a column."""
+    """Return the bytes of the longest text in the dictionary of a column, in one row group."""
     batches = file.iter_batches(ROWS, [group], columns=[name], use_threads=False)
     found = (sum(map(_longest, batch.columns)) for batch in batches)
-    return next(filter(None, found), 0)  # all of the dictionary comes with the first text
+    return next(filter(None, found), 0)  # the batch with the first text brings the whole dictionary
 
 
 def _longest(column: pa.Array) -> int:
-    """Return the bytes of the longest text in the dictionary of a column."""
+    """Return the bytes of the longest text in an array's dictionaries, nested ones included."""
     if pa.types.is_dictionary(column.type):
         return pc.max(pc.binary_length(column.dictionary)).as_py() or 0
     if pa.types.is_struct(column.type):
@@ -167,7 +176,7 @@ def _longest(column: pa.Array) -> int:
 
 
 def _copied_out(column: pa.Array) -> I64:
-    """Return per row the bytes of its texts with each text copied out of the dictionary."""
+    """Return per row the bytes that its texts take once copied out of the dictionary."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         texts = column.dictionary
@@ -188,7 +197,7 @@ def _copied_out(column: pa.Array) -> I64:
 
 
 def _edges(column: pa.Array) -> tuple[I64, I64]:
-    """Return where each list of a column begins and ends in its values, for nulls as well."""
+    """Return where the list of each row begins and ends in the values of a column."""
     if isinstance(column, pa.FixedSizeListArray):
         starts = (column.offset + np.arange(len(column))) * column.type.list_size
         return starts, starts + column.type.list_size
@@ -199,7 +208,7 @@ def _edges(column: pa.Array) -> tuple[I64, I64]:
 
 
 def arrow_head(path: str) -> tuple[pa.Schema, int]:
-    """Return the schema and the number of rows of an Arrow file, such as `datasets` saves."""
+    """Return the schema and the number of rows of an Arrow file, as `datasets` writes it."""
     rows = 0
     with for_arrow(path) as opened:
         batches = _arrow_batches(opened)
@@ -210,7 +219,7 @@ def arrow_head(path: str) -> tuple[pa.Schema, int]:
 
 
 def arrow_tables(path: str, start: int, stop: int, batch_bytes: int) -> Iterator[pa.Table]:
-    """Yield a range of rows of an Arrow file with their reasons."""
+    """Yield the rows `start` to `stop` of an Arrow file in tables with REASON."""
     at = 0
     with for_arrow(path) as opened:
         batches = _arrow_batches(opened)
@@ -242,8 +251,12 @@ def _arrow_batches(opened: Any) -> Iterator[Any]:
 
 
 def _checked(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch after checking its offsets: wrong ones make Arrow read foreign memory."""
-    for column in batch.columns:  # as bytes: text that is not UTF-8 costs its row only
+    """Return the batch if its offsets are valid: Arrow would read foreign memory at wrong ones.
+
+    Raises ArrowInvalid.
+    """
+    # As bytes, since text that is not UTF-8 is only dropped row by row
+    for column in batch.columns:
         column.cast(_BYTES.get(column.type, column.type)).validate(full=True)
     return batch
 
@@ -257,7 +270,7 @@ def _numbered_rows(
     read_tables: Callable[[str, int, int, int], Tables],
     writer: RowWriter | None = None,
 ) -> Format:
-    """Declare a format whose ranges are row numbers, by its readers of columns and of rows."""
+    """Return a format whose ranges are row numbers, given its readers of schema and of rows."""
 
     def head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange:
         schema, rows = read_head(file.path)

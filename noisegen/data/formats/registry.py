@@ -1,4 +1,4 @@
-"""The formats of files by name, and how any file is opened, cut and read through its format."""
+"""Formats by file ending, and functions that open, split and read a file of any format."""
 
 import os
 import re
@@ -25,24 +25,25 @@ from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import CODE, RAW, REASON, with_reasons
 from noisegen.errors import SourceError
 
-_OBJECT = re.compile(r'\{\s*["}]')  # begins a line of JSON
+_OBJECT = re.compile(r'\{\s*["}]')  # beginning of a JSON line
 
-# A new format is one file beside this one and its name in this list.
+# To add a format, write a module beside this one and add its Format to this list.
 _ALL = (TXT, TSV, CSV, JSONL, CONLL, TREEBANK, NORMALISED, PARQUET, ARROW, PUBLISHED, HUB)
 FORMATS = {each.name: each for each in _ALL}
-WRITTEN = tuple(each.name for each in _ALL if each.writer)  # formats of one noisy file
+# Formats in which one noisy file can be written
+WRITTEN = tuple(each.name for each in _ALL if each.writer)
 ENDINGS = {each.endings[0]: each.name for each in _ALL if each.endings}
 ENDINGS |= {ending: each.name for each in _ALL for ending in each.endings[1:]}
 TEXT_ENDINGS = tuple(ending for ending, name in ENDINGS.items() if FORMATS[name].is_text)
 
 
 def format_of(file: FileRange) -> Format:
-    """Return the declaration of a file's format."""
+    """Return the format of a file."""
     return FORMATS[file.format]
 
 
 def file_of(path: str | Path) -> FileRange:
-    """Return a file with the format that its ending says; `skipped` if it says none."""
+    """Return a file with the format that its ending names; `skipped` is set if it names none."""
     compression = compression_of(path)
     name = str(path).rpartition("/")[2] if is_url(path) else os.path.basename(path)  # noqa: PTH119
     stem, _, ending = name.lower().removesuffix(f".{compression}").rpartition(".")
@@ -55,7 +56,7 @@ def file_of(path: str | Path) -> FileRange:
 
 
 def name_of(source: str) -> str:
-    """Return the name of a file or data set without its folder and endings."""
+    """Return the name of a file or data set without its folder and known endings."""
     name = source.rstrip("/").rpartition("/")[2] or source
     for ending in (*COMPRESSIONS, *ENDINGS, "m2"):
         name = name.removesuffix(f".{ending}")
@@ -66,10 +67,10 @@ def name_of(source: str) -> str:
 
 
 def read_head(file: FileRange, columns: Columns) -> FileRange | None:
-    """Read the columns of a file from its beginning; None if it has no rows.
+    """Return a file with its columns, read from its beginning; None if it has no rows.
 
-    The first lines decide the format of standard input, of a published file, and of a TSV with a
-    token per line. Raises SourceError.
+    The first lines decide the format of standard input, of a published file, and of a .tsv file
+    that may have a token per line. Raises SourceError.
     """
     if not file.format:
         return None
@@ -88,7 +89,7 @@ def read_head(file: FileRange, columns: Columns) -> FileRange | None:
 
 
 def _first_lines(file: FileRange) -> bytes:
-    """Return the first lines of a text; raises SourceError if its lines end in CR alone."""
+    """Return the first lines of a text file; raises SourceError if its line ends are CR alone."""
     size = format_of(file).head_bytes
     head = stdin_head() if file.path == "-" else head_of_text(file.path, size)
     if b"\n" not in head and b"\r" in head.rstrip(b"\r"):
@@ -99,9 +100,10 @@ def _first_lines(file: FileRange) -> bytes:
 
 
 def _format_in(file: FileRange, head: bytes, text: str) -> str:
-    """Return the format of a text file by its first lines and the name of its column of text.
+    """Return the name of a text file's format, by its first lines and the user's column of text.
 
-    A published file has its layout, unless its lines differ or a number names its column of text.
+    A published file has its own layout, unless its lines do not fit or the column is given by
+    number.
     """
     if published := _published_format(file, head, text):
         return published
@@ -114,7 +116,7 @@ def _format_in(file: FileRange, head: bytes, text: str) -> str:
 
 
 def _published_format(file: FileRange, head: bytes, text: str) -> str:
-    """Return the format of a published file, '' for another file; raises SourceError."""
+    """Return the name of a published file's format, '' for other files; raises SourceError."""
     layouts = [] if text.isdecimal() else layouts_of(file.path)
     if not layouts:
         return ""
@@ -130,7 +132,7 @@ def _published_format(file: FileRange, head: bytes, text: str) -> str:
 
 
 def _format_of_stream(head: bytes, text: str) -> str:
-    """Return the format of standard input by its first line."""
+    """Return the name of standard input's format, by its first line."""
     line = head.partition(b"\n")[0].decode("utf-8", "replace").strip()
     if _OBJECT.match(line):
         return JSONL.name
@@ -141,7 +143,7 @@ def _format_of_stream(head: bytes, text: str) -> str:
 
 
 def has_rows(file: FileRange) -> bool:
-    """Tell whether a file has a row after its head; a stream is taken to have rows."""
+    """Tell whether a file has rows; a stream is assumed to have some."""
     if format_of(file).cut == "rows":
         return file.rows > 0
     if file.path == "-" or not format_of(file).is_text:
@@ -153,18 +155,18 @@ def has_rows(file: FileRange) -> bool:
 
 
 def is_streamed(file: FileRange) -> bool:
-    """Tell whether only this process can read a file, from its beginning on."""
+    """Tell whether a file must be read by this process, from its beginning."""
     is_here = file.path == "-" or file.path.startswith("memory:")
     is_packed = bool(compression_of(file.path)) and not file.blocks
     return is_here or not format_of(file).cut or is_packed
 
 
 def ranges(file: FileRange, first: int, step: int) -> Iterator[FileRange]:
-    """Cut a file after its first `first` rows and then after every `step` rows."""
+    """Split a file into ranges: the first has `first` rows, the next ones `step` rows."""
     if format_of(file).cut == "lines":
         yield from line_ranges(file, first, step)
     elif (file.start, file.stop, file.first) == (0, file.rows, 0) and 0 < file.rows <= first:
-        yield file  # no copy, since there may be many files
+        yield file  # unchanged, since copies of many files would take memory
     elif file.rows:
         for start, stop in pairwise([0, *range(first, file.rows, step), file.rows]):
             rows, size = stop - start, file.size * (stop - start) // file.rows
@@ -172,9 +174,9 @@ def ranges(file: FileRange, first: int, step: int) -> Iterator[FileRange]:
 
 
 def pieces(file: FileRange, columns: Columns, rows: int) -> list[FileRange]:
-    """Return the ranges of a file, of `rows` rows each; the file itself if it cannot be cut.
+    """Return the ranges of a file, `rows` rows each; only the file itself if it cannot be split.
 
-    A text in a store is not cut, since counting its lines would read it twice.
+    A text in a store is not split, since counting its lines would download it twice.
     """
     headed = read_head(file, columns)
     if headed is None or is_streamed(headed):
@@ -186,9 +188,10 @@ def pieces(file: FileRange, columns: Columns, rows: int) -> list[FileRange]:
 
 
 def range_tables(file: FileRange, columns: Columns, batch_bytes: int = SCAN) -> Tables:
-    """Yield the rows of a range with every column of the run, nested or not, and REASON.
+    """Yield the rows of a file or range in tables with all columns of its schema, and REASON.
 
-    `columns.raw` adds RAW. Damage becomes a row. Raises SourceError.
+    `columns.raw` adds RAW. Damage becomes a last row with the reason `truncated`. Raises
+    SourceError.
     """
     if file.table is not None:
         yield file.table
@@ -204,7 +207,10 @@ def range_tables(file: FileRange, columns: Columns, batch_bytes: int = SCAN) -> 
 
 
 def _completed(table: pa.Table, names: list[str], file: FileRange, columns: Columns) -> pa.Table:
-    """Return the named columns of a table; RAW, if wanted, is null in other formats."""
+    """Return the columns `names` of a table.
+
+    If `columns.raw` is set, RAW is added: null unless the file has one of these formats.
+    """
     rows = table.select(names)
     if columns.raw is not None:
         has_raw = RAW in table.column_names and file.format in columns.raw

@@ -1,8 +1,8 @@
 """Text by lines: plain text, TSV split at tabs, and CSV with quotes as in RFC 4180.
 
-Every line of plain text is a row. The first line of a table names the columns. If the user names a
-column by its number, there is no header line. A stray quote of CSV costs only the line that it is
-on.
+Every line of plain text is a row. The first line of a table has the names of its columns; if the
+user gives a column by number, the first line is a row. An unbalanced quote in CSV loses only its
+own line.
 """
 
 import csv
@@ -34,10 +34,10 @@ from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import CODE, RAW, ROWS, delimited, is_unicode, with_reasons
 from noisegen.errors import SourceError
 
-_Record = list[str] | str  # the fields of a record, or the reason to drop it
+_Record = list[str] | str  # fields of a CSV record, or the reason why it is dropped
 _FIELD = re.compile(
     r'(?:^|,)("[^"]*(?:""[^"]*)*"(?=,|$)|[^",][^,]*|)'
-)  # a field of CSV with its quotes
+)  # a field of CSV including its quotes
 _NO_TABS = FLAT | {ord("\t"): " "}
 
 
@@ -75,7 +75,7 @@ def _table_head(file: FileRange, beginning: bytes, columns: Columns) -> FileRang
 
 
 def _header(beginning: bytes, file: FileRange) -> tuple[list[str], int]:
-    """Return the fields of the first record and its length in bytes; raises SourceError."""
+    """Return the names in a header line, and its length in bytes; raises SourceError."""
     lines = io.StringIO(_decoded(beginning), newline="\n")
     try:
         if file.format == "csv":
@@ -100,7 +100,7 @@ def _csv_tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
 
 
 def csv_tables(parts: Iterable[bytes], names: Sequence[str]) -> Tables:
-    """Yield the rows of CSV, given its lines; raises Damaged after the last row."""
+    """Yield the rows of CSV in tables, given blocks of lines; raises Damaged after the last row."""
     lines = (_decoded(line) for part in parts for line in io.BytesIO(part))
     damage: list[Damaged] = []
     records = _csv_records(lines, len(names), damage)
@@ -113,7 +113,7 @@ def csv_tables(parts: Iterable[bytes], names: Sequence[str]) -> Tables:
 
 
 def _next_records(records: Iterator[tuple[_Record, str]]) -> list[tuple[_Record, str]]:
-    """Return the next ROWS records, or fewer where they exceed SCAN characters."""
+    """Return the next ROWS records, or fewer of over SCAN characters, each with its raw lines."""
     batch, size = [], 0
     before = csv.field_size_limit(TEXT_MAX)
     try:
@@ -130,13 +130,14 @@ def _next_records(records: Iterator[tuple[_Record, str]]) -> list[tuple[_Record,
 def _csv_records(
     lines: Iterator[str], width: int, damage: list[Damaged]
 ) -> Iterator[tuple[_Record, str]]:
-    """Yield records of `width` fields with their lines; `Damaged` raised by `lines` is collected.
+    """Yield the records of a CSV file, or reasons to drop them, each with its raw lines.
 
-    A quote may open and not close as it should, or close lines below in a record of another width.
-    Then only the line with the quote is lost, and reading goes on with the next line.
+    A record must have `width` fields. If a quote is not closed, or closes on a later line in a
+    record of another width, only the line with the quote is dropped, and reading resumes with the
+    next line. A `Damaged` that `lines` raises is added to `damage`.
     """
-    again = deque[str]()  # lines to read once more
-    held = list[str]()  # lines of the record that is read
+    again = deque[str]()  # lines to be read again
+    held = list[str]()  # lines of the current record
 
     def read() -> Iterator[str]:
         while again:
@@ -169,7 +170,7 @@ def _csv_records(
 
 
 def _csv_line(line: str, error: csv.Error) -> _Record:
-    """Return the fields of a line that the strict reader refused, or the reason to drop it."""
+    """Return the fields of a line that the strict CSV reader refused, or the reason to drop it."""
     if "field larger" in str(error):
         return "row_too_long"
     try:
@@ -196,14 +197,14 @@ def _if_unicode(row: _Record) -> _Record:
 
 
 def _csv_line_of(row: NoisyRow) -> str:
-    """Return a line of CSV, with quotes where the cells need them or had them."""
+    """Return cells as a line of CSV, in quotes where they need them or the input line has them."""
     cells = [as_cell(value) for value in row.values.values()]
     was = _FIELD.findall(row.line.decode())[: len(cells)] if row.line is not None else []
     return ",".join(starmap(_csv_field, zip_longest(cells, was, fillvalue=""))) or '""'
 
 
 def _csv_field(cell: str, was: str) -> str:
-    """Return a cell, quoted if it must be or if the field that it `was` had quotes."""
+    """Return a cell of CSV, in quotes if it needs them or its former field `was` has them."""
     has_quotes = was.startswith('"') or (was != cell and not {*'",\r\n'}.isdisjoint(cell))
     return '"' + cell.replace('"', '""') + '"' if has_quotes else cell
 

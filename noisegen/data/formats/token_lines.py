@@ -30,7 +30,8 @@ from noisegen.data.noisy_sentences import rewritten
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import CODE, LISTS, RAW, ROWS, with_reasons
 
-_COMMENT = re.compile(r"#\s*(sent_id|text)\s*=\s*(.*)")  # comments that become columns
+# Comments of a sentence that become columns
+_COMMENT = re.compile(r"#\s*(sent_id|text)\s*=\s*(.*)")
 _PAIR = dict.fromkeys(("noisy", "clean"), pa.string())
 PAIR_COLUMNS = tuple(_PAIR)
 
@@ -55,7 +56,7 @@ def _token_head(file: FileRange, beginning: bytes, columns: Columns) -> FileRang
 
 
 def _reads_pairs(file: FileRange, columns: Columns) -> bool:
-    """Tell whether the sentences of a treebank are read as pairs, with their corrections."""
+    """Tell whether the sentences of a treebank are read as pairs: as written, and corrected."""
     return file.names == CONLLU and columns.tokens is None and columns.text in PAIR_COLUMNS
 
 
@@ -76,7 +77,10 @@ def _token_tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables
 
 
 def norm_tables(parts: Iterable[bytes]) -> Tables:
-    """Yield the sentences of blocks of a `.norm` file; both sides are lists of words and texts."""
+    """Yield the sentences of a `.norm` file, given in blocks, as tables with REASON and RAW.
+
+    Raw and normal words are lists in the columns of NORM; their texts are `noisy` and `clean`.
+    """
     return _tables(parts, _norm_row, dict.fromkeys(NORM, LISTS) | _PAIR)
 
 
@@ -85,7 +89,10 @@ def _norm_tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
 
 
 def _pair_row(lines: Sentence) -> Row | str | None:
-    """Return a sentence of CoNLL-U as a pair: `noisy` as it is written, `clean` corrected."""
+    """Return a CoNLL-U sentence as a pair: `noisy` as written, `clean` corrected.
+
+    Returns a reason if it is dropped, None for lines without tokens.
+    """
     _, fields = after_comments(lines)
     if any(len(line) != len(CONLLU) for line in fields):
         return "wrong_columns"
@@ -93,7 +100,10 @@ def _pair_row(lines: Sentence) -> Row | str | None:
 
 
 def _token_row(names: Sequence[str], lines: Sentence) -> Row | str | None:
-    """Return a sentence as its `text`, its comments, and a list per column of the file."""
+    """Return a sentence as a row: its `text`, its comments, and a list per column of the file.
+
+    Returns a reason if it is dropped, None for lines without tokens.
+    """
     first, fields = after_comments(lines)
     if not fields:
         return None
@@ -108,13 +118,16 @@ def _token_row(names: Sequence[str], lines: Sentence) -> Row | str | None:
 
 
 def _named_comments(lines: Sentence) -> dict[str, str]:
-    """Return the id and the text that the comments before a sentence name, if any."""
+    """Return `sent_id` and `text` from the comments before a sentence, if they are there."""
     matches = filter(None, map(_COMMENT.match, lines))
     return {match[1]: match[2] for match in matches}
 
 
 def _norm_row(lines: Sentence) -> Row | str:
-    """Return a sentence of a `.norm` file as its raw and normal words, and both as texts."""
+    """Return a `.norm` sentence as lists of raw and of normal words, and both as texts.
+
+    Returns a reason if it is dropped.
+    """
     fields = [[cell.strip() for cell in line.split("\t")] for line in lines]
     if any(len(line) != len(NORM) for line in fields):
         return "wrong_columns"
@@ -128,11 +141,11 @@ def _tables(
     row_of: Callable[[Sentence], Row | str | None],
     columns: dict[str, pa.DataType],
 ) -> Tables:
-    """Yield sentences as rows, about SCAN bytes at once; raises Damaged after the last.
+    """Yield sentences as rows in tables of about SCAN bytes; raises Damaged after the last table.
 
-    `row_of` returns the row of a sentence, the reason to drop it, or None for lines that are no
-    sentence. RAW has the bytes of a sentence, of the blank lines after it, and of lines before it
-    that are no sentence: all rows together have all bytes of the file.
+    `row_of` returns the row of a sentence, the reason why it is dropped, or None for lines that are
+    no sentence. RAW holds the bytes of a sentence, of the blank lines after it, and of lines before
+    it that are no sentence: joined, the RAW of all rows is the whole file.
     """
     schema = pa.schema(columns | {RAW: pa.binary()})
     rows: list[Row] = []
@@ -171,7 +184,7 @@ def _table(rows: list[Row], codes: list[int], schema: pa.Schema) -> pa.Table:
 
 
 def _ended(raw: bytes, line_end: bytes) -> bytes:
-    """Return the last sentence of a file with a blank line after it."""
+    """Return the bytes of the last sentence, with a blank line added if the file lacks it."""
     raw = raw if raw.endswith(b"\n") else raw + line_end
     return raw if raw.endswith((b"\n\n", b"\n\r\n")) else raw + line_end
 
@@ -180,7 +193,11 @@ def _ended(raw: bytes, line_end: bytes) -> bytes:
 
 
 def _sentence(form: str, row: NoisyRow) -> str:
-    """Return the lines of a noisy sentence; a new token is `form` with number, word and label."""
+    """Return the lines of a noisy sentence.
+
+    A sentence of the input is rewritten. If the input has another format, each token becomes a line
+    `form`, filled with number, token and label.
+    """
     columns = row.columns
     new = {str(name): row.values[str(name)] for name in (columns.tokens, columns.labels)}
     if row.line is None:
