@@ -1,4 +1,4 @@
-"""Checks that every transform must pass; authors of plug-ins call them in their tests."""
+"""Checks that every transform must pass; authors of plug-ins call these functions in tests."""
 
 import math
 import random
@@ -42,12 +42,13 @@ SENTENCES = (
 
 
 def check_transform(name: str, lang: str = "en", texts: tuple[str, ...] = SENTENCES) -> None:
-    """Raise AssertionError, with the reason, if a transform breaks a promise.
+    """Raise AssertionError, with the reason, if a transform breaks a rule for transforms.
 
-    A transform is documented with an example. With every rate at 0 it changes nothing. A row gets
-    the same noise alone, in a batch and in any order of rows. Odd text is no error. No line break
-    is added, and no sequence that the script forbids, such as a vowel sign without its consonant.
-    The global random states of Python and numpy are not touched.
+    The rules: A transform is documented with an example. With all its rates at 0 it changes no
+    text. A row gets the same noise alone, in a batch and in any order of rows. `ODD_TEXTS` cause no
+    error. The transform adds no line break, and no letter sequence that the script forbids, such as
+    a vowel sign without its consonant. It leaves the global random states of Python and numpy
+    unchanged.
     """
     transform, rows = registry.get(name), [*texts, *ODD_TEXTS]
     assert transform.summary.endswith("."), f"{name}: its first line is no sentence"
@@ -76,7 +77,7 @@ def check_transform(name: str, lang: str = "en", texts: tuple[str, ...] = SENTEN
 
 
 def check_sequences(name: str, texts: Sequence[str], lang: str = "en") -> None:
-    """Raise AssertionError if a transform adds a letter sequence that the script forbids."""
+    """Raise AssertionError if a transform adds to one of `texts` a sequence its script forbids."""
     for rate in (0.3, 1):
         for text, noisy in zip(texts, noise_with(name, texts, rate, lang), strict=True):
             found = forbidden_sequences(noisy)
@@ -87,10 +88,11 @@ def check_sequences(name: str, texts: Sequence[str], lang: str = "en") -> None:
 def check_rate(
     name: str, text: str, hits: Any, rate: float, lang: str = "en", rows: int = 20_000
 ) -> None:
-    """Raise AssertionError unless the share of candidates hit is within 4 sigma of `rate`.
+    """Raise AssertionError unless a transform changes the share `rate` of its candidates.
 
-    `text` is noised in `rows` rows. `hits(clean, noisy)` returns two counts for one row: the
-    candidates that were changed, and all candidates.
+    A candidate is a place in the text that the transform may change. `text` is noised in `rows`
+    rows; the share of changed candidates must be within four standard deviations of `rate`.
+    `hits(clean, noisy)` returns two counts for a row: changed candidates, and all candidates.
     """
     noisy = noise_with(name, [text] * rows, rate, lang)
     counts = [hits(text, row) for row in noisy]
@@ -109,7 +111,7 @@ def noise_with(
 ) -> list[str]:
     """Return texts noised by one transform with all its rates set to `rate`.
 
-    The default `ids` count from 0.
+    `ids` are the row ids that the noise is drawn from; by default they count from 0.
     """
     rates: dict[str, Any] = dict.fromkeys(registry.get(name).rates, rate)
     engine = Engine(Recipe.of([Step(name, rates)]), Settings(lang))

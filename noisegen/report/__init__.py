@@ -1,1 +1,1 @@
-"""The report kit: pages, charts and terminal tables from plain data of any lab."""
+"""Report kit: HTML pages, SVG charts and terminal tables, made from plain data of any command."""

@@ -1,7 +1,7 @@
-"""The blocks of a report, as plain data in sections.
+"""Blocks that a report is made of, such as tables and charts: plain data, grouped in sections.
 
-A report is composed once. `report.pages` writes its sections as HTML, `report.terminal` prints
-them.
+A command composes a report once. `report.pages` writes its sections as an HTML page, and
+`report.terminal` prints the same sections.
 """
 
 import re
@@ -13,22 +13,22 @@ from markupsafe import Markup
 
 from noisegen.text.alignment import edits
 
-NAME_MAX, TEXT_MAX = 60, 400  # characters of a name and of a text that are shown
-_ALIGNED_MAX, _SIDE_MAX = 2_000, 280  # characters of an example that are compared, and shown
-_LEAD_MAX = 60  # characters shown before the first difference, if it is far from the beginning
-# Characters that neither HTML nor a terminal may get: controls and lone surrogates.
+NAME_MAX, TEXT_MAX = 60, 400  # most characters shown of a name, and of any other text
+_ALIGNED_MAX, _SIDE_MAX = 2_000, 280  # most characters compared, and shown, of each example text
+_LEAD_MAX = 60  # characters shown before the first difference, if the text is cut at its beginning
+# Characters that may stand neither in HTML nor on a terminal: controls and lone surrogates.
 _UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-SHADES = 9  # colours of heat maps in page.css
+SHADES = 9  # number of background colours that page.css has for the cells of heat maps
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table: a text, a figure or a bar.
+    """A cell of a table: a text, a number or a bar.
 
-    A cell with a `value` is a figure, sorted and copied by this value. `title` is shown when the
-    pointer rests on the cell. `shade` from 0 to 1 colours the cell, `bar` from 0 to 1 is drawn as a
-    bar. `pieces` are the text in parts, some of them marked. A cell with a `detail` is drawn by the
-    macro of its table.
+    A cell with a `value` is a number: the reader sorts and copies the table by this value. `title`
+    is shown when the pointer rests on the cell. `shade`, from 0 to 1, colours the cell. `bar`, from
+    0 to 1, is drawn as a bar. `pieces` are the parts of the text, some of them marked. A cell with
+    a `detail` is drawn by the `macro` of its table.
     """
 
     text: str
@@ -42,44 +42,48 @@ class Cell:
 
     @property
     def classes(self) -> str:
-        """The cell's CSS classes."""
+        """CSS classes of the cell, separated by spaces."""
         shade = "" if self.shade is None else f"h{min(int(self.shade * SHADES), SHADES - 1)}"
         figure = "" if self.value is None else "n"
         return " ".join(filter(None, (figure, shade, self.kind)))
 
 
 def figure(value: float | None, form: str = ",d") -> Cell:
-    """Return a number as a cell of a table, '-' for None; `form` is a format specification."""
+    """Return a cell with a number, or '-' for None; `form` is the number's format specification."""
     return Cell("-", kind="n") if value is None else Cell(f"{value:{form}}", value)
 
 
-Row = Sequence[Cell | str]  # the first cell names the row
+Row = Sequence[Cell | str]  # cells of a table row; the first cell is the name of the row
 MISSING = Cell("–", kind="none")
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table. Its `macro`, of the caller's template, draws the cells that have a `detail`.
+    """A table with a caption.
 
-    On a narrow page, each row of a table of `kind` 'stacked' is a list of its cells.
+    `macro` is the name of a macro in the caller's template; it draws the cells with a `detail`. In
+    a table of the `kind` 'stacked', a narrow page shows the cells of a row below each other.
     """
 
     caption: str
     heads: Row
     rows: Sequence[Row]
     kind: str = ""
-    note: str = ""  # beside the caption
+    note: str = ""  # text shown beside the caption
     macro: str = ""
 
     def is_figure(self, column: int) -> bool:
-        """Tell whether the cells of a column are figures, by its first row."""
+        """Tell whether a column holds numbers, as its cell in the first row does."""
         cell = self.rows[0][column] if self.rows else ""
         return isinstance(cell, Cell) and cell.classes.startswith("n")
 
 
 @dataclass(frozen=True)
 class Figure:
-    """Charts side by side, with a caption, and a key that names their marks."""
+    """Charts side by side, with a common caption.
+
+    `key` explains the marks in the charts: pairs of a mark and its meaning.
+    """
 
     charts: Sequence[Markup]
     caption: str
@@ -89,28 +93,29 @@ class Figure:
 
 @dataclass(frozen=True)
 class Bars:
-    """Figures of one or more series by label: a chart in a page, a table with bars in a terminal.
+    """Numbers of one or more series: a bar chart in a page, a table with bars in a terminal.
 
-    `axis` names the labels and `unit` the figures. `counts` stand beside the figures.
+    Each series has one number per label. `axis` describes the labels, and `unit` is the unit of the
+    numbers. `counts` are shown beside the numbers.
     """
 
     title: str
     unit: str
     labels: Sequence[str]
-    series: Mapping[str, Sequence[float]]  # by name, a figure for each label
+    series: Mapping[str, Sequence[float]]  # name of a series -> a number for each label
     caption: str = ""
     axis: str = ""
-    counts: Mapping[str, Sequence[int]] = field(default_factory=dict)  # by name of series
+    counts: Mapping[str, Sequence[int]] = field(default_factory=dict)  # name of a series -> counts
 
     @property
     def most(self) -> float:
-        """The greatest figure; 1 if all figures are 0."""
+        """The greatest number of all series; 1 if all numbers are 0."""
         return max((value for values in self.series.values() for value in values), default=0) or 1
 
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph; `kind` is '', 'quiet', 'lead' or 'warning'."""
+    """A paragraph; its style `kind` is '', 'quiet', 'lead' or 'warning'."""
 
     text: str
     kind: str = ""
@@ -126,17 +131,20 @@ class Folded:
 
 @dataclass(frozen=True)
 class Facts:
-    """Named facts, each of one line or more."""
+    """A list of facts: `lines` maps the name of each fact to one or more lines of text."""
 
     lines: Mapping[str, Sequence[str]]
 
 
-Piece = tuple[str, bool]  # a text, and True if it is marked
+Piece = tuple[str, bool]  # a part of a text, and True if this part is marked as different
 
 
 @dataclass(frozen=True)
 class Example:
-    """Versions of one text by name, with their differences marked."""
+    """Versions of one text, such as clean and noisy, with the differences between them marked.
+
+    `versions` maps the name of each version to its pieces.
+    """
 
     versions: Mapping[str, Sequence[Piece]]
     note: str = ""
@@ -145,14 +153,14 @@ class Example:
 
 @dataclass(frozen=True)
 class ExampleList:
-    """A list of examples."""
+    """Examples shown one after the other."""
 
     examples: Sequence[Example]
 
 
 @dataclass(frozen=True)
 class Custom:
-    """Data that a macro of the caller's template draws."""
+    """Data that is drawn by a macro of the caller's template; `macro` is its name."""
 
     macro: str
     data: Any
@@ -163,26 +171,29 @@ Block = Table | Figure | Bars | Text | Facts | ExampleList | Folded | Custom
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page under a heading; a section without blocks is left out."""
+    """Blocks of a report below a common heading; a section without blocks is not shown."""
 
-    name: str  # the anchor that links lead to
+    name: str  # anchor in the page, for links to the section
     title: str
     blocks: Sequence[Block]
     lead: str = ""
 
 
 def writable(text: str) -> str:
-    """Return a text with control characters and lone surrogates as U+FFFD."""
+    """Return a text in which U+FFFD replaces control characters and lone surrogates."""
     return _UNSAFE.sub("\ufffd", text)
 
 
 def cut(text: str, most: int) -> str:
-    """Return a text of at most `most` characters; an ellipsis stands for the characters cut off."""
+    """Cut a text to at most `most` characters; its last character is an ellipsis if it was cut."""
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 def differences(clean: str, noisy: str) -> tuple[list[Piece], list[Piece]]:
-    """Return both texts as pieces; pieces that differ are marked."""
+    """Return two texts as pieces, in which the differences between the texts are marked.
+
+    Long texts are cut to a window, as in `marked`.
+    """
     clean, noisy = clean[:_ALIGNED_MAX], noisy[:_ALIGNED_MAX]
     changed = edits(clean, noisy)
     return (
@@ -192,12 +203,16 @@ def differences(clean: str, noisy: str) -> tuple[list[Piece], list[Piece]]:
 
 
 def marked(text: str, parts: Sequence[tuple[int, int]]) -> list[Piece]:
-    """Return a window of a text as pieces with these parts marked; an empty part is a caret."""
+    """Return up to `_SIDE_MAX` characters of a text as pieces, with the given parts marked.
+
+    Parts are ascending ranges of characters. An empty part is marked by a caret. If the first part
+    is far from the beginning of the text, the shown characters begin shortly before it.
+    """
     first = parts[0][0] if parts else 0
     at = max(0, first - _LEAD_MAX) if first > _SIDE_MAX - _LEAD_MAX else 0
     stop = at + _SIDE_MAX
     pieces = [("…", False)] if at else []
-    for start, end in dict.fromkeys(parts):  # several insertions at one place are one caret
+    for start, end in dict.fromkeys(parts):  # insertions at one place share a caret
         if start >= stop:
             break
         pieces += [(text[at:start], False), (text[start : min(end, stop)] or "‸", True)]

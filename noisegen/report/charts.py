@@ -1,7 +1,8 @@
-"""Charts as SVG from plain data: rows of dots, curves, scatter plots, bars, and their scales.
+"""SVG charts drawn from plain data: rows of dots, curves, scatter plots and bars.
 
-A style is a number: style 3 has the colour of class `m3` in page.css and the third mark. A scale
-from figures to pixels is linear and begins at 0, or logarithmic with a place for 0.
+A style is the number of a colour and of a mark: style 3 has the colour of the CSS class `m3` in
+page.css and the mark `_CORNERS[3]`. A scale converts values to pixels. Most charts have a linear
+scale from 0, or a logarithmic scale with an extra place for 0.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,27 +14,27 @@ from markupsafe import Markup
 
 from noisegen.report.blocks import TEXT_MAX, Bars, cut
 
-STYLES = 12  # colours in page.css; marks repeat after eight
-_WIDTH, _LEFT, _RIGHT, _TOP = 380, 46, 272, 34  # pixels: a chart with axes, and the field in it
-_LABEL_MAX, _TITLE_MAX = 15, 40  # characters inside a chart; tooltips have the whole name
-_WIDE_TITLE_MAX = 52  # characters of a title over the whole width of a chart
-_DESCRIPTION_MAX = 4_000  # characters that describe a chart to screen readers
+STYLES = 12  # number of colours in page.css; there are eight marks
+_WIDTH, _LEFT, _RIGHT, _TOP = 380, 46, 272, 34  # pixels: width of a chart, edges of its field
+_LABEL_MAX, _TITLE_MAX = 15, 40  # most characters of labels and titles; tooltips have whole names
+_WIDE_TITLE_MAX = 52  # most characters of a title that is as wide as its chart
+_DESCRIPTION_MAX = 4_000  # most characters of the description of a chart for screen readers
 Point = tuple[float, float]
 
 
 # Scales.
 
-_LOG_FROM = 5.0  # greatest over least figure, from which on a scale is logarithmic
-_SPAN_MAX = 1e4  # greatest over least figure of a logarithmic scale; lesser figures are at its edge
-_ZERO_ROOM = 18.0  # pixels between 0 and the least figure of a logarithmic scale
+_LOG_FROM = 5.0  # least ratio of the greatest to the least value that makes a scale logarithmic
+_SPAN_MAX = 1e4  # greatest over least value of a logarithmic scale; smaller values sit at its edge
+_ZERO_ROOM = 18.0  # pixels between the place of 0 and the least value of a logarithmic scale
 _TICKS = 6
 
 
 @dataclass(frozen=True)
 class Scale:
-    """A scale from figures to pixels: from `low` at `start` to `high` at `stop`.
+    """A scale that converts values to pixels: `low` is at pixel `start`, `high` at pixel `stop`.
 
-    `zero` is the pixel of 0 on a logarithmic scale, None if no figure is 0.
+    `zero` is the pixel of the value 0 on a logarithmic scale, None if the scale shows no 0.
     """
 
     low: float
@@ -45,11 +46,11 @@ class Scale:
 
     @property
     def begin(self) -> float:
-        """The pixel where the scale begins: the place of 0, if it has one."""
+        """The pixel where the scale begins: `zero` if there is one, else `start`."""
         return self.start if self.zero is None else self.zero
 
     def at(self, value: float) -> float:
-        """Return the pixel of a figure; figures outside the scale are put at its edge."""
+        """Return the pixel of a value; values outside the scale are put at its edge."""
         if self.is_log and value <= 0 and self.zero is not None:
             return self.zero
         inside = min(max(value, self.low), self.high)
@@ -61,13 +62,16 @@ class Scale:
         return self.start + share * (self.stop - self.start)
 
     def ticks(self) -> list[float]:
-        """Return round figures on the scale, with 0 if it has a place."""
+        """Return the round values to label on the scale, including 0 if the scale shows it."""
         values = _log_ticks(self.low, self.high) if self.is_log else _ticks(self.low, self.high)
         return [0.0, *values] if self.zero is not None else values
 
 
 def fitting(values: Iterable[float], start: float, stop: float, *, linear: bool = False) -> Scale:
-    """Return the scale that shows figures best: logarithmic if they span much, unless `linear`."""
+    """Return a scale that fits values: logarithmic for a wide range of values, unless `linear`.
+
+    The scale runs from pixel `start` to pixel `stop`. `_LOG_FROM` tells which range is wide.
+    """
     known = [value for value in values if isfinite(value)]
     positive = [value for value in known if value > 0]
     if not positive:
@@ -81,7 +85,10 @@ def fitting(values: Iterable[float], start: float, stop: float, *, linear: bool 
 
 
 def _log_scale(low: float, high: float, start: float, stop: float, *, has_zero: bool) -> Scale:
-    """Return a logarithmic scale a little wider than its figures, with a place for 0 if needed."""
+    """Return a logarithmic scale that is a little wider than the range from `low` to `high`.
+
+    With `has_zero`, `_ZERO_ROOM` pixels at its start are left for the value 0.
+    """
     zero, begin = None, start
     if has_zero:
         zero, begin = start, start + (_ZERO_ROOM if stop > start else -_ZERO_ROOM)
@@ -89,12 +96,12 @@ def _log_scale(low: float, high: float, start: float, stop: float, *, has_zero: 
 
 
 def between(low: float, high: float, start: float, stop: float) -> Scale:
-    """Return a linear scale between two figures."""
+    """Return a linear scale from the value `low` to the value `high`."""
     return Scale(low, high if high > low else low + 1, start, stop)
 
 
 def _step(span: float) -> float:
-    """Return the round distance of ticks over a span."""
+    """Return a round distance between ticks, such that a span has about `_TICKS` of them."""
     rough = span / (_TICKS - 1)
     power = 10.0 ** floor(log10(rough))
     return next(power * one for one in (1, 2, 2.5, 5, 10) if power * one >= rough * 0.999)
@@ -107,7 +114,10 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def _log_ticks(low: float, high: float) -> list[float]:
-    """Return 1, 2 and 5 times each power of ten; fewer multiples if these are too many."""
+    """Return the ticks of a logarithmic scale: 1, 2 and 5 times each power of ten.
+
+    If these are too many, only 1 and 3 times, or 1 times each power, or fewer powers are returned.
+    """
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     for digits in ((1, 2, 5), (1, 3), (1,)):
         values = [round(one * 10.0**power, 12) for power in powers for one in digits]
@@ -118,10 +128,11 @@ def _log_ticks(low: float, high: float) -> list[float]:
 
 
 def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Return the places of labels moved apart as little as possible.
+    """Move labels apart as little as possible and return their new places, in the order given.
 
-    They are at least `gap` apart and inside [low, high]. This is least squares under an order:
-    neighbours of `place - gap * rank` that are out of order are pooled.
+    Places and `gap` are pixels. The new places are at least `gap` apart and inside [low, high]; the
+    sum of squared moves is least. The method is isotonic regression: `place - gap * rank` must
+    ascend with the rank of the place, so neighbours that do not are pooled at their mean.
     """
     order = sorted(range(len(places)), key=lambda index: places[index])
     pools: list[tuple[float, int]] = []
@@ -139,11 +150,14 @@ def spread(places: Sequence[float], gap: float, low: float, high: float) -> list
     return moved
 
 
-# Elements.
+# Elements of SVG.
 
 
 def element(name: str, *content: str, **attributes: str | float) -> Markup:
-    """Return an SVG element; `kind` is its class, and `_` in a name stands for a hyphen.
+    """Return an SVG element with the given content and attributes.
+
+    The attribute `kind` is written as `class`. An underscore in the name of an attribute is written
+    as a hyphen. Numbers are rounded to one decimal.
 
     >>> element("circle", kind="dot", cx=3.14159, r=2)
     Markup('<circle class="dot" cx="3.1" r="2"/>')
@@ -160,23 +174,26 @@ def element(name: str, *content: str, **attributes: str | float) -> Markup:
 
 
 def label(words: str, x: float, y: float, kind: str = "", anchor: str = "start") -> Markup:
-    """Return a short text, cut; `y` is the middle of the line."""
+    """Return a text element, cut to `_TITLE_MAX` characters; `y` is the middle of its height."""
     return element("text", cut(words, _TITLE_MAX), kind=kind, x=x, y=y + 4, text_anchor=anchor)
 
 
 def line(kind: str, *points: Point, closed: bool = False) -> Markup:
-    """Return a line through points, or if `closed` the area that it encloses."""
+    """Return a line through points; with `closed`, it encloses an area."""
     path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
     return element("path", kind=kind, d=path + "Z" * closed)
 
 
 def tip(words: str, *content: str) -> Markup:
-    """Return a group of elements that shows a text when the pointer rests on it."""
+    """Return a group of elements with a tooltip: the text `words`."""
     return element("g", element("title", cut(words, TEXT_MAX)), *content, kind="tip")
 
 
 def chart(width: float, height: float, title: str, description: str, *content: str) -> Markup:
-    """Return an <svg> of at most this size, with a title and description for screen readers."""
+    """Return an <svg> element of `width` x `height` pixels, with a text for screen readers.
+
+    The page shrinks it to the width that it has. `title` and `description` are the text.
+    """
     named = element("title", cut(title, TEXT_MAX))
     described = element("desc", cut(description or title, _DESCRIPTION_MAX))
     opening = Markup('<svg role="img" viewBox="0 0 {:g} {:g}" class="chart w{:g}">')
@@ -185,7 +202,7 @@ def chart(width: float, height: float, title: str, description: str, *content: s
     )
 
 
-_CORNERS: tuple[tuple[int, float, float], ...] = (  # corners, turn and size of each mark
+_CORNERS: tuple[tuple[int, float, float], ...] = (  # marks: corners, turn, relative size
     (0, 0, 1.0),
     (4, pi / 4, 1.2),
     (3, -pi / 2, 1.3),
@@ -198,7 +215,7 @@ _CORNERS: tuple[tuple[int, float, float], ...] = (  # corners, turn and size of 
 
 
 def mark(style: int, x: float, y: float, size: float, kind: str = "") -> Markup:
-    """Return the mark of a style: a circle, a square, a triangle, ..."""
+    """Return the mark of a style, such as a circle, with radius `size` around the point (x, y)."""
     corners, turn, factor = _CORNERS[style % len(_CORNERS)]
     classes = f"m{style % STYLES} mark {kind}".strip()
     if not corners:
@@ -209,17 +226,17 @@ def mark(style: int, x: float, y: float, size: float, kind: str = "") -> Markup:
 
 
 def sample(style: int, name: str) -> tuple[Markup, str]:
-    """Return a mark and its name for the key of a figure."""
+    """Return an entry for the key of a figure: the mark of a style, and its name."""
     return chart(20, 20, f"mark of {name}", "", mark(style, 10, 10, 6)), name
 
 
 def link_sample(state: str, meaning: str) -> tuple[Markup, str]:
-    """Return a line of `DotRow.state` and its meaning for the key of a figure."""
+    """Return an entry for the key of a figure: the line of a `DotRow.state`, and its meaning."""
     return chart(36, 20, state, "", line(f"link {state}", (2, 10), (34, 10))), meaning
 
 
 def short(value: float) -> str:
-    """Return the text of a tick: 20k, 0.005, 1e-4."""
+    """Return a value in short form, for a tick: 20k, 0.005, 1e-4."""
     if abs(value) >= 1e4:
         return f"{value / 1e6:g}M" if abs(value) >= 1e6 else f"{value / 1e3:g}k"
     if 0 < abs(value) < 0.001:
@@ -227,12 +244,12 @@ def short(value: float) -> str:
     return f"{value:g}"
 
 
-# Rows of dots: comparable figures under one another, with their intervals.
+# Rows of dots: a chart that compares values, one row each, with their confidence intervals.
 
 
 @dataclass(frozen=True)
 class Dot:
-    """A figure drawn as a mark of a style, with its interval."""
+    """A value drawn as the mark of a style, with its confidence interval, if any."""
 
     value: float
     style: int
@@ -241,7 +258,10 @@ class Dot:
 
 @dataclass(frozen=True)
 class DotRow:
-    """Figures on one line, joined in order; `state` is 'better', 'worse', 'same' or ''."""
+    """Values on one line of a chart, joined by a line in their order.
+
+    `state` colours the line: 'better', 'worse', 'same' or ''. `figures` are the values as text.
+    """
 
     dots: Sequence[Dot]
     name: str = ""
@@ -251,7 +271,7 @@ class DotRow:
 
     @property
     def words(self) -> str:
-        """The row in words: its tip, or its name and figures."""
+        """The row in words: its `tip` if there is one, else its name and figures."""
         return self.tip or f"{self.name} {self.figures}".strip()
 
 
@@ -263,9 +283,10 @@ def dots(
     heading: str = "",
     threshold: float | None = None,
 ) -> Markup:
-    """Return a chart with a line for each row: its name, its figures, its dots on the scale.
+    """Return a chart with a line per row: the row's name, its figures, and its dots on the scale.
 
-    With a `heading` the scale has ticks. `threshold` is drawn as a dashed line.
+    With a `heading`, the scale gets labelled ticks. The value `threshold` is drawn as a dashed
+    line.
     """
     step, top, width = 18, 26 if heading else 6, scale.stop + 12
     bottom = top + step * len(rows)
@@ -284,7 +305,7 @@ def dots(
 
 
 def _dot_row(row: DotRow, scale: Scale, y: float) -> list[Markup]:
-    """Return the elements of a row whose middle is at `y`: lines, dots, its name and figures."""
+    """Return the elements of a row: lines, dots, name and figures; `y` is the middle of the row."""
     parts = []
     ends = [(scale.at(dot.value), y) for dot in row.dots]
     if len(ends) == 1 and row.name:
@@ -307,7 +328,7 @@ def _dot_row(row: DotRow, scale: Scale, y: float) -> list[Markup]:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line through points (x, y); with `dots` every point has a mark."""
+    """A line through points (x, y); with `dots`, every point is drawn as a mark."""
 
     name: str
     style: int
@@ -316,7 +337,7 @@ class Curve:
 
     @property
     def words(self) -> str:
-        """The curve in words: its name, its first and its last figure."""
+        """The curve in words: its name, and its first and last value of y."""
         return f"{self.name}: {self.points[0][1]:.4g} at first, {self.points[-1][1]:.4g} at last"
 
 
@@ -328,7 +349,10 @@ def curves(
     x_ticks: Sequence[float] | None = None,
     linear: bool = False,
 ) -> Markup | None:
-    """Return a chart of curves, each named at its end; None if no curve has a point."""
+    """Return a chart of curves with the name of each curve at its end.
+
+    Points with a value that is not finite are left out. Returns None if no point is left.
+    """
     finite = [replace(curve, points=_finite(curve.points)) for curve in given]
     known = [curve for curve in finite if curve.points]
     if not known:
@@ -349,12 +373,15 @@ def curves(
 
 
 def _finite(points: Sequence[Point]) -> list[Point]:
-    """Return the points whose two figures are finite."""
+    """Return the points whose x and y are finite."""
     return [(x, y) for x, y in points if isfinite(x) and isfinite(y)]
 
 
 def _curve_marks(curve: Curve, across: Scale, up: Scale) -> list[Markup]:
-    """Return the line of a curve, and its marks with tooltips; a single point always has a mark."""
+    """Return the line of a curve, and its marks with tooltips.
+
+    A curve of one point has a mark without being asked for `dots`.
+    """
     drawn = []
     if len(curve.points) > 1:
         places = [(across.at(x), up.at(y)) for x, y in curve.points]
@@ -371,7 +398,10 @@ def _curve_marks(curve: Curve, across: Scale, up: Scale) -> list[Markup]:
 
 @dataclass(frozen=True)
 class Spot:
-    """A point of a style, with its `name` beside it; an arrow leads to it from `origin`."""
+    """A point drawn as the mark of a style, with its `name`, if any, beside it.
+
+    If `origin` is given, an arrow leads from there to the point.
+    """
 
     x: float
     y: float
@@ -384,7 +414,10 @@ class Spot:
 def scatter(
     spots: Sequence[Spot], *, title: str, x_title: str, description: str, strong: Sequence[Spot]
 ) -> Markup:
-    """Return a chart with axes: `spots` are faint marks, `strong` spots large ones with names."""
+    """Return a scatter plot with axes.
+
+    `spots` are drawn as small faint marks, `strong` as large marks with their names.
+    """
     bottom = 256
     everything = [*spots, *strong]
     across = fitting([0.0, *(spot.x for spot in everything)], _LEFT + 8, _RIGHT, linear=True)
@@ -410,14 +443,15 @@ def plane(
 ) -> Markup:
     """Return a chart of points and arrows in a plane without axes.
 
-    With a `frame` of points, all of these are in view and arrows keep their angles.
+    The chart shows the area of the points in `frame`, by default of all `spots`. With a `frame`,
+    both directions have the same scale, so that the angles of arrows are true.
     """
     height, top, edge, size = 340, 28, 12, 3.0
     points = [(spot.x, spot.y) for spot in spots]
     xs, ys = zip(*(points if frame is None else frame), strict=True)
     wide, tall = _WIDTH - 2 * edge, height - top - 2 * edge
     across, up = (wide / ((max(xs) - min(xs)) or 1), tall / ((max(ys) - min(ys)) or 1))
-    if frame is not None:  # panels that share a frame have one scale both ways
+    if frame is not None:  # one scale for both directions, in all charts with this frame
         across = up = min(across, up)
     left = edge + (wide - across * (max(xs) - min(xs))) / 2
     low = height - edge - (tall - up * (max(ys) - min(ys))) / 2
@@ -438,8 +472,11 @@ def plane(
 
 
 def _arrow(style: int, start: Point, end: Point) -> list[Markup]:
-    """Return a dot and the arrow that leads to it; an arrow too short to be seen is left out."""
-    dot, head = 2.0, 5.0  # pixels
+    """Return a dot at `end` and an arrow to it from `start`.
+
+    An arrow of less than 6 pixels is left out: it would not be seen.
+    """
+    dot, head = 2.0, 5.0  # pixels: radius of the dot, length of the arrow's head
     drawn = [element("circle", kind=f"m{style} dot", cx=end[0], cy=end[1], r=dot)]
     length = hypot(end[0] - start[0], end[1] - start[1])
     if length < 6:
@@ -456,10 +493,10 @@ def _arrow(style: int, start: Point, end: Point) -> list[Markup]:
 
 
 def bars(shown: Bars) -> Markup:
-    """Return a chart of horizontal bars from 0: for each label a bar of each series.
+    """Return a chart of horizontal bars that begin at 0: for each label one bar per series.
 
-    The first series has style 1, the second style 2. Each bar ends in its figure and count; the
-    axes name the labels and the figures.
+    Series n, counted from 1, has the colour of style n. The value and count of a bar stand at its
+    end. The texts `axis` and `unit` stand at the two axes.
     """
     thick, gap, start, top = 11, 7, 136, _TOP + 4
     step = thick * len(shown.series) + gap
@@ -490,9 +527,9 @@ def bars(shown: Bars) -> Markup:
 
 
 def bar_labels(shown: Bars) -> dict[str, list[str]]:
-    """Return for each series the figures at its bars, with their counts in brackets, if any.
+    """Return for each series the texts at its bars: values, with counts in brackets if given.
 
-    All figures have a decimal if one of them needs it.
+    All values are written with one decimal unless all of them are whole numbers.
     """
     is_whole = all(float(value).is_integer() for row in shown.series.values() for value in row)
     form = ",.0f" if is_whole else ",.1f"
@@ -503,7 +540,7 @@ def bar_labels(shown: Bars) -> dict[str, list[str]]:
     return figures
 
 
-# Axes and names that several charts have.
+# Axes and names shared by several kinds of charts.
 
 
 def _axes(
@@ -524,7 +561,7 @@ def _axes(
 
 
 def _ticks_below(scale: Scale, bottom: float, top: float) -> list[Markup]:
-    """Return grid lines behind the rows of a chart, with their figures as far as there is room."""
+    """Return grid lines behind the rows of a chart, each with its value below if there is room."""
     drawn, last = [], -100.0
     for tick in scale.ticks():
         x = scale.at(tick)
@@ -536,7 +573,11 @@ def _ticks_below(scale: Scale, bottom: float, top: float) -> list[Markup]:
 
 
 def _named(ends: Sequence[tuple[str, int, float, float]], bottom: float) -> list[Markup]:
-    """Return names at the right of a chart, moved apart, with lines that lead to their points."""
+    """Return names at the right edge of a chart, each with a line that leads to its point.
+
+    `ends` holds the name, style, x and y of each point. The names are moved apart so that none
+    overlaps another.
+    """
     label_ys = spread([y for *_, y in ends], 14, _TOP, bottom)
     drawn = []
     for (name, style, x, y), label_y in zip(ends, label_ys, strict=True):

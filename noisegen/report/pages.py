@@ -1,7 +1,7 @@
-"""Pages from templates: an HTML file with its styles and script inside, all its text escaped.
+"""HTML pages made from a template: one file with styles and script inside, and all text escaped.
 
-A page is a list of sections, a section a list of blocks. Data that no block shows goes into a
-`Custom` block, which a macro in a template of the caller draws.
+A page is a list of sections, and a section is a list of blocks. Data for which there is no kind of
+block goes into a `Custom` block, which a macro in a template of the caller draws.
 """
 
 import base64
@@ -28,11 +28,13 @@ def page(
     macros: Path | None = None,
     script: bool = False,
 ) -> str:
-    """Return a page as one HTML file that loads nothing.
+    """Return the text of an HTML page that loads no other file.
 
-    `macros` is a template of the caller for its `Custom` blocks. Files of the same name that end in
-    .css or .js join the page. With `script`, tables of kind 'sortable' can be sorted, and tables of
-    kind 'copied' can be filtered and copied. All text is cut, escaped and free of controls.
+    `kicker` and `head`, a line and blocks, stand above the sections. `macros` is a template file of
+    the caller that draws its `Custom` blocks. Files beside it with the same name and the ending
+    .css or .js are included in the page. With `script`, readers can sort tables of the kind
+    'sortable', and filter and copy tables of the kind 'copied'. All text is cut to `TEXT_MAX`
+    characters and escaped; control characters are replaced.
     """
     style, code = _asset("css", macros), _asset("js", macros) if script else ""
     policy = f"default-src 'none'; style-src {_digest(style)}; img-src data:; base-uri 'none'"
@@ -50,7 +52,10 @@ def page(
 
 
 def _asset(kind: str, macros: Path | None) -> str:
-    """Return the styles ('css') or the script ('js') of the kit, followed by the caller's."""
+    """Return the styles (`kind` 'css') or the script ('js') of a page.
+
+    The file of this package comes first, then the file beside the caller's template `macros`.
+    """
     paths = [_TEMPLATES / f"page.{kind}", *([macros.with_suffix(f".{kind}")] if macros else [])]
     return "\n".join(path.read_text("utf-8") for path in paths if path.exists())
 

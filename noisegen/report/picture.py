@@ -1,4 +1,4 @@
-"""Bars as a PNG picture, for papers and slides; pages draw the same `Bars` as SVG, see `charts`."""
+"""Bar charts as a PNG picture for papers and slides; `charts.bars` draws them as SVG for pages."""
 
 import io
 from collections.abc import Sequence
@@ -8,21 +8,21 @@ from noisegen.errors import naming_extras
 from noisegen.report.blocks import Bars
 from noisegen.report.charts import bar_labels
 
-_COLORS = ("#0072b2", "#e69f00")  # from Okabe and Ito's palette for colour-blind readers
-_ABOUT = {"Software": "noisegen"}  # metadata by which a picture of ours is recognised
-_LABELS_MAX = 16  # labels that fit in a chart of the usual height; more make the picture higher
+_COLORS = ("#0072b2", "#e69f00")  # two colours of Okabe and Ito's palette for colour-blind readers
+_ABOUT = {"Software": "noisegen"}  # metadata that marks a picture as made by noisegen
+_LABELS_MAX = 16  # most labels in a chart of the usual height; more labels make the picture higher
 
 
 def picture(title: str, panels: Sequence[Bars]) -> bytes:
-    """Return four charts of bars as a PNG picture.
+    """Draw four bar charts and return them as a PNG picture.
 
-    Raises MissingExtra without matplotlib.
+    Raises MissingExtra if matplotlib is not installed.
     """
     with naming_extras("matplotlib"):
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     longest = max(len(panel.labels) for panel in panels)
-    height = 8 + max(0, longest - _LABELS_MAX) * 0.25  # inches
+    height = 8 + max(0, longest - _LABELS_MAX) * 0.25  # height of the picture in inches
     drawn = Figure(figsize=(11, height), layout="constrained")
     drawn.suptitle(title, fontsize=13)
     for axes, panel in zip(drawn.subplots(2, 2).flat, panels, strict=True):
@@ -40,6 +40,6 @@ def picture(title: str, panels: Sequence[Bars]) -> bytes:
             axes.legend(frameon=False)
     content = io.BytesIO()
     with catch_warnings():
-        filterwarnings("ignore", "Glyph .* missing")  # the font may lack letters of a label
+        filterwarnings("ignore", "Glyph .* missing")  # the font may lack a letter
         FigureCanvasAgg(drawn).print_figure(content, format="png", dpi=150, metadata=_ABOUT)
     return content.getvalue()

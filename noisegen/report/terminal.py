@@ -1,4 +1,4 @@
-"""The blocks of a report in a terminal: tables, some of them with bars, and paragraphs."""
+"""Printing of a report's blocks on a terminal: as tables, bars and paragraphs."""
 
 from collections.abc import Sequence
 
@@ -10,13 +10,13 @@ from rich.text import Text
 from noisegen.report import blocks
 
 BAR_COLUMNS = 24
-EXAMPLES = 3  # the first examples of a list, which are shown
-_BESIDE = 12  # characters shown on each side of the marked part of a cell
-_SHADES = "▏▎▍▌▋▊▉"  # one to seven eighths of a column
+EXAMPLES = 3  # most examples shown of an `ExampleList`
+_BESIDE = 12  # most characters shown beside a marked part, in a table cell with pieces
+_SHADES = "▏▎▍▌▋▊▉"  # bars of one to seven eighths of a character's width
 _COLOURS = ("cyan", "yellow", "magenta", "green")
 _SHOWN = blocks.Table | blocks.Bars | blocks.Text | blocks.Facts | blocks.ExampleList
 _VERSIONS = {"clean": "cyan", "noisy": "yellow", "real": "magenta", "synthetic": "yellow"}
-_STYLES = {  # by kind of cell or text
+_STYLES = {  # `kind` of a cell or paragraph -> style of rich
     "better": "green",
     "worse": "red",
     "same": "dim",
@@ -30,20 +30,23 @@ _STYLES = {  # by kind of cell or text
 
 
 def percent(share: float | None, digits: int = 1) -> str:
-    """Return a share in per cent, '-' for None."""
+    """Return a share of 1 as text in per cent, or '-' for None."""
     return "-" if share is None else f"{share:.{digits}%}"
 
 
 def bar(value: float, most: float, columns: int = BAR_COLUMNS) -> str:
-    """Return a bar of eighths of a column; a value above 0 shows at least one eighth."""
+    """Return a bar of block characters whose length is `value` / `most` of `columns` columns.
+
+    Bars are drawn in eighths of a column; a value above 0 has at least one eighth.
+    """
     eighths = max(round(value / most * columns * 8), 1) if most and value else 0
     return "█" * (eighths // 8) + (_SHADES[eighths % 8 - 1] if eighths % 8 else "")
 
 
 def titled(title: str = "", heads: bool = True, lines: bool = True) -> Table:
-    """Return a table without edges, with a line under its heads.
+    """Return an empty table without a frame; it has a row of `heads`, and `lines` below them.
 
-    Columns are narrow if the table has a title.
+    Columns are closer to each other in a table with a title.
     """
     words = Text(title, "bold") if title else None
     style = box.SIMPLE_HEAD if heads and lines else None
@@ -54,7 +57,10 @@ def titled(title: str = "", heads: bool = True, lines: bool = True) -> Table:
 
 
 def show(content: Sequence[blocks.Section | blocks.Block], console: Console) -> None:
-    """Print sections and blocks as `pages.page` writes them; the only charts shown are `Bars`."""
+    """Print sections and blocks of a report.
+
+    Charts other than `Bars`, and `Custom` blocks, are left out.
+    """
     for block in content:
         match block:
             case blocks.Section() if any(isinstance(b, _SHOWN) for b in block.blocks):
@@ -77,7 +83,10 @@ def show(content: Sequence[blocks.Section | blocks.Block], console: Console) -> 
 
 
 def _print(console: Console, content: Table | Text, title: str = "", note: str = "") -> None:
-    """Print a block below its title and a note, which may be wider than it, and an empty line."""
+    """Print a title with a note beside it, then a block, then an empty line.
+
+    The title is no part of the block, since it may be wider than the block.
+    """
     if title:
         console.print(Text.assemble((title, "bold"), (f"  {note}" if note else "", "dim")))
     console.print(content)
@@ -85,7 +94,7 @@ def _print(console: Console, content: Table | Text, title: str = "", note: str =
 
 
 def _example(example: blocks.Example) -> Table:
-    """Return a line for each version of a text, its marks in colour and underlined."""
+    """Return a table with a row per version of a text, as `_marked` writes it."""
     table = titled(heads=False)
     for name, pieces in example.versions.items():
         table.add_row(Text(name, "dim"), _marked(pieces, name))
@@ -95,14 +104,17 @@ def _example(example: blocks.Example) -> Table:
 
 
 def _marked(pieces: Sequence[blocks.Piece], kind: str) -> Text:
-    """Return a text with its marked parts in colour and underlined."""
+    """Return a text whose marked pieces are underlined, in the colour of its version `kind`."""
     style = f"underline {_VERSIONS.get(kind, _COLOURS[0])}"
     parts = [(blocks.writable(text), style if is_marked else "") for text, is_marked in pieces]
     return Text.assemble(*parts)
 
 
 def _around(pieces: Sequence[blocks.Piece]) -> list[blocks.Piece]:
-    """Return the pieces; unmarked ones are cut to the characters beside a marked piece."""
+    """Return the pieces of a text; cut each unmarked piece to `_BESIDE` characters.
+
+    The first piece keeps its last characters, other pieces keep their first.
+    """
     return [
         (text if is_marked else text[-_BESIDE:] if number == 0 else text[:_BESIDE], is_marked)
         for number, (text, is_marked) in enumerate(pieces)
@@ -141,7 +153,7 @@ def _text(cell: blocks.Cell | str) -> Text:
 
 
 def _bars(block: blocks.Bars) -> Table:
-    """Return a line for each label: a figure and its bar for each series."""
+    """Return a table with a row per label: for each series a number and its bar."""
     table = titled(heads=len(block.series) > 1)
     table.add_column("")
     columns = BAR_COLUMNS // min(2, len(block.series))

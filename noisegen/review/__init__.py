@@ -1,4 +1,4 @@
-"""Human review of realism: a blind sample, a page in the browser to judge it, and a report."""
+"""Human review of how realistic noise is: a blind sample, a web page to judge it, and a report."""
 
 from noisegen.review.reporting import report
 from noisegen.review.sample import make, more

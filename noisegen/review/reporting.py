@@ -1,6 +1,6 @@
-"""Report a review: shares with intervals, the strength to choose, agreement, kinds of noise.
+"""Report of a review: realistic rows per strength, the strength to choose, agreement, noise kinds.
 
-`measure` computes the figures, `compose` puts them into sections of a report, which are printed in
+`measure` computes the figures. `compose` puts them into sections of a report, which are printed on
 a terminal or written as a self-contained HTML page.
 """
 
@@ -27,18 +27,20 @@ from noisegen.review.store import REALISM, JudgedItem, JudgedStrength, Stratum, 
 from noisegen.runs.atomic import refuse_existing, write_text
 from noisegen.runs.manifest import counted
 
-CUT_OFF = 0.95  # share of judged rows that must be realistic (RCP, human check of the noise)
-ALL_ROWS = store.FIRST_STAGE + store.SECOND_STAGE  # judged rows per strength in RCP
-BREAK_SECONDS = 600  # a longer time between two items is a break
+CUT_OFF = 0.95  # least share of realistic rows among judged rows, as in RCP's human check of noise
+ALL_ROWS = store.FIRST_STAGE + store.SECOND_STAGE  # rows judged in RCP for the chosen strength
+BREAK_SECONDS = 600  # a reviewer who takes longer between two rows has taken a break
 Metric = Literal["nominal", "ordinal"]
 
 
 @dataclass(frozen=True)
 class StratumFigures:
-    """Figures of one language, recipe and strength; shares are means over judged items.
+    """Figures of one language, recipe and strength.
 
-    Shares are None if no item is judged. `low` and `high` bound the 95 % Wilson interval of
-    `realistic`. `rows`, `changed` and `too_long` count rows of the source, not of the sample.
+    Items are the rows in the review; `second_stage` counts the items of the second stage.
+    `realistic`, `moderate_or_better` and `meaning_kept` are means over judged items of the share of
+    reviewers who gave this answer, None if no item is judged. `low` and `high` bound the 95 %
+    Wilson interval of `realistic`. `rows`, `changed` and `too_long` count rows of the source.
     """
 
     lang: str
@@ -59,9 +61,10 @@ class StratumFigures:
 
 @dataclass(frozen=True)
 class StrengthVerdict:
-    """The strength to choose for one language and recipe, with the reason.
+    """The strength to choose for one language and recipe, with the reason as text.
 
-    `passes` is None until the second stage is complete.
+    `passes` tells whether this strength reaches the cut-off. It is None until the second stage is
+    complete. `strength` is None if no row is judged yet.
     """
 
     lang: str
@@ -83,7 +86,10 @@ class Agreement:
 
 @dataclass(frozen=True)
 class KindShares:
-    """For each kind of noise, the share of a language's judged items in which it was seen."""
+    """Kinds of noise that reviewers saw in one language.
+
+    `shares` maps each kind to the share of the `items` judged items in which it was seen.
+    """
 
     lang: str
     items: int
@@ -92,10 +98,11 @@ class KindShares:
 
 @dataclass(frozen=True)
 class ReviewerFigures:
-    """Figures of one reviewer; `complete` items have all answers, `realistic` is a share.
+    """Figures of one reviewer.
 
-    `seconds` is the median time between the last answers to two items that follow each other,
-    without breaks of over ten minutes.
+    `items` counts the items judged for realism, `complete` the items judged for meaning, too.
+    `realistic` is the share of realistic items. `seconds` is the median time from the last answer
+    on one item to the last answer on the next, without breaks of over ten minutes.
     """
 
     name: str
@@ -108,7 +115,11 @@ class ReviewerFigures:
 
 @dataclass(frozen=True)
 class ReviewReport:
-    """All figures of a review; `cut_off` is the share of realistic items that a strength needs."""
+    """All figures of a review.
+
+    `cut_off` is the share of realistic items that a strength needs to pass. `answers` counts
+    answers that were later changed, too. A comment is a reviewer, a stratum and a text.
+    """
 
     cut_off: float
     items: int
@@ -122,16 +133,16 @@ class ReviewReport:
     comments: list[tuple[str, str, str]]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
+        """Return the report as plain data that JSON can hold."""
         return asdict(self)
 
 
 def report(path: str | Path, out: str | Path | None = None) -> ReviewReport:
     """Return the figures of a review and, with `out`, write them as a self-contained HTML page.
 
-    The review may be half judged, and a server may be using it. Raises SourceError for a file that
-    is no review, UsageError if `out` is the review itself, OutputError if the page cannot be
-    written or would replace a file that noisegen did not make.
+    The review may be judged in part only, and a server may be using it. Raises SourceError for a
+    file that is no review, UsageError if `out` is the review itself, OutputError if the page cannot
+    be written or would replace a file that noisegen did not make.
     """
     if out is not None and Path(out).exists():
         if Path(path).exists() and Path(out).samefile(path):
@@ -147,7 +158,7 @@ def report(path: str | Path, out: str | Path | None = None) -> ReviewReport:
 
 
 def measure(opened: sqlite3.Connection) -> ReviewReport:
-    """Return the figures of an opened review."""
+    """Compute all figures of a review from its open database."""
     judged = store.judged_items(opened)
     strata = {stratum: items for group in judged.values() for stratum, items in group.items()}
     items = list(chain.from_iterable(strata.values()))
@@ -176,7 +187,7 @@ def measure(opened: sqlite3.Connection) -> ReviewReport:
 def _comments(
     strata: Mapping[Stratum, Sequence[JudgedItem]], names: Mapping[int, str]
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield the name of the reviewer, the stratum and the text of every comment."""
+    """Yield every comment: the name of the reviewer, the stratum of the row, and the text."""
     for stratum, items in strata.items():
         place = f"{stratum.lang}, {stratum.recipe} at {stratum.strength}"
         for item in items:
@@ -208,10 +219,11 @@ def _figures(stratum: Stratum, items: Sequence[JudgedItem]) -> StratumFigures:
 def _verdict(
     name: tuple[str, str], best: JudgedStrength | None, strata: Sequence[StratumFigures]
 ) -> StrengthVerdict:
-    """Return the verdict by the rule of RCP.
+    """Return the verdict on the strengths of one language and recipe, by the rule of RCP.
 
-    The most realistic strength of the first stage is chosen. It passes if its share over all rows
-    of both stages reaches the cut-off. If a strength has rows in the second stage, it was chosen.
+    The most realistic strength of the first stage, `best`, is chosen. It passes if its share of
+    realistic rows, over both stages, reaches the cut-off. If a strength already has rows of the
+    second stage, this strength is the chosen one.
     """
     if best is None:
         has_rows = any(stratum.items for stratum in strata)
@@ -229,7 +241,7 @@ def _verdict(
 
 
 def _second_stage_verdict(name: tuple[str, str], chosen: StratumFigures) -> StrengthVerdict:
-    """Return the verdict on the strength that has rows in the second stage."""
+    """Return the verdict on the chosen strength, which has rows of the second stage."""
     share, waiting = chosen.realistic or 0.0, chosen.items - chosen.judged
     reason = f"{share:.1%} of {counted(chosen.judged, 'row')} realistic"
     if waiting:
@@ -245,7 +257,10 @@ def _second_stage_verdict(name: tuple[str, str], chosen: StratumFigures) -> Stre
 def _kinds(
     strata: Mapping[Stratum, Sequence[JudgedItem]], kinds: Mapping[int, str]
 ) -> list[KindShares]:
-    """Return the shares of the kinds of noise in the judged items of each language with items."""
+    """Return for each language with items how often reviewers saw each kind of noise.
+
+    `kinds` maps the number of each kind to its name.
+    """
     by_language: dict[str, list[JudgedItem]] = {}
     for stratum, items in strata.items():
         if items:
@@ -259,13 +274,16 @@ def _kinds(
 
 
 def _share_seen(items: Sequence[JudgedItem], kind: int) -> float:
-    """Return the share of reviewers who saw a kind of noise, averaged over the items; 0 if none."""
+    """Return the share of an item's reviewers who saw a kind of noise, averaged over items.
+
+    Returns 0 if there are no items.
+    """
     votes = [_seen(item, kind) for item in items]
     return mean(Fraction(sum(seen), len(seen)) for seen in votes) or 0.0
 
 
 def _seen(item: JudgedItem, kind: int) -> list[int]:
-    """Return for every reviewer of an item 1 if the reviewer chose a kind of noise, 0 if not."""
+    """Return a 1 for each reviewer of an item who saw a kind of noise in it, a 0 for each other."""
     return [int(kind in item.kinds.get(reviewer, [])) for reviewer in item.realism]
 
 
@@ -285,7 +303,10 @@ def _reviewer(
 
 @dataclass(frozen=True)
 class RatedQuestion:
-    """A question to reviewers; `answers` has the numbers of the answers given to each item."""
+    """A question to reviewers, with their answers as numbers.
+
+    `answers` has a list for each item: the answer of each reviewer who answered.
+    """
 
     name: str
     metric: Metric
@@ -293,7 +314,7 @@ class RatedQuestion:
 
 
 def _agreement(items: Sequence[JudgedItem], kinds: Mapping[int, str]) -> list[Agreement]:
-    """Return the agreement of reviewers on each question."""
+    """Return Krippendorff's alpha for each question, see `_questions`."""
     agreement = []
     for question in _questions(items, kinds):
         units = [unit for unit in question.answers if len(unit) > 1]
@@ -303,7 +324,11 @@ def _agreement(items: Sequence[JudgedItem], kinds: Mapping[int, str]) -> list[Ag
 
 
 def _questions(items: Sequence[JudgedItem], kinds: Mapping[int, str]) -> list[RatedQuestion]:
-    """Return the questions on realism, on meaning, and on each kind of noise that was chosen."""
+    """Return the questions whose agreement is measured, with all answers.
+
+    They ask for realism, for meaning, and for each kind of noise that some reviewer saw: was it
+    seen in the item?
+    """
     realism = [[REALISM.index(answer) for answer in item.realism.values()] for item in items]
     meaning = [[store.MEANING.index(answer) for answer in item.meaning.values()] for item in items]
     questions = [
@@ -322,12 +347,12 @@ def krippendorff_alpha(
 ) -> float | None:
     """Return Krippendorff's alpha: 1 is full agreement, 0 is agreement by chance.
 
-    A unit is the sequence of the values, 0 to `categories` - 1, that reviewers gave to one item.
-    Units may differ in length, as missing values are left out. Returns None if no unit has two
-    values or all values are the same. Source: Krippendorff, Computing Krippendorff's
-    Alpha-Reliability (2011), the general form with coincidence matrices.
+    A unit holds the values, from 0 to `categories` - 1, that reviewers gave to one item. Units may
+    differ in length, as missing values are left out. `metric` says whether the values are ordered.
+    Returns None if no unit has two values or all values are the same. Source: Krippendorff,
+    Computing Krippendorff's Alpha-Reliability (2011), general form with coincidence matrices.
     """
-    # Pairs of values within units; in a unit of m values each pair weighs 1 / (m - 1).
+    # `observed` counts pairs of values within a unit; with m values each pair weighs 1 / (m - 1).
     observed = np.zeros((categories, categories))
     for unit in units:
         if len(unit) > 1:
@@ -335,7 +360,7 @@ def krippendorff_alpha(
             observed += (np.outer(counts, counts) - np.diag(counts)) / (len(unit) - 1)
     totals = observed.sum(axis=0)
     distance = 1 - np.eye(categories)
-    if metric == "ordinal":  # counts the values between two ranks, and half of those at both ends
+    if metric == "ordinal":  # squared number of values from one rank to the other, ends by half
         middles = np.cumsum(totals) - totals / 2
         distance = (middles[:, None] - middles[None, :]) ** 2
     expected = float((np.outer(totals, totals) * distance).sum())
@@ -344,7 +369,7 @@ def krippendorff_alpha(
     return float(1 - (totals.sum() - 1) * (observed * distance).sum() / expected)
 
 
-# The report, for a terminal and for a page.
+# Blocks of the report, for a terminal and for a page.
 
 _PASSES = {
     True: Cell("pass", kind="better"),
@@ -356,7 +381,7 @@ _SOURCES = "lang", "recipe", "strength", "rows", "unchanged", "too long"
 
 
 def compose(report: ReviewReport) -> tuple[Text, *tuple[Section, ...]]:
-    """Return a line that sums up the review, and the sections with its figures."""
+    """Return a summary line of a review, and the sections of its report."""
     judged = f"{report.judged:,} of {counted(report.items, 'row')} judged"
     people = counted(len(report.reviewers), "reviewer")
     answers = f"{counted(report.answers, 'answer')} (changes counted)"
@@ -409,7 +434,10 @@ def _interval(group: StratumFigures) -> Cell:
 
 
 def _intervals(report: ReviewReport) -> Iterator[Figure]:
-    """Yield a figure: a chart for each language and recipe, with a dot per strength."""
+    """Yield one figure with a chart per language and recipe, if any row is judged.
+
+    A chart has a dot for each strength: its share of realistic rows, with the interval.
+    """
     rows: dict[str, list[DotRow]] = {}
     for group in report.groups:
         if group.realistic is None:

@@ -1,4 +1,4 @@
-"""A review file opened for reviewers: their names, their items, and answers stored at once."""
+"""An open review file: gives items to reviewers and stores each answer at once."""
 
 import json
 import secrets
@@ -27,17 +27,20 @@ from noisegen.review.store import (
 from noisegen.text.buffers import I64
 from noisegen.text.graphemes import graphemes
 
-NAME_MAX, KIND_MAX = 60, 40  # characters
-KINDS_MAX = 100  # kinds of noise in a review; each reviewer adds a few
+NAME_MAX, KIND_MAX = 60, 40  # most characters in the name of a reviewer, and of a kind of noise
+KINDS_MAX = 100  # most kinds of noise in a review, including kinds added by reviewers
 REVIEWERS_MAX = 1_000
 _KIND = ("id", "letter", "name", "hint")
-Part = tuple[bool, str]  # a text, and before it True if it differs from the other side
-# Scripts without spaces between words, whose characters are compared one by one.
+Part = tuple[bool, str]  # True if this part differs from the other text, and the part
+# Scripts without spaces between words: their texts are compared character by character.
 _SINGLE = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 
 
 class Refused(Exception):  # noqa: N818 - reads as what happened
-    """A request that is refused; `reason` is a word for which the page has a message."""
+    """Error for a refused request of the page.
+
+    The page has a message for the word `reason`. `status` is the HTTP status of the answer.
+    """
 
     def __init__(self, reason: str, status: int = 400) -> None:
         super().__init__(reason)
@@ -45,7 +48,7 @@ class Refused(Exception):  # noqa: N818 - reads as what happened
 
 
 class ReviewFile:
-    """A review opened for reviewers. Several threads may use it: a lock lets in one at a time."""
+    """An open review file; several threads may share it, since a lock lets in one at a time."""
 
     def __init__(self, path: Path) -> None:
         self._lock = threading.RLock()
@@ -57,19 +60,21 @@ class ReviewFile:
             raise
 
     def close(self) -> None:
-        """Close the file; all answers are in it already."""
+        """Close the file; every answer is already stored."""
         with self._lock:
             self._opened.close()
 
     def languages(self) -> list[str]:
-        """Return the languages that have items."""
+        """Return the codes of the languages that have items, sorted."""
         query = "SELECT DISTINCT lang FROM groups JOIN items ON group_id = groups.id ORDER BY 1"
         return [lang for (lang,) in self._all(query)]
 
     def join(self, name: object, langs: object, same: bool = False) -> dict[str, Any]:
-        """Add a reviewer, or with `same` go on as the reviewer of this name; return key and name.
+        """Add a reviewer for the languages `langs`; return the reviewer's secret key and name.
 
-        Raises Refused with reason 'name' for an empty or too long name, 'taken' for a name in use.
+        With `same`, a reviewer who already has this name continues. Raises Refused with the reason
+        'name' for an empty or too long name, 'taken' for a name in use, 'full' for too many
+        reviewers.
         """
         shown, folded = _checked_name(name, NAME_MAX, "name")
         known = self.languages()
@@ -89,7 +94,10 @@ class ReviewFile:
         return {"reviewer": key, "name": shown}
 
     def state(self, key: object) -> dict[str, Any]:
-        """Return how many items there are and are complete, and the place of the next one."""
+        """Return the progress of a reviewer: name, number of items, and number of complete items.
+
+        `next` is the place of the first incomplete item in the order of the reviewer.
+        """
         reviewer, name, order = self._reviewer(key)
         query = "SELECT json_group_array(item) FROM latest WHERE reviewer = ? AND question = ?"
         realism, meaning = (  # one JSON array is read faster than many rows
@@ -101,9 +109,10 @@ class ReviewFile:
         return {"name": name, "total": len(order), "complete": int(is_done.sum()), "next": first}
 
     def item(self, key: object, place: int) -> dict[str, Any]:
-        """Return an item's texts, the reviewer's answers, and the kinds of noise to choose from.
+        """Return the item at a place in a reviewer's order, the answers, and the kinds of noise.
 
-        Strength, recipe and source stay hidden from reviewers.
+        The answers are the reviewer's own; the kinds can be chosen for the item. Strength, recipe
+        and source of the item are not returned: they stay hidden from reviewers.
         """
         reviewer, _, order = self._reviewer(key)
         if not 0 <= place < len(order):
@@ -131,7 +140,11 @@ class ReviewFile:
     def answer(
         self, key: object, item: object, question: object, value: object, nonce: object
     ) -> None:
-        """Store an answer; an answer that is sent again with the same nonce is stored once."""
+        """Store a reviewer's answer to a question on an item.
+
+        An answer that is sent again with the same `nonce` is stored only once. Raises Refused for
+        an item, question or value that is not allowed.
+        """
         reviewer, _, order = self._reviewer(key)
         if type(item) is not int or item.bit_length() > 32 or item not in order:
             raise Refused("item")
@@ -146,7 +159,7 @@ class ReviewFile:
             )
 
     def add_kind(self, key: object, name: object) -> dict[str, Any]:
-        """Return the kind of noise with a name; a new name adds a kind."""
+        """Return the kind of noise with this name; add it to the review if it is new."""
         shown, folded = _checked_name(name, KIND_MAX, "kind")
         find = f"SELECT {', '.join(_KIND)} FROM kinds WHERE folded = ?"
         with self._lock, transaction(self._opened):
@@ -162,10 +175,10 @@ class ReviewFile:
             return dict(zip(_KIND, self._one(find, folded), strict=True))
 
     def kinds(self, lang: str, chosen: Collection[int] = ()) -> list[dict[str, Any]]:
-        """Return the kinds of noise to choose from in a language, additions last.
+        """Return the kinds of noise offered for an item in a language, added kinds last.
 
-        The `chosen` kinds are always among them. A kind that a reviewer added is offered for all
-        languages until it is used, and then for the languages that use it.
+        The `chosen` kinds of the item are always offered. A kind that a reviewer added is offered
+        for all languages until somebody uses it, then for the languages in which it is used.
         """
         used_elsewhere = (
             "SELECT kind.value FROM latest, json_each(latest.value) AS kind"
@@ -181,7 +194,7 @@ class ReviewFile:
         return [kind for kind in kinds if kind["id"] in chosen or is_offered(kind["name"], lang)]
 
     def _checked_answer(self, question: object, value: object) -> str:
-        """Return an answer as JSON; raises Refused if the question does not allow it."""
+        """Return the answer to a question as JSON; raises Refused if it is not allowed."""
         try:
             answer = msgspec.convert(value, ANSWERS[question])  # type: ignore[index]
         except (KeyError, TypeError, ValueError) as error:
@@ -194,7 +207,10 @@ class ReviewFile:
         return json.dumps(well_formed(answer) if question == "comment" else answer)
 
     def _reviewer(self, key: object) -> tuple[int, str, I64]:
-        """Return number, name and ordered items of a reviewer; raises Refused for a wrong key."""
+        """Return number, name and item order of the reviewer with this key.
+
+        Raises Refused for an unknown key.
+        """
         row = self._one("SELECT id, name, folded, langs FROM reviewers WHERE key = ?", str(key))
         if row is None:
             raise Refused("reviewer", 409)
@@ -203,7 +219,10 @@ class ReviewFile:
 
     @lru_cache(maxsize=64)  # noqa: B019 - the object lives as long as the server
     def _order(self, folded: str, langs: str, newest: int) -> I64:
-        """Return the ordered items of a reviewer; `newest` is the last item of the review."""
+        """Return the item numbers of a reviewer's languages, in the order of the reviewer.
+
+        `folded` is the comparable form of the name, and `newest` the highest item number.
+        """
         rows = self._all(
             "SELECT items.id, stage FROM items JOIN groups ON groups.id = group_id"
             " WHERE lang IN (SELECT value FROM json_each(?)) AND items.id <= ?",
@@ -218,22 +237,25 @@ class ReviewFile:
             return self._opened.execute(query, values).fetchall()
 
     def _one(self, query: str, *values: object) -> Any:
-        """Return the first row of a query, None if it has none."""
+        """Return the first row that a query finds, None if it finds none."""
         return next(iter(self._all(query, *values)), None)
 
 
 def order_of(seed: int, reviewer: str, items: I64, stages: I64) -> I64:
-    """Return items in the order of one reviewer: stage by stage, shuffled within a stage."""
+    """Return item numbers in the order of one reviewer: by stage, shuffled within each stage.
+
+    `items` and `stages` have one entry per item. The same seed and reviewer give the same order.
+    """
     keys = row_keys(stream_key(seed, f"review/reviewer/{reviewer}"), items.astype(np.uint64))
     ordered: I64 = items[np.lexsort((keys, stages))]
     return ordered
 
 
 def _checked_name(text: object, most: int, reason: str) -> tuple[str, str]:
-    """Return a name as it is shown, on one line, and its form for comparing names.
+    """Return a name in two forms: as shown on one line, and folded for comparing names.
 
     Invisible characters become spaces. Raises Refused with `reason` for a name that is empty or has
-    over `most` characters.
+    more than `most` characters.
     """
     if not isinstance(text, str) or len(text) > 4 * most:
         raise Refused(reason)
@@ -245,9 +267,9 @@ def _checked_name(text: object, most: int, reason: str) -> tuple[str, str]:
 
 
 def marked(clean: str, noisy: str) -> tuple[list[Part], list[Part]]:
-    """Return both texts cut into parts that are equal on both sides and parts that differ.
+    """Split both texts into parts that are equal in both and parts that differ.
 
-    The parts of a side, joined, are its text. Both sides have the same equal parts in the same
+    The parts of a text, joined, are the text. Both lists have the same equal parts in the same
     order.
 
     >>> marked("see you", "see u")
@@ -268,13 +290,13 @@ def marked(clean: str, noisy: str) -> tuple[list[Part], list[Part]]:
 
 
 def tokens(text: str) -> list[str]:
-    """Return the words, runs of white space, and other single graphemes of a text."""
+    """Split a text into words, runs of white space, and single other characters (graphemes)."""
     runs = groupby(graphemes(text), key=lambda cluster: _kind(cluster[0]))
     return [token for kind, run in runs for token in (["".join(run)] if kind else run)]
 
 
 def _kind(character: str) -> str:
-    """Return 'word', 'space', or '' for a character that stands alone."""
+    """Return the kind of token that a character belongs to: 'word', 'space', or '' for its own."""
     if character.isspace():
         return "space"
     if not character.isalnum():

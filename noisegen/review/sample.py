@@ -1,7 +1,7 @@
-"""Make a review file: the blind sample of the first stage, and more rows for the second stage.
+"""Make a review file: a blind sample for the first stage, and more rows for the second stage.
 
-The rows come from outputs of `noisegen augment`, or from clean text that is noised here. The clean
-text may come from real pairs: then rows with the real noise are judged, too.
+The rows come from outputs of `noisegen augment`, or from clean text that is noised here. If the
+clean text comes from real pairs, rows with the real noise of the pairs are judged, too.
 """
 
 import json
@@ -45,21 +45,21 @@ from noisegen.runs.options import Folder, IdColumn, Limit, TextColumn
 from noisegen.text.buffers import one_chunk
 from noisegen.text.spans import PROTECTED, protect_kinds
 
-TEXT_MAX = 2_000  # characters that a reviewer is asked to read
+TEXT_MAX = 2_000  # most characters of a text that a reviewer is asked to read
 BEST = "best"
 SLOT_COLUMNS = ("tokens", "labels", "noisy_tokens", "noisy_labels")
 _NUMBER = re.compile(r"x?(?:[0-9]{1,6}(?:\.[0-9]{1,12})?|\.[0-9]{1,12})")
 
-# Rows of one stratum: columns row_id, clean, noisy (strings), and all of SLOT_COLUMNS or none.
+# Rows of one stratum: string columns row_id, clean and noisy, and all of SLOT_COLUMNS or none.
 Batch = tuple[Stratum, pa.Table]
-Row = dict[str, Any]  # a row of a batch, with its key
+Row = dict[str, Any]  # a row of a batch, with the column "key" that orders rows
 StratumName = tuple[str, str, str]
 Sample = list[tuple[Stratum, list[Row]]]
 
 
 @dataclass(frozen=True)
 class MakeOptions(NoiseRequest):
-    """Options of `make`: the rows to draw from, the strengths of their noise, the file to write.
+    """Options of `make`: rows to draw from, strengths of their noise, and the file to write.
 
     `sources` are outputs of `noisegen augment`, one per strength, or clean text. Clean text is
     noised at `strengths` by the recipe and other options of `augment`.
@@ -103,9 +103,10 @@ class MakeOptions(NoiseRequest):
 
 @dataclass(frozen=True)
 class MoreOptions:
-    """Options of `more`: the review that gets more rows, their number and their strength.
+    """Options of `more`: the review to extend, and the number and strength of the new rows.
 
-    `sources` are needed if the sources of the review have moved, `code` if it was made with code.
+    `sources` are needed if the sources of the review have moved, `code` if the review was made with
+    `code`.
     """
 
     out: Annotated[Folder, option("Review file", "-o", "--out", metavar="REVIEW.sqlite")]
@@ -126,10 +127,11 @@ class MoreOptions:
 
 @dataclass(frozen=True)
 class SampleSummary:
-    """The rows put into a review: their number from each stratum, and the number asked for.
+    """Counts of the rows that were added to a review.
 
-    `unjudged` counts rows of the first stage that had no say in which strength is the best.
-    `dropped` counts unreadable rows and files of the sources, by reason.
+    `drawn` has the number of added rows per stratum, and `asked` the number requested for each.
+    `unjudged` counts rows of the first stage that are not judged, so that the best strength was
+    chosen without them. `dropped` counts unreadable rows and files of the sources, by reason.
     """
 
     path: Path
@@ -141,7 +143,7 @@ class SampleSummary:
 
     @property
     def items(self) -> int:
-        """The number of rows that were added."""
+        """The number of rows added from all strata."""
         return sum(count for _, count in self.drawn)
 
     def lines(self) -> list[str]:
@@ -166,7 +168,7 @@ class SampleSummary:
         return lines
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
+        """Return the counts as plain data that JSON can hold."""
         strata = [{**stratum._asdict(), "drawn": count} for stratum, count in self.drawn]
         added = {"stage": self.stage, "items": self.items, "unjudged": self.unjudged}
         return {"out": str(self.path), **added, "groups": strata, "dropped": dict(self.dropped)}
@@ -197,15 +199,15 @@ def make(
     """Draw a blind sample of `rows` changed rows at every strength and write it as a review.
 
     `sources` are outputs of `noisegen augment`, one per strength, or clean text that is noised here
-    at `strengths` ('0.05,0.1,0.2' are rates, 'x0.5,x1,x2' factors of the recipe's rates). Every
-    language has its own sample. With `with_real`, the sources are real pairs, and rows with their
-    own noise are drawn, too. Raises NoisegenError.
+    at `strengths` ('0.05,0.1,0.2' are rates, 'x0.5,x1,x2' factors of the recipe's rates). Each
+    language has its own sample. With `with_real`, the sources are real pairs, and rows with the
+    real noise of the pairs are drawn, too. Raises NoisegenError.
     """
     return _make(decode(MakeOptions, locals()))
 
 
 def _make(options: MakeOptions) -> SampleSummary:
-    """Run `make` with options that are checked."""
+    """Run `make` with checked options."""
     source, path = ReviewSource.of(options), Path(options.out)
     with store.created(path) as database:
         plan = msgspec.json.encode(source, enc_hook=str).decode()
@@ -223,18 +225,18 @@ def more(
     sources: Strings = (),
     code: Strings = (),
 ) -> SampleSummary:
-    """Add `rows` rows of one strength to a review, with texts that are not in it yet.
+    """Add `rows` rows of one strength to a review, with texts that are not in the review yet.
 
     With `strength` 'best', each language and recipe gets rows of the strength that was judged most
-    realistic. The rows come from the sources of the review, or from `sources` if those have moved.
-    `code` are the Python files that the review was made with: no code runs because a review names
-    it. Raises NoisegenError.
+    realistic. The rows come from the sources of the review; name `sources` if they have moved.
+    `code` are the Python files that the review was made with. They must be named again: code never
+    runs only because a review file names it. Raises NoisegenError.
     """
     return _more(decode(MoreOptions, locals()))
 
 
 def _more(options: MoreOptions) -> SampleSummary:
-    """Run `more` with options that are checked."""
+    """Run `more` with checked options."""
     path = Path(options.out)
     with store.reading(path), closing(store.connect(path)) as database:
         source = _stored_source(database, options)
@@ -248,10 +250,10 @@ def _more(options: MoreOptions) -> SampleSummary:
 
 
 def _stored_source(database: sqlite3.Connection, options: MoreOptions) -> "ReviewSource":
-    """Return the source of a review, with the sources and code that the options give again.
+    """Return the source of a review; sources and code named in the options replace its own.
 
-    Raises UsageError if the options lack code or standard input that the review was made from,
-    SourceError for a damaged review.
+    Raises UsageError if the review was made with code or from standard input, and the options do
+    not name it again. Raises SourceError for a damaged review.
     """
     try:
         source = msgspec.json.decode(store.stored(database, "plan"), type=ReviewSource)
@@ -272,7 +274,10 @@ def _unjudged(judged: Judged) -> int:
 
 
 def _of_strength(judged: Judged, strength: str) -> set[StratumName]:
-    """Return the name of every stratum with this strength; raises UsageError if there is none."""
+    """Return the names of all strata with this strength, except real noise.
+
+    Raises UsageError if the review has no such stratum.
+    """
     names = [s.name for group in judged.values() for s in group if s.recipe != store.REAL]
     chosen = {name for name in names if name[-1] == strength}
     if not chosen:
@@ -282,9 +287,10 @@ def _of_strength(judged: Judged, strength: str) -> set[StratumName]:
 
 
 def _best(judged: Judged) -> set[StratumName]:
-    """Return the most realistic strength of every language and recipe with rows, but real noise.
+    """Return the name of the most realistic stratum of each language and recipe with rows.
 
-    Raises UsageError for a language and recipe without a judged row.
+    Real noise has no strengths and is left out. Raises UsageError for a language and recipe without
+    a judged row.
     """
     chosen = set()
     for (lang, recipe), strata in judged.items():
@@ -306,10 +312,10 @@ def _add(
     count: int,
     only: Collection[StratumName] | None = None,
 ) -> tuple[list[tuple[Stratum, int]], Counter[str]]:
-    """Draw rows and add them to a review, in an order that tells nothing of their stratum.
+    """Draw `count` rows per stratum and add them to a review, in a shuffled order.
 
-    Return the number of rows from each stratum, and the dropped rows of the source by reason.
-    Raises UsageError if another process added rows meanwhile.
+    `only` limits the strata by name. Returns the number of rows from each stratum, and counts of
+    dropped rows of the source by reason. Raises UsageError if another process added rows meanwhile.
     """
     newest = database.execute("SELECT max(id) FROM items").fetchone()
     taken: dict[str, set[str]] = {}
@@ -337,7 +343,7 @@ def _add(
     return [(stratum, len(part)) for stratum, part in sample], dropped
 
 
-# The sample: changed rows by keyed draws, each text once.
+# The sample: changed rows in a random order by key, each text at most once.
 
 
 def _drawn(
@@ -346,11 +352,11 @@ def _drawn(
     taken: dict[str, set[str]],
     only: Collection[StratumName] | None,
 ) -> tuple[Sample, Counter[str]]:
-    """Draw `count` rows of every stratum, or of the strata in `only`.
+    """Draw `count` rows of each stratum, or of the strata named in `only`.
 
     Rows with real noise are always drawn, as they have no strength to choose. No text of a language
-    is drawn twice, nor a text that is `taken`. Return the rows, and the number of unreadable rows
-    by reason. Raises SourceError if there is no row to draw.
+    is drawn twice, and no text in `taken`, which holds texts by language. Returns the rows, and
+    counts of unreadable rows by reason. Raises SourceError if there is no row to draw.
     """
     dropped = Counter[str]()
     strata = max(len(source.strengths), len(source.sources)) + source.with_real
@@ -368,9 +374,9 @@ def _drawn(
 
 
 def _dealt(pools: "Sequence[_Pool]", count: int, taken: dict[str, set[str]]) -> Sample:
-    """Deal each pool up to `count` of its rows, and add their texts to the `taken` ones.
+    """Draw up to `count` rows from each pool, and add their texts to `taken`.
 
-    The pools take one row each in turn, so that scarce texts are shared.
+    One row is drawn from each pool in turn, so that strata share the texts if there are few.
     """
     sample: Sample = [(pool.stratum, []) for pool in pools]
     queues = [iter(pool.rows) for pool in pools]
@@ -385,7 +391,10 @@ def _dealt(pools: "Sequence[_Pool]", count: int, taken: dict[str, set[str]]) -> 
 
 @dataclass
 class _Pool:
-    """The first rows of one stratum in the keyed order, at most `room`, and counts of all rows."""
+    """Rows of one stratum that may be drawn: at most `room` rows, the first by their keys.
+
+    `stratum` also counts all rows of the stratum. The keys come from `stream` and the clean text.
+    """
 
     stratum: Stratum
     stream: int
@@ -393,7 +402,10 @@ class _Pool:
     rows: list[Row] = field(default_factory=list)
 
     def add(self, table: pa.Table) -> None:
-        """Count the rows of a batch; keep its changed rows that are early in the keyed order."""
+        """Count the rows of a batch, and keep changed rows whose keys are among the first `room`.
+
+        Rows with texts longer than `TEXT_MAX` are not kept.
+        """
         changed = pc.not_equal(table["clean"], table["noisy"]).to_numpy()
         lengths = [pc.utf8_length(table[name]).to_numpy() for name in ("clean", "noisy")]
         too_long = changed & (np.maximum(*lengths) > TEXT_MAX)
@@ -413,7 +425,10 @@ class _Pool:
 
 
 def _slots(row: Row) -> str:
-    """Return the slots of the clean and of the noisy side as JSON; null for a row without slots."""
+    """Return the labelled spans of the clean and the noisy text as JSON.
+
+    Returns 'null' for a row without labels.
+    """
     if not row.keys() >= set(SLOT_COLUMNS):
         return "null"
     tokens, labels, noisy_tokens, noisy_labels = (row[name] for name in SLOT_COLUMNS)
@@ -421,7 +436,7 @@ def _slots(row: Row) -> str:
 
 
 def slots_of(tokens: Sequence[Any], labels: Sequence[Any]) -> list[tuple[str, str]]:
-    """Return label and text of each labelled span of a sentence.
+    """Return the label and text of each labelled span (slot) of a sentence.
 
     >>> slots_of(["to", "new", "york"], ["O", "B-city", "I-city"])
     [('city', 'new york')]
@@ -438,14 +453,14 @@ def slots_of(tokens: Sequence[Any], labels: Sequence[Any]) -> list[tuple[str, st
     return slots
 
 
-# Where the rows come from.
+# Sources of the rows.
 
 
 @dataclass(frozen=True)
 class ReviewSource:
-    """The source of a review's rows, kept in the review for its second stage.
+    """Sources and noise options of a review, stored in the review file for the second stage.
 
-    `recipe` is plain data, None if the sources are outputs of augment.
+    `recipe` is the recipe as plain data, None if the sources are outputs of `augment`.
     """
 
     sources: tuple[str, ...]
@@ -465,7 +480,10 @@ class ReviewSource:
 
     @classmethod
     def of(cls, options: MakeOptions) -> "ReviewSource":
-        """Return the source that options describe; raises UsageError if they do not fit it."""
+        """Return the source that `options` describe.
+
+        Raises UsageError for options that do not fit the type of the sources.
+        """
         sources, code = listed(options.sources), listed(options.code)
         if not sources:
             raise UsageError("name at least one SOURCE")
@@ -490,13 +508,16 @@ class ReviewSource:
         return msgspec.convert(values, cls)
 
     def batches(self, dropped: Counter[str]) -> Iterator[Batch]:
-        """Yield all rows in batches of one stratum; unreadable rows are counted in `dropped`."""
+        """Yield all rows of the source in batches of one stratum.
+
+        Unreadable rows and files are counted in `dropped`, by reason.
+        """
         load_code(*self.code)
         yield from _noised(self, dropped) if self.recipe else _outputs(self)
 
 
 def _are_outputs(sources: Sequence[str]) -> bool:
-    """Tell whether sources are outputs of augment; raises UsageError if only some of them are."""
+    """Tell whether all sources are outputs of `augment`; raises UsageError if only some are."""
     outputs = [name for name in sources if shard_files(Path(name))]
     if 0 < len(outputs) < len(sources):
         raise UsageError(f"{outputs[0]!r} is an output of augment, others are not: use one kind")
@@ -504,7 +525,7 @@ def _are_outputs(sources: Sequence[str]) -> bool:
 
 
 def _refuse(options: MakeOptions, names: Sequence[str], why: str) -> None:
-    """Raise UsageError if one of these options is given."""
+    """Raise UsageError, with the reason `why`, if one of the options in `names` is given."""
     bare = MakeOptions(options.sources, out=options.out)
     for name in names:
         if getattr(options, name) not in (getattr(bare, name), {}):
@@ -512,12 +533,15 @@ def _refuse(options: MakeOptions, names: Sequence[str], why: str) -> None:
 
 
 def _absolute(sources: Sequence[str]) -> tuple[str, ...]:
-    """Return the sources with absolute paths, so that they are found from any folder."""
+    """Return existing sources as absolute paths, so that they are found from any working folder.
+
+    Other sources, such as URLs, are returned unchanged.
+    """
     return tuple(str(Path(name).resolve()) if Path(name).exists() else name for name in sources)
 
 
 def _outputs(source: ReviewSource) -> Iterator[Batch]:
-    """Yield the rows of outputs of augment, in batches of one stratum."""
+    """Yield the rows of outputs of `augment`, in batches of one stratum."""
     labels = source.strengths or (None,) * len(source.sources)
     if len(labels) != len(source.sources):
         raise UsageError(
@@ -536,7 +560,10 @@ def _outputs(source: ReviewSource) -> Iterator[Batch]:
 
 
 def _recorded(folder: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return recipe and options from the manifest of an output of augment; empty without one."""
+    """Return recipe and options from the manifest of an output of `augment`.
+
+    Both are empty if the folder has no manifest.
+    """
     if not (folder / "manifest.json").exists():
         return {}, {}
     manifest = Manifest.load(folder)
@@ -544,7 +571,10 @@ def _recorded(folder: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 
 def _slot_columns(options: Mapping[str, Any]) -> dict[str, str]:
-    """Map SLOT_COLUMNS to columns of an output of augment that was made with these options."""
+    """Map the names in SLOT_COLUMNS to columns of an output of `augment`.
+
+    `options` are the options that the output was made with.
+    """
     columns = {"noisy_tokens": "noisy_tokens", "noisy_labels": "noisy_labels"}
     for name in ("tokens", "labels"):
         if options.get(name):
@@ -553,9 +583,10 @@ def _slot_columns(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _shard(path: Path, slots: Mapping[str, str]) -> Iterator[pa.Table]:
-    """Yield the rows of a shard; raises SourceError if it is damaged or not from augment.
+    """Yield the rows of a shard in tables.
 
-    `slots` maps names of SLOT_COLUMNS to columns of the shard.
+    `slots` maps the names in SLOT_COLUMNS to columns of the shard. Raises SourceError if the file
+    is damaged or is no shard of `augment`.
     """
     with reading(str(path)):
         schema, rows = parquet_head(str(path))
@@ -563,7 +594,7 @@ def _shard(path: Path, slots: Mapping[str, str]) -> Iterator[pa.Table]:
             raise no_column(str(path), missing[0], schema.names, "; is it from noisegen augment?")
         is_complete = len(slots) == len(SLOT_COLUMNS) and set(slots.values()) <= set(schema.names)
         for batch in parquet_tables(str(path), 0, rows, BATCH_BYTES):
-            batch.validate(full=True)  # finds damaged UTF-8
+            batch.validate(full=True)  # raises an error for damaged UTF-8
             columns = {name: batch[name] for name in schema.names}
             columns |= {name: batch[slots[name]] for name in slots} if is_complete else {}
             columns["row_id"] = pc.cast(batch["id"], pa.string())
@@ -573,9 +604,12 @@ def _shard(path: Path, slots: Mapping[str, str]) -> Iterator[pa.Table]:
 
 
 def _by_language(table: pa.Table, stratum: Stratum, column: str) -> Iterator[Batch]:
-    """Yield the rows of each language in `column`; without it, all rows have the stratum's."""
+    """Split a table by the language in `column`; yield the rows of each language as a batch.
+
+    Without a text column of this name, all rows have the language of `stratum`.
+    """
     kind = table[column].type if column in table.column_names else pa.null()
-    if pa.types.is_dictionary(kind):  # pandas writes categories so
+    if pa.types.is_dictionary(kind):  # type of categories that pandas writes
         kind = kind.value_type
     if not is_string(kind):
         yield stratum, table
@@ -621,7 +655,8 @@ def _clean_texts(source: ReviewSource, dropped: Counter[str]) -> Iterator[pa.Tab
 def _pairs(source: ReviewSource, dropped: Counter[str]) -> Iterator[pa.Table]:
     measured, pairs = tee(islice(stream_pairs(source.sources, dropped), source.limit))
     rows = ({"id": n, "noisy": noisy, "clean": clean} for n, (noisy, clean) in enumerate(pairs))
-    # Each row counts some bytes more, so that a batch has at most BATCH_ROWS rows.
+    # Batches end at a size in bytes. Each row counts as some extra bytes, so that a batch of short
+    # rows has at most BATCH_ROWS rows.
     least = BATCH_BYTES // BATCH_ROWS
     ends = accumulate(least + len(noisy) + len(clean) for noisy, clean in measured)
     for _, batch in groupby(zip(ends, rows, strict=True), lambda pair: pair[0] // BATCH_BYTES):
@@ -629,9 +664,9 @@ def _pairs(source: ReviewSource, dropped: Counter[str]) -> Iterator[pa.Table]:
 
 
 def _engine(recipe: Recipe, lang: str, source: ReviewSource) -> Engine | None:
-    """Return the engine of a language; None if the recipe lacks the language.
+    """Return the engine that noises one language; None if the recipe has no data for it.
 
-    Raises UsageError if it lacks the language of the source.
+    Raises UsageError if the recipe has no data for the main language of the source.
     """
     data = Path(source.nlaug_data) if source.nlaug_data else None
     try:
@@ -643,11 +678,14 @@ def _engine(recipe: Recipe, lang: str, source: ReviewSource) -> Engine | None:
         return None
 
 
-# Strengths as users write them: '0.1' sets rates, 'x2' multiplies rates.
+# Strengths as users write them: '0.1' sets all rates of a recipe, 'x2' multiplies them.
 
 
 def strength_labels(text: str) -> tuple[str, ...]:
-    """Read '0.05,0.1,0.2'; raises UsageError for an empty or repeated strength."""
+    """Split a list of strengths such as '0.05,0.1,0.2'.
+
+    Raises UsageError for an empty or repeated strength.
+    """
     labels = [part.strip() for part in text.split(",")] if text else []
     if not all(labels) or len(set(labels)) < len(labels):
         raise UsageError(f"cannot read strengths {text!r}: write each once, as in 0.05,0.1,0.2")
@@ -655,15 +693,18 @@ def strength_labels(text: str) -> tuple[str, ...]:
 
 
 def strength_value(label: str) -> float | None:
-    """Return the number by which strengths are ordered; None for a mere name."""
+    """Return the number in a strength such as '0.1' or 'x2', which orders strengths.
+
+    Returns None for a strength that is only a name.
+    """
     return float(fraction(label.removeprefix("x"))) if _NUMBER.fullmatch(label) else None
 
 
 def at_strength(recipe: Recipe, label: str) -> Recipe:
-    """Return a recipe at a strength.
+    """Return a copy of a recipe at the strength `label`.
 
-    A number becomes every rate of every step. A factor multiplies the rates below 1, as the
-    `strength` of a recipe file does. Raises UsageError for any other strength.
+    A number such as '0.1' becomes every rate of every step. A factor such as 'x2' multiplies the
+    rates below 1, as the `strength` of a recipe file does. Raises UsageError for other labels.
     """
     if (value := strength_value(label)) is None:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Serve a review on this machine: on a bound port, to browsers with a token, until interrupted."""
+"""Web server of a review: serves it on this machine to browsers with a token until interrupted."""
 
 import errno
 import secrets
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 HOST, PORT = "127.0.0.1", 8765
 PORTS_TRIED = 50
-BACKLOG = 100  # connections that the system holds until the server accepts them
+BACKLOG = 100  # most connections that wait in the system until the server accepts them
 
 
 def print_at_once(line: str) -> None:
-    """Print a line and flush it, so that a reader of a pipe sees it while the server runs."""
+    """Print a line and flush it: the reader of a pipe sees it while the server is still running."""
     print(line, flush=True)
 
 
@@ -48,7 +48,7 @@ class ServeOptions:
 
 @dataclass(frozen=True)
 class Server:
-    """A review ready to be served, with its bound socket."""
+    """An open review with a bound socket, ready to be served."""
 
     review: "ReviewFile"
     host: str
@@ -57,23 +57,26 @@ class Server:
 
     @property
     def port(self) -> int:
-        """The bound port, also if port 0 was asked for."""
+        """The number of the bound port; if port 0 was requested, the port that was chosen."""
         return int(self.listening.getsockname()[1])
 
     @property
     def address(self) -> str:
-        """The address for reviewers: http://HOST:PORT/?token=..."""
+        """The web address to give to reviewers: http://HOST:PORT/?token=..."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(self.host, self.host)
         shown = f"[{host}]" if ":" in host else host
         return f"http://{shown}:{self.port}/?token={self.token}"
 
     def uvicorn(self) -> "uvicorn.Server":
-        """Return the server; its `run(sockets=[listening])` serves until `should_exit` is set."""
+        """Return the uvicorn server of the review.
+
+        Its method `run(sockets=[self.listening])` serves until its `should_exit` is set.
+        """
         import uvicorn
 
         from noisegen.review.web import Connection, application, own_names
 
-        cookie = f"noisegen-review-{self.port}"  # cookies do not tell ports apart
+        cookie = f"noisegen-review-{self.port}"  # browsers share cookies between ports
         config = uvicorn.Config(
             application(self.review, self.token, cookie, own_names(self.host)),
             log_level="warning",
@@ -92,7 +95,7 @@ class Server:
 
     @contextmanager
     def in_thread(self) -> Iterator[Self]:
-        """Serve from a thread until the block ends, then close review and port."""
+        """Serve the review in a thread while the block runs, then close the review and its port."""
         running = self.uvicorn()
         thread = Thread(target=running.run, kwargs={"sockets": [self.listening]})
         with closing(self.review), closing(self.listening):
@@ -108,7 +111,8 @@ def prepare(path: str | Path, host: str = HOST, port: int = PORT) -> Server:
     """Open a review and bind its port.
 
     Raises SourceError for a file that is no review, NoisegenError for a port in use (the error
-    names a free port), MissingExtra without starlette and uvicorn.
+    names a free port), UsageError for a host that cannot be used, MissingExtra if starlette or
+    uvicorn is not installed.
     """
     with naming_extras():
         import starlette  # noqa: F401
@@ -135,15 +139,16 @@ def serve(
     open_browser: bool = False,
     tell: Callable[[str], None] = print_at_once,
 ) -> None:
-    """Serve a review until interrupted; every answer is stored as it is given.
+    """Serve a review until interrupted; every answer is stored at once.
 
-    `tell` gets the address with its token, and warnings. Raises NoisegenError; see `prepare`.
+    `tell` is called with each line for the user: the address with its token, and warnings. Raises
+    NoisegenError; see `prepare`.
     """
     _serve(decode(ServeOptions, locals()))
 
 
 def _serve(options: ServeOptions) -> None:
-    """Run `serve` with options that are checked."""
+    """Run `serve` with checked options."""
     server, tell = prepare(options.path, options.host, options.port), options.tell
     from noisegen.review.web import is_loopback
 
@@ -154,7 +159,7 @@ def _serve(options: ServeOptions) -> None:
                     f"warning: {options.host} can be reached from other machines: anyone with "
                     f"the address can read the texts and review, and nothing is encrypted"
                 )
-            # Ctrl-C may come before the loop runs.
+            # Python would warn of this if Ctrl-C is pressed before the event loop runs.
             warnings.filterwarnings("ignore", "coroutine 'Server.serve' was never awaited")
             running = server.uvicorn()
             tell(f"open {server.address}")
@@ -171,7 +176,7 @@ def _bound(host: str, port: int) -> socket.socket:
         raise UsageError(f"--port {port} is not between 0 and 65535")
     try:
         return _socket(host, port)
-    except UnicodeError as error:  # a part of the name is empty or too long
+    except UnicodeError as error:  # a label of the host name is empty or too long
         raise UsageError(f"cannot serve on host {host!r}: not a host name") from error
     except OSError as error:
         if _is_free(host, 0) is None:
@@ -184,18 +189,21 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 def _socket(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; on an IPv6 address to IPv4 too, where the system can."""
+    """Return a socket that listens at a host and port.
+
+    At an IPv6 address it also listens for IPv4 if the system supports that.
+    """
     family, _, _, _, address = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
     is_dual = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
     bound = socket.create_server(address, family=family, dualstack_ipv6=is_dual)
-    bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else answers may wait 40 ms
+    bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # without it answers may wait 40 ms
     return bound
 
 
 def _is_free(host: str, port: int) -> int | None:
-    """Return the port if it can be bound, else None; for port 0 the system chooses a port."""
+    """Return the port if it can be bound, else None; for port 0 return a free port."""
     try:
         with _socket(host, port) as tried:
             return int(tried.getsockname()[1])

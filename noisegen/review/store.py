@@ -1,6 +1,6 @@
-"""The review file: an SQLite database with the sample, the reviewers and every answer.
+"""The review file: an SQLite database with the sample, the reviewers and all their answers.
 
-A reviewer's last answer to a question counts.
+If a reviewer answers a question on an item several times, the last answer counts.
 """
 
 import json
@@ -22,19 +22,19 @@ from noisegen.text.languages import language_code, language_scripts
 from noisegen.text.resources import rows_of
 from noisegen.text.segmentation import Language
 
-FIRST_STAGE, SECOND_STAGE = 15, 60  # rows of a strength, as in RCP
-REAL = "real noise"  # takes the place of the recipe's name for rows that people wrote
-APPLICATION = 0x6E6F7276  # "norv", the mark of a review in the head of an SQLite file
+FIRST_STAGE, SECOND_STAGE = 15, 60  # rows per language and strength in each stage, as in RCP
+REAL = "real noise"  # recipe name of the strata whose noise people made
+APPLICATION = 0x6E6F7276  # "norv": marks an SQLite file as a review, in the head of the file
 VERSION = 1
-COMMENT_MAX = 2_000  # characters
-CASED = {"LATIN", "CYRILLIC", "GREEK", "ARMENIAN"}  # scripts with capitals
+COMMENT_MAX = 2_000  # most characters of a reviewer's comment
+CASED = {"LATIN", "CYRILLIC", "GREEK", "ARMENIAN"}  # scripts with capital letters
 SCHEMA = Path(__file__).with_name("schema.sql")
 KINDS_FILE = Path(__file__).with_name("kinds.tsv")
 
-Realism = Literal["unrealistic", "moderate", "realistic"]  # ordered
+Realism = Literal["unrealistic", "moderate", "realistic"]  # in ascending order
 Meaning = Literal["no", "unsure", "yes"]
 REALISM, MEANING = get_args(Realism), get_args(Meaning)
-ANSWERS: dict[str, Any] = {  # by question: the type of its answers
+ANSWERS: dict[str, Any] = {  # question -> type of its answers
     "realism": Realism,
     "meaning": Meaning,
     "kinds": list[Annotated[int, msgspec.Meta(ge=0, lt=10**9)]],
@@ -43,10 +43,11 @@ ANSWERS: dict[str, Any] = {  # by question: the type of its answers
 
 
 class NoiseKind(NamedTuple):
-    """A kind of noise that reviewers can choose: its key on the keyboard, its name and its meaning.
+    """A kind of noise that reviewers can choose.
 
-    `langs` names the languages that have it: '*' for all, 'cased' for languages with capitals,
-    'spaced' for languages with spaces between words, or codes. '-en' leaves English out.
+    `letter` is the key on the keyboard that chooses it; `hint` explains it. `langs` names the
+    languages with this kind of noise: '*' for all, 'cased' for languages with capital letters,
+    'spaced' for languages with spaces between words, or language codes. '-en' excludes English.
     """
 
     letter: str
@@ -55,7 +56,10 @@ class NoiseKind(NamedTuple):
     langs: str
 
     def is_of(self, lang: str) -> bool:
-        """Tell whether a language has this kind of noise; unknown languages have Latin letters."""
+        """Tell whether a language has this kind of noise, by `langs`.
+
+        Languages of unknown script count as having capital letters.
+        """
         code, wanted = language_code(lang.partition("-")[0]) or lang, set(self.langs.split())
         traits = {"*", code} | ({"spaced"} if Language(code).is_spaced else set())
         if CASED & set(language_scripts().get(code, CASED)):
@@ -65,19 +69,24 @@ class NoiseKind(NamedTuple):
 
 @cache
 def shipped_kinds() -> tuple[NoiseKind, ...]:
-    """Return the kinds of noise that every review has from the beginning."""
+    """Return the kinds of noise that every new review has, from kinds.tsv."""
     return tuple(map(NoiseKind._make, rows_of(KINDS_FILE)))
 
 
 def is_offered(name: str, lang: str) -> bool:
-    """Tell whether a language has a kind; a kind that a reviewer added is for all languages."""
+    """Tell whether the kind of noise `name` suits a language.
+
+    A kind that a reviewer added suits all languages.
+    """
     return all(kind.is_of(lang) for kind in shipped_kinds() if kind.name == name)
 
 
 class Stratum(NamedTuple):
-    """The rows of one language, recipe and strength.
+    """A group of rows: one language, recipe and strength.
 
-    `value` orders strengths. `rows`, `changed` and `too_long` count rows of the source.
+    `value` is the strength as a number, which orders strengths. `rows` counts all rows of the
+    source in this group, `changed` the rows with noise, and `too_long` changed rows whose text is
+    too long to be reviewed.
     """
 
     lang: str
@@ -90,15 +99,16 @@ class Stratum(NamedTuple):
 
     @property
     def name(self) -> tuple[str, str, str]:
-        """Language, recipe and strength, which together are unique."""
+        """Language, recipe and strength; no two strata of a review have the same name."""
         return self.lang, self.recipe, self.strength
 
 
 def connect(path: Path, *, threads: bool = False) -> sqlite3.Connection:
-    """Open a review; raises SourceError if it is missing, no review, damaged or of another version.
+    """Open the database of a review.
 
-    An answer is on disk when the statement that stores it returns. With `threads`, several threads
-    may share the connection, one at a time.
+    A statement that stores an answer returns when the answer is on the disk. With `threads`,
+    several threads may use the connection, one at a time. Raises SourceError if the file is
+    missing, is no review, is damaged or has another format version.
     """
     if not path.is_file():
         raise SourceError(f"there is no review {str(path)!r}; make one with noisegen review make")
@@ -122,7 +132,7 @@ def connect(path: Path, *, threads: bool = False) -> sqlite3.Connection:
                 raise SourceError(f"the review {str(path)!r} is damaged: {what}")
             (found,) = opened.execute(
                 "PRAGMA quick_check(1)"
-            ).fetchone()  # checks values and their types
+            ).fetchone()  # checks all values and types
             if found != "ok":
                 what = found.splitlines()[-1]
                 raise SourceError(f"the review {str(path)!r} is damaged: {what}")
@@ -135,13 +145,16 @@ def connect(path: Path, *, threads: bool = False) -> sqlite3.Connection:
 
 
 def _statements(opened: sqlite3.Connection) -> set[tuple[str, str]]:
-    """Return name and SQL statement of the tables, indexes and triggers of a database."""
+    """Return (name, SQL statement) of each table, index and trigger in a database."""
     return set(opened.execute("SELECT name, sql FROM sqlite_master WHERE sql NOT NULL"))
 
 
 @cache
 def _own_statements() -> set[tuple[str, str]]:
-    """Return the statements of a review. A trigger of a foreign file could run any SQL."""
+    """Return the (name, SQL statement) pairs that every review made by noisegen has.
+
+    A file with other statements is refused, since a trigger in it could run any SQL.
+    """
     with closing(sqlite3.connect(":memory:")) as own:
         own.executescript(SCHEMA.read_text("utf-8"))
         return _statements(own)
@@ -149,15 +162,18 @@ def _own_statements() -> set[tuple[str, str]]:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn the errors of a damaged or unreadable database into a SourceError of one line."""
+    """Turn errors of a damaged or unreadable database, in this block, into a SourceError."""
     try:
         yield
-    except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite's messages may be no UTF-8
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite's error text may be no UTF-8
         raise SourceError(f"cannot use the review {str(path)!r}: {one_line(error)}") from error
 
 
 def stored(opened: sqlite3.Connection, name: str) -> str:
-    """Return a setting that was fixed when the review was made; raises SourceError."""
+    """Return a value that was stored when the review was made: 'id', 'seed' or 'plan'.
+
+    Raises SourceError if the review has no value of this name.
+    """
     row = opened.execute("SELECT value FROM review WHERE name = ?", (name,)).fetchone()
     if row is None:
         raise SourceError(f"the review is damaged: it has no {name}")
@@ -166,7 +182,7 @@ def stored(opened: sqlite3.Connection, name: str) -> str:
 
 @contextmanager
 def transaction(opened: sqlite3.Connection) -> Iterator[None]:
-    """Write all changes of the block, or none if it fails."""
+    """Make all database changes of the block, or none of them if the block fails."""
     opened.execute("BEGIN IMMEDIATE")
     with opened:
         yield
@@ -174,17 +190,18 @@ def transaction(opened: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def created(path: Path) -> Iterator[sqlite3.Connection]:
-    """Make an empty review; the file gets its name when the block ends without an error.
+    """Create a review without items and yield its database, for the block to fill.
 
-    Raises OutputError if a file has this name already, if a crash left a part of such a file, or if
-    the review cannot be written.
+    The file gets its name when the block ends without an error. Raises OutputError if a file with
+    this name exists, if SQLite files of a removed review with this name exist, or if the review
+    cannot be written.
     """
     _check_free(path)
     temporary = path.with_name(f"{path.name}.{token_hex(8)}.tmp")
     kinds = [(kind.letter, kind.name, kind.name.casefold(), kind.hint) for kind in shipped_kinds()]
     try:
         with closing(sqlite3.connect(temporary, isolation_level=None)) as database:
-            database.execute("PRAGMA synchronous = OFF")  # all of it goes to disk at the end
+            database.execute("PRAGMA synchronous = OFF")  # `sync` writes it to disk at the end
             database.execute(f"PRAGMA application_id = {APPLICATION}")
             database.execute(f"PRAGMA user_version = {VERSION}")
             database.executescript(SCHEMA.read_text("utf-8"))
@@ -192,7 +209,7 @@ def created(path: Path) -> Iterator[sqlite3.Connection]:
             database.executemany(insert, kinds)
             yield database
         sync(temporary)
-        _check_free(path)  # another process may have made one while rows were drawn
+        _check_free(path)  # another process may have made this file while rows were drawn
         temporary.replace(path)
     except (sqlite3.Error, OSError) as error:
         raise OutputError(f"cannot write the review {str(path)!r}: {error}") from error
@@ -205,7 +222,7 @@ def _check_free(path: Path) -> None:
         raise OutputError(
             f"{str(path)!r} already exists; add rows with --more N, or give another name"
         )
-    for ending in ("-wal", "-journal"):  # SQLite would write these old answers into the review
+    for ending in ("-wal", "-journal"):  # SQLite would write their old content into the new review
         if (left := path.with_name(f"{path.name}{ending}")).exists():
             raise OutputError(
                 f"{str(left)!r} is left from a removed review: move it away, or give another name"
@@ -217,7 +234,10 @@ def _check_free(path: Path) -> None:
 
 @dataclass(frozen=True)
 class JudgedItem:
-    """A row of the review, and for each question the last answers by reviewer."""
+    """A row of a review with its answers.
+
+    The fields named like questions map the number of each reviewer to the reviewer's last answer.
+    """
 
     stage: int
     realism: dict[int, str] = field(default_factory=dict)
@@ -226,26 +246,27 @@ class JudgedItem:
     comment: dict[int, str] = field(default_factory=dict)
 
     def share(self, question: str, *values: str) -> Fraction:
-        """Return the share of the answers to a question that are one of `values`."""
+        """Return the share of reviewers whose answer to a question is one of `values`."""
         answers = getattr(self, question).values()
         return Fraction(sum(answer in values for answer in answers), len(answers))
 
 
-Judged = dict[tuple[str, str], dict[Stratum, list[JudgedItem]]]  # by language and recipe
+Judged = dict[tuple[str, str], dict[Stratum, list[JudgedItem]]]  # (language, recipe) -> strata
 
 
 class JudgedStrength(NamedTuple):
-    """A strength and the share of its rows that reviewers found realistic in the first stage."""
+    """A strength, its number of judged rows in the first stage, and how realistic they are."""
 
     strength: str
     items: int
-    realistic: float  # mean over items of the share of reviewers
+    realistic: float  # share of reviewers who answered "realistic", averaged over the rows
 
 
 def judged_items(opened: sqlite3.Connection) -> Judged:
-    """Return all rows with their answers, by stratum in the order of the review.
+    """Return all rows of a review with their answers, by (language, recipe) and stratum.
 
-    Raises SourceError for an answer that the question does not allow.
+    Strata and rows are in the order in which they were added. Raises SourceError for an answer that
+    its question does not allow.
     """
     items: dict[int, JudgedItem] = {}
     judged: Judged = {}
@@ -262,7 +283,7 @@ def judged_items(opened: sqlite3.Connection) -> Judged:
     reviewers = {number for (number,) in opened.execute("SELECT id FROM reviewers")}
     answers = opened.execute("SELECT reviewer, item, question, value FROM latest")
     for reviewer, item, question, value in answers:
-        try:  # a foreign file may hold any answer
+        try:  # a file from elsewhere may hold any value as an answer
             answer = msgspec.convert(json.loads(value), ANSWERS[question])
             if reviewer not in reviewers:
                 raise KeyError(reviewer)
@@ -275,10 +296,10 @@ def judged_items(opened: sqlite3.Connection) -> Judged:
 
 
 def most_realistic(strata: Mapping[Stratum, Sequence[JudgedItem]]) -> JudgedStrength | None:
-    """Return the most realistic strength of the first stage, None if nothing is judged.
+    """Return the most realistic strength of the first stage, by the rule of RCP.
 
-    This is the rule of RCP. Of equally realistic strengths the strongest is returned; strengths
-    without a number rank in the order given.
+    If several strengths are equally realistic, the strongest of them is returned; strengths without
+    a number count as stronger the later they come in `strata`. Returns None if no row is judged.
     """
     ranked = []
     for place, (stratum, items) in enumerate(strata.items()):
@@ -291,14 +312,15 @@ def most_realistic(strata: Mapping[Stratum, Sequence[JudgedItem]]) -> JudgedStre
 
 
 def mean(shares: Iterable[Fraction | float]) -> float | None:
-    """Return the mean of shares, None if there are none.
+    """Return the mean of shares; None for no shares.
 
-    The mean is rounded once, at the end, so that thirds that add up to the cut-off reach it.
+    Sums are exact fractions and only the mean is rounded. So a mean of thirds that equals the
+    cut-off is not below it.
     """
     exact = [Fraction(share) for share in shares]
     return float(sum(exact) / len(exact)) if exact else None
 
 
 def well_formed(text: str) -> str:
-    """Return a text with lone surrogates replaced, because no file can hold them."""
+    """Return a text in which U+FFFD replaces lone surrogates, which cannot be stored as UTF-8."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

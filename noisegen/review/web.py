@@ -1,4 +1,4 @@
-"""The web application of a review: a page, its files, a JSON interface, and a guard."""
+"""The web application of a review: the page, its files, a JSON interface, and access checks."""
 
 import asyncio
 import ipaddress
@@ -27,7 +27,7 @@ from noisegen.review.review_file import Refused, ReviewFile
 _LOG = logging.getLogger(__name__)
 PAGE = Path(__file__).with_name("page")
 _DENIED = (PAGE / "denied.html").read_bytes()
-BODY_MAX = 16 << 10  # bytes
+BODY_MAX = 16 << 10  # most bytes in the body of a request
 BODY_SECONDS = 10.0
 CONNECTIONS_MAX = 500
 _FILES = {
@@ -53,7 +53,10 @@ Content = dict[str, Any]
 
 
 def application(review: ReviewFile, token: str, cookie: str, hosts: frozenset[str]) -> Starlette:
-    """Return the application behind its `guard`."""
+    """Return the web application that serves a review; `guard` checks every request to it.
+
+    `guard` explains `token`, `cookie` and `hosts`.
+    """
 
     def file(path: str, name: str, kind: str) -> Route:
         content = (PAGE / name).read_bytes()
@@ -66,7 +69,8 @@ def application(review: ReviewFile, token: str, cookie: str, hosts: frozenset[st
         async def endpoint(request: Request) -> Response:
             if request.headers.get("x-review") != review.id:
                 raise Refused("review", 409)
-            body = await _body(request)  # a thread works, so that a slow disk holds up nobody else
+            body = await _body(request)
+            # The work runs in a thread, so that a slow disk does not delay other requests.
             return JSONResponse(await run_in_threadpool(work, _key(request), body))
 
         return Route(path, endpoint, methods=["POST"])
@@ -104,21 +108,23 @@ def _refused(_: Request, error: Exception) -> Response:
 
 
 def _unusable(_: Request, error: Exception) -> Response:
-    """Return the answer where the review file cannot be used; then the page tries again."""
+    """Return the response for a review file that cannot be used now; the page then tries again."""
     _LOG.error("cannot use the review: %s", printable(str(error)))
     return JSONResponse({"reason": "file"}, 503)
 
 
 class Connection(H11Protocol):
-    """A connection that may be closed for a newer one, so that idle connections shut out nobody.
+    """A connection to a browser that is closed if newer connections are too many.
 
-    Above CONNECTIONS_MAX connections, the least recently opened or answered one is closed.
+    At most CONNECTIONS_MAX connections are kept. A new connection beyond this number closes the
+    least recently used one, so that idle connections keep nobody out. `used` is the time in seconds
+    at which the connection was opened, or last answered a request.
     """
 
     used = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Register the connection; close the least recently used one if there are too many."""
+        """Register a new connection; close the least recently used one if there are too many."""
         super().connection_made(transport)
         self.used = self.loop.time()
         if len(self.connections) > CONNECTIONS_MAX:
@@ -127,13 +133,16 @@ class Connection(H11Protocol):
             oldest.transport.abort()
 
     def on_response_complete(self) -> None:
-        """Note the time at which the connection was last used."""
+        """Set `used` to the present time when a response is complete."""
         self.used = self.loop.time()
         super().on_response_complete()
 
 
 async def _body(request: Request) -> Content:
-    """Return the JSON object of a request; raises Refused for another, too large or slow body."""
+    """Return the JSON object in the body of a request.
+
+    Raises Refused for a body that is no JSON object, too large or too slow.
+    """
     if request.headers.get("content-type", "").partition(";")[0] != "application/json":
         raise Refused("type", 415)
     content = bytearray()
@@ -153,14 +162,15 @@ async def _body(request: Request) -> Content:
     return body
 
 
-# The guard of every request, and the headers of every answer.
+# Checks of every request, and headers of every response.
 
 
 def guard(token: str, cookie: str, hosts: frozenset[str]) -> Middleware:
-    """Return the middleware that lets only requests of our page with the token pass.
+    """Return middleware that answers only requests that come from the review page with the token.
 
-    The token must be in the cookie, or in the query of the page itself, which sets the cookie. See
-    `refusal` for the other checks.
+    The token must be in the cookie named `cookie`. The page itself may also be requested with the
+    token in the query; the response then sets the cookie. `refusal` makes the other checks; `hosts`
+    are the host names of this server.
     """
 
     def is_token(given: str) -> bool:
@@ -168,7 +178,7 @@ def guard(token: str, cookie: str, hosts: frozenset[str]) -> Middleware:
 
     async def dispatch(request: Request, call_next: RequestResponseEndpoint) -> Response:
         is_invited = any(map(is_token, request.query_params.getlist("token")))
-        # Cookies of other programs on this machine may have any form.
+        # Other programs on this machine may set a cookie of this name with any content.
         is_known = is_token(request.cookies.get(cookie, ""))
         is_known |= is_invited and request.scope["path"] == "/"
         response = refusal(request, hosts, is_known) or await call_next(request)
@@ -181,10 +191,11 @@ def guard(token: str, cookie: str, hosts: frozenset[str]) -> Middleware:
 
 
 def refusal(request: Request, hosts: frozenset[str], is_known: bool) -> Response | None:
-    """Return the refusal of a request that is not from our page, None for a request of our page.
+    """Return the error response to a request that does not come from the review page, else None.
 
-    The host must be an IP address or a name of this machine: a foreign page whose name is rebound
-    to this machine has another host. A request that changes something must come from our page.
+    The host in the request must be an IP address or one of `hosts`: this stops a foreign page whose
+    host name has been made to point to this machine. A request that changes data must have the
+    review page as its origin. `is_known` tells that the request has the token.
     """
     headers, host = request.headers, request.headers.get("host", "")
     if not is_own_host(host, hosts):
@@ -201,20 +212,20 @@ def refusal(request: Request, hosts: frozenset[str], is_known: bool) -> Response
 
 
 def is_own_host(header: str, hosts: frozenset[str]) -> bool:
-    """Tell whether a Host header names an IP address or one of `hosts`, whatever the port."""
+    """Tell whether a Host header names an IP address or one of `hosts`; its port is ignored."""
     match = _HOST.fullmatch(header)
     name = match[1].strip("[]").lower().rstrip(".") if match else ""
     return bool(name) and (name in hosts or _address(name) is not None)
 
 
 def own_names(host: str) -> frozenset[str]:
-    """Return the names by which a server bound to `host` may be called."""
+    """Return the host names by which browsers may address a server that is bound to `host`."""
     others = () if is_loopback(host) else (socket.gethostname().lower(), socket.getfqdn().lower())
     return frozenset(("localhost", host.lower(), *others))
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can reach a host."""
+    """Tell whether a host is a loopback address, which only this machine can reach."""
     address = _address(host)
     return host == "localhost" if address is None else address.is_loopback
 
