@@ -1,6 +1,7 @@
-"""The report of an evaluation: one self-contained HTML page.
+"""Write the report of an evaluation: one self-contained HTML page.
 
-Its sections and captions are in templates/evaluation.toml, its own layout in evaluation.html.
+The texts of its sections are in templates/evaluation.toml, its own layout in
+templates/evaluation.html.
 """
 
 import json
@@ -45,7 +46,7 @@ _WORDS = tomllib.loads(_MACROS.with_suffix(".toml").read_text("utf-8"))
 _TASKS = ("sts", "retrieval", "classification", "pair_classification")
 _BETTER = {"low": ("lower", "↓"), "high": ("higher", "↑"), "": ("-", "")}
 _STATES = {"better": "better", "same": "no difference shown", "worse": "worse"}
-_ARROWS_MAX = 150  # per panel; more arrows would hide one another
+_ARROWS_MAX = 150  # arrows on the map of a model; more arrows would hide one another
 _LEARNING = (  # titles of the learning curves, in the order of the report
     "training loss",
     "validation loss",
@@ -53,16 +54,19 @@ _LEARNING = (  # titles of the learning curves, in the order of the report
     "validation xSIM error (%)",
     "learning rate",
 )
-_POINTS_MAX = 160  # per learning curve
+_POINTS_MAX = 160  # points of a learning curve; longer curves are averaged
 
 
 def write(results: Results, path: str | Path) -> None:
-    """Write the report atomically; raises OutputError."""
+    """Write the report as an HTML file, atomically; raises OutputError."""
     write_text(Path(path), page(results))
 
 
 def page(results: Results) -> str:
-    """Return the report as HTML; texts are escaped, cut, and without control characters."""
+    """Return the report as HTML.
+
+    Texts of the test sets are escaped, shortened, and freed of control characters.
+    """
     findings = Findings(results)
     students = [model.name for model in findings.students]
     models = f"{listed(students)} against " if students else ""
@@ -95,12 +99,12 @@ def page(results: Results) -> str:
 
 
 def _capital(words: str) -> str:
-    """Return words with a capital first letter, unless they begin with a name such as xSIM."""
+    """Capitalise the first letter of a phrase, unless a name such as xSIM begins it."""
     return words if words[1:2].isupper() else words[:1].upper() + words[1:]
 
 
 def _facts(findings: Findings) -> dict[str, list[str]]:
-    """Return the known facts about the evaluation: lines by name."""
+    """Return the facts at the head of the report, {title: lines}; unknown facts are left out."""
     results, settings = findings.results, findings.results.settings
     total = sum(dataset.rows for dataset in results.datasets)
     rows = counted(total, "sentence or pair", "sentences or pairs")
@@ -120,7 +124,7 @@ def _facts(findings: Findings) -> dict[str, list[str]]:
 
 
 def _seeds(datasets: Sequence[Dataset]) -> str:
-    """Return the noise seeds of all sets: '100 to 109', or each of them."""
+    """Return the noise seeds of all sets in words: '100 to 109', or a list of seeds."""
     seeds = sorted({seed for dataset in datasets for seed in dataset.seeds})
     if len(seeds) > 2 and seeds[-1] - seeds[0] == len(seeds) - 1:
         return f"{seeds[0]} to {seeds[-1]}"
@@ -128,7 +132,7 @@ def _seeds(datasets: Sequence[Dataset]) -> str:
 
 
 def _trained(training: Mapping[str, Any]) -> str:
-    """Return the settings of a training run, its number of steps and pairs, and its time."""
+    """Describe a training run in words: settings, number of steps and of pairs, duration."""
     config = training.get("config") or {}
     last: dict[str, Any] = {}
     for row in training.get("log") or []:
@@ -142,7 +146,7 @@ def _trained(training: Mapping[str, Any]) -> str:
 
 
 def _minutes(known: Mapping[str, Any]) -> str:
-    """Return the time under `seconds` in seconds or minutes; '' if there is none."""
+    """Return the value of `seconds` in `known` in words, in seconds or minutes; '' without it."""
     seconds = known.get("seconds")
     if not isinstance(seconds, int | float) or seconds <= 0:
         return ""
@@ -150,7 +154,7 @@ def _minutes(known: Mapping[str, Any]) -> str:
 
 
 def _short(findings: Findings) -> list[Block]:
-    """Return a card per model with its verdicts, and a note on the tests."""
+    """Return the summary: a card of verdicts for each model, and a note on the tests."""
     words = _WORDS["short"]
     tested = {test.model for test in findings.results.comparisons}
     cards = []
@@ -177,7 +181,10 @@ def _short(findings: Findings) -> list[Block]:
 
 
 def _changes(findings: Findings, datasets: Sequence[Dataset]) -> list[Block]:
-    """Return a chart per metric that has one, with a panel per model."""
+    """Return the charts of changes from the baseline: one per charted metric.
+
+    Each chart has a panel per model. Without models besides the baseline there is no chart.
+    """
     if not findings.students:
         return []
     figures = [_change_figure(findings, metric, datasets) for metric in findings.charted(datasets)]
@@ -187,7 +194,7 @@ def _changes(findings: Findings, datasets: Sequence[Dataset]) -> list[Block]:
 def _change_figure(
     findings: Findings, metric: Metric, datasets: Sequence[Dataset]
 ) -> Figure | None:
-    """Return the chart of a metric's changes from the baseline; None if no set has figures."""
+    """Return the chart of one metric's changes from the baseline; None if no set has values."""
     panels = {
         model.name: _change_rows(findings, metric, model, datasets) for model in findings.students
     }
@@ -209,7 +216,7 @@ def _change_figure(
 
 
 def _change_key(findings: Findings) -> list[tuple[Markup, str]]:
-    """Return the key of the charts of changes: the mark of each model and of each verdict."""
+    """Return the legend of the charts of changes: a symbol per model, a line style per verdict."""
     key = [charts.sample(findings.style(model.name), model.name) for model in findings.models]
     return key + [charts.link_sample(state, words) for state, words in _STATES.items()]
 
@@ -217,7 +224,7 @@ def _change_key(findings: Findings) -> list[tuple[Markup, str]]:
 def _change_rows(
     findings: Findings, metric: Metric, model: Model, datasets: Sequence[Dataset]
 ) -> list[DotRow]:
-    """Return a row per set with the figures of baseline and model, sorted by the baseline's."""
+    """Return a chart row per set: the values of baseline and model, the highest baseline first."""
     rows, names = [], (findings.results.baseline.name, model.name)
     for dataset in datasets:
         before, after = (findings.score(name, dataset.name, metric.name) for name in names)
@@ -236,13 +243,13 @@ def _change_rows(
 
 
 def _heads(findings: Findings, *first: str) -> list[Cell | str]:
-    """Return the heads of a table: the `first` columns, then a column per model."""
+    """Return the column heads of a table: the texts `first`, then the name of each model."""
     names = [model.name for model in findings.models]
     return [*first, *(Cell(name, kind=f"m{findings.style(name)} named") for name in names)]
 
 
 def _comparisons(findings: Findings, datasets: Sequence[Dataset]) -> list[Block]:
-    """Return a table per set, with a row per metric, and a note on the tests."""
+    """Return a table per set: a row per metric, a column per model. A note on the tests follows."""
     blocks: list[Block] = []
     for dataset in datasets:
         rows = [_compared(findings, dataset, metric) for metric in findings.metrics([dataset])]
@@ -258,7 +265,7 @@ def _comparisons(findings: Findings, datasets: Sequence[Dataset]) -> list[Block]
 
 
 def _compared(findings: Findings, dataset: Dataset, metric: Metric) -> Row:
-    """Return a metric's row: its heading, then a figure per model with its test."""
+    """Return a metric's row in the table of a set: its heading, and each model's value and test."""
     way, arrow = _BETTER[metric.better]
     cells = [Cell(f"{metric.heading} {arrow}".strip(), title=f"{way} is better" if arrow else "")]
     for model in findings.models:
@@ -277,14 +284,17 @@ def _kind(dataset: Dataset) -> str:
 
 
 def _figure(metric: Metric, score: Score | None, shade: float | None = None) -> Cell:
-    """Return the cell of a figure, with its interval as the title; `shade` is from 0 to 1."""
+    """Return a table cell with a value; the interval is its tooltip.
+
+    `shade` is the depth of the background, from 0 to 1.
+    """
     if score is None:
         return MISSING
     return Cell(metric.number(score.value), score.value, metric.with_interval(score), shade=shade)
 
 
 def _heat_maps(findings: Findings, datasets: Sequence[Dataset]) -> list[Block]:
-    """Return a table per metric that has a chart: sets by models, shaded by the figure."""
+    """Return a heat map per metric that has a chart: a row per set, a column per model."""
     tables = []
     for metric in findings.metrics(datasets):
         if metric.chart:
@@ -294,7 +304,10 @@ def _heat_maps(findings: Findings, datasets: Sequence[Dataset]) -> list[Block]:
 
 
 def _heat_rows(findings: Findings, metric: Metric, datasets: Sequence[Dataset]) -> list[Row]:
-    """Return a row per set that has figures: its name, then a shaded figure per model."""
+    """Return the rows of a heat map: the name of a set, then a shaded value per model.
+
+    Sets without a value are left out.
+    """
     by_set = {dataset.name: findings.scores(dataset.name, metric.name) for dataset in datasets}
     scale = fitting([score.value for row in by_set.values() for score in row if score], 0, 100)
     rows: list[Row] = []
@@ -307,7 +320,7 @@ def _heat_rows(findings: Findings, metric: Metric, datasets: Sequence[Dataset]) 
 
 
 def _all_figures(findings: Findings) -> list[Block]:
-    """Return the table of definitions, and the folded table of all figures."""
+    """Return a table that defines each metric, and a folded table of all values."""
     rows: list[Row] = []
     for dataset in findings.results.datasets:
         for metric in findings.metrics([dataset]):
@@ -331,13 +344,16 @@ def _all_figures(findings: Findings) -> list[Block]:
 
 
 def _captioned(panels: Sequence[Markup | None], caption: str) -> list[Figure]:
-    """Return a figure of the panels that were drawn; [] if there are none."""
+    """Combine the panels that were drawn to a figure; return [] if no panel was drawn."""
     drawn = list(filter(None, panels))
     return [Figure(drawn, caption)] if drawn else []
 
 
 def _robustness(findings: Findings, datasets: Sequence[Dataset]) -> list[Figure]:
-    """Return a chart of error over clean drift per metric, which shows collapsed models."""
+    """Return a scatter chart per charted metric: the metric over the clean drift.
+
+    Each point is a model on a set. A collapsed model stands out by its drift.
+    """
     drawn = []
     for metric in findings.charted(datasets):
         spots: list[Spot] = []
@@ -364,7 +380,10 @@ def _robustness(findings: Findings, datasets: Sequence[Dataset]) -> list[Figure]
 def _drift_spots(
     findings: Findings, metric: Metric, model: Model, datasets: Sequence[Dataset]
 ) -> list[Spot]:
-    """Return a spot per set: the model's clean drift, and its figure; the baseline's drift is 0."""
+    """Return a point per set: x is the model's clean drift, y is its value in the metric.
+
+    The baseline has a drift of 0.
+    """
     no_drift = Score(0.0) if model is findings.results.baseline else None
     spots = []
     for dataset in datasets:
@@ -378,7 +397,10 @@ def _drift_spots(
 
 
 def _strengths(findings: Findings) -> Iterator[Figure]:
-    """Yield a figure per set with strengths: distance and xSIM error over the strength."""
+    """Yield a figure for each set that has noise of several strengths.
+
+    It shows distance and xSIM error over the strength.
+    """
     order = [model.name for model in findings.models]
     for dataset in dict.fromkeys(curve.dataset for curve in findings.results.doses):
         chosen = [curve for curve in findings.results.doses if curve.dataset == dataset]
@@ -406,7 +428,10 @@ def _strength_panel(
 
 
 def _projections(findings: Findings) -> Iterator[Figure]:
-    """Yield a map per set, with a panel per model: arrows from noisy sentences to clean ones."""
+    """Yield a map per set, with a panel per model.
+
+    An arrow leads from each noisy sentence to its clean form.
+    """
     for projection in findings.results.projections:
         shown = {name: points[:_ARROWS_MAX] for name, points in projection.points.items()}
         frame: list[tuple[float, float]] = []
@@ -431,9 +456,10 @@ def _arrows(
     tips: Sequence[str],
     frame: Sequence[tuple[float, float]],
 ) -> Markup:
-    """Return the map of a model: an arrow per pair, from the noisy sentence to the clean one.
+    """Return a model's panel of a map, with an arrow per pair, from noisy to clean sentence.
 
-    `points` has (clean x, clean y, noisy x, noisy y); `frame` has the points of all models.
+    `points` has (clean x, clean y, noisy x, noisy y) for each pair, `tips` its tooltip. `frame` has
+    the points of all models, so that all panels have the same scale.
     """
     mean = fmean(hypot(a - c, b - d) for a, b, c, d in points)
     spots = [
@@ -445,7 +471,7 @@ def _arrows(
 
 
 def _space_caption(findings: Findings, projection: Projection) -> str:
-    """Return the caption of a map, with the number of pairs drawn if some are left out."""
+    """Return the caption of a map; if pairs are left out, it says how many are drawn."""
     shares = [100 * share for share in projection.explained]
     baseline = findings.results.baseline.name
     caption: str = _WORDS["space"]["caption"].format(projection, baseline, *shares)
@@ -486,7 +512,10 @@ def _learning_chart(column: str) -> str:
 
 
 def _thinned(log: Sequence[Mapping[str, Any]], key: str) -> list[tuple[float, float]]:
-    """Return a column of a log over its steps; a long one as means of neighbouring rows."""
+    """Return a column of a training log as points (step, value).
+
+    If there are more than `_POINTS_MAX` rows, neighbouring rows are averaged.
+    """
     points: list[tuple[float, float]] = []
     for row in log:
         x, y = row.get("step"), row.get(key)
@@ -498,7 +527,7 @@ def _thinned(log: Sequence[Mapping[str, Any]], key: str) -> list[tuple[float, fl
 
 
 def _examples(findings: Findings) -> Iterator[Custom]:
-    """Yield the repaired and the broken pairs, each with its distances by model."""
+    """Yield the cards of repaired and of broken pairs, each with its distance under every model."""
     shown = findings.results.examples
     most = max((value for example in shown for value in example.distances.values()), default=1)
     scale = fitting([0.0, most], 138, 232, linear=True)
@@ -519,7 +548,7 @@ def _examples(findings: Findings) -> Iterator[Custom]:
 
 
 def _reproduction(findings: Findings) -> list[Block]:
-    """Return the models with their digests, the settings, and a line to cite."""
+    """Return the data to repeat the evaluation: models with their digests, settings, citation."""
     results, baseline = findings.results, findings.results.baseline
     rows: list[Row] = [
         [model.name, model.spec, Cell(f"{model.width:,}", model.width), model.digest]

@@ -16,7 +16,7 @@ from noisegen.runs.progress import Show, silent
 
 Names = tuple[str, ...]
 OUT, LIMIT = ("-o", "--out"), ("-n", "--limit")
-PER_KIND = 3  # hard negatives of each family per sentence
+PER_KIND = 3  # hard negatives per sentence in each family: number, name, statement
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Model:
     spec: str
     width: int
     digest: str
-    parameters: int | None = None  # None if the encoder is no torch module
+    parameters: int | None = None  # number of weights; None if the encoder is no torch module
     baseline: bool = False
 
 
@@ -145,7 +145,8 @@ class Dataset:
     """One test set.
 
     `kind` is `pairs` (natural), `noise` (a transform or recipe on clean text), `sts`, `retrieval`,
-    `classification` or `pair_classification`. `changed` counts rows whose two sides differ.
+    `classification` or `pair_classification`. `changed` is the number of rows whose clean and noisy
+    side differ; with several noise seeds it is a mean.
     """
 
     name: str
@@ -158,11 +159,12 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Score:
-    """One figure: the mean over `seeds`, with a 95 % interval.
+    """Value of a metric: the mean over the noise seeds, with a 95 % interval.
 
-    `low` and `high` come from a bootstrap over sentences, `sd` from the noise seeds. `p_null` comes
-    from a one-sample t-test over the seeds against the metric's null (--paper-stats). Each is None
-    if it was not computed.
+    `seeds` has the value under each noise seed. `low` and `high` bound the interval over sentences,
+    from a bootstrap; `sd` is the standard deviation over the noise seeds. `p_null` comes from a
+    one-sample t-test of `seeds` against the metric's null (--paper-stats). Each is None if it was
+    not computed.
     """
 
     value: float
@@ -174,7 +176,10 @@ class Score:
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """The interval: the bootstrap's, else one sd on either side."""
+        """The interval to show: `low` to `high`, else one `sd` on either side of the value.
+
+        None if neither is known.
+        """
         if self.low is not None and self.high is not None and isfinite(self.low + self.high):
             return self.low, self.high
         if self.sd is not None and isfinite(self.sd):
@@ -186,11 +191,11 @@ class Score:
 class Comparison:
     """A comparison of a model with the baseline in one metric of one dataset.
 
-    `difference` is the model's figure minus the baseline's. `p` belongs to the paired test named in
+    `difference` is the model's value minus the baseline's. `p` belongs to the paired test named in
     `test` (`bootstrap`, `mcnemar`, or `t` with --paper-stats). `p_holm` is corrected over the
-    comparisons of the same model, kind of dataset and metric. Where items are right or wrong,
-    `repaired` counts items that only the model gets right, `broken` items that only the baseline
-    gets right.
+    comparisons of the same model, kind of dataset and metric. Where a row is right or wrong,
+    `repaired` counts the rows that only the model gets right, `broken` the rows that only the
+    baseline gets right.
     """
 
     model: str
@@ -205,12 +210,12 @@ class Comparison:
 
     @property
     def p_shown(self) -> float:
-        """The p-value for verdicts: after Holm, but uncorrected for t-tests, as in RoLASER."""
+        """The p-value for verdicts: `p_holm`; for t-tests `p`, which RoLASER does not correct."""
         return self.p if self.test == "t" else self.p_holm
 
     @property
     def items(self) -> str:
-        """'14 repaired, 10 broken', or the empty string if items are not counted."""
+        """The changed rows in words: '14 repaired, 10 broken'; '' if no row is right or wrong."""
         if self.repaired is None or self.broken is None:
             return ""
         return f"{self.repaired:,} repaired, {self.broken:,} broken"
@@ -218,7 +223,10 @@ class Comparison:
 
 @dataclass(frozen=True)
 class StrengthCurve:
-    """Mean cosine distance and xSIM error at each strength of the noise, a factor on its rates."""
+    """Mean cosine distance and xSIM error of a model on a set, at each strength of the noise.
+
+    A strength is a factor on the rates of the recipe.
+    """
 
     model: str
     dataset: str
@@ -229,7 +237,10 @@ class StrengthCurve:
 
 @dataclass(frozen=True)
 class ShownPair:
-    """One pair with its cosine distance by model; `kind` is `repaired` or `broken`."""
+    """Example pair with the cosine distance of its sides under each model.
+
+    `kind` is `repaired` or `broken`.
+    """
 
     kind: str
     dataset: str
@@ -240,10 +251,11 @@ class ShownPair:
 
 @dataclass(frozen=True)
 class Projection:
-    """Clean and noisy points of some pairs in the first two components of the baseline's space.
+    """Clean and noisy sentences as points on the main plane of the baseline's vectors.
 
-    `points[model]` has (clean x, clean y, noisy x, noisy y) for every pair. `spearman` is the
-    correlation of distances before and after projection.
+    The axes of the plane are the first two principal components. `points[model]` has (clean x,
+    clean y, noisy x, noisy y) for every pair. `spearman` is the correlation of the distances
+    between points before and after projection.
     """
 
     dataset: str
@@ -255,9 +267,9 @@ class Projection:
 
 @dataclass(frozen=True)
 class Results:
-    """The results of an evaluation: `scores[model][dataset][metric]` and all that reports show.
+    """Results of an evaluation: the values, and everything else that the report shows.
 
-    The names of the metrics are in metrics.tsv.
+    `scores[model][dataset][metric]` has the values; metrics.tsv lists the metrics.
     """
 
     models: tuple[Model, ...]
@@ -268,7 +280,7 @@ class Results:
     examples: tuple[ShownPair, ...] = ()
     projections: tuple[Projection, ...] = ()
     training: dict[str, Any] | None = None  # name, config and log of a student's training run
-    settings: dict[str, Any] = field(default_factory=dict)  # options, versions, seconds
+    settings: dict[str, Any] = field(default_factory=dict)  # options, notes, versions, duration
 
     @property
     def baseline(self) -> Model:
@@ -291,5 +303,5 @@ class Results:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "Results":
-        """Return the results from the content of results.json."""
+        """Restore the results from the content of results.json."""
         return msgspec.convert(content, cls)

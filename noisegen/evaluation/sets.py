@@ -1,4 +1,4 @@
-"""Test sets of an evaluation: sources are read, sampled, and noised."""
+"""Read the sources of an evaluation, sample their rows, and noise them into test sets."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,27 +38,29 @@ from noisegen.noising.rng import name_number
 from noisegen.runs.progress import Progress, Show
 from noisegen.text.languages import language_pair
 
-FIRST_SEED = 100  # noise seeds are 100 to 109 by default, as in RoLASER
+FIRST_SEED = 100  # first of the noise seeds; RoLASER has 100 to 109, the default
 # The twelve transforms of RoLASER, Appendix A.
 ROLASER = tuple("abr1 abr2 abr3 cont dysl fing homo leet slng spac spel week".split())  # noqa: SIM905
-# Transforms of online posts beyond RoLASER's.
+# Transforms for the noise of online posts that RoLASER lacks.
 POSTS = tuple("apos caps cens clip diac init join long mash phon punc rebus vowl".split())  # noqa: SIM905
 MIXES = ("mix_all", "ugc")
-POOL_MAX = 50_000  # sentences in which a noisy sentence is searched
-SOURCE_MAX = 2_000  # clean sentences without --limit; by default each is noised 270 times
-_UNLABELLED = "not labeled"  # the label of unlabelled rows in CrisisLexT26
+POOL_MAX = 50_000  # sentences among which the clean form of a noisy one is searched
+SOURCE_MAX = 2_000  # clean sentences, unless --limit is given; each is noised 270 times by default
+_UNLABELLED = "not labeled"  # CrisisLexT26's label of a text without a label
 _OTHER_COLUMNS = "; name others with --text-column and --label-column"
-_TRUTHS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}  # labels of sentence pairs
-_TEST_PARTS = 2  # one in two labelled texts is for testing
+_TRUTHS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}  # label in a file -> label
+_TEST_PARTS = 2  # one in two labelled texts is for testing, the rest for training
 _ROWS_MIN = 2
 
 
 @dataclass(frozen=True)
 class PairSet:
-    """Clean texts and their noisy forms, one list per noise seed; natural pairs have no seeds.
+    """Clean texts and their noisy forms.
 
-    Sets of the same `group` have the same clean texts and are resampled together. `pool` has more
-    clean texts to search in. `strengths` has the noisy texts of a mix by the factor on its rates.
+    `noisy` has a list of texts per noise seed. Natural pairs have no seeds and one list. Sets of
+    the same `group` have the same clean texts, so tests resample their rows together. `pool` has
+    more clean texts, among which the clean form is searched as well. `strengths` maps each factor
+    on the rates of a mixed recipe to the noisy texts.
     """
 
     name: str
@@ -77,12 +79,12 @@ class PairSet:
 
     @cached_property
     def changed(self) -> tuple[Bool, ...]:
-        """A mask per seed of the rows that differ from their clean form."""
+        """For each noise seed, a mask of the rows whose noisy text differs from the clean one."""
         pairs = [zip(side, self.clean, strict=True) for side in self.noisy]
         return tuple(np.array([a != b for a, b in side], np.bool_) for side in pairs)
 
     def texts(self) -> Iterator[str]:
-        """Yield every text to encode, with duplicates."""
+        """Yield every text that models encode, with duplicates."""
         hard = self.negatives.texts if self.negatives else ()
         return chain(self.clean, *self.noisy, hard, self.pool, *self.strengths.values())
 
@@ -97,7 +99,7 @@ class TextSet:
     classification       clean, noisy                              labels
     pair_classification  first, second, first_noisy                1: they belong together, or 0
 
-    `negatives` has hard negatives by column; they are searched together with the column.
+    `negatives` maps a column to hard negatives, among which its texts are searched.
     """
 
     name: str
@@ -111,7 +113,7 @@ class TextSet:
         return len(next(iter(self.columns.values())))
 
     def texts(self) -> Iterator[str]:
-        """Yield every text to encode, with duplicates."""
+        """Yield every text that models encode, with duplicates."""
         hard = (negatives.texts for negatives in self.negatives.values())
         return chain(*self.columns.values(), *hard)
 
@@ -121,20 +123,23 @@ EvaluationSet = PairSet | TextSet
 
 @dataclass
 class Sets:
-    """All sets of an evaluation, with notes and damage reported while they were read."""
+    """All test sets of an evaluation, notes for the user, and reports of damaged input."""
 
     sets: list[EvaluationSet] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
 
     def texts(self) -> Iterator[str]:
-        """Yield every text to encode, with duplicates."""
+        """Yield every text that models encode, with duplicates."""
         return chain.from_iterable(dataset.texts() for dataset in self.sets)
 
 
 def make_sets(options: EvaluateOptions, progress: Show) -> Sets:
-    """Read and noise all sets; raises NoisegenError for unusable sources."""
-    recipe = Recipe.named(options.recipe)  # a wrong name shows before anything is read
+    """Read and noise all test sets that `options` name.
+
+    Raises NoisegenError for unusable sources.
+    """
+    recipe = Recipe.named(options.recipe)  # a wrong name fails before anything is read
     recipes = chosen_recipes(options.transforms, options.lang) if options.source else {}
     reader = _SetReader(options, recipe, recipes, Noising(options.lang), Sets(), progress)
     sets = reader.sets
@@ -156,7 +161,7 @@ def make_sets(options: EvaluateOptions, progress: Show) -> Sets:
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
-    """Return the names, with -2, -3 and so on added to repeated ones."""
+    """Return the names, with -2, -3 and so on added to a name that occurs again."""
     taken = set(names)
     unique: list[str] = []
     for index, name in enumerate(names):
@@ -168,11 +173,12 @@ def unique_names(names: Sequence[str]) -> list[str]:
 
 
 def chosen_recipes(given: Sequence[str], lang: str) -> dict[str, Recipe]:
-    """Return the recipes by name; `all` stands for `ROLASER`, `POSTS` and `MIXES`.
+    """Return {name: recipe} for the names given with --transforms.
 
-    Names are separated by commas, except in a transform with parameters. Transforms have their
-    default rates. `all` leaves out transforms without data for the language. Raises UsageError for
-    other transforms without data, and for unknown names.
+    `all` stands for `ROLASER`, `POSTS` and `MIXES`. Names are separated by commas, except in a
+    transform with parameters. Transforms have their default rates. `all` leaves out transforms
+    without data for the language. Raises UsageError for other transforms without data, for unknown
+    names, and for no name.
     """
     chosen: dict[str, Recipe] = {}
     for text in given:
@@ -187,7 +193,7 @@ def chosen_recipes(given: Sequence[str], lang: str) -> dict[str, Recipe]:
 
 
 def _all_for(lang: str) -> list[str]:
-    """Return the names that `all` stands for in a language."""
+    """Return the names of transforms and recipes that `all` stands for in a language."""
     transforms = [
         name
         for name in (*ROLASER, *POSTS)
@@ -198,17 +204,20 @@ def _all_for(lang: str) -> list[str]:
 
 @dataclass(frozen=True)
 class _SetReader:
-    """Reader of each kind of source; `sets` collects notes on dropped rows and damage."""
+    """Reader of test sets, with a method for each kind of source.
+
+    `sets` collects notes on dropped rows, and reports of damage.
+    """
 
     options: EvaluateOptions
-    recipe: Recipe  # noise of sts and labelled sets
-    recipes: Mapping[str, Recipe]  # noise of clean text
+    recipe: Recipe  # noise of STS sets and of labelled sets
+    recipes: Mapping[str, Recipe]  # noise of clean text: a set per recipe, by name
     noising: Noising
     sets: Sets
     progress: Show
 
     def pairs(self, name: str, source: str) -> list[EvaluationSet]:
-        """Read natural noisy and clean text."""
+        """Read a set of natural pairs of noisy and clean text."""
         loaded = read_pairs(
             [source],
             noisy_column=self.options.noisy_column,
@@ -243,13 +252,13 @@ class _SetReader:
 
     @cached_property
     def published(self) -> PublishedNegatives | None:
-        """The lines of `--augmented`."""
+        """The published hard negatives that `--augmented` names; None without this option."""
         path = self.options.augmented
         return PublishedNegatives.read(path) if path else None
 
     @cached_property
     def pool(self) -> list[str]:
-        """The distinct texts of `--pool`."""
+        """The distinct texts of all sources given with `--pool`."""
         texts: dict[str, None] = {}
         for source in self.options.pool:
             table = read_columns(source, [(self.options.text_column,)], "--pool")
@@ -258,7 +267,7 @@ class _SetReader:
         return list(texts)
 
     def sts(self, name: str, source: str) -> list[EvaluationSet]:
-        """Read pairs of sentences with human scores; both sides get noise, independently."""
+        """Read sentence pairs with human scores; each sentence gets noise of its own."""
         table = read_columns(source, [("sentence1", "sentence2", "score")], "--sts")
         cells = table.columns["score"]
         is_score = [_is_number(cell) for cell in cells]
@@ -279,7 +288,11 @@ class _SetReader:
         return [TextSet(name, "sts", columns, scores, note)]
 
     def retrieval(self, name: str, source: str) -> Iterator[EvaluationSet]:
-        """Read sentences and their translations: bitext, or a table that names its sides."""
+        """Read sentences and their translations.
+
+        The source is bitext, or a table with a column per side. Bitext with several language pairs
+        gives a set per language pair.
+        """
         tables = _translations(name, source) or {name: read_columns(source, [SIDES], "--retrieval")}
         is_only = len(tables) == len(self.options.retrieval) == 1
         for label, table in tables.items():
@@ -299,7 +312,10 @@ class _SetReader:
             yield TextSet(label, "retrieval", sides, note="; ".join(notes), negatives=hard)
 
     def labelled(self, name: str, source: str) -> list[EvaluationSet]:
-        """Read texts, or pairs of sentences, with labels."""
+        """Read texts, or pairs of sentences, with labels.
+
+        The text, or the first sentence of a pair, gets noise.
+        """
         text = self.options.text_column
         choices = [
             (*sides, label)
@@ -330,7 +346,10 @@ class _SetReader:
         return [TextSet(name, kind, columns, truth, "; ".join(notes))]
 
     def noise(self, name: str, source: str) -> Iterator[EvaluationSet]:
-        """Read clean text; yield a set per recipe, with strengths if it is a mix."""
+        """Read clean text; yield a set of noisy text for each recipe.
+
+        Sets of mixed recipes also have noisy text of several strengths.
+        """
         options = self.options
         table = read_columns(source, [(options.text_column,)], "--source")
         rows, notes = self._sample(table, name, SOURCE_MAX)
@@ -356,14 +375,17 @@ class _SetReader:
             )
 
     def _noised(self, recipe: Recipe, clean: Sequence[str], seed: int) -> list[str]:
-        """Return the noisy texts; an unchanged text is the same object as its clean form."""
+        """Return the noisy form of each text; an unchanged text is the same object as before."""
         noisy = self.noising.noise(recipe, clean, seed)
         return [new if new != old else old for new, old in zip(noisy, clean, strict=True)]
 
     def _strengths(
         self, recipe: Recipe, clean: Sequence[str], noisy: Sequence[str]
     ) -> dict[float, Sequence[str]]:
-        """Return the noisy texts of a mix by strength; `noisy` has strength 1."""
+        """Return {strength: noisy texts} for a recipe of several steps; {} for other recipes.
+
+        `noisy` are the texts at strength 1.
+        """
         strengths = sorted(set(self.options.strengths))
         if len(recipe.steps()) < 2 or len(self.options.strengths) < 2:
             return {}
@@ -376,7 +398,11 @@ class _SetReader:
     def _sample(
         self, table: TextColumns, name: str, most: int = ROWS_MAX
     ) -> tuple[dict[str, list[str]], list[str]]:
-        """Return at most `--limit` rows, by default `most`, and notes on the rows left out."""
+        """Return an even sample of the rows of a table, and a note if rows are left out.
+
+        The sample has at most `--limit` rows, by default `most`. Raises SourceError for fewer than
+        two rows.
+        """
         self._note_losses(table, name)
         if len(table) < _ROWS_MIN:
             raise SourceError(f"{name}: only one row is left; an evaluation needs at least two")
@@ -389,14 +415,17 @@ class _SetReader:
         return sample.columns, [note]
 
     def _note_losses(self, table: TextColumns, name: str) -> None:
-        """Report the damage and the dropped rows of a table."""
+        """Add the damage and the dropped rows of a table to the notes for the user."""
         self.sets.damaged.extend(table.damaged)
         if table.dropped:
             lost = ", ".join(f"{reason} {rows:,}" for reason, rows in table.dropped.items())
             self.sets.notes.append(f"{name}: dropped {table.dropped.total():,} rows: {lost}")
 
     def _negatives(self, texts: Sequence[str], notes: list[str]) -> HardNegatives | None:
-        """Return the hard negatives of clean texts, and add a note; None for --no-hard."""
+        """Return hard negatives of clean texts, and add a note on them to `notes`.
+
+        Returns None with --no-hard, or if no negative could be made.
+        """
         options = self.options
         if not options.hard:
             return None
@@ -411,7 +440,10 @@ class _SetReader:
 
 
 def is_tested(texts: Sequence[str]) -> Bool:
-    """Return a mask of the texts for testing; equal texts are on the same side of the split."""
+    """Return a mask of the texts for testing; the other texts are for training.
+
+    Equal texts are on the same side.
+    """
     return np.array([name_number(text) % _TEST_PARTS == 0 for text in texts], np.bool_)
 
 
@@ -423,7 +455,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _only(table: TextColumns, is_wanted: list[bool], reason: str) -> TextColumns:
-    """Return the wanted rows of a table; the others are counted as dropped for this reason."""
+    """Return the wanted rows of a table, and count the other rows as dropped for this reason."""
     if not all(is_wanted):
         table.dropped[reason] += is_wanted.count(False)
     columns = {name: list(compress(cells, is_wanted)) for name, cells in table.columns.items()}
@@ -440,7 +472,10 @@ def _pair_truth(labels: Sequence[str], source: str) -> npt.NDArray[np.generic]:
 
 
 def _check_split(texts: Sequence[str], labels: Sequence[str], source: str) -> list[str]:
-    """Return a note on test labels without training text; raises SourceError for too few texts."""
+    """Return a note on test texts whose label no training text has.
+
+    Raises SourceError if there are too few texts to train on some and test on others.
+    """
     tested = is_tested(texts)
     trained = set(compress(labels, ~tested))
     if len(trained) < _ROWS_MIN or not tested.any():
@@ -453,9 +488,10 @@ def _check_split(texts: Sequence[str], labels: Sequence[str], source: str) -> li
 def _english_negatives(
     published: PublishedNegatives, sides: Mapping[str, Sequence[str]], *, is_required: bool
 ) -> dict[str, HardNegatives]:
-    """Return the published lines by the side that most of them were made from.
+    """Return the published hard negatives of one side: source or target.
 
-    If there are none, the result is empty; with `is_required` NoLinesError is raised.
+    It is the side that most of the lines were made from. If no line was made from either side, the
+    result is {}; with `is_required` NoLinesError is raised.
     """
     found = {}
     for side, texts in sides.items():
@@ -463,20 +499,21 @@ def _english_negatives(
             found[side] = published.made_from(texts)
     if not found:
         if is_required:
-            published.made_from([*chain(*sides.values())])  # raises
+            published.made_from([*chain(*sides.values())])  # raises NoLinesError
         return {}
     side = max(found, key=lambda side: len(found[side]))
     return {side: found[side]}
 
 
 def _translations(name: str, source: str) -> dict[str, TextColumns]:
-    """Return both sides of bitext by set name, a set per pair of languages; {} for no bitext.
+    """Read bitext into a table of both sides per language pair, by name of the set.
 
-    A set without rows counts the dropped rows of a language pair, or of a file with several pairs.
+    If there is no bitext, the result is {}. A table without rows only counts dropped rows, of a
+    language pair or of a file with several language pairs.
     """
     try:
         files = find_bitext(source, language_pair(name))
-    except UsageError:  # a table that does not name its languages, which do not matter here
+    except UsageError:  # a table without languages, which a search does not need
         return {}
     tables = _read_translations(files)
     filled = sum(len(table) > 0 for table in tables.values())
@@ -490,7 +527,7 @@ def _translations(name: str, source: str) -> dict[str, TextColumns]:
 
 
 def _read_translations(files: Sequence[Bitext]) -> dict[str, TextColumns]:
-    """Read bitext files into a table per language pair."""
+    """Read bitext files into a table of both sides for each language pair."""
     tables: defaultdict[str, TextColumns] = defaultdict(lambda: TextColumns({s: [] for s in SIDES}))
     for file in files:
         _add_translations(file, tables)
@@ -498,9 +535,10 @@ def _read_translations(files: Sequence[Bitext]) -> dict[str, TextColumns]:
 
 
 def _add_translations(file: Bitext, tables: defaultdict[str, TextColumns]) -> None:
-    """Read a bitext file into the table of each language pair in it; count its dropped rows.
+    """Add the rows of a bitext file to the table of their language pair.
 
-    The dropped rows belong to the file's language pair, or to its path if it has several.
+    Dropped rows are counted in the table of the file's language pair. If the file has several
+    language pairs, the path of the file gets a table for the count.
     """
     dropped: Counter[str] = Counter()
     own_pair = "-".join(file.langs) if all(file.langs) else ""

@@ -1,6 +1,7 @@
-"""Measures on vectors: cosines, distances, correlation, classes; and the type/token ratio.
+"""Measure sentence vectors: cosines, distances, correlation, classes. Also the type/token ratio.
 
-Vectors are matrices of shape (texts, width). They may have any length: they are normalised here.
+Vectors are matrices of shape (texts, width). Their rows may have any length, since the functions
+normalise them.
 """
 
 import warnings
@@ -23,13 +24,13 @@ F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
 
-_BLOCK = 1 << 17  # numbers converted at a time, few enough for the processor's cache
+_BLOCK = 1 << 17  # numbers converted to float64 at a time, to fit the processor's cache
 
 
 def unit(vectors: Vectors, start: int = 0) -> F32:
-    """Return the rows divided by their lengths; a zero row stays zero.
+    """Return the rows of a matrix divided by their lengths, float32; a zero row stays zero.
 
-    Raises UsageError for a row that holds NaN or infinity; `start` is the number of the first row.
+    Raises UsageError for a row that holds NaN or infinity. The error counts rows from `start`.
     """
     units = np.empty(vectors.shape, np.float32)
     for part in _parts(vectors):
@@ -40,10 +41,11 @@ def unit(vectors: Vectors, start: int = 0) -> F32:
 
 
 def cosines(x: Vectors, y: Vectors) -> F64:
-    """Return the cosine of each pair of rows, rounded to twelve digits; 0 if one of them is zero.
+    """Return the cosine of row i of x and row i of y, for each i; 0 if one of them is zero.
 
-    Rounding makes cosines equal that differ only by the order of summation, so ties stay ties.
-    Raises UsageError for a row that holds NaN or infinity, and for different shapes.
+    Cosines are rounded to twelve digits. This makes cosines equal that differ only by the order of
+    summation, so ties stay ties. Raises UsageError for a row that holds NaN or infinity, and for
+    different shapes.
     """
     check_pairs(x, y)
     similarities = np.empty(len(x))
@@ -57,13 +59,16 @@ def cosines(x: Vectors, y: Vectors) -> F64:
 
 
 def _parts(vectors: Vectors) -> list[slice]:
-    """Return slices of rows, each small enough for the processor's cache."""
+    """Return slices of the rows of a matrix, each small enough for the processor's cache."""
     step = max(1, _BLOCK // max(1, vectors.shape[1]))
     return [slice(start, start + step) for start in range(0, len(vectors), step)]
 
 
 def _lengths(rows: F64, start: int) -> F64:
-    """Return the length of each row; raises UsageError for NaN. Row numbers begin at `start`."""
+    """Return the length of each row; raises UsageError for NaN or infinity.
+
+    The error counts rows from `start`.
+    """
     lengths: F64 = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     wrong = np.flatnonzero(~np.isfinite(lengths))
     if len(wrong):
@@ -91,12 +96,12 @@ def check_widths(x: Vectors, y: Vectors) -> None:
 
 
 def cosine_distances(x: Vectors, y: Vectors) -> F64:
-    """Return 1 - cosine of each pair of rows; 1 where a vector is zero."""
+    """Return 1 - cosine of row i of x and row i of y, for each i; 1 where one of them is zero."""
     return 1 - cosines(x, y)
 
 
 def cosine_distance(x: Vectors, y: Vectors) -> float:
-    """Return the mean of 1 - cosine over all pairs.
+    """Return the mean of 1 - cosine over all pairs of row i of x and row i of y.
 
     The vectors m(noisy) and m(clean) of a model m give RoLASER's distance (Table 4), m(clean) and
     baseline(clean) give the clean drift (Table 7), m(noisy) and baseline(clean) the anchored
@@ -106,7 +111,7 @@ def cosine_distance(x: Vectors, y: Vectors) -> float:
 
 
 def sts_spearman(x: Vectors, y: Vectors, scores: npt.ArrayLike) -> float:
-    """Return 100 x Spearman's correlation of the pairs' cosines and human scores."""
+    """Return 100 x Spearman's correlation of the cosines of pairs and their human scores."""
     return 100 * spearman(cosines(x, y), np.asarray(scores, np.float64))
 
 
@@ -126,11 +131,12 @@ def spearman(x: F64, y: F64) -> float:
 
 
 def mean_class_similarity(vectors: Vectors, labels: Sequence[Hashable]) -> float:
-    """Return D_avg: the mean cosine of two texts of a class, classes weighted by their texts.
+    """Return D_avg: the mean cosine of two texts of a class, as a mean over classes.
 
-    CT-XLMR-SE, equation 2, over all pairs of texts in a class. For unit vectors u the cosines of
-    all pairs add up to |sum u|^2 - sum |u|^2, which takes O(n d). Classes with one text do not
-    count. Raises UsageError if there are no others.
+    This is equation 2 of CT-XLMR-SE. Classes are weighted by their number of texts; classes with
+    one text do not count. For the unit vectors u of a class, the cosines of all ordered pairs add
+    up to |sum u|^2 - sum |u|^2, which takes time in proportion to texts x width. Raises UsageError
+    if no class has two texts.
     """
     if len(vectors) != len(labels):
         raise UsageError(f"{len(vectors):,} vectors, but {len(labels):,} labels")
@@ -168,9 +174,10 @@ def classify_pairs(x: Vectors, y: Vectors, labels: Sequence[int]) -> float:
 
 
 class PrincipalAxes(NamedTuple):
-    """The first two principal components of vectors: their centre and axes, shape (2, width).
+    """First two principal components of vectors: their centre, and two axes of shape (2, width).
 
-    `explained` has each axis's share of the variance. A missing axis is zero.
+    `explained` has the share of the variance along each axis. A single vector has no axis, so both
+    axes are zero.
     """
 
     centre: F64
@@ -178,15 +185,15 @@ class PrincipalAxes(NamedTuple):
     explained: tuple[float, float]
 
     def project(self, units: Vectors) -> F64:
-        """Return the points of normalised vectors, shape (rows, 2)."""
+        """Return normalised vectors as points on the two axes, shape (rows, 2)."""
         points: F64 = (units - self.centre) @ self.axes.T
         return points
 
 
 def principal_axes(units: Vectors) -> PrincipalAxes:
-    """Return the principal components; the largest entry of an axis is positive.
+    """Return the first two principal components of normalised vectors.
 
-    The sign is fixed so that equal data give equal maps.
+    The largest entry of each axis is made positive, so that equal data give equal maps.
     """
     centre = units.mean(axis=0, dtype=np.float64)
     _, spread, axes = np.linalg.svd(units - centre, full_matrices=False)
@@ -199,15 +206,15 @@ def principal_axes(units: Vectors) -> PrincipalAxes:
     return PrincipalAxes(centre, filled, (float(shares[0]), float(shares[1])))
 
 
-EXPERIMENTS, SAMPLES_PER_LABEL, SEED = 10, 8, 42  # MTEB's
+EXPERIMENTS, SAMPLES_PER_LABEL, SEED = 10, 8, 42  # defaults of MTEB
 _ITERATIONS_MAX = 100
 
 
 @dataclass(frozen=True)
 class Classified:
-    """Accuracy and macro F1 as percentages, means over the experiments.
+    """Accuracy and macro F1 of a classifier in per cent, as means over the experiments.
 
-    `correct` has the share of experiments that labelled each text correctly.
+    `correct[i]` is the share of experiments that labelled test text i correctly.
     """
 
     accuracy: float
@@ -223,12 +230,14 @@ def classify(
     *,
     samples_per_label: int = SAMPLES_PER_LABEL,
 ) -> dict[str, Classified]:
-    """Train on vectors of clean text and test on versions of other text, such as clean and noisy.
+    """Train a classifier on vectors of clean text, and test it on vectors of other texts.
 
-    The protocol and the draws are the default of AbsTaskClassification in MTEB 2. Each of 10
-    experiments shuffles the training rows, fits a logistic regression on the first 8 rows of each
-    label (L2 penalty of 1, at most 100 iterations, vectors not normalised), and labels all test
-    rows. Some of MTEB's tasks take more samples: 32 in TweetSentimentExtraction.
+    `tests` has the vectors of each version of these texts, such as clean and noisy; `test_labels`
+    apply to all versions. The result has the figures of each version. The protocol and the draws
+    are the default of AbsTaskClassification in MTEB 2. Each of 10 experiments shuffles the training
+    rows, fits a logistic regression on the first 8 rows of each label (L2 penalty of 1, at most 100
+    iterations, vectors not normalised), and labels all test rows. Some of MTEB's tasks take more
+    samples: 32 in TweetSentimentExtraction.
 
     Raises UsageError if there is one label only, MissingExtra without scikit-learn.
     """
@@ -248,7 +257,7 @@ def classify(
     classes, truth = np.split(np.unique(labels, return_inverse=True)[1], [len(train)])
     results, models = {}, []
     for rows in _drawn(classes, samples_per_label):
-        with warnings.catch_warnings():  # the protocol stops before the model converges
+        with warnings.catch_warnings():  # the protocol stops the fit before it converges
             warnings.simplefilter("ignore", ConvergenceWarning)
             model = LogisticRegression(max_iter=_ITERATIONS_MAX)
             models.append(model.fit(np.asarray(train[rows], np.float32), classes[rows]))
@@ -262,10 +271,10 @@ def classify(
 
 
 def _drawn(classes: I64, samples: int) -> Iterator[I64]:
-    """Yield the training rows of each experiment."""
+    """Yield the numbers of the rows that each experiment trains on."""
     order = np.arange(len(classes))
     for _ in range(EXPERIMENTS):
-        # MTEB seeds the generator anew for each experiment, and shuffles the previous order.
+        # As in MTEB, each experiment seeds the generator anew and shuffles the last order again.
         np.random.RandomState(SEED).shuffle(order)
         of_class = [np.flatnonzero(classes[order] == number) for number in np.unique(classes)]
         yield order[np.sort(np.concatenate([places[:samples] for places in of_class]))]
@@ -278,8 +287,8 @@ def type_token_ratio(
 ) -> float:
     """Return 100 x types / tokens over all texts together (RoLASER, section 5); NaN without tokens.
 
-    `tokens` splits each text. Rows of token ids may be given instead of texts; ids in `without`,
-    such as the special ids of a tokenizer, do not count.
+    `tokens` splits a text into tokens. Instead of texts, rows of token ids may be given; ids in
+    `without`, such as the special ids of a tokenizer, do not count.
     """
     counted: Sequence[Hashable]
     if isinstance(texts, Sequence):

@@ -1,7 +1,7 @@
-"""Intervals and tests: the paired bootstrap over sentences, McNemar, Holm, RoLASER's t-tests.
+"""Intervals and tests: paired bootstrap over sentences, McNemar, Holm, RoLASER's t-tests.
 
-Efron and Tibshirani, "An Introduction to the Bootstrap" (1993), chapter 13; for paired tests of
-language systems see Koehn, "Statistical Significance Tests for Machine Translation Evaluation"
+Sources: Efron and Tibshirani, "An Introduction to the Bootstrap" (1993), chapter 13; for paired
+tests of language systems Koehn, "Statistical Significance Tests for Machine Translation Evaluation"
 (EMNLP 2004).
 """
 
@@ -18,8 +18,8 @@ from noisegen.errors import UsageError, naming_extras
 from noisegen.evaluation.similarity import F64, Bool
 
 RESAMPLES = 10_000
-_INTERVAL = (2.5, 97.5)  # percentiles
-_BLOCK = 1 << 20  # draws at a time
+_INTERVAL = (2.5, 97.5)  # percentiles that bound a 95 % interval
+_BLOCK = 1 << 20  # random draws held in memory at a time
 
 K = TypeVar("K", bound=Hashable)  # the name of a column, such as a metric
 Columns = Mapping[K, npt.NDArray[np.generic]]
@@ -27,10 +27,11 @@ Columns = Mapping[K, npt.NDArray[np.generic]]
 
 @dataclass(frozen=True)
 class Resampled:
-    """A figure or difference, its 95 % percentile interval, and the two-sided p of it being 0.
+    """A mean, correlation or difference, with its 95 % bootstrap interval and a p-value.
 
-    p is twice the share of resamples that are 0 or beyond it. It is below 0.05 where the interval
-    excludes 0, up to the grain of the resamples.
+    `p` is two-sided and tests whether the true value is 0. It is twice the share of resamples that
+    are 0 or on the other side of 0. It is below 0.05 where the interval excludes 0, except for
+    rounding to whole resamples.
     """
 
     value: float
@@ -42,10 +43,11 @@ class Resampled:
 def mean_intervals(
     columns: Columns[K], *, seed: int = 0, resamples: int = RESAMPLES
 ) -> dict[K, Resampled]:
-    """Return the mean of each column with its interval; a column has one value per sentence.
+    """Return the mean of each column with its bootstrap interval.
 
-    Sentences are resampled, so with several noise seeds average over the seeds first. Raises
-    UsageError for columns of different length or without sentences.
+    A column has one value per sentence. Sentences are resampled; where there are several noise
+    seeds, each value must be the mean over the seeds. Raises UsageError for columns of different
+    length or without sentences.
     """
     return _of_means(columns, _matrix(columns), seed, resamples)
 
@@ -53,16 +55,19 @@ def mean_intervals(
 def mean_differences(
     ours: Columns[K], theirs: Columns[K], *, seed: int = 0, resamples: int = RESAMPLES
 ) -> dict[K, Resampled]:
-    """Compare two models by the same sentences, metric by metric: mean of ours - mean of theirs."""
+    """Return the mean of `ours` minus the mean of `theirs`, metric by metric, with its interval.
+
+    Both have a value per sentence for each metric. Each resample draws the same sentences for both.
+    """
     return _of_means(ours, np.subtract(*_paired(ours, theirs)), seed, resamples)
 
 
 def spearman_intervals(
     columns: Columns[K], scores: npt.ArrayLike, *, seed: int = 0, resamples: int = RESAMPLES
 ) -> dict[K, Resampled]:
-    """Return Spearman's correlation of each column with the scores, with its interval, -1 to 1.
+    """Return Spearman's correlation of each column with the scores (-1 to 1), with its interval.
 
-    A resample of equal values counts as 0.
+    A resample in which all values or all scores are equal counts as 0.
     """
     return _estimates(columns, _correlations(_matrix(columns), scores, seed, resamples))
 
@@ -75,14 +80,20 @@ def spearman_differences(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> dict[K, Resampled]:
-    """Compare two models by the same pairs: our Spearman correlation minus theirs."""
+    """Return the Spearman correlation of `ours` minus the one of `theirs`, with its interval.
+
+    Both have a value per sentence for each metric, and are correlated with the same scores.
+    """
     values = np.concatenate(_paired(ours, theirs), axis=1)
     drawn = _correlations(values, scores, seed, resamples)
     return _estimates(ours, drawn[:, : len(ours)] - drawn[:, len(ours) :])
 
 
 def _matrix(columns: Columns[K]) -> F64:
-    """Return the columns as a matrix, shape (sentences, columns); raises UsageError."""
+    """Return the columns as a matrix, shape (sentences, columns).
+
+    Raises UsageError for columns of different length or without sentences.
+    """
     lengths = {len(column) for column in columns.values()}
     if len(lengths) != 1 or 0 in lengths:
         raise UsageError(
@@ -93,7 +104,10 @@ def _matrix(columns: Columns[K]) -> F64:
 
 
 def _paired(ours: Columns[K], theirs: Columns[K]) -> tuple[F64, F64]:
-    """Return the values of both models, shape (sentences, columns); raises UsageError."""
+    """Return the values of both models, each of shape (sentences, columns).
+
+    Raises UsageError if the models differ in metrics or in the number of sentences.
+    """
     if ours.keys() != theirs.keys():
         differing = ", ".join(sorted(map(str, ours.keys() ^ theirs.keys())))
         raise UsageError(f"metrics of two models differ: {differing}")
@@ -105,7 +119,7 @@ def _paired(ours: Columns[K], theirs: Columns[K]) -> tuple[F64, F64]:
 
 
 def _weights(count: int, seed: int, resamples: int) -> Iterator[F64]:
-    """Yield the number of copies of each sentence in each resample, (resamples, sentences)."""
+    """Yield blocks of resamples: the copies of each sentence, shape (resamples, sentences)."""
     generator = np.random.Generator(np.random.PCG64(seed))
     step = max(1, _BLOCK // count)
     for start in range(0, resamples, step):
@@ -117,14 +131,17 @@ def _weights(count: int, seed: int, resamples: int) -> Iterator[F64]:
 
 
 def _of_means(names: Columns[K], values: F64, seed: int, resamples: int) -> dict[K, Resampled]:
-    """Return the mean of each column of `values` with its interval."""
+    """Return the mean of each column of `values` with its interval; `names` names the columns."""
     sums = [weights @ values for weights in _weights(len(values), seed, resamples)]
     means = np.concatenate(sums) / len(values)
     return _estimates(names, np.vstack([values.mean(axis=0), means]))
 
 
 def _correlations(values: F64, scores: npt.ArrayLike, seed: int, resamples: int) -> F64:
-    """Return each column's correlation with the scores: all sentences first, then each resample."""
+    """Return Spearman's correlation of each column with the scores, (1 + resamples, columns).
+
+    Row 0 is the correlation over all sentences; each other row is over one resample.
+    """
     gold = np.asarray(scores, np.float64)
     if len(gold) != len(values):
         raise UsageError(f"{len(gold):,} scores, but another number of similarities")
@@ -141,10 +158,11 @@ def _correlations(values: F64, scores: npt.ArrayLike, seed: int, resamples: int)
 
 
 def _ranks(weights: F64, values: F64) -> tuple[F64, F64]:
-    """Return each value's centred mean rank within each resample, and the sum of their squares.
+    """Return each value's rank within each resample, and each resample's sum of squared ranks.
 
-    The mean rank of value j is c_j - (w_j - 1) / 2, with w_j copies of the value itself, and c_j
-    copies of the value and all smaller ones.
+    Ranks are centred, and equal values have their mean rank. The mean rank of value j is c_j - (w_j
+    - 1) / 2, where w_j is the number of copies of the value itself, and c_j the number of copies of
+    the value and all smaller ones.
     """
     _, places = np.unique(values, return_inverse=True)
     order = np.argsort(places, kind="stable")
@@ -155,7 +173,7 @@ def _ranks(weights: F64, values: F64) -> tuple[F64, F64]:
 
 
 def _estimates(names: Columns[K], figures: F64) -> dict[K, Resampled]:
-    """Return the figures in the first row with their intervals; other rows are resamples."""
+    """Return each value in row 0 of `figures` with its interval and p; other rows are resamples."""
     drawn = figures[1:]
     lesser = np.minimum((drawn <= 0).sum(axis=0), (drawn >= 0).sum(axis=0))
     p_values = np.minimum(1, 2 * (lesser + 1) / (len(drawn) + 1))
@@ -163,12 +181,16 @@ def _estimates(names: Columns[K], figures: F64) -> dict[K, Resampled]:
     return {name: Resampled(*row) for name, row in zip(names, columns.tolist(), strict=True)}
 
 
-LEVELS = (0.05, 0.01, 0.001)  # levels of significance; each adds a star
+LEVELS = (0.05, 0.01, 0.001)  # a p-value gets a star for each level it is below
 
 
 @dataclass(frozen=True)
 class McNemar:
-    """Items that only our model got right (`repaired`) or only theirs (`broken`); two-sided p."""
+    """Result of McNemar's test: its two-sided p, and the items on which the models differ.
+
+    `repaired` counts the items that only our model got right, `broken` the items that only theirs
+    got right.
+    """
 
     repaired: int
     broken: int
@@ -178,8 +200,8 @@ class McNemar:
 def mcnemar(ours: Bool, theirs: Bool) -> McNemar:
     """Compare two models by masks of the items they got right: McNemar's exact test (1947).
 
-    If the models differ on m items and are equally good, each is repaired or broken with chance
-    1/2: p = min(1, 2 P(X <= min(repaired, broken))) with X binomial (m, 1/2).
+    If the models differ on m items and are equally good, each of these items is repaired or broken
+    with chance 1/2. So p = min(1, 2 P(X <= min(repaired, broken))) with X binomial (m, 1/2).
     """
     if len(ours) != len(theirs):
         raise UsageError(f"{len(ours):,} items of one model, {len(theirs):,} of the other")
@@ -205,8 +227,9 @@ def holm(p_values: Sequence[float] | F64) -> F64:
 def two_sample_t(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> float:
     """Return the two-sided p of the hypothesis that two samples have the same mean and variance.
 
-    RoLASER tests a student against its teacher in this way, over the figures of ten noise seeds.
-    Samples without variance give 0 or 1. Raises UsageError for fewer than two figures per side.
+    RoLASER tests a student against its teacher in this way, over the values under ten noise seeds.
+    If neither sample varies, p is 1 for equal values, else 0. Raises UsageError for fewer than two
+    values per sample.
     """
     samples = _samples(ours, theirs)
     if not any(map(np.ptp, samples)):
@@ -215,7 +238,7 @@ def two_sample_t(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> float:
         from scipy.stats import ttest_ind
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # one side may have equal figures
+        warnings.simplefilter("ignore", RuntimeWarning)  # one sample may consist of equal values
         return float(ttest_ind(*samples, equal_var=True).pvalue)
 
 
@@ -223,8 +246,8 @@ def one_sample_t(values: npt.ArrayLike, null: float) -> float:
     """Return the two-sided p of the hypothesis that a sample has the mean `null`.
 
     RoLASER tests metrics against 0, and the type/token ratio of noisy text against the ratio of
-    standard text; a quotient of the two ratios is tested against 1. For the rest see
-    `two_sample_t`.
+    standard text; noisegen tests the quotient of the two ratios against 1. If the sample does not
+    vary, p is 1 for values equal to `null`, else 0. Raises UsageError for fewer than two values.
     """
     [sample] = _samples(values)
     if not np.ptp(sample):
@@ -243,5 +266,5 @@ def _samples(*given: npt.ArrayLike) -> list[F64]:
 
 
 def stars(p: float) -> str:
-    """Return a star for each level above p, out of 0.05, 0.01 and 0.001."""
+    """Return a star for each of the levels 0.05, 0.01 and 0.001 that p is below."""
     return "*" * sum(p < level for level in LEVELS)

@@ -1,8 +1,8 @@
-"""Search by cosine: xSIM, sentence matching, retrieval, over exact nearest neighbours.
+"""Search sentences by the cosine of their vectors: xSIM, and accuracy of matching and retrieval.
 
-xSIM is the margin-based search of Artetxe and Schwenk, "Margin-based Parallel Corpus Mining with
-Multilingual Sentence Embeddings" (ACL 2019), as LASER computes it; with hard negatives as in Chen
-et al., "xSIM++" (ACL 2023).
+All searches find exact nearest neighbours. xSIM is the margin-based search of Artetxe and Schwenk,
+"Margin-based Parallel Corpus Mining with Multilingual Sentence Embeddings" (ACL 2019), as LASER
+computes it. Hard negatives are searched as in Chen et al., "xSIM++" (ACL 2023).
 """
 
 from collections.abc import Callable, Sequence
@@ -28,14 +28,17 @@ from noisegen.evaluation.similarity import (
 
 Precision = Literal["auto", "float32", "bfloat16"]
 
-_ROWS, _COLUMNS = 2_048, 8_192  # size of a block of cosines: 64 MB in float32
-_COLUMNS_FIRST = 1_024  # columns of the first block
-LARGE = 1 << 30  # multiplications from which on it pays to import torch
-_PRODUCTS = 1 << 17  # numbers per side multiplied at a time, few enough for the processor's cache
+_ROWS, _COLUMNS = 2_048, 8_192  # rows of x, of y in a block of cosines: 64 MB in float32
+_COLUMNS_FIRST = 1_024  # rows of y in the first block of cosines
+LARGE = 1 << 30  # multiplications of a search that is large enough to import torch for it
+_PRODUCTS = 1 << 17  # numbers of each side multiplied at a time, to fit the processor's cache
 
 
 class Neighbours(NamedTuple):
-    """The nearest rows and their cosines, shape (rows, k), nearest first; ties by row number."""
+    """The k rows of y nearest to each row of x, and their cosines: two arrays of shape (rows, k).
+
+    The nearest row comes first; rows with equal cosines are in the order of their numbers.
+    """
 
     cosines: F64
     rows: I64
@@ -44,11 +47,11 @@ class Neighbours(NamedTuple):
 def neighbours(x: Vectors, y: Vectors, k: int, precision: Precision = "auto") -> Neighbours:
     """Return the k rows of y (all, if there are fewer) that are nearest to each row of x.
 
-    Memory is bounded by blocks, so both may be memory maps. Products in `precision` only show which
-    pairs can be among the nearest. The cosines of these pairs are computed again in float64 and
-    rounded to twelve digits, so all precisions and numbers of threads give the same result. `auto`
-    takes bfloat16 for large searches if torch is installed and the processor computes in bfloat16,
-    else float32.
+    Cosines are computed in blocks, so x and y may be memory maps. A first multiplication in
+    `precision` only shows which pairs can be among the nearest. The cosines of these pairs are
+    computed again in float64 and rounded to twelve digits, so all precisions and numbers of threads
+    give the same result. `auto` takes bfloat16 for large searches if torch is installed and the
+    processor computes in bfloat16, else float32.
     """
     check_widths(x, y)
     if precision == "auto":
@@ -59,7 +62,10 @@ def neighbours(x: Vectors, y: Vectors, k: int, precision: Precision = "auto") ->
 
 
 def _nearest_to(x: Vectors, x_start: int, y: Vectors, k: int, precision: Precision) -> Neighbours:
-    """Return the nearest rows of y, read in blocks; `x_start` is the number of x's first row."""
+    """Return the k rows of y nearest to each row of x; y is read in blocks.
+
+    `x_start` is the number of x's first row, which error messages need.
+    """
     count, width = x.shape
     multiply = _multiplier(unit(x, x_start), precision)
     error = _ERROR[precision] + _ROUNDING * width
@@ -67,10 +73,10 @@ def _nearest_to(x: Vectors, x_start: int, y: Vectors, k: int, precision: Precisi
     step = max(1, _PRODUCTS // width)
     start = 0
     while start < len(y):
-        # The first blocks are small: a bound on the nearest is found soon, and few pass it later.
+        # Small first blocks soon give a bound on the k-th nearest, which few later rows pass.
         block = y[start : start + min(_COLUMNS, max(_COLUMNS_FIRST, start))]
         products, least = multiply(unit(block, start)), nearest.cosines[:, -1]
-        if k <= len(block) and np.isneginf(least).all():  # first block: take its k-th product
+        if k <= len(block) and np.isneginf(least).all():  # first block: bound by its k-th product
             least = np.partition(products.T, -k)[:, -k].astype(np.float64) - error
         near = np.flatnonzero(products >= (least - error).astype(np.float32))
         rows, columns = near % count, near // count
@@ -87,17 +93,20 @@ def _nearest_to(x: Vectors, x_start: int, y: Vectors, k: int, precision: Precisi
 
 
 def best_precision(multiplications: int) -> Precision:
-    """Return bfloat16 for large searches if torch and the processor support it, else float32."""
+    """Return bfloat16 for a large search if torch and the processor support it, else float32."""
     if multiplications < LARGE:
         return "float32"
     try:
         return "bfloat16" if cpu_has_bf16() else "float32"
-    except ImportError:  # there is no torch
+    except ImportError:  # torch is not installed
         return "float32"
 
 
 def _multiplier(x: F32, precision: Precision) -> Callable[[F32], F32]:
-    """Return a function that multiplies y by x: shape (rows of y, rows of x)."""
+    """Return a function that multiplies rows of y by all rows of x.
+
+    Its result has the shape (rows of y, rows of x).
+    """
     if precision == "float32":
         return lambda y: y @ x.T
     import torch
@@ -122,12 +131,13 @@ _K = 4  # nearest neighbours, as in LASER
 
 @dataclass(frozen=True)
 class XSim:
-    """The result of a search: one entry per sentence of x.
+    """Result of a search, with one entry per sentence of x.
 
-    `predictions` are rows of y; from len(y) on they are hard negatives. `lost_to` has the kind of
-    hard negative that won, `misaligned` for any other wrong line, '' for the right line. `kinds`
-    counts how often each kind won, with 0 for a kind that never did. Both are empty without hard
-    negatives.
+    `predictions` are the rows of y that were found; numbers from len(y) on are hard negatives.
+    `correct` is a mask of the right ones. `lost_to` has the kind of the hard negative that was
+    found, `misaligned` for another wrong line, '' for the right line. `kinds` counts each kind in
+    `lost_to`, kinds that were never found included. Without hard negatives `lost_to` and `kinds`
+    are empty.
     """
 
     predictions: I64
@@ -137,17 +147,17 @@ class XSim:
 
     @property
     def errors(self) -> int:
-        """The number of sentences that found a wrong line."""
+        """The number of sentences of x that found a wrong line."""
         return int((~self.correct).sum())
 
     @property
     def error_rate(self) -> float:
-        """The percentage of sentences that found a wrong line."""
+        """The percentage of sentences of x that found a wrong line."""
         return 100 * self.errors / len(self.correct)
 
     @property
     def kind_rates(self) -> dict[str, float]:
-        """`kinds` as percentages of all sentences."""
+        """The percentage of sentences of x that were lost to each kind of hard negative."""
         return {kind: 100 * count / len(self.correct) for kind, count in self.kinds.items()}
 
 
@@ -165,12 +175,12 @@ def xsim(
     The candidates for x_i are its k nearest y_j by cosine. The margin is the mean of two means: the
     cosines of x_i to its k nearest y, and the cosines of y_j to its k nearest x. The score of a
     candidate is cos(x_i, y_j) divided by the margin (`ratio`; 0 if the margin is 0), minus the
-    margin (`distance`), or the plain cosine (`absolute`). The best score wins; the lowest row among
-    scores that are equal to twelve digits. With the `texts` of y, a line with the same text as the
-    right line is no error, as in LASER.
+    margin (`distance`), or the plain cosine (`absolute`). The candidate with the best score is
+    found; among scores equal to twelve digits, the one in the lowest row. With the `texts` of y, a
+    line with the same text as the right line is no error, as in LASER.
 
-    Zero vectors have cosine 0 with all. Raises UsageError for NaN, for different widths, if y has
-    fewer rows than x, and for an unknown margin.
+    Zero vectors have cosine 0 with all others. Raises UsageError for NaN, for different widths, if
+    y has fewer rows than x, and for an unknown margin.
     """
     _check(x, y, k, margin, texts)
     predictions = _predictions(x, y, k, margin, precision)
@@ -178,7 +188,7 @@ def xsim(
 
 
 class BothWays(NamedTuple):
-    """xSIM of x in y, xSIM of y in x, and the matching rows."""
+    """Results of searching x in y (`forward`) and y in x (`backward`), and the matching rows."""
 
     forward: XSim
     backward: XSim
@@ -205,7 +215,10 @@ def search_both_ways(
 
 
 class HardVectors(NamedTuple):
-    """Vectors of hard negatives, with the row of y each was made from (`sources`) and its kind."""
+    """Vectors of hard negatives.
+
+    `sources` has the row of y that each negative was made from, `kinds` its kind.
+    """
 
     vectors: Vectors
     sources: npt.NDArray[np.integer]
@@ -220,11 +233,11 @@ def xsim_hard(
     margin: Margin = "ratio",
     texts: Sequence[str] | None = None,
 ) -> XSim:
-    """Search every row of x in y and hard negatives together; finding a negative is an error.
+    """Search every row of x among the rows of y and hard negatives; to find a negative is an error.
 
     Neighbours are searched among all lines. An error has the kind of the negative if the negative
-    was made from the right line or a line with the same text, else it is misaligned. For the rest
-    see `xsim`.
+    was made from the right line or from a line with the same text, else it is misaligned. All other
+    arguments are described at `xsim`.
     """
     _check(x, y, k, margin, texts)
     vectors, kinds = negatives[0], negatives[2]
@@ -245,7 +258,7 @@ def xsim_hard(
 
 
 def _check(x: Vectors, y: Vectors, k: int, margin: str, texts: Sequence[str] | None) -> None:
-    """Raise UsageError for arguments that do not fit each other."""
+    """Raise UsageError for an unknown margin, k below 1, and wrong numbers of rows or texts."""
     if margin not in MARGINS:
         raise UsageError(f"no margin {margin!r}; use {', '.join(MARGINS)}")
     if k < 1:
@@ -257,7 +270,10 @@ def _check(x: Vectors, y: Vectors, k: int, margin: str, texts: Sequence[str] | N
 
 
 def _same(x: I64, y: I64, texts: Sequence[str] | None) -> Bool:
-    """Return a mask of the equal lines of x and y, by their texts or else by their numbers."""
+    """Return a mask of the places where lines `x` and lines `y`, given by number, are equal.
+
+    Lines are equal if their `texts` are; without texts, if their numbers are.
+    """
     if texts is None:
         return np.equal(x, y)
     pairs = zip(x.tolist(), y.tolist(), strict=True)
@@ -265,20 +281,21 @@ def _same(x: I64, y: I64, texts: Sequence[str] | None) -> Bool:
 
 
 def _predictions(x: Vectors, y: Vectors, k: int, margin: Margin, precision: Precision) -> I64:
-    """Return the row of y that each row of x finds."""
+    """Return the number of the row of y that each row of x finds."""
     nearest = neighbours(x, y, 1 if margin == "absolute" else k, precision)
     if margin == "absolute":
         return nearest.rows[:, 0]
-    # Rows of y that are no candidates need no search.
+    # Only candidates are searched back in x; other rows of y do not matter.
     candidates, indices = np.unique(nearest.rows, return_inverse=True)
     means = neighbours(y[candidates], x, k, precision).cosines.mean(axis=1)
     return _best(nearest, means[indices].reshape(nearest.rows.shape), margin)
 
 
 def _best(nearest: Neighbours, means_back: F64, margin: Margin) -> I64:
-    """Return the candidates with the best scores.
+    """Return, for each row of x, its candidate with the best score.
 
-    `means_back` has, for each candidate, the mean cosine to its own nearest neighbours in x.
+    The candidates are the rows in `nearest`. `means_back` has for each candidate the mean cosine to
+    its own nearest neighbours in x.
     """
     margins = (nearest.cosines.mean(axis=1, keepdims=True) + means_back) / 2
     if margin == "ratio":
@@ -291,34 +308,38 @@ def _best(nearest: Neighbours, means_back: F64, margin: Margin) -> I64:
     return rows
 
 
-_COSINES = 1 << 22  # cosines held at a time
+_COSINES = 1 << 22  # cosines held in memory at a time
 
 
 @dataclass(frozen=True)
 class Matching:
-    """Masks of the rows that find their own row: rows of x (`forward`), rows of y (`backward`)."""
+    """Masks of the pairs whose sides are nearest to each other, seen from either side.
+
+    `forward` marks rows of x to which no row of y is nearer than their own, `backward` the same for
+    rows of y.
+    """
 
     forward: Bool
     backward: Bool
 
     @property
     def accuracy_forward(self) -> float:
-        """The percentage of x that find their y."""
+        """The percentage of rows of x to which no row of y is nearer than their own."""
         return 100 * float(self.forward.mean())
 
     @property
     def accuracy_backward(self) -> float:
-        """The percentage of y that find their x."""
+        """The percentage of rows of y to which no row of x is nearer than their own."""
         return 100 * float(self.backward.mean())
 
     @property
     def accuracy(self) -> float:
-        """The mean of both."""
+        """The mean of `accuracy_forward` and `accuracy_backward`."""
         return (self.accuracy_forward + self.accuracy_backward) / 2
 
 
 def matching_accuracy(x: Vectors, y: Vectors) -> Matching:
-    """Return the pairs whose cosine no other row exceeds, from both sides.
+    """Return the pairs in which no other row has a higher cosine, seen from x and from y.
 
     Ties count as correct (CT-XLMR-SE, equation 3). Cosines are compared to twelve digits.
     """
@@ -326,10 +347,11 @@ def matching_accuracy(x: Vectors, y: Vectors) -> Matching:
 
 
 def retrieval_accuracy(x: Vectors, y: Vectors) -> tuple[float, float]:
-    """Return the percentages of x that find their own row of y by cosine, and of y their x.
+    """Return the percentage of rows of x whose nearest row of y is their own, and of y in x.
 
-    If k rows tie for the nearest, each is found with chance 1 / k. So equal vectors find nothing,
-    while `matching_accuracy` counts each of them as a match. All cosines are computed in float64.
+    If k rows tie for the nearest, each is found with chance 1 / k. So a model with equal vectors
+    for all texts finds almost nothing, while `matching_accuracy` counts each text as a match. All
+    cosines are computed in float64.
     """
     check_pairs(x, y)
     units = [unit(side).astype(np.float64) for side in (x, y)]

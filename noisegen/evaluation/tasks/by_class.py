@@ -1,7 +1,8 @@
-"""Results by class, and confused classes: intents, kinds of slots or names, relations.
+"""Count results by class, and count which classes are confused.
 
-RCP compares two models by the number of slot kinds in which one beats the other, and by the classes
-they confuse. Counts are sums over seeds.
+Classes are intents, kinds of slots, kinds of names, or relations. RCP compares two models by the
+number of slot kinds in which one beats the other, and by the classes they confuse. Counts are sums
+over seeds.
 """
 
 from collections import Counter, defaultdict
@@ -12,15 +13,16 @@ from noisegen.data.labelled import OUTSIDE, LabelledRow, tag_kind
 from noisegen.evaluation.tasks.fine_tuning import Answer
 from noisegen.evaluation.tasks.kinds import LabelledTask
 
-Span = tuple[str, int, int]  # kind, first token, end (exclusive)
+Span = tuple[str, int, int]  # kind, first token, token after the last
 Test = tuple[str, str, str, str]  # model, language, side, metric
 
 
 def spans(tags: Sequence[str]) -> list[Span]:
     """Return the spans of a row of tags.
 
-    A span begins at B-x, and at x or I-x after O or another kind, as in conlleval and in seqeval's
-    default mode. So if tags have no B- and I-, each run of equal tags is a span.
+    A span of kind x begins at the tag B-x. It also begins at x or I-x if the tag before is O or of
+    another kind, as in conlleval and in seqeval's default mode. So if tags have no B- and I-, each
+    run of equal tags is a span.
     """
     out: list[Span] = []
     previous = OUTSIDE
@@ -37,9 +39,9 @@ def spans(tags: Sequence[str]) -> list[Span]:
 
 @dataclass(frozen=True)
 class ClassFigure:
-    """Counts of a class in a test set: in gold, in predictions, and in both.
+    """Counts of one class in a test set: in the gold data, in predictions, and in both.
 
-    Rows are counted for labels, spans for tags.
+    A class of labels is counted in rows, a class of tags in spans.
     """
 
     model: str
@@ -59,7 +61,10 @@ class ClassFigure:
 
 @dataclass(frozen=True)
 class WonClasses:
-    """Numbers of classes of a test set in which a model's F1 beats, misses or equals another's."""
+    """Comparison of a model with the first model by the F1 of each class in a test set.
+
+    `won`, `lost` and `equal` are numbers of classes: with a higher, a lower and the same F1.
+    """
 
     model: str
     lang: str
@@ -71,9 +76,9 @@ class WonClasses:
 
 
 class ClassCounts:
-    """Counts of classes, and of (gold, predicted) pairs of classes.
+    """Counts of classes, and counts of (gold, predicted) pairs of classes.
 
-    `confusion` counts rows for labels, tokens for tags.
+    `confusion` has the pairs, counted in rows for labels and in tokens for tags.
     """
 
     def __init__(self) -> None:
@@ -89,7 +94,10 @@ class ClassCounts:
         rows: Iterable[LabelledRow],
         answers: Iterable[Answer],
     ) -> None:
-        """Count the answers of a model on a side of a test set; `test` is model, language, side."""
+        """Count the answers of a model to one side of a test set.
+
+        `test` is (model, language, side).
+        """
         for row, (label, tags) in zip(rows, answers, strict=True):
             if metric := task.label_metric:
                 self._count((*test, metric), {(row.label, 0, 0)}, {(label, 0, 0)})
@@ -105,7 +113,7 @@ class ClassCounts:
             self._counts[test][side].update(kind for kind, *_ in found)
 
     def figures(self) -> list[ClassFigure]:
-        """Return the counts of each class, in the order of models and tests."""
+        """Return the counts of each class, models and test sets in the order of `add`."""
         figures = []
         for test, counts in self._counts.items():
             gold, predicted, correct = (counts[side] for side in ("gold", "predicted", "correct"))
@@ -116,7 +124,10 @@ class ClassCounts:
 
 
 def won(figures: Sequence[ClassFigure]) -> Iterator[WonClasses]:
-    """Compare each model with the first one, class by class, over the classes in the test set."""
+    """Compare the F1 of each model with the F1 of the first model, class by class.
+
+    Only classes that occur in the gold data count.
+    """
     first = next((figure.model for figure in figures), "")
     by_test: dict[tuple[str, str, str], dict[str, dict[str, float]]] = defaultdict(dict)
     for figure in figures:

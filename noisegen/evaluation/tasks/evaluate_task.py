@@ -1,4 +1,4 @@
-"""`noisegen evaluate-task`: fine-tunes models on a task and tests them on clean and noisy text."""
+"""`noisegen evaluate-task`: fine-tune models on a task, and test them on clean and noisy text."""
 
 import time
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from noisegen.runs.progress import Progress, Show, silent
 from noisegen.version import __version__
 
 FAST_EPOCHS, FAST_ROWS = 3.0, 4_000
-AUGMENTED = "+t"  # suffix of a model with task-time augmentation, as in RCP's tables
+AUGMENTED = "+t"  # added to the name of a model with task-time augmentation, as in RCP
 LAYOUT: Layout[None] = Layout(
     "write",
     whole=("metrics.json", "metrics.csv", "results.json", "classes.csv", "confusion.csv"),
@@ -40,7 +40,7 @@ LAYOUT: Layout[None] = Layout(
 
 
 class Variant(NamedTuple):
-    """A way to train: rows and hyperparameters; `suffix` is added to the model's name."""
+    """Way to train a model: rows and hyperparameters; `suffix` is added to the model's name."""
 
     suffix: str
     rows: list[LabelledRow]
@@ -70,10 +70,10 @@ def evaluate_task(
 ) -> TaskResults:
     """Fine-tune models on labelled data and test them in other languages, clean and noisy.
 
-    `models` are SPECs, or NAME=SPEC. The weights after the last epoch are tested. There is no
-    selection on development data, because RCP does not describe its own. Writes metrics.json,
-    metrics.csv, results.json, classes.csv and confusion.csv. A folder that is not empty needs
-    `force`. Raises NoisegenError.
+    `models` are SPECs, or NAME=SPEC. The weights after the last epoch are tested. No weights are
+    selected on development data, because RCP does not describe how it selects its own. Writes
+    metrics.json, metrics.csv, results.json, classes.csv and confusion.csv. A folder that is not
+    empty needs `force`. Raises NoisegenError.
     """
     return _evaluate_task(decode(EvaluateTaskOptions, locals()))
 
@@ -95,7 +95,7 @@ def _measured(
     device: torch.device,
     options: EvaluateTaskOptions,
 ) -> TaskResults:
-    """Measure the models one after the other, and write the results after each."""
+    """Fine-tune and test the models one after the other, and write all results after each model."""
     began, task, show = time.monotonic(), kinds.TASKS[options.task], options.progress
     encoders = {name: _trainable(encoder, name) for name, encoder in open_all(models, show).items()}
     show(Progress("reading"))
@@ -111,13 +111,16 @@ def _measured(
         settings = _settings(options, models, data, variants)
         settings["seconds"] = round(time.monotonic() - began, 1)
         results = TaskResults(task, tuple(measured), settings, run.by_class)
-        results.write(out)  # a stop during the next model leaves these figures
+        results.write(out)  # these values survive a stop during the next model
     return results
 
 
 @dataclass
 class _TaskRun:
-    """Trials of models in all variants by all seeds; `done` of `total` rows are processed."""
+    """Fine-tuning and tests of models: every model in all variants with all seeds.
+
+    Progress: `done` of `total` rows are processed.
+    """
 
     data: TaskData
     variants: Sequence[Variant]
@@ -130,19 +133,22 @@ class _TaskRun:
 
     @property
     def rows(self) -> int:
-        """The number of rows on which a model is trained and tested."""
+        """The number of rows that one model processes, over all variants and seeds.
+
+        It is the sum of the rows in training epochs and in tests.
+        """
         tested = sum(len(rows) for test in self.data.tests for rows in test.sides.values())
         trained = [round(variant.tuning.epochs * len(variant.rows)) for variant in self.variants]
         return len(self.seeds) * (sum(trained) + tested * len(trained))
 
     def figures(self, model: str, encoder: SentenceEncoder) -> list[TaskFigure]:
-        """Fine-tune and test a model."""
+        """Fine-tune and test a model in all variants with all seeds; return its values."""
         measured: list[TaskFigure] = []
         for variant in self.variants:
             name, tuning = f"{model}{variant.suffix}", variant.tuning
             self._count(f"{name}: tokenising", 0)
             trial = Trial(encoder, self.data, variant.rows, tuning.max_length)
-            if variant is self.variants[0]:  # all variants are tested on the same rows
+            if variant is self.variants[0]:  # noted once: all variants have the same test rows
                 self.data.notes += [f"{model}: {note}" for note in trial.truncation_notes()]
             runs = []
             for seed in self.seeds:
@@ -162,7 +168,7 @@ class _TaskRun:
 
 
 def _trainable(encoder: Encoder, name: str) -> SentenceEncoder:
-    """Return the encoder; raises UsageError if it cannot be fine-tuned."""
+    """Return the encoder if it can be fine-tuned, else raise UsageError."""
     if not isinstance(encoder, SentenceEncoder):
         raise UsageError(f"model {name} cannot be fine-tuned: give a Hugging Face folder")
     piece_tokenizer(encoder.tokenizer, f"model {name}", OTHER_MODEL)
@@ -170,7 +176,7 @@ def _trainable(encoder: Encoder, name: str) -> SentenceEncoder:
 
 
 def _left_out(name: str, encoder: SentenceEncoder) -> str:
-    """Return a note on the unused projection of an encoder; '' if it has none."""
+    """Return a note that fine-tuning leaves out an encoder's projection; '' if it has none."""
     head = encoder.head.settings
     layers = [number for number, step in enumerate(head.steps) if isinstance(step, Dense)]
     if not layers:
@@ -180,7 +186,7 @@ def _left_out(name: str, encoder: SentenceEncoder) -> str:
 
 
 def _variants(data: TaskData, options: EvaluateTaskOptions, recipe: Recipe | None) -> list[Variant]:
-    """Return training on the data, and with a recipe also training on augmented data."""
+    """Return the ways to train: on the data, and with a `recipe` also on data with noisy copies."""
     paper = kinds.FINE_TUNING[data.corpus]
     rows = evenly(data.training, FAST_ROWS) if options.fast else data.training
     epochs = min(FAST_EPOCHS, paper.epochs) if options.fast else paper.epochs

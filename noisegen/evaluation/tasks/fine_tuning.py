@@ -1,7 +1,8 @@
 """Fine-tune an encoder with linear heads for the label of a text and the tag of every token.
 
-Rows become piece ids with the first piece of each token. The training loop is meant for minutes: it
-cannot resume and has one process. `noisegen.training` has the loop for long runs.
+Rows are tokenised to piece ids; a token is represented by its first piece. The training loop cannot
+resume and has one process, because a run takes minutes. `noisegen.training` has the loop for long
+runs.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,7 +38,7 @@ from noisegen.evaluation.tasks.sets import TaskData
 
 NO_PIECE = -1
 OTHER_MODEL = "give a Hugging Face folder with a tokenizer.json"
-IGNORED = -100  # class of tokens that the loss leaves out
+IGNORED = -100  # number of the class of tokens that the loss leaves out
 Step = Callable[[int], None]  # called with the number of rows that an update or a test processed
 
 
@@ -45,9 +46,10 @@ Step = Callable[[int], None]  # called with the number of rows that an update or
 class Pieces:
     """Rows of piece ids.
 
-    `types` has the same shape: 0 in the first sentence of a pair, 1 in the second. `firsts` has the
-    position of the first piece of each token. It is -1 for a token without a piece: the token was
-    cut off, or the tokenizer knows none of its characters. `is_cut` is a mask of cut rows.
+    `types` is 0 for pieces of the first sentence of a pair, 1 for pieces of the second. `firsts`
+    has, for each token of a row, the position of its first piece. The position is -1 (NO_PIECE) for
+    a token without a piece: the token was cut off, or the tokenizer knows none of its characters.
+    `is_cut` is a mask of the rows that were cut.
     """
 
     ids: Ragged
@@ -59,7 +61,10 @@ class Pieces:
         return len(self.ids)
 
     def beyond(self) -> int:
-        """Return the number of tokens after the last token that has a piece, over all cut rows."""
+        """Return the number of tokens that were cut off, over all rows.
+
+        In a cut row they are the tokens after the last token that has a piece.
+        """
         total = 0
         for row in np.flatnonzero(self.is_cut).tolist():
             firsts = self.firsts[row]
@@ -69,14 +74,14 @@ class Pieces:
 
 
 def prepared_rows(tokenizer: Tokenizer, rows: Sequence[LabelledRow]) -> Sequence[LabelledRow]:
-    """Return the rows with their texts prepared as the model wants them.
+    """Return the rows with their texts prepared as the tokenizer of the model wants them.
 
     Rows with tags are prepared token by token, so each tag keeps its token, even a token that
     becomes several words or none.
     """
     if not isinstance(tokenizer, PreparedTokenizer):
         return rows
-    prepare = cache(PREPARATIONS[tokenizer.preparation])  # tokens repeat often
+    prepare = cache(PREPARATIONS[tokenizer.preparation])  # cached, because tokens repeat often
     prepared: list[LabelledRow] = []
     for row in rows:
         if row.tags:
@@ -90,7 +95,10 @@ def prepared_rows(tokenizer: Tokenizer, rows: Sequence[LabelledRow]) -> Sequence
 def cut_into_pieces(
     tokenizer: PieceTokenizer, rows: Sequence[LabelledRow], max_length: int
 ) -> Pieces:
-    """Tokenise rows, cut at `max_length` or the tokenizer's limit; pairs in its own format."""
+    """Tokenise rows to at most `max_length` pieces, or to the tokenizer's limit if that is lower.
+
+    The sentences of a pair are joined in the tokenizer's own format.
+    """
     cut = PieceTokenizer(tokenizer.tokenizer, min(max_length, tokenizer.max_length))
     texts: list[str | tuple[str, str]] = []
     for row in rows:
@@ -112,10 +120,11 @@ def cut_into_pieces(
 def _first_pieces(
     tokens: Sequence[str], text: str, offsets: Sequence[tuple[int, int]]
 ) -> list[int]:
-    """Return the position of the first piece of every token, NO_PIECE if it has none.
+    """Return the position of the first piece of every token; NO_PIECE for a token without one.
 
-    `text` has the tokens joined by spaces. A piece begins at its first character that is not white
-    space; special pieces cover no characters.
+    `text` has the tokens joined by spaces, `offsets` the characters [start, stop) of each piece in
+    it. A piece belongs to the token of its first character that is not white space. Special pieces
+    cover no characters.
     """
     owners = [number for number, token in enumerate(tokens) for _ in range(len(token) + 1)]
     firsts = [NO_PIECE] * len(tokens)
@@ -127,7 +136,7 @@ def _first_pieces(
 
 
 def vocabulary_of(parts: Sequence[Pieces], pad_id: int) -> Rows:
-    """Return the ids that occur in the parts, and all ids up to `pad_id`, in ascending order."""
+    """Return all ids that occur in the pieces, and all ids up to `pad_id`, in ascending order."""
     return np.unique(np.concatenate([np.arange(pad_id + 1), *(part.ids.values for part in parts)]))
 
 
@@ -139,7 +148,7 @@ def renumbered(part: Pieces, vocabulary: Rows) -> Pieces:
 
 @dataclass(frozen=True)
 class Examples:
-    """Training rows: pieces, the class of each token's tag, and the class of each row's label."""
+    """Training rows: their pieces, the class of each token's tag, the class of each row's label."""
 
     pieces: Pieces
     tags: Ragged
@@ -147,7 +156,7 @@ class Examples:
 
     @classmethod
     def of(cls, pieces: Pieces, tags: Sequence[Sequence[int]], labels: Sequence[int]) -> "Examples":
-        """Add classes to pieces; the loss leaves out tokens without a piece."""
+        """Add classes to pieces; a token without a piece gets a class that the loss leaves out."""
         classes = Ragged.of(tags)
         classes.values[pieces.firsts.values == NO_PIECE] = IGNORED
         return cls(pieces, classes, np.array(labels, np.int64))
@@ -158,10 +167,11 @@ class Examples:
 
 @dataclass(frozen=True)
 class Tuning:
-    """The hyperparameters of fine-tuning.
+    """Hyperparameters of fine-tuning.
 
-    `batch_tokens` is the number of tokens per update, padding included. There is no weight decay:
-    see `TaskNetwork.keep_embeddings`.
+    `batch_tokens` is the number of tokens per update, padding included; `max_length` is in pieces
+    per row. Gradients are cut to the norm `clip`. There is no weight decay: see
+    `TaskNetwork.keep_embeddings`.
     """
 
     epochs: float
@@ -173,11 +183,12 @@ class Tuning:
 
 
 class TaskBatch(NamedTuple):
-    """A batch on its device; `types` is None if the network does not tell the sentences apart.
+    """Rows of pieces on the device of the network.
 
-    `firsts` (rows, tokens) has the position of every token's first piece, 0 for a token without
-    one. Its last column is the last token that has a piece in any row, because a row may have far
-    more tokens than pieces.
+    `types` is None if the network does not tell the two sentences of a pair apart. `firsts`, shape
+    (rows, tokens), has the position of every token's first piece, 0 for a token without one. Tokens
+    after the last one with a piece in any row are left out, because a row may have far more tokens
+    than pieces.
     """
 
     padded: Padded
@@ -186,7 +197,10 @@ class TaskBatch(NamedTuple):
 
 
 class Classes(NamedTuple):
-    """The predicted classes of a row's label and of its tokens' tags; NO_PIECE for none."""
+    """Numbers of the predicted classes of a row: for its label, and for the tag of each token.
+
+    NO_PIECE stands for no prediction.
+    """
 
     label: int
     tags: list[int]
@@ -200,11 +214,11 @@ class Answer(NamedTuple):
 
 
 class TaskNetwork(nn.Module):
-    """A copy of the encoder with heads, and with the embeddings of the `vocabulary` only.
+    """Copy of an encoder's network with heads for labels and tags.
 
-    The label is predicted from the first piece, [CLS] or <s>; a tag from the first piece of its
-    token. `labels` and `tags` are numbers of classes; 0 makes no head. New weights are drawn from
-    torch's generator.
+    The copy has only the embeddings of the ids in `vocabulary`. The label is predicted from the
+    first piece, [CLS] or <s>; a tag from the first piece of its token. `labels` and `tags` are
+    numbers of classes; 0 makes no head. The weights of the heads are drawn from torch's generator.
     """
 
     def __init__(
@@ -229,10 +243,10 @@ class TaskNetwork(nn.Module):
         self.to(device)
 
     def keep_embeddings(self, vocabulary: Ints) -> None:
-        """Drop the embeddings of all other ids, and renumber the rest.
+        """Keep only the embeddings of the ids in `vocabulary`, and renumber these ids from 0.
 
         Pieces that do not occur get no gradient, so without weight decay the results are the same.
-        This saves 0.14 s of a core per update and 1.5 GB for 250,000 rows of 384 numbers.
+        With 250,000 embeddings of 384 numbers this saves 0.14 s of a core per update and 1.5 GB.
         """
         network: Any = self.network
         full = network.get_input_embeddings()
@@ -241,7 +255,7 @@ class TaskNetwork(nn.Module):
         network.set_input_embeddings(untyped(weights, freeze=False, padding_idx=full.padding_idx))
 
     def batch(self, pieces: Pieces, rows: Ints) -> TaskBatch:
-        """Return rows of pieces as a batch on the device."""
+        """Return the given rows of `pieces` as a batch on the device."""
         types = torch.from_numpy(pieces.types.take(rows).padded(0)) if self.has_types else None
         firsts = pieces.firsts.take(rows).padded(NO_PIECE)
         stop = int(np.flatnonzero((firsts != NO_PIECE).any(0)).max(initial=-1)) + 1
@@ -252,7 +266,10 @@ class TaskNetwork(nn.Module):
         )
 
     def forward(self, batch: TaskBatch) -> tuple[Tensor | None, Tensor | None]:
-        """Return logits (rows, labels) and (rows, tokens, tags); None without such a head."""
+        """Return logits of labels (rows, labels) and of tags (rows, tokens, tags).
+
+        A head that the network does not have gives None.
+        """
         types = {} if batch.types is None else {"token_type_ids": batch.types}
         fast = attending_fast(self.config, batch.padded) if self.bf16 else nullcontext()
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16), fast:
@@ -276,7 +293,10 @@ class TaskNetwork(nn.Module):
         return torch.stack(losses).sum()
 
     def _cross_entropy(self, logits: Tensor, classes: Ints) -> Tensor:
-        """Return the mean cross-entropy over rows that have a class; 0 if there are none."""
+        """Return the mean cross-entropy of `logits`; 0 if all classes are IGNORED.
+
+        Rows whose class is IGNORED do not count.
+        """
         wanted = torch.from_numpy(classes).to(self.device)
         total = nn.functional.cross_entropy(logits, wanted, ignore_index=IGNORED, reduction="sum")
         return total / (wanted != IGNORED).sum().clamp(min=1)
@@ -284,7 +304,7 @@ class TaskNetwork(nn.Module):
     def fine_tune(self, training: Examples, tuning: Tuning, step: Step) -> None:
         """Train all weights with AdamW; the learning rate falls linearly to 0.
 
-        Raises NoisegenError for a gradient that is not finite.
+        `step` is called after each update. Raises NoisegenError for a gradient that is not finite.
         """
         done, total = 0, max(1, round(tuning.epochs * len(training)))
         optimizer = torch.optim.AdamW(self.parameters(), lr=tuning.lr, weight_decay=0.0, fused=True)
@@ -307,9 +327,10 @@ class TaskNetwork(nn.Module):
                 return
 
     def predict(self, pieces: Pieces, budget: int, step: Step) -> list[Classes]:
-        """Return the best classes of each row; NO_PIECE without a head or a piece.
+        """Return the classes with the highest logits for the label and the tags of each row.
 
-        `budget` is the number of tokens per batch.
+        They are NO_PIECE without a head, and for a token without a piece. `budget` is the number of
+        tokens per batch; `step` is called after each batch.
         """
         answers = [Classes(NO_PIECE, [])] * len(pieces)
         self.eval()
@@ -329,12 +350,12 @@ class TaskNetwork(nn.Module):
 
 
 def _best(logits: Tensor | None) -> npt.NDArray[np.int64] | None:
-    """Return the classes with the highest logits; None without logits."""
+    """Return the number of the class with the highest logit; None without logits."""
     return None if logits is None else logits.argmax(-1).cpu().numpy()
 
 
 class Trial:
-    """A model with its training and test rows as pieces."""
+    """A model, and the training and test rows of a task cut into its pieces."""
 
     def __init__(
         self,
@@ -362,7 +383,10 @@ class Trial:
         self.training = self._examples(pieces, training)
 
     def _examples(self, pieces: Pieces, rows: Sequence[LabelledRow]) -> Examples:
-        """Return training rows with the number of each tag and label; 0 for an unused label."""
+        """Return training rows with numbers for their tags and labels.
+
+        A label that the task does not use gets 0.
+        """
         tag_classes = {tag: number for number, tag in enumerate(self.tags)}
         label_classes = {label: number for number, label in enumerate(self.labels)}
         return Examples.of(
@@ -372,7 +396,7 @@ class Trial:
         )
 
     def truncation_notes(self) -> list[str]:
-        """Return notes on test rows that are longer than the model allows."""
+        """Return a note on test rows that are cut at the maximum length; [] if no row is cut."""
         tests = self.tests.values()
         rows = sum(int(pieces.is_cut.sum()) for pieces in tests)
         note = f"{rows:,} of {sum(map(len, tests)):,} test rows are cut at {self.max_length} pieces"
@@ -383,19 +407,25 @@ class Trial:
         return [note] if rows else []
 
     def network(self, device: torch.device) -> TaskNetwork:
-        """Return a new network with heads drawn by torch's generator."""
+        """Return a new network; the weights of its heads are drawn from torch's generator."""
         labels, tags = len(self.labels), len(self.tags)
         return TaskNetwork(self.encoder, self.vocabulary, labels, tags, device)
 
     def named(self, answers: Sequence[Classes]) -> list[Answer]:
-        """Return predicted classes as labels and tags; a token without a piece is outside."""
-        labels, tags = [*self.labels, ""], [*self.tags, OUTSIDE]  # NO_PIECE, -1, is the last
+        """Convert numbers of predicted classes to labels and tags.
+
+        A token without a piece gets the tag OUTSIDE.
+        """
+        labels, tags = [*self.labels, ""], [*self.tags, OUTSIDE]  # NO_PIECE (-1) takes the last
         return [Answer(labels[label], [tags[tag] for tag in row]) for label, row in answers]
 
     def run(
         self, tuning: Tuning, device: torch.device, step: Step
     ) -> dict[tuple[str, str], list[Answer]]:
-        """Fine-tune with the seed of `tuning`; return the answers by language and side."""
+        """Fine-tune a new network and test it; return the answers by language and side.
+
+        The seed of `tuning` decides the weights of the heads, dropout, and the order of the rows.
+        """
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             torch.manual_seed(tuning.seed)
             network = self.network(device)

@@ -1,4 +1,4 @@
-"""The known tasks with their metrics, RCP's hyperparameters, and the command's options."""
+"""Tasks and their metrics, RCP's hyperparameters, and the options of `evaluate-task`."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -7,7 +7,7 @@ from noisegen.evaluation.results import OUT
 from noisegen.options import Strings, argument, internal, option
 from noisegen.runs.progress import Show, silent
 
-SEEDS = (1234, 1000, 2000, 3000, 4321)  # RCP's
+SEEDS = (1234, 1000, 2000, 3000, 4321)  # training seeds of RCP
 
 METRICS = {
     "intent_accuracy": "intent accuracy %",
@@ -22,7 +22,10 @@ HALLUCINATED = ("hallucinated_spans", "hallucinated_tokens")
 
 @dataclass(frozen=True)
 class LabelledTask:
-    """A task, the metric of its labels and the metric of its tags; '' if its rows have none."""
+    """Task with the name of the metric for labels, and of the metric for tags.
+
+    The name is '' if the rows of the task have no labels or no tags.
+    """
 
     name: str
     label_metric: str
@@ -30,7 +33,7 @@ class LabelledTask:
 
     @property
     def shown(self) -> list[str]:
-        """The metrics that tables show."""
+        """The metrics of the task that tables show."""
         invented = HALLUCINATED[0] if self.tag_metric else ""
         return list(filter(None, (self.label_metric, self.tag_metric, invented)))
 
@@ -44,12 +47,12 @@ TASKS = {
 
 @dataclass(frozen=True)
 class FineTuning:
-    """RCP's hyperparameters for one corpus (its section on experiments, and its launchers).
+    """RCP's hyperparameters for one corpus, from the paper's experiments and its launch scripts.
 
-    `epochs_augmented` and `growth` are for task-time augmentation; `growth` is the size of the
-    augmented data relative to the original. The learning rate falls linearly to 0. `max_length` is
-    in pieces. For WikiANN and XNLI the paper gives no augmentation and no length; the values here
-    are noisegen's.
+    `epochs_augmented` and `growth` are for task-time augmentation: `growth` is the size of the data
+    with its noisy copies, as a multiple of the original size. The learning rate falls linearly to
+    0. `max_length` is in pieces. For WikiANN and XNLI the paper gives no augmentation and no
+    length; the values here are noisegen's.
     """
 
     epochs: float
@@ -65,7 +68,7 @@ FINE_TUNING = {
     "wikiann": FineTuning(3, 3, 2.0, 2e-5, 128),
     "xnli": FineTuning(5, 5, 2.0, 2e-5, 128),
 }
-# Share of tokens with noise in RCP, chosen so that the noise looked real to human judges.
+# RCP's share of noisy tokens by language, chosen so that the noise looked real to human judges.
 NOISE_RATES = {"fr": 0.1, "de": 0.2, "es": 0.1, "hi": 0.05, "tr": 0.1}
 NLI_NOISE_RATE = 0.05
 
@@ -74,8 +77,8 @@ NLI_NOISE_RATE = 0.05
 class EvaluateTaskOptions:
     """Options of `noisegen evaluate-task`: models, labelled data, hyperparameters.
 
-    A hyperparameter of None takes RCP's value for the corpus in whose format the data is
-    (`FINE_TUNING`).
+    A hyperparameter that is None takes RCP's value for the corpus (`FINE_TUNING`). The format of
+    the training data tells the corpus.
     """
 
     models: Annotated[tuple[str, ...], argument("MODEL...")]

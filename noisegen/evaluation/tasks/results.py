@@ -1,4 +1,4 @@
-"""Results of `noisegen evaluate-task`: metrics of predictions, figures over seeds, and tables."""
+"""Results of `noisegen evaluate-task`: metrics of predictions, means over seeds, and tables."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,14 +25,14 @@ _COLUMNS = (*_TEST, "value", "sd", "seeds")
 _CLASSES = (*_TEST, "class", "gold", "predicted", "correct", "f1")
 _CONFUSIONS = (*_TEST, "gold", "predicted", "count")
 Metrics = dict[str, float]
-ByTest = Mapping[tuple[str, str], Metrics]  # by language and side
+ByTest = Mapping[tuple[str, str], Metrics]  # (language, side) -> metrics
 
 
 class SpanCounts(NamedTuple):
-    """Numbers of equal spans, gold spans and predicted spans, and of hallucinations.
+    """Numbers of spans: in both gold and prediction (`correct`), in gold, in the prediction.
 
-    A hallucinated token has a predicted tag where gold has O. A hallucinated span is a predicted
-    span that covers O alone.
+    Hallucinations are counted as well. A hallucinated token has a predicted tag where gold has O. A
+    hallucinated span is a predicted span that covers O alone.
     """
 
     correct: int
@@ -43,12 +43,12 @@ class SpanCounts(NamedTuple):
 
     @property
     def f1(self) -> float:
-        """Micro-averaged F1 from 0 to 1; 0 without any span."""
+        """Micro-averaged F1 of the spans, from 0 to 1; 0 if there is no span."""
         return 2 * self.correct / max(1, self.gold + self.predicted)
 
 
 def count_spans(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]) -> SpanCounts:
-    """Compare rows of gold tags with the predicted tags of the same tokens."""
+    """Count the spans in rows of gold tags and in the predicted tags of the same tokens."""
     counts = [_count_row(*rows) for rows in zip(gold, predicted, strict=True)]
     return SpanCounts(*map(sum, zip(*counts, strict=True))) if counts else SpanCounts(0, 0, 0, 0, 0)
 
@@ -68,7 +68,7 @@ def _count_row(gold: Sequence[str], predicted: Sequence[str]) -> SpanCounts:
 
 
 def measure(task: LabelledTask, rows: Sequence[LabelledRow], answers: Sequence[Answer]) -> Metrics:
-    """Return the metrics of the answers to rows: percentages, and counts of hallucinations."""
+    """Return the metrics of a model's answers to rows: percentages, counts of hallucinations."""
     metrics: Metrics = {}
     if task.label_metric:
         right = sum(row.label == answer.label for row, answer in zip(rows, answers, strict=True))
@@ -81,9 +81,10 @@ def measure(task: LabelledTask, rows: Sequence[LabelledRow], answers: Sequence[A
 
 
 def measure_all(data: TaskData, answers: Mapping[tuple[str, str], Sequence[Answer]]) -> ByTest:
-    """Return the metrics of all sides, and of the change from clean to noisy.
+    """Return the metrics of each language and side, and of the change from clean to noisy.
 
-    `answers` is by language and side. The change is over the rows that both sides have.
+    `answers` is by (language, side). The change is noisy minus clean, over the rows that both sides
+    have.
     """
     by_test: dict[tuple[str, str], Metrics] = {}
     for test in data.tests:
@@ -101,7 +102,7 @@ def measure_all(data: TaskData, answers: Mapping[tuple[str, str], Sequence[Answe
 
 @dataclass(frozen=True)
 class TaskFigure:
-    """A metric of a model on one language and side; `values` has one figure per seed."""
+    """Values of a metric for a model on one language and side, one value per seed."""
 
     model: str
     lang: str
@@ -125,7 +126,7 @@ class TaskFigure:
         return stdev(self.values) if len(self.values) > 1 else None
 
     def cell(self) -> str:
-        """Return mean and deviation as tables show them."""
+        """Return mean and standard deviation in the format of the tables."""
         sign = "+" if self.side == CHANGE else ""
         digits = 1 if self.metric not in HALLUCINATED or len(self.values) > 1 else 0
         spread = "" if self.sd is None else f"±{self.sd:.{digits}f}"
@@ -133,10 +134,10 @@ class TaskFigure:
 
 
 def figures(model: str, by_seed: Sequence[ByTest]) -> list[TaskFigure]:
-    """Return the figures of a model, and their means over languages.
+    """Return the values of a model for each language, side and metric, and means over languages.
 
-    `by_seed` has the metrics of one seed each. The mean is over the same languages on all sides. A
-    single language has no mean.
+    `by_seed` has the metrics under each seed. All sides have the mean over the same languages (see
+    `averaged`). With a single language there is no mean.
     """
     tested = [
         TaskFigure(model, lang, side, metric, tuple(run[lang, side][metric] for run in by_seed))
@@ -157,7 +158,7 @@ def figures(model: str, by_seed: Sequence[ByTest]) -> list[TaskFigure]:
 
 
 def averaged(figures: Sequence[TaskFigure]) -> list[str]:
-    """Return the languages that are tested on all sides, over which the mean is taken."""
+    """Return the languages over which means are taken: all that are tested on every side."""
     by_lang: dict[str, set[str]] = defaultdict(set)
     for figure in figures:
         if figure.lang != AVERAGE:
@@ -168,7 +169,7 @@ def averaged(figures: Sequence[TaskFigure]) -> list[str]:
 
 @dataclass(frozen=True)
 class TaskResults:
-    """All figures of an evaluation on a task, in total and by class, and its settings."""
+    """Results of an evaluation on a task: all values, counts by class, and settings."""
 
     task: LabelledTask
     figures: Sequence[TaskFigure]
@@ -182,14 +183,14 @@ class TaskResults:
 
     @property
     def won(self) -> list[WonClasses]:
-        """The numbers of classes in which each model beats the first one, or is beaten."""
+        """The numbers of classes in which each model beats the first one, or is beaten by it."""
         return list(won(self.classes))
 
     def metrics(self) -> dict[str, dict[str, dict[str, float]]]:
         """Return the content of metrics.json: {model: {'es noisy': {metric: value}}}.
 
         A value is the mean over seeds. With two seeds or more `METRIC_sd` has the standard
-        deviation.
+        deviation over the seeds.
         """
         by_model: dict[str, dict[str, Metrics]] = defaultdict(lambda: defaultdict(dict))
         for figure in self.figures:
@@ -200,7 +201,7 @@ class TaskResults:
         return by_model
 
     def write(self, out: Path) -> None:
-        """Write metrics.json, results.json and the tables in CSV; raises OutputError."""
+        """Write metrics.json, results.json and three CSV files; raises OutputError."""
         write_json(out / "metrics.json", self.metrics())
         content = {
             "figures": [asdict(figure) for figure in self.figures],
@@ -221,7 +222,10 @@ class TaskResults:
         write_csv(out / "confusion.csv", rows)
 
     def tables(self) -> Iterator[Table]:
-        """Yield a table per metric, with a column per model as in RCP, and one of classes won."""
+        """Yield a table per metric, with a column per model as in RCP, then a table of classes won.
+
+        The last table needs two models.
+        """
         models = list(dict.fromkeys(figure.model for figure in self.figures))
         for metric in self.task.shown:
             yield self._metric_table(metric, models)
@@ -232,7 +236,7 @@ class TaskResults:
         """Return the table of a metric: a row per language and side, a column per model."""
         by_key = {figure.key: figure for figure in self.figures}
         table = titled(METRICS[metric])
-        table.min_width = len(METRICS[metric])  # or the title breaks
+        table.min_width = len(METRICS[metric])  # a narrower table would wrap its title
         _add_columns(table, ["", "", *models])
         for lang, side in self._tests():
             row = [by_key.get((model, lang, side, metric)) for model in models]
@@ -241,13 +245,13 @@ class TaskResults:
         return table
 
     def _tests(self) -> list[tuple[str, str]]:
-        """Return the language and the side of each row of a table, in order."""
+        """Return (language, side) for each row of a table, in order."""
         tested = {(figure.lang, figure.side) for figure in self.figures}
         langs = dict.fromkeys(figure.lang for figure in self.figures)
         return [(lang, side) for lang in langs for side in _SIDES if (lang, side) in tested]
 
     def legend(self) -> str:
-        """Return the legend of the tables."""
+        """Return a line that explains the tables: training rows, seeds, and how means are taken."""
         rows, seeds = self.settings["training"][0]["rows"], len(self.settings["seeds"])
         text = f"trained on {rows:,} {self.settings['lang']} rows, "
         text += f"mean±sd of {seeds} seeds" if seeds > 1 else "one seed"
@@ -262,7 +266,7 @@ class TaskResults:
 
 
 def _table_of_won(won: Sequence[WonClasses], models: Sequence[str]) -> Table:
-    """Return a table of the numbers of classes each model won and lost against the first one."""
+    """Return a table of the classes that each model won and lost against the first one."""
     table = titled(f"classes won-lost against {models[0]} (the others have equal F1)")
     _add_columns(table, ["", "", "", *models[1:]])
     cells: dict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)
@@ -275,6 +279,9 @@ def _table_of_won(won: Sequence[WonClasses], models: Sequence[str]) -> Table:
 
 
 def _add_columns(table: Table, names: Sequence[str]) -> None:
-    """Add a column per name: figures on the right, nameless columns of words on the left."""
+    """Add a column per name, for numbers, aligned to the right.
+
+    A column without a name is for words and aligned to the left.
+    """
     for name in names:
         table.add_column(name, justify="right" if name else "left", no_wrap=True)

@@ -1,4 +1,4 @@
-"""The data of a task, and the noise of labelled rows with their tags."""
+"""Read the data of a task, and noise labelled rows together with their tags."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -18,16 +18,17 @@ from noisegen.evaluation.tasks.kinds import NLI_NOISE_RATE, NOISE_RATES, Labelle
 from noisegen.noising.recipe import Recipe
 
 CLEAN, NOISY = "clean", "noisy"
-CHANGE = "change"  # noisy minus clean, over the same rows
-AVERAGE = "mean"  # takes the place of a language's name in the mean over languages
-_ROWS = 10_000  # rows noised at once
+CHANGE = "change"  # name of the side for noisy minus clean, over the rows of both
+AVERAGE = "mean"  # in tables, stands in the place of a language
+_ROWS = 10_000  # rows that are noised in one call
 
 
 @dataclass(frozen=True)
 class LanguageSet:
-    """The test rows of one language, by side.
+    """Test rows of one language: `sides` maps clean and noisy to rows.
 
-    `shared[i]` is the number of the clean row that noisy row i came from; None if unknown.
+    `shared[i]` is the number of the clean row that noisy row i was made from. `shared` is None if
+    the clean rows are unknown.
     """
 
     lang: str
@@ -37,9 +38,9 @@ class LanguageSet:
 
 @dataclass
 class TaskData:
-    """All rows of a task, with notes for the user, and reports of damage.
+    """All rows of a task, with notes for the user and reports of damaged input.
 
-    `corpus` is the corpus of the first training file; it selects the hyperparameters.
+    `corpus` is the corpus of the first training file, for which the hyperparameters are chosen.
     """
 
     task: LabelledTask
@@ -58,10 +59,11 @@ def read_data(
     lang: str = "en",
     recipe: str | None = None,
 ) -> TaskData:
-    """Read the training data and the test sets, given as LANG=CLEAN or LANG=CLEAN,NOISY.
+    """Read the training data and the test sets; a test set is LANG=CLEAN or LANG=CLEAN,NOISY.
 
-    With `recipe` (or a transform) a set without a noisy side gets one made from its clean rows; as
-    in RCP, rows without a change are left out of it. Raises UsageError, SourceError.
+    `recipe` names a recipe or transform. With it a test set without a noisy side gets one, made
+    from its clean rows; as in RCP, rows that the noise does not change are left out of the noisy
+    side. Raises UsageError, SourceError.
     """
     named = _named_tests(tests)
     data = TaskData(task)
@@ -81,7 +83,7 @@ def read_data(
 
 
 def _named_tests(given: Sequence[str]) -> list[tuple[str, str, str | None]]:
-    """Return the language, the clean and the noisy source of each test set.
+    """Return (language, clean source, noisy source) for each test set.
 
     Raises UsageError for no test set, and for a language that is tested twice.
     """
@@ -95,7 +97,10 @@ def _named_tests(given: Sequence[str]) -> list[tuple[str, str, str | None]]:
 
 
 def _named_test(given: str) -> tuple[str, str, str | None]:
-    """Return the language, the clean and the noisy source of a test set; raises UsageError."""
+    """Return (language, clean source, noisy source) of a test set; raises UsageError.
+
+    The noisy source is None if it is not given.
+    """
     lang, equals, files = given.partition("=")
     if lang.strip() == AVERAGE:
         raise UsageError(f"--test {given!r}: {AVERAGE!r} is reserved for the mean over languages")
@@ -106,7 +111,11 @@ def _named_test(given: str) -> tuple[str, str, str | None]:
 
 
 def _read(data: TaskData, source: str, lang: str) -> LabelledRows:
-    """Read a source in the format of the task or of the file itself; note the dropped rows."""
+    """Read a source in the format of its task, and note its dropped rows and its damage.
+
+    For intents and slots the format is recognised from the file. Raises SourceError if no row is
+    left.
+    """
     match data.task.name:
         case "ner":
             rows = labelled.read_tags(source, lang)
@@ -130,7 +139,10 @@ def _read(data: TaskData, source: str, lang: str) -> LabelledRows:
 
 
 def _read_test(data: TaskData, lang: str, clean: str, noisy: str | None) -> LanguageSet:
-    """Read a test set, and pair its noisy rows with the clean ones."""
+    """Read a test set, and find the clean row of each noisy row.
+
+    Without a noisy source, the clean source may have both sides.
+    """
     clean_rows = _read(data, clean, lang)
     if noisy is None:
         if not clean_rows.noisy:
@@ -149,9 +161,9 @@ def _read_test(data: TaskData, lang: str, clean: str, noisy: str | None) -> Lang
 
 
 def _paired(clean: Sequence[LabelledRow], noisy: Sequence[LabelledRow]) -> list[int] | None:
-    """Return the number of the clean row of each noisy row, by key or else by position.
+    """Return for each noisy row the number of its clean row, found by key or else by position.
 
-    None if a key is unknown, or if rows without keys differ in number.
+    Returns None if a key is unknown, or if rows without keys differ in number.
     """
     by_key = {row.key: number for number, row in enumerate(clean) if row.key}
     keys = [row.key for row in noisy]
@@ -161,7 +173,10 @@ def _paired(clean: Sequence[LabelledRow], noisy: Sequence[LabelledRow]) -> list[
 
 
 def _with_noise(data: TaskData, test: LanguageSet, given: str) -> LanguageSet:
-    """Return a test set with a noisy side made by a recipe; raises UsageError for no change."""
+    """Return a test set with a noisy side made by the recipe `given`.
+
+    Raises UsageError if the recipe changes no row.
+    """
     clean = test.sides[CLEAN]
     recipe = noise_recipe(given, test.lang, is_nli=data.task.name == "nli")
     noisy = noised(clean, recipe, lang=test.lang)
@@ -178,7 +193,7 @@ def _with_noise(data: TaskData, test: LanguageSet, given: str) -> LanguageSet:
 
 
 def _unify_tags(data: TaskData) -> None:
-    """Remove B- and I- from all tags, unless all sets have them."""
+    """Remove B- and I- from all tags, unless the training set and all test sets have them."""
     sides = [rows for test in data.tests for rows in test.sides.values()]
     if all(map(labelled.is_marked, (data.training, *sides))):
         return
@@ -191,7 +206,7 @@ def _unify_tags(data: TaskData) -> None:
 
 
 def _tag_kinds(rows: Sequence[LabelledRow]) -> list[str]:
-    """Return the tag of every token of the rows, without B- and I-."""
+    """Return the tags of all tokens of the rows, without B- and I-."""
     return [tag_kind(tag) for row in rows for tag in row.tags]
 
 
@@ -230,7 +245,10 @@ def _note_unknown_classes(data: TaskData) -> None:
 
 
 def noise_recipe(given: str, lang: str, *, is_nli: bool) -> Recipe:
-    """Return the recipe for a test set; `wiki` without a rate gets RCP's rate for the language."""
+    """Return the recipe for the test set of a language.
+
+    A transform `wiki` without a rate gets RCP's rate for the language.
+    """
     kind, _, values = given.partition(":")
     if kind == "wiki" and "rate=" not in values:
         rate = NLI_NOISE_RATE if is_nli else NOISE_RATES.get(lang, 0.1)
@@ -241,9 +259,10 @@ def noise_recipe(given: str, lang: str, *, is_nli: bool) -> Recipe:
 def noised(
     rows: Sequence[LabelledRow], recipe: Recipe, *, lang: str, seed: int = 0, copy: int = 0
 ) -> list[LabelledRow]:
-    """Return the rows with noise, drawn by their numbers; both sentences of a pair get noise.
+    """Return the rows with noise; both sentences of a pair get noise.
 
-    The tokens that replace a token get its tag. A row that would lose all its words is unchanged.
+    The draws of a row depend on its number. The tokens that replace a token get its tag. A row that
+    would lose all its words is unchanged.
     """
 
     def noise(texts: list[str], ids: list[str]) -> list[dict[str, Any]]:
@@ -265,7 +284,10 @@ def noised(
 def _noised_row(
     row: LabelledRow, noisy: str, edits: list[dict[str, Any]], second: str
 ) -> LabelledRow:
-    """Return a row with noisy sentences, and tags moved through the edits of the first one."""
+    """Return a row with its noisy sentences.
+
+    The edits of the first sentence decide which noisy token gets which tag.
+    """
     tokens, tags = carry(row.tokens, row.tags or row.tokens, noisy, edits)
     if not tokens or (row.second and not second.strip()):
         return row
@@ -275,9 +297,9 @@ def _noised_row(
 def augmented(
     rows: Sequence[LabelledRow], recipe: Recipe, growth: float, *, lang: str, seed: int = 0
 ) -> list[LabelledRow]:
-    """Return the rows and noisy copies, `growth` times the number of rows in all, rounded.
+    """Return the rows followed by noisy copies: in all `growth` times the number of rows.
 
-    The last copy may have fewer rows; they are drawn by the seed.
+    If the last copy is not complete, the seed decides which of its rows are taken.
     """
     more = list(rows)
     wanted = round(growth * len(rows))
