@@ -1,6 +1,6 @@
-"""Mixes: the steps of a recipe in one language, their order, strengths and writers.
+"""Mixes: the steps of a recipe for one language, their order, strengths and writers.
 
-A mix is read from plain data, as a recipe file holds it, and written back to plain data.
+A mix is made from the dictionaries and lists of a recipe file ("plain data"), and converted back.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ from noisegen.noising import registry
 from noisegen.noising.rng import fraction
 
 KINDS = ("sequence", "shuffle", "one_of")
-STEPS_MAX = 62  # an edit names its steps in the bits of one 64-bit integer
+STEPS_MAX = 62  # most steps of a mix: an edit lists its steps as bits of one 64-bit integer
 MIX_KEYS = ("strength", "steps", "writers")
 _MEMBER_OPTIONS = ("p", "weight")
 _STEP_OPTIONS = (*_MEMBER_OPTIONS, "as")
@@ -24,9 +24,11 @@ M = TypeVar("M", bound="Mix")
 
 @dataclass(frozen=True)
 class Step:
-    """One transform of a recipe: the chance `p` that a row gets it, and the parameters it sets.
+    """One transform in a recipe, with its parameters and the chance `p` that a row gets it.
 
-    `alias` is an own name, by which writers call the step. `label` is unique in its mix.
+    `values` has the parameters that the recipe sets. `weight` counts among the members of a
+    `one_of` group. `alias` is the name that the recipe gives the step, if any. `label` is the name,
+    unique in the mix, by which writers and random streams refer to the step.
     """
 
     transform: str
@@ -39,7 +41,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Group:
-    """Members run in order (sequence), in uniform order (shuffle), or only one of them (one_of)."""
+    """Steps and groups that run in their order (sequence), in random order (shuffle) or one only.
+
+    In a `one_of` group, the member that runs is drawn by the weights of the members. `p` is the
+    chance that a row gets the group at all.
+    """
 
     kind: str
     members: tuple["Step | Group", ...]
@@ -53,7 +59,7 @@ Member = Step | Group
 
 @dataclass(frozen=True)
 class Habit:
-    """How a writer uses a step: with chance `p`, its rates multiplied by `strength`."""
+    """Use of a step by a writer: the chance `p` of the step, and a factor of its rates."""
 
     p: Fraction
     strength: Fraction = Fraction(1)
@@ -61,7 +67,10 @@ class Habit:
 
 @dataclass(frozen=True)
 class Writer:
-    """A style of a mix: habits by the label of their step; `weight` is the share of the writer."""
+    """A style of writing in a mix: the habits of a writer by the label of their step.
+
+    A row draws its writer with a chance proportional to `weight`.
+    """
 
     name: str
     weight: int
@@ -72,8 +81,9 @@ class Writer:
 class Mix:
     """A named mix of steps for one language.
 
-    `strength` maps factors of the rates below 1 to weights; each row draws one factor per rate. If
-    there are `writers`, each row also draws a writer, whose habits replace the `p` of their steps.
+    `strength` has pairs of a factor and its weight. Each row draws one factor for each rate of a
+    step; it multiplies rates below 1. If there are `writers`, each row also draws a writer, whose
+    habits replace the chances `p` of their steps.
     """
 
     name: str
@@ -82,12 +92,15 @@ class Mix:
     writers: tuple[Writer, ...] = ()
 
     def steps(self) -> list[Step]:
-        """Return all steps in the order of the file."""
+        """Return all steps in the order of the recipe file."""
         return [step for step, _ in steps_below(self.root)]
 
     @cached_property
     def factors(self) -> tuple[Fraction, ...]:
-        """All factors that a rate may get: the factors of `strength`, then products with habits."""
+        """All factors that may multiply a rate.
+
+        First come the factors of `strength`, then their products with the strengths of habits.
+        """
         drawn = [factor for factor, _ in self.strength]
         strengths = [habit.strength for writer in self.writers for habit in writer.habits.values()]
         products = (factor * strength for strength in strengths for factor in drawn)
@@ -98,7 +111,7 @@ class Mix:
         return replace(self, writers=tuple(map(change, self.writers)))
 
     def with_habits(self, labels: Collection[str]) -> Self:
-        """Return the mix without the habits of steps whose label is not listed."""
+        """Return the mix with only the habits of the steps in `labels`."""
 
         def with_listed(writer: Writer) -> Writer:
             habits = {label: habit for label, habit in writer.habits.items() if label in labels}
@@ -107,7 +120,7 @@ class Mix:
         return self.with_writers(with_listed)
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the mix as plain data, which `read_mix` reads."""
+        """Return the mix as plain data, from which `read_mix` makes an equal mix."""
         strength = {_number(factor): weight for factor, weight in self.strength}
         content = {"strength": strength, "steps": _plain_member(self.root)["sequence"]}
         if self.writers:
@@ -116,12 +129,18 @@ class Mix:
 
 
 def step_values(step: Step) -> dict[str, Any]:
-    """Return every parameter of a step, defaults included; raises UsageError for unknown ones."""
+    """Return the values of all parameters of a step, given or default.
+
+    Raises UsageError for an unknown parameter or a wrong value.
+    """
     return registry.get(step.transform).values(step.values)
 
 
 def over_members(member: Member, change: Callable[[Member], Member | None]) -> Member:
-    """Return a member with `change` applied to the members directly below it; None drops one."""
+    """Return a member with `change` applied to its own members, dropped where the result is None.
+
+    A step has no members and is returned as it is.
+    """
     if isinstance(member, Step):
         return member
     changed = map(change, member.members)
@@ -129,7 +148,11 @@ def over_members(member: Member, change: Callable[[Member], Member | None]) -> M
 
 
 def steps_below(member: Member, p: float = 1.0) -> Iterator[tuple[Step, float]]:
-    """Yield the steps below a member, each with the product of `p` and all chances on the way."""
+    """Yield the steps in a member, each with the chance that a row gets it.
+
+    The chance is `p` times the chances of the member, of the groups inside it and of the step.
+    Weights in `one_of` groups are left out of it.
+    """
     p *= float(member.p)
     if isinstance(member, Step):
         yield member, p
@@ -139,7 +162,7 @@ def steps_below(member: Member, p: float = 1.0) -> Iterator[tuple[Step, float]]:
 
 
 def checked(mix: M) -> M:
-    """Return a mix whose members all have unique labels (fing, fing#2), so that streams differ.
+    """Return the mix with unique labels (fing, fing#2), which give each step its own streams.
 
     Raises RecipeError for too many steps and UsageError for a wrong parameter.
     """
@@ -182,7 +205,10 @@ def _plain_writer(writer: Writer) -> dict[str, Any]:
 
 
 def read_mix(content: Mapping[str, Any], name: str, where: str) -> Mix:
-    """Read strength, steps and writers from plain data; raises RecipeError."""
+    """Read a mix (strength, steps and writers) from plain data; raises RecipeError.
+
+    `where` names the recipe file in errors.
+    """
     members = _members(content, "steps", where, " step ")
     try:
         listed = dict(content.get("strength") or {1: 1}).items()
@@ -196,7 +222,7 @@ def read_mix(content: Mapping[str, Any], name: str, where: str) -> Mix:
 
 
 def _writers(content: object, mix: Mix, where: str) -> Iterator[Writer]:
-    """Yield the writers of a mix; raises RecipeError."""
+    """Yield the writers of a mix, given as plain data; raises RecipeError for an unknown step."""
     if content is not None and (not isinstance(content, dict) or not content):
         raise RecipeError(f"{where}: writers must map names to their weight and habits")
     labels = [step.label for step in mix.steps()]
@@ -215,7 +241,10 @@ def _writers(content: object, mix: Mix, where: str) -> Iterator[Writer]:
 
 
 def _habit(value: object, where: str) -> Habit:
-    """Read a habit: its chance, or a mapping with p and strength; raises RecipeError."""
+    """Read a habit from a number (its chance) or a mapping with p and strength.
+
+    Raises RecipeError, which names the place `where`.
+    """
     options = value if isinstance(value, dict) else {"p": value}
     check_keys(options, ("p", "strength"), f"{where}: no option")
     chance, _ = read_odds(options, where)
@@ -223,7 +252,7 @@ def _habit(value: object, where: str) -> Habit:
 
 
 def read_factor(given: object, where: str) -> Fraction:
-    """Return a factor of at least 0; raises RecipeError."""
+    """Return a number of at least 0 as a fraction; raises RecipeError for anything else."""
     try:
         factor = fraction(given)  # type: ignore[arg-type]
     except ValueError as error:
@@ -234,7 +263,10 @@ def read_factor(given: object, where: str) -> Fraction:
 
 
 def read_odds(options: Mapping[str, Any], where: str) -> tuple[Fraction, int]:
-    """Return the chance `p` and the weight of a member, 1 by default; raises RecipeError."""
+    """Return the chance `p` and the weight in the options of a member (default: 1 for both).
+
+    Raises RecipeError for a wrong value.
+    """
     p, weight = options.get("p", 1), options.get("weight", 1)
     try:
         chance = fraction(p)
@@ -248,7 +280,7 @@ def read_odds(options: Mapping[str, Any], where: str) -> tuple[Fraction, int]:
 
 
 def check_keys(content: Mapping[object, object], known: Collection[str], wrong: str) -> None:
-    """Raise RecipeError for the first unknown key; `wrong` begins the message."""
+    """Raise RecipeError if `content` has a key that is not `known`; `wrong` begins the message."""
     if unknown := next((key for key in content if key not in known), None):
         raise RecipeError(f"{wrong} {unknown!r}")
 
@@ -289,7 +321,10 @@ def _step(name: str, options: Mapping[str, Any], where: str) -> Step:
 
 
 def parse_step(text: str) -> Step:
-    """Read NAME[:k=v,...] of the command line; a name may hold colons itself (nlaugmenter:X)."""
+    """Read a step from NAME[:k=v,...], as on the command line.
+
+    The name itself may have colons (nlaugmenter:X). Raises UsageError.
+    """
     name, _, options = text.rpartition(":") if "=" in text else (text, "", "")
     pairs = [pair.partition("=") for pair in options.split(",") if pair]
     if any(not equals for _, equals, _ in pairs):
@@ -301,6 +336,9 @@ def parse_step(text: str) -> Step:
 
 
 def in_order(steps: Sequence[Step | str]) -> Group:
-    """Return a group that applies steps in order, each a Step or NAME[:parameter=value,...]."""
+    """Return a group that applies steps in the given order.
+
+    Each step is a Step or a string NAME[:parameter=value,...].
+    """
     members = [parse_step(step) if isinstance(step, str) else step for step in steps]
     return Group("sequence", tuple(members))

@@ -60,7 +60,7 @@ def noise(
 
 
 def strings(texts: Any) -> list[str]:
-    """Return texts as a list; raises UsageError for anything that is not a Unicode string."""
+    """Return the texts as a list; raises UsageError if one of them is not a Unicode string."""
     if isinstance(texts, bytes | Mapping | Set) or not hasattr(texts, "__iter__"):
         raise UsageError(f"noise needs a text or a list of texts, not {texts!r:.60}")
     listed: list[str] = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
@@ -77,7 +77,10 @@ def strings(texts: Any) -> list[str]:
 
 
 def id_array(ids: Any, texts: int) -> U64:
-    """Return the numbers of the ids of `texts` texts; raises UsageError."""
+    """Return the 64-bit numbers of row ids; `texts` is the number of texts.
+
+    Raises UsageError if there is not one integer or string per text.
+    """
     listed = list(ids) if hasattr(ids, "__iter__") and not isinstance(ids, str) else [None]
     listed = ids.tolist() if hasattr(ids, "tolist") else listed
     numbers = np.asarray(listed) if listed else np.zeros(0, np.uint64)
@@ -93,9 +96,10 @@ def id_array(ids: Any, texts: int) -> U64:
 def prepared(
     recipe: RecipeLike, lang: str, protect: str, tagger: str, *, quiet: bool = False
 ) -> tuple[Engine, tuple[str, ...]]:
-    """Return the engine and the kinds of span to protect; raises UsageError for a wrong option.
+    """Return the engine of a recipe and the kinds of span to protect.
 
-    Warns once of transforms without data for the language, unless `quiet`.
+    Warns once of transforms without data for the language, unless `quiet`. Raises UsageError for a
+    wrong option.
     """
     check_options(lang, protect, tagger)
     engine = engine_for(recipe, lang, tagger)
@@ -105,9 +109,10 @@ def prepared(
 
 
 def engine_for(recipe: RecipeLike, lang: str = "en", tagger: str = "rule") -> Engine:
-    """Return the engine of anything that `noise` takes as a recipe, made once per process.
+    """Return the engine of a recipe, given in any form that `noise` takes.
 
-    Raises UsageError for anything else.
+    The engine is made once per process and then cached. Raises UsageError if `recipe` is in no
+    such form.
     """
     if isinstance(recipe, Recipe):
         return recipe.engine(lang, tagger)
@@ -122,7 +127,7 @@ def engine_for(recipe: RecipeLike, lang: str = "en", tagger: str = "rule") -> En
 
 
 def _recipe_of(given: Any) -> Recipe:
-    """Return the recipe of a list of steps or a path; raises UsageError for anything else."""
+    """Return the recipe given as a list of steps or as a path; raises UsageError otherwise."""
     listed = given if isinstance(given, list | tuple) else ()
     are_steps = bool(listed) and all(isinstance(step, str | Step) for step in listed)
     return Recipe.of(given) if are_steps else Recipe.named(given)
@@ -130,7 +135,7 @@ def _recipe_of(given: Any) -> Recipe:
 
 @lru_cache(ENGINES_MAX)
 def _recipe_in(path: str, _: tuple[int, ...]) -> Recipe:
-    """Return the recipe of one version of a file."""
+    """Read a recipe file; the second argument identifies its version, so that changes are read."""
     return Recipe.from_yaml(path)
 
 

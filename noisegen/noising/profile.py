@@ -1,9 +1,9 @@
-"""Profiles: counts of errors in real pairs, stored as a folder of small files.
+"""Profiles: counts of errors in real pairs of clean and noisy text, stored as a folder of files.
 
-A profile holds no chances and no sentence, only counts: of single words and their replacements, of
-gaps between words with at most two words in them, and of parts of words. `channel_model` makes
-chances of the counts. All files are checked and bounded when they are read, as a profile may come
-from anywhere.
+A profile has counts of single words, of gaps between words and of parts of words, each with its
+replacements; a gap may contain up to two words. It has no chances, which `channel_model` estimates,
+and no sentences. A profile may come from an unknown source, so that all files are checked for
+damage and size when they are read.
 """
 
 import hashlib
@@ -23,39 +23,40 @@ from noisegen.noising.lexicon import bounded_batches
 from noisegen.text.case import CASES, SHAPES, bare, lower
 from noisegen.version import __version__
 
-START, END = "^", "$"  # marks at the edges of a word or row; no word contains them
-SAME, SMALL_CASE, TITLE_CASE, UPPER_CASE = range(4)  # the case in which a form is written
-# Changes of a word: kept in its case, written in another case, with letters changed in one to three
-# places, gone, or something else.
+START, END = "^", "$"  # stand for the edges of a word or row; no word contains them
+SAME, SMALL_CASE, TITLE_CASE, UPPER_CASE = range(4)  # case in which a replacement is written
+# Changes of a word: it is kept as it is, written in another case, changed at one to three places,
+# gone (removed), or changed in another way.
 KEPT, GONE, OTHER = "kept", "gone", "other"
 WRITTEN = (KEPT, "small", "title", "upper")
 LETTERS = ("", "letters1", "letters2", "letters3")
 CHANGES = (*WRITTEN, *LETTERS[1:], GONE, OTHER)
-LETTERS_MAX = 3  # letters of a part of a word that becomes another part
-PHRASE_MAX = 3  # words of a phrase that becomes fewer words: want to -> wanna
+LETTERS_MAX = 3  # most letters of a part of a word
+PHRASE_MAX = 3  # most words of a phrase, which becomes fewer words: want to -> wanna
 HABITS: dict[str, Callable[[str], str]] = {"small": lower, "upper": str.upper, "bare": bare}
 
-FACTOR_BITS = 8  # bits of the fraction of a factor
+FACTOR_BITS = 8  # factors are stored in units of 1/256
 FACTORS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.5, 7.0, 11.0, 18.0)
 WEIGHT_TOTAL = 1 << 16  # sum of the weights of all factors
 
-FORMAT = 2  # version of the files: raise it when a change alters their meaning
+FORMAT = 2  # version of the files: raise it when their layout or meaning changes
 HEAD = "profile.json"
 TABLE_ROWS_MAX = 2_000_000
-TABLE_BYTES_MAX = 1 << 29  # size of a table in memory
+TABLE_BYTES_MAX = 1 << 29  # largest table in memory
 FILE_BYTES_MAX = 1 << 28
-CHARACTERS_MAX = 200  # longest text in a table
+CHARACTERS_MAX = 200  # characters of the longest text in a table
 COUNT_MAX = 1 << 40
 
 
 class WordKey(NamedTuple):
-    """A word or phrase in small letters, its case, its replacement, and the case of that.
+    """A word or phrase and its replacement, both in small letters, and the case of either.
 
-    A phrase has single spaces between its words; its case is the case of its first word.
+    A phrase has single spaces between its words; its case is the case of its first word. `written`
+    is the case in which the replacement is written (SAME, ...). `noisy` has three special values:
 
-    `noisy` is equal to `clean`, with `written` SAME, if the word stayed. It is '' if the word is
-    gone; then `written` is the case in which the next word is written. It is None for replacements
-    that are not recorded.
+    - `clean` itself, with `written` SAME: the word stayed;
+    - '': the word was removed, and `written` is the case of the next word;
+    - None: all replacements that are not recorded one by one.
     """
 
     clean: str
@@ -65,10 +66,11 @@ class WordKey(NamedTuple):
 
 
 class GapKey(NamedTuple):
-    """A gap before the word `right` ('': any other word), and its replacement.
+    """A gap before the word `right`, and its replacement.
 
-    `initial` tells that the gap begins its row. `noisy` is None for replacements that are not
-    recorded. `written` is the case in which the word behind the gap is written.
+    `right` is '' for all words that are not recorded one by one. `initial` is True if the gap
+    begins its row. `noisy` is None for all replacements that are not recorded one by one. `written`
+    is the case in which the word behind the gap is written.
     """
 
     right: str
@@ -79,9 +81,10 @@ class GapKey(NamedTuple):
 
 
 class LetterKey(NamedTuple):
-    """Up to three letters between two others, and their replacement.
+    """A part of a word (up to three letters) between two letters, and its replacement.
 
-    `noisy` equal to `clean` counts the words that contain the letters at such a place.
+    If `noisy` is equal to `clean`, the count is the number of words that contain this part between
+    these letters.
     """
 
     before: str
@@ -91,14 +94,14 @@ class LetterKey(NamedTuple):
 
 
 class ShapeKey(NamedTuple):
-    """The shape of a word that is in no table, and its change: one of `CHANGES`."""
+    """The shape of an unrecorded word (see `case.shape_of`), and its change: one of `CHANGES`."""
 
     shape: int
     change: str
 
 
 class RowKey(NamedTuple):
-    """The number of words of a row, of its changed words, and of its changed gaps."""
+    """The numbers of words, of changed words and of changed gaps in a row."""
 
     words: int
     word_edits: int
@@ -106,10 +109,10 @@ class RowKey(NamedTuple):
 
 
 class Factor(NamedTuple):
-    """Factors of the chances of the words and gaps of a row, in 1/256, and the weight of the pair.
+    """Two factors, in units of 1/256, for the chances of the words and of the gaps of a row.
 
-    Weights sum to `WEIGHT_TOTAL`. If a row that `must` change has no hit, the word or gap that came
-    nearest to a hit is changed.
+    A row draws its factors by `weight`; all weights sum to `WEIGHT_TOTAL`. With `must`, a row
+    without a hit is changed at the word or gap that came nearest to a hit.
     """
 
     words: int
@@ -122,7 +125,10 @@ Factors = list[Factor]
 
 
 class HabitKey(NamedTuple):
-    """A habit of whole rows, one of `HABITS`, and whether rows that could show it did."""
+    """A habit of whole rows: one of `HABITS`.
+
+    `shown` is True for rows that show the habit, False for rows that could show it but do not.
+    """
 
     habit: str
     shown: bool
@@ -130,11 +136,11 @@ class HabitKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Profile:
-    """Counts of the errors in real pairs.
+    """Counts of the errors in real pairs of clean and noisy text.
 
-    `factors` scale the chances of whole rows. `consistency` is the share of rows, out of 256, in
-    which equal words are changed alike (see `realism.row_factors`). `source` and `license` describe
-    the pairs, if they are known.
+    `factors` has the factors that a row may draw for its chances. `consistency` is the share of
+    rows, out of 256, in which equal words are changed alike (see `realism.row_factors`). `source`
+    and `license` describe the pairs; they are '' if unknown.
     """
 
     lang: str
@@ -152,7 +158,7 @@ class Profile:
 
     @property
     def digest(self) -> str:
-        """A hash of the language and all counts."""
+        """Hash of the language and all counts."""
         content = hashlib.sha256(self.lang.encode())
         for name in TABLES:
             lines = sorted(map(repr, getattr(self, name).items()))
@@ -161,7 +167,7 @@ class Profile:
 
 
 def merged(profiles: Sequence[Profile]) -> Profile:
-    """Return the sum of profiles of one language; raises UsageError for several languages."""
+    """Add up the counts of several profiles; raises UsageError unless all have one language."""
     langs = sorted({profile.lang for profile in profiles})
     if len(langs) != 1:
         raise UsageError(f"profiles of several languages cannot be merged: {', '.join(langs)}")
@@ -186,7 +192,7 @@ def merged(profiles: Sequence[Profile]) -> Profile:
 
 
 def _mixed(profiles: Sequence[Profile]) -> Factors:
-    """Return the factors of all profiles; each profile counts by its number of pairs."""
+    """Merge the factors of profiles, each weighted by the number of pairs in its profile."""
     weights: Counter[tuple[int, int, bool]] = Counter()
     for profile in profiles:
         for words, gaps, weight, must in profile.factors:
@@ -206,7 +212,7 @@ _LINE_BREAK = "[\n\r\v\f\x1c-\x1e\u0085\u2028\u2029]"
 
 
 def _schema(key: type) -> pa.Schema:
-    """Return the schema of a table whose rows are keys of one kind and their counts."""
+    """Return the Arrow schema of a table of counts: the fields of a key class, and `count`."""
     kinds = {str: pa.string(), str | None: pa.string(), bool: pa.bool_()}
     columns = [
         pa.field(
@@ -231,7 +237,7 @@ TABLES = {name: (key, _schema(key)) for name, key in _KEYS.items()}
 
 
 class ProfileHead(msgspec.Struct, omit_defaults=True):
-    """The content of the file `HEAD`."""
+    """The content of `profile.json`, the head of a profile."""
 
     format: int
     lang: str
@@ -248,7 +254,7 @@ class ProfileHead(msgspec.Struct, omit_defaults=True):
 
 
 def load(folder: str | Path) -> Profile:
-    """Read a profile; raises SourceError, which says what to do."""
+    """Read a profile from its folder; raises SourceError, which says how to mend it."""
     folder = Path(folder)
     head = _head(folder)
     tables = {name: _counts(folder / f"{name}.parquet", name) for name in TABLES}
@@ -269,7 +275,7 @@ def load(folder: str | Path) -> Profile:
 
 
 def _head(folder: Path) -> ProfileHead:
-    """Read the head of a profile; raises SourceError."""
+    """Read and check the head of a profile; raises SourceError if it is missing or wrong."""
     path = folder / HEAD
     try:
         if path.stat().st_size > FILE_BYTES_MAX:
@@ -297,7 +303,10 @@ def _head(folder: Path) -> ProfileHead:
 
 
 def _counts(path: Path, name: str) -> Counter[Any]:
-    """Read a table of counts; raises SourceError for a damaged, foreign or huge file."""
+    """Read a table of counts; raises SourceError for a damaged, foreign or too large file.
+
+    `name` is the name of the table in `TABLES`.
+    """
     key, schema = TABLES[name]
     counts: Counter[Any] = Counter()
     size = 0
@@ -325,7 +334,11 @@ def _counts(path: Path, name: str) -> Counter[Any]:
 
 
 def _check(column: pa.Field, values: pa.Array) -> None:
-    """Raise ValueError for a long text, a text with a line break, or a number out of range."""
+    """Raise ValueError if a column of a table has a wrong value.
+
+    Wrong are nulls where none are allowed, long texts, texts with a line break, unknown names, and
+    numbers out of range.
+    """
     if not column.nullable and values.null_count:
         raise ValueError(f"column {column.name!r} has empty places")
     if pa.types.is_string(values.type):

@@ -1,6 +1,7 @@
-"""Recipes: mixes of transforms, one for all languages or several, read from YAML or named.
+"""Recipes: mixes of transforms, read from YAML files or packaged with noisegen.
 
-A recipe is made ready for a language once per process: as an engine, which adds the noise.
+A recipe has one mix for all languages, or further mixes for some of them. For each language it is
+made ready once per process as an engine, which adds the noise.
 """
 
 import hashlib
@@ -38,14 +39,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FILE_ENDINGS = (".yaml", ".yml")
-ENGINES_MAX = 64  # recipes and languages that are kept ready
+ENGINES_MAX = 64  # most engines in the cache, each for one recipe and language
 _KEYS = ("name", "extends", "set", "scale", *MIX_KEYS, "languages")
 _NOT_EXTENDED = ("languages", "steps", "strength")
 
 
 @dataclass(frozen=True)
 class Recipe(Mix):
-    """A mix of transforms; `languages` maps the codes of some languages to mixes of their own."""
+    """A mix of transforms; `languages` maps codes of languages to mixes that replace it."""
 
     languages: dict[str, "Recipe"] = field(default_factory=dict)
 
@@ -54,14 +55,18 @@ class Recipe(Mix):
 
     @classmethod
     def of(cls, steps: Sequence[Step | str], name: str = "steps") -> "Recipe":
-        """Return a recipe that applies steps in order, each a Step or NAME[:parameter=value]."""
+        """Return a recipe that applies steps in the given order.
+
+        Each step is a Step or a string NAME[:parameter=value].
+        """
         return checked(cls(name, mixes.in_order(steps)))
 
     @classmethod
     def from_yaml(cls, path: str | Path, extended_by: Sequence[str] = ()) -> "Recipe":
         """Read a recipe file; raises RecipeError, which names the wrong part.
 
-        `extended_by` names the recipes that extend this one; it may not extend them in turn.
+        `extended_by` has the names of the recipes that extend this one. If this recipe extends one
+        of them in turn, RecipeError is raised.
         """
         try:
             with Path(path).open("rb") as file:
@@ -74,7 +79,10 @@ class Recipe(Mix):
 
     @classmethod
     def named(cls, name: str | Path) -> "Recipe":
-        """Return a recipe by a packaged name, a YAML file, or one step NAME[:parameter=value]."""
+        """Return a recipe, given as a packaged name, a YAML file or a step NAME[:parameter=value].
+
+        Raises UsageError for an unknown name, RecipeError for a wrong file.
+        """
         name = str(name) if isinstance(name, Path) else name
         if not isinstance(name, str):
             ways = "give a name, a .yaml file, NAME:parameter=value or a Recipe"
@@ -91,17 +99,20 @@ class Recipe(Mix):
 
     @classmethod
     def from_dict(cls, content: object, where: str = "recipe") -> "Recipe":
-        """Return the recipe of plain data, which `to_dict` returns; raises RecipeError."""
+        """Return the recipe in a dictionary such as `to_dict` returns; raises RecipeError.
+
+        `where` names the dictionary in errors.
+        """
         return _of_plain(content, where, ())
 
     def to_yaml(self) -> str:
-        """Return the recipe as YAML that `from_yaml` reads."""
+        """Return the recipe as YAML text; written to a file, `from_yaml` reads it again."""
         import yaml
 
         return yaml.safe_dump(self.to_dict(), sort_keys=False, allow_unicode=True)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the recipe as plain data, with the keys of a YAML file."""
+        """Return the recipe as a dictionary with the keys of a recipe file."""
         content = {"name": self.name, **self.to_plain()}
         if self.languages:
             content["languages"] = {lang: mix.to_plain() for lang, mix in self.languages.items()}
@@ -109,11 +120,11 @@ class Recipe(Mix):
 
     @property
     def mixes(self) -> list["Recipe"]:
-        """The mix of all languages, then the mixes that languages have of their own."""
+        """All mixes: first the mix for all languages, then the mixes for single languages."""
         return [self, *self.languages.values()]
 
     def each_mix(self, change: Callable[["Recipe"], "Recipe"]) -> "Recipe":
-        """Return the recipe with `change` applied to its mix and to the mixes of languages."""
+        """Return the recipe with `change` applied to each of its mixes."""
         languages = {lang: change(mix) for lang, mix in self.languages.items()}
         return replace(change(self), languages=languages)
 
@@ -123,13 +134,14 @@ class Recipe(Mix):
 
     @property
     def factor_max(self) -> float:
-        """The least factor at which `scaled` adds no more noise; 0 if there is no noise at all."""
+        """Factor from which on `scaled` adds no more noise; 0 if the recipe adds none at all."""
         return scaling.factor_max(self.mixes)
 
     def with_values(self, settings: Mapping[str, object]) -> "Recipe":
-        """Return the recipe with parameters set: {'leet.rate': 0.05}; a p holds for all writers.
+        """Return the recipe with parameters of its steps set, such as {'leet.rate': 0.05}.
 
-        Raises UsageError for an unknown step, parameter or value.
+        The chance of a step, such as 'leet.p', is set for all writers. Raises UsageError for an
+        unknown step or parameter, or a wrong value.
         """
         known = [
             name
@@ -148,14 +160,14 @@ class Recipe(Mix):
         return self.each_mix(lambda mix: _with_values(mix, values))
 
     def mix_of(self, lang: str) -> "Recipe":
-        """Return the mix of a language: its own, or the mix of all other languages."""
+        """Return the mix for a language: its own mix, or else the mix for all languages."""
         own = self.languages.get(normalize_language(lang)) if self.languages else None
         return own or replace(self, languages={})
 
     def for_language(self, lang: str) -> tuple["Recipe", list[str]]:
-        """Return `mix_of` a language without the steps that lack data for it, and their names.
+        """Return the mix for a language, and the names of the transforms left out of it.
 
-        Raises UsageError if no step has data for the language.
+        Transforms without data for the language are left out. Raises UsageError if all are.
         """
         mix = self.mix_of(lang)
         names = [step.transform for step in mix.steps()]
@@ -163,7 +175,7 @@ class Recipe(Mix):
         if len(left_out) == len(names):
             registry.get(left_out[0]).check_language(lang)
 
-        def kept(member: Member) -> Member | None:  # labels stay, so the others keep their noise
+        def kept(member: Member) -> Member | None:  # labels, and so the streams, stay the same
             dropped = isinstance(member, Step) and member.transform in left_out
             return None if dropped else over_members(member, kept)
 
@@ -171,7 +183,10 @@ class Recipe(Mix):
         return recipe.with_habits({step.label for step in recipe.steps()}), left_out
 
     def note_on(self, lang: str) -> str:
-        """Return one line on the transforms without data for a language; '' if all have data."""
+        """Return a note of one line that names the transforms without data for a language.
+
+        It is '' if all transforms have data.
+        """
         names = dict.fromkeys(step.transform for step in self.mix_of(lang).steps())
         missing = [name for name in names if not registry.get(name).has_language(lang)]
         if not missing:
@@ -181,12 +196,12 @@ class Recipe(Mix):
 
     @cached_property
     def key(self) -> str:
-        """The recipe as JSON: equal recipes have equal keys."""
+        """The recipe as JSON text, which is equal for equal recipes."""
         return json.dumps(self.to_dict(), default=str)
 
     @property
     def digest(self) -> str:
-        """A hash of all that decides the noise: steps with every parameter, order, strengths."""
+        """Hash of everything that determines the noise: steps, all parameters, order, strengths."""
         full = {**self.to_dict(), "values": [step_values(step) for step in self.steps()]}
         if self.languages:
             full["languages"] = {lang: mix.digest for lang, mix in self.languages.items()}
@@ -195,7 +210,7 @@ class Recipe(Mix):
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def engine(self, lang: str = "en", tagger: str = "rule") -> Engine:
-        """Return the engine of the recipe for a language, made once per process."""
+        """Return the engine that adds the noise for a language; it is made once per process."""
         return _engine(self, normalize_language(lang), tagger)
 
     def noise_batch(
@@ -209,10 +224,12 @@ class Recipe(Mix):
         protect: str = PROTECTED,
         tagger: str = "rule",
     ) -> "pa.Table":
-        """Return the table with the columns noisy, transforms (and edits) added.
+        """Add noise to the texts of a table, and return it with columns `noisy` and `transforms`.
 
-        `table` has a column `clean` or `text`, and a column `id` (default: rows are numbered from
-        0). `lang`, `protect` and `tagger` are the options of `noisegen.noise`.
+        `table` has a column `clean` or `text`, and optionally a column `id` (default: rows are
+        numbered from 0). `transforms` lists the transforms applied to each row. With `edits`, a
+        column `edits` lists the changes. `copy` numbers the noisy copies of the same data. `lang`,
+        `protect` and `tagger` are the options of `noisegen.noise`.
         """
         check_options(lang, protect, tagger)
         engine = self.engine(lang, tagger)
@@ -237,7 +254,7 @@ def _packaged(path: Path) -> Recipe:
 
 
 def parse(text: str, where: str, extended_by: Sequence[str] = ()) -> Recipe:
-    """Read the YAML of a recipe; raises RecipeError, whose message `where` begins."""
+    """Read a recipe from YAML text; raises RecipeError, whose message begins with `where`."""
     return _of_plain(read_yaml(text, where), where, extended_by)
 
 
@@ -255,13 +272,16 @@ def _of_plain(content: object, where: str, extended_by: Sequence[str]) -> Recipe
 
 
 def _read(content: Mapping[str, Any], name: str, where: str) -> Recipe:
-    """Return the recipe of one mix, given as plain data; raises RecipeError."""
+    """Return a recipe with a single mix, given as a dictionary; raises RecipeError."""
     mix = mixes.read_mix(content, name, where)
     return Recipe(mix.name, mix.root, mix.strength, mix.writers)
 
 
 def _languages(content: Mapping[str, Any], name: str, where: str) -> Iterator[tuple[str, Recipe]]:
-    """Yield the code and the mix of each language that has its own; raises RecipeError."""
+    """Yield the code and the mix of each language under `languages`; raises RecipeError.
+
+    A mix without strengths gets the strengths of the whole recipe.
+    """
     listed = content.get("languages", {})
     if not isinstance(listed, dict) or ("languages" in content and not listed):
         raise RecipeError(f"{where}: languages must map codes to their steps and writers")
@@ -272,9 +292,8 @@ def _languages(content: Mapping[str, Any], name: str, where: str) -> Iterator[tu
             raise RecipeError(f"{place} needs 'steps: [...]', as a recipe")
         check_keys(own, MIX_KEYS, f"{place} has no option")
         try:
-            code = normalize_language(
-                "no" if lang is False else str(lang)
-            )  # YAML reads no as False
+            # YAML reads `no`, the code of Norwegian, as False.
+            code = normalize_language("no" if lang is False else str(lang))
         except UsageError as error:
             raise RecipeError(f"{where}: {error}") from error
         if code in codes:
@@ -287,7 +306,10 @@ def _languages(content: Mapping[str, Any], name: str, where: str) -> Iterator[tu
 def _extended(
     content: Mapping[str, Any], own_name: str, where: str, extended_by: Sequence[str]
 ) -> Recipe:
-    """Return the recipe that `content` extends, with its scale, settings and weights applied."""
+    """Return the recipe that `content` extends, changed as `content` says.
+
+    `scale` multiplies the noise, `set` sets parameters, and `writers` sets the weights of writers.
+    """
     if own := sorted({*_NOT_EXTENDED} & content.keys()):
         raise RecipeError(f"{where}: a recipe that extends another has no {' or '.join(own)}")
     name, settings = content["extends"], content.get("set") or {}
@@ -310,7 +332,10 @@ def _extended(
 
 
 def _with_weights(recipe: Recipe, weights: Mapping[str, object], where: str) -> Recipe:
-    """Return a recipe with other weights of its writers, in all languages; raises RecipeError."""
+    """Return a recipe with new weights of some writers, in the mixes of all languages.
+
+    Raises RecipeError for an unknown writer or a wrong weight.
+    """
     if not isinstance(weights, dict):
         raise RecipeError(f"{where}: writers must map names to weights")
     names = dict.fromkeys(writer.name for mix in recipe.mixes for writer in mix.writers)
@@ -329,7 +354,10 @@ def _with_weights(recipe: Recipe, weights: Mapping[str, object], where: str) -> 
 
 
 def _with_values(mix: Recipe, values: Mapping[str, Mapping[str, Any]]) -> Recipe:
-    """Return a mix with parameters set; `values` maps a transform or label to its parameters."""
+    """Return a mix with parameters set.
+
+    `values` maps a transform, or the label of a step, to new values by the name of the parameter.
+    """
 
     def given_for(step: Step) -> dict[str, Any]:
         return {**values.get(step.transform, {}), **values.get(step.label, {})}

@@ -1,8 +1,9 @@
-"""The registry of transforms: each has a name, a maker of its kernel, parameters and languages.
+"""The registry of transforms, by name: their parameters, their languages, how a kernel is made.
 
-A transform is registered as data (`noisegen.lexical`), as one plain function (`transform`), or as a
-function that makes a kernel (`kernel`). Built-ins and plug-ins are found by entry points. An entry
-point names a module or function that registers the transform; it is loaded at first use.
+A transform is registered as a word list (`noisegen.lexical`), as one plain function (`transform`),
+or as a function that makes a kernel (`kernel`). Built-in transforms and plug-ins are found by entry
+points. An entry point names the module or function that registers a transform, and is loaded when
+the transform is first used.
 """
 
 import hashlib
@@ -27,35 +28,38 @@ from noisegen.text.languages import MATCHED_BY, normalize_language
 from noisegen.text.rows import Row, RowEdit
 from noisegen.text.spans import Spans
 
-ENTRY_POINTS = "noisegen.transforms"  # name -> a module or function that registers the transform
-FAMILIES = "noisegen.transform_families"  # name -> a function from 'name:rest' to a Transform
+# Groups of entry points. In the first group, a name stands for a module or function that registers
+# the transform of this name; in the second group, for a function from 'name:rest' to a Transform.
+ENTRY_POINTS = "noisegen.transforms"
+FAMILIES = "noisegen.transform_families"
 F = TypeVar("F", bound=Callable[..., Any])
-# Kinds of transforms, which matter in recipes with writers. A habit is a way to write a word: a
-# writer decides once for each word. A slip happens at one place. A word gets one habit or slip.
-# Script is a habit of letters; it also applies to changed words. Style applies to the whole row:
-# capitals, punctuation.
+# Kinds of transforms, which matter in recipes with writers. A habit is a way to write a word, the
+# same wherever a writer uses the word. A slip is a single error. A word is changed by one habit or
+# slip at most. Script is a habit that concerns letters and also applies to changed words. Style
+# concerns the whole row, such as its capitals or punctuation.
 Kind = Literal["habit", "slip", "script", "style"]
-HABITS = ("habit", "script")  # kinds for which a writer decides once per row
+HABITS = ("habit", "script")  # kinds that change equal words of a writer alike
 
 
 class Kernel(Protocol):
-    """A transform made ready for a language and rates: it proposes the edits of rows.
+    """A transform made ready for a language and rates; it proposes the edits of rows.
 
-    A kernel may have an attribute `needs` (bytes): it changes no row without one of these bytes.
+    A kernel may have an attribute `needs` of type bytes: rows that contain none of these bytes are
+    never changed.
     """
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Return the edits of all rows.
 
-        `keys` has the key of each row in the stream of the step. `variants` maps each rate
-        parameter to the index of the strength of each row.
+        `keys` has the key of each row's random stream for this step. `variants` maps each rate
+        parameter to an array with the index of the strength that each row drew.
         """
         ...
 
 
 @runtime_checkable
 class RowKernel(Kernel, Protocol):
-    """A kernel with a row form, which is its definition; `propose` gives the same edits."""
+    """A kernel that can also edit one row; `edit_row` defines the edits, `propose` agrees."""
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Return the edits of one row."""
@@ -64,10 +68,10 @@ class RowKernel(Kernel, Protocol):
 
 @runtime_checkable
 class WindowedKernel(Kernel, Protocol):
-    """A kernel that proposes the edits of a huge row in parts, to bound the memory."""
+    """A kernel that can propose the edits of a huge row in parts, to bound the memory."""
 
     def windows(self, texts: Texts, keys: U64, variants: Variants) -> Iterator[Edits]:
-        """Yield the edits that `propose` returns for a single row, in ascending parts."""
+        """Yield the edits that `propose` returns for texts of one row, in ascending parts."""
         ...
 
 
@@ -76,12 +80,12 @@ class SparingKernel(Kernel, Protocol):
     """A kernel that must know the protected spans before it proposes edits."""
 
     def sparing(self, spans: Spans) -> Kernel:
-        """Return the kernel for texts in which these spans must not change."""
+        """Return a kernel that proposes no edits inside the spans."""
         ...
 
 
 def edits_of_one(kernel: Kernel, row: Row, draws: RowDraws) -> list[RowEdit]:
-    """Return the edits of one row, made by the array form of a kernel."""
+    """Return the edits of one row by calling `propose`, for kernels without `edit_row`."""
     text = row.text
     if isinstance(kernel, SparingKernel):
         spans = [(len(text[:a].encode()), len(text[:b].encode())) for a, b in row.protected]
@@ -99,10 +103,11 @@ def edits_of_one(kernel: Kernel, row: Row, draws: RowDraws) -> list[RowEdit]:
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings that a kernel is made for; `lang` is any tag that `normalize_language` knows.
+    """Settings for which a kernel is made.
 
-    `factors` are the strengths of the recipe. `nlaug_data` is a checkout of NL-Augmenter. With
-    `by_form`, a kernel of words decides once for all equal words of a row.
+    `lang` is any tag that `normalize_language` knows. `factors` are the factors that may multiply a
+    rate, one per strength of the recipe. `nlaug_data` is the folder of a checkout of NL-Augmenter.
+    `tagger` is 'rule' or 'spacy'. With `by_form`, a kernel changes equal words of a row alike.
     """
 
     lang: str = "en"
@@ -116,11 +121,14 @@ class Settings:
 
     @property
     def matched_by(self) -> str:
-        """The kind of words that word lists consist of in the language, see `Texts.words`."""
+        """Kind of words that word lists in the language consist of, see `Texts.words`."""
         return MATCHED_BY.get(self.lang, "tokens")
 
     def rates(self, rate: float) -> tuple[Fraction, ...]:
-        """Return a rate at every strength of the recipe; a rate of 1 is a rule and stays 1."""
+        """Return the value of a rate at every strength: times each factor, but 1 at most.
+
+        A rate of 1 or more means "always" and stays as it is.
+        """
         asked = fraction(rate)
         return tuple(asked if asked >= 1 else min(asked * f, Fraction(1)) for f in self.factors)
 
@@ -129,7 +137,7 @@ class Settings:
         return np.array([threshold(part) for part in self.rates(rate)], np.int64)
 
     def gaps(self, rate: float) -> GapTables:
-        """Return the gap tables of a rate at every strength of the recipe."""
+        """Return the tables of gaps between hits for a rate at every strength of the recipe."""
         return GapTables(self.rates(rate))
 
 
@@ -145,9 +153,9 @@ _READERS: dict[type, Callable[[Any], Value]] = {
 
 @dataclass(frozen=True)
 class Parameter:
-    """An option of a transform, read from the signature of its function.
+    """A parameter of a transform, read from the signature of its function.
 
-    `most` is the upper limit of a rate.
+    `kind` is the type of its values; `most` is the greatest value allowed if it is a rate.
     """
 
     name: str
@@ -157,13 +165,16 @@ class Parameter:
 
     @property
     def is_rate(self) -> bool:
-        """Whether this is a chance per word or character."""
+        """Whether the parameter is a chance per word or character, by its name."""
         return self.name == "rate" or self.name.endswith("_rate")
 
     def read(self, owner: str, given: object) -> Value:
-        """Return a value given as text or number; raises UsageError."""
+        """Convert a value given as text or number to the type of the parameter.
+
+        `owner` is the name of the transform in errors. Raises UsageError for a wrong value.
+        """
         try:
-            if isinstance(given, list | dict):  # a recipe file may hold them
+            if isinstance(given, list | dict):  # possible in a recipe file
                 raise TypeError
             value: Value = _READERS[self.kind](given)
         except (ValueError, KeyError, TypeError) as error:
@@ -175,9 +186,10 @@ class Parameter:
 
 
 def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:
-    """Return the keyword-only parameters of a function; None beside a type is ignored.
+    """Return the keyword-only parameters of a function by name.
 
-    A rate that may be above 1 is annotated with its upper limit.
+    An annotation `float | None` counts as `float`. The limit of a rate that may be above 1 is read
+    from `Annotated[float, limit]`.
     """
     parameters = {}
     for hint in inspect.signature(function, eval_str=True).parameters.values():
@@ -189,11 +201,11 @@ def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:
     return parameters
 
 
-Data = Callable[[Settings, Mapping[str, Any]], list[Path]]  # returns the files that are read
+Data = Callable[[Settings, Mapping[str, Any]], list[Path]]  # returns the files a kernel reads
 
 
 def no_files(*_: object) -> list[Path]:
-    """Return no file; `data` of a transform that reads no file."""
+    """Return an empty list: the `data` function of a transform that reads no files."""
     return []
 
 
@@ -201,8 +213,9 @@ def no_files(*_: object) -> list[Path]:
 class Transform:
     """One named kind of noise.
 
-    `make` returns its kernel for settings and parameter values. `source` is the file:line of its
-    definition. `keeps_meaning` is False if it may add or drop content.
+    `make` returns the kernel for settings and parameter values. `languages` returns the codes of
+    its languages ('*' for any), `data` the files that a kernel reads. `source` is the file:line of
+    the definition. `keeps_meaning` is False if the transform may add or drop content.
     """
 
     name: str
@@ -217,11 +230,14 @@ class Transform:
 
     @property
     def rates(self) -> list[str]:
-        """The names of the parameters that are chances per word or character."""
+        """Names of the parameters that are chances per word or character."""
         return [parameter.name for parameter in self.parameters.values() if parameter.is_rate]
 
     def values(self, given: Mapping[str, object]) -> dict[str, Value]:
-        """Return the value of every parameter; raises UsageError for an unknown or wrong one."""
+        """Return the value of every parameter: the given value, or else the default.
+
+        Raises UsageError for an unknown parameter or a wrong value.
+        """
         if unknown := next((name for name in given if name not in self.parameters), None):
             known = f"; it has {', '.join(self.parameters)}"
             near = did_you_mean(unknown, self.parameters) or known
@@ -236,20 +252,20 @@ class Transform:
         return not {normalize_language(lang), "*"}.isdisjoint(self.languages())
 
     def check_language(self, lang: str) -> None:
-        """Raise UsageError, which names the known languages, if there is no data for a language."""
+        """Raise UsageError, which lists the known languages, if a language has no data."""
         if not self.has_language(lang):
             known = ", ".join(self.languages())
             raise UsageError(f"{self.name} has no data for language {lang!r}; it has {known}")
 
 
 _REGISTERED: dict[str, Transform] = {}
-_CODE: dict[Path, tuple[str, set[str]]] = {}  # file -> its digest and the names it registered
+_CODE: dict[Path, tuple[str, set[str]]] = {}  # file of `--code` -> digest, names it registered
 
 
 def register(transform: Transform) -> None:
-    """Register a transform; raises UsageError for a taken name, a wrong kind or default."""
+    """Register a transform; raises UsageError for a taken name, a wrong kind or wrong default."""
     if built_in := _own_entry_points().get((ENTRY_POINTS, transform.name)):
-        built_in.load()  # a no-op while the same module registers its transforms
+        built_in.load()  # has no effect while that very module registers its transforms
     if transform.name in _REGISTERED:
         raise UsageError(f"a transform named {transform.name!r} is registered already")
     if transform.kind not in get_args(Kind):
@@ -268,12 +284,16 @@ def names() -> list[str]:
 
 
 def is_name(name: str) -> bool:
-    """Tell whether there is a transform with a name."""
+    """Tell whether a transform with this name exists, registered or not yet loaded."""
     return name in _REGISTERED or (ENTRY_POINTS, name) in _own_entry_points() or name in names()
 
 
 def get(name: str) -> Transform:
-    """Return a transform by its name; raises UsageError, which suggests the nearest name."""
+    """Return the transform with this name, loaded if necessary.
+
+    Raises UsageError, which suggests the nearest name, for an unknown name, and NoisegenError for a
+    plug-in that cannot be imported.
+    """
     family, colon, _ = name.partition(":")
     if name not in _REGISTERED:
         if colon and (point := _entry_point(FAMILIES, family)):
@@ -283,7 +303,7 @@ def get(name: str) -> Transform:
                 loaded = point.load()
             except Exception as error:
                 raise NoisegenError(f"plug-in {name!r} cannot be imported: {error!r}") from error
-            if name not in _REGISTERED and callable(loaded):  # it did not register itself
+            if name not in _REGISTERED and callable(loaded):  # a plain function
                 transform(name)(loaded)
     if name not in _REGISTERED:
         near = did_you_mean(name, names()) or f"; known: {', '.join(names())}"
@@ -293,7 +313,7 @@ def get(name: str) -> Transform:
 
 @cache
 def _own_entry_points() -> dict[tuple[str, str], metadata.EntryPoint]:
-    """Return the entry points of noisegen alone by group and name, which is fast."""
+    """Return noisegen's own entry points by group and name; reading only these is fast."""
     try:
         points = metadata.distribution("noisegen").entry_points
     except metadata.PackageNotFoundError:
@@ -307,7 +327,11 @@ def _entry_point(group: str, name: str) -> metadata.EntryPoint | None:
 
 
 def load_code(*paths: str | Path) -> None:
-    """Run Python files that register transforms (`--code`); an unchanged file runs only once."""
+    """Run Python files that register transforms, given by `--code`.
+
+    A file that has not changed since its last run is skipped. Raises UsageError if a file cannot be
+    read or fails.
+    """
     import runpy
 
     for path in paths:
@@ -321,7 +345,7 @@ def load_code(*paths: str | Path) -> None:
             continue
         for name in registered:
             _REGISTERED.pop(name, None)
-        # Built-ins may be loaded by the file, but they are not its own.
+        # The file may also load built-in transforms, which do not count as registered by it.
         known = {*_REGISTERED, *(name for _, name in _own_entry_points())}
         _CODE[file] = "", set()
         try:
@@ -340,10 +364,11 @@ def transform(
 ) -> Callable[[F], F]:
     """Register a plain function `(text, draws, *, rate, ...) -> str` as a transform.
 
-    The first line of its docstring is its help; its keyword-only parameters are its options.
-    Options named rate or *_rate are scaled by the strength that a row draws. `keeps_meaning` is
-    False if the transform may add or drop content. `kind` matters in recipes with writers: a
-    'slip' changes a word, and a word gets one slip; 'style' may change the whole row.
+    The first line of the function's docstring is the help text of the transform; its keyword-only
+    parameters are the parameters of the transform. Parameters named rate or *_rate are multiplied
+    by the strength that a row draws. `langs` are the languages of the transform (default: any).
+    `keeps_meaning` is False if the transform may add or drop content. `kind` matters in recipes
+    with writers: a 'slip' changes words, each at most once; a 'style' may change the whole row.
     """
     given = [langs] if isinstance(langs, str) else langs
     languages = [lang if lang == "*" else normalize_language(lang) for lang in given]
@@ -376,11 +401,11 @@ def kernel(
     keeps_meaning: bool = True,
     kind: Kind = "slip",
 ) -> Callable[[F], F]:
-    """Register a function `(settings, *, rate, ...) -> Kernel` as a transform, as `transform`.
+    """Register a function `(settings, *, rate, ...) -> Kernel` as a transform.
 
-    `data` returns the files that the kernel reads (default: none). `languages` returns the
-    languages of the transform (default: any). A kernel of `kind` 'habit' or 'script' must heed
-    `Settings.by_form`.
+    The help text and the parameters are read from the function as in `transform`. `data` returns
+    the files that the kernel reads (default: none), `languages` the languages of the transform
+    (default: any). A kernel of `kind` 'habit' or 'script' must heed `Settings.by_form`.
     """
 
     def add(function: F) -> F:
@@ -410,7 +435,8 @@ def kernel(
 class RowFunction:
     """A plain function as a kernel: it rewrites one row after another.
 
-    `values` are the parameters, `factors` the strengths of the recipe.
+    `values` are the parameters of the function. `factors` are the factors that may multiply its
+    rates, one per strength of the recipe.
     """
 
     name: str
@@ -419,9 +445,9 @@ class RowFunction:
     factors: tuple[Fraction, ...]
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Run the function on one row; edits are the differences of its result.
+        """Run the function on one row, and return the differences between the row and the result.
 
-        Raises NoisegenError if the function fails or returns something else than a string.
+        Raises NoisegenError if the function fails or returns anything but a string.
         """
         rates = {name: self._scaled[name][index] for name, index in draws.variants.items()}
         try:
@@ -435,7 +461,7 @@ class RowFunction:
         return difference(row.text, noisy)
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
-        """Run the function on every row; edits are the differences of its results."""
+        """Run the function on every row, and return the differences between rows and results."""
         edits: list[tuple[int, int, int]] = []
         written: list[str] = []
         cleans = zip(texts.to_strings(), texts.offsets.tolist(), keys.tolist(), strict=False)
@@ -451,14 +477,14 @@ class RowFunction:
 
     @cached_property
     def _scaled(self) -> dict[str, list[float]]:
-        """The value of every rate parameter at every strength."""
+        """Values of every float parameter at every strength, by the name of the parameter."""
         settings = Settings(factors=self.factors)
         rates = {name: value for name, value in self.values.items() if isinstance(value, float)}
         return {name: list(map(float, settings.rates(rate))) for name, rate in rates.items()}
 
 
 def defined_at(defined: Callable[..., Any]) -> str:
-    """Return file:line of a function or class, '' if its source is unknown."""
+    """Return where a function or class is defined as file:line, '' if its source is unknown."""
     try:
         return f"{inspect.getsourcefile(defined)}:{inspect.getsourcelines(defined)[1]}"
     except (OSError, TypeError):
@@ -466,16 +492,19 @@ def defined_at(defined: Callable[..., Any]) -> str:
 
 
 def called_from(depth: int) -> str:
-    """Return file:line of a caller; depth 1 is the caller of the calling function."""
+    """Return the line from which a function was called as file:line.
+
+    With `depth` 1 this is the function that calls `called_from`, with 2 its caller, and so on.
+    """
     frame = inspect.stack(0)[depth + 1]
     return f"{frame.filename}:{frame.lineno}"
 
 
 def summary_of(function: Callable[..., Any]) -> str:
-    """Return the first line of a docstring."""
+    """Return the first line of a function's docstring, which is its help text."""
     return (inspect.getdoc(function) or "").split("\n")[0]
 
 
 def examples_in(summary: str) -> list[tuple[str, str]]:
-    """Return the examples of a summary, written 'before' -> 'after'."""
+    """Return the (before, after) pairs of the examples 'before' -> 'after' in a help text."""
     return re.findall(r"'([^']+(?:'\w[^']*)*)' -> '([^']+(?:'\w[^']*)*)'", summary)

@@ -1,4 +1,4 @@
-"""Scaling: more or less noise of a mix by one factor on its chances and rates."""
+"""Scaling: one factor for the chances and rates of a mix, for more or less noise."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -17,27 +17,27 @@ from noisegen.noising.mix import (
     steps_below,
 )
 
-RATE_MAX = 0.9999  # a rate of 1 is a rule, which the strengths of a recipe do not change
+RATE_MAX = 0.9999  # greatest scaled rate: the strengths of a recipe would not change a rate of 1
 DIGITS = 6  # significant digits of a scaled chance
 
 
 def scaled(mix: M, factor: float) -> M:
     """Return a mix with `factor` times the noise, as far as its chances can grow.
 
-    The factor multiplies p times rate of every step, in a fixed order. First it multiplies the
-    chances `p` below 1, groups before their members, up to 1. The rest of the factor multiplies the
-    rates of the step between 0 and 1. A step with p = 1 and only rates of 1 has nothing to scale
-    but its p. Habits of writers are scaled in the same way.
+    For each step, the product of its chances and rates is multiplied by the factor. The factor
+    first goes to the chances `p` below 1, up to 1, in groups before their members. The part that is
+    left goes to the rates of the step between 0 and 1. If p is 1 and all rates are 1, only p is
+    scaled. Habits of writers are scaled in the same way.
     """
     if factor == 1:
         return mix
     with_habits = {label for writer in mix.writers for label in writer.habits}
-    left = dict[str, float]()  # label -> the part of the factor that reached the member
+    left = dict[str, float]()  # label of a member -> part of the factor that its groups left over
 
     def scaled_member(member: Member, factor: float) -> Member:
         left[member.label] = factor
         rates = free_rates(member) if isinstance(member, Step) else {}
-        if member.label in with_habits:  # the strengths of the habits grow instead
+        if member.label in with_habits:  # its habits' strengths are scaled instead of its rates
             rates = {}
         if member.p < 1 or (isinstance(member, Step) and not rates):
             wanted = float(member.p) * factor
@@ -73,19 +73,22 @@ def _rounded(chance: float) -> float:
 
 
 def free_rates(step: Step) -> dict[str, float]:
-    """Return the rates of a step between 0 and 1, exclusive; defaults included."""
+    """Return the rates of a step, given or default, that lie strictly between 0 and 1."""
     values = step_values(step)
     rates = {name: float(values[name] or 0) for name in registry.get(step.transform).rates}
     return {name: rate for name, rate in rates.items() if 0 < rate < 1}
 
 
 def factor_max(mixes: Iterable[Mix]) -> float:
-    """Return the least factor at which no chance of the mixes can grow, 0 if there is no noise."""
+    """Return the factor from which on `scaled` adds no more noise to any of the mixes.
+
+    It is 0 if the mixes add no noise at all.
+    """
     return max((growth for mix in mixes for growth in _growths(mix)), default=0.0)
 
 
 def _growths(mix: Mix) -> Iterator[float]:
-    """Yield the factors at which the steps of a mix, alone or as habits, stop growing."""
+    """Yield the factors from which on the steps of a mix, and its writers' habits, cannot grow."""
     for step, own_chance in steps_below(mix.root):
         rates = free_rates(step).values()
         for p, strength in [(own_chance, 1.0), *_habits_of(step, mix.writers)]:
@@ -94,7 +97,7 @@ def _growths(mix: Mix) -> Iterator[float]:
 
 
 def _habits_of(step: Step, writers: Sequence[Writer]) -> Iterator[tuple[float, float]]:
-    """Yield the chance and the strength that each writer gives a step."""
+    """Yield the chance and the strength of a step for each writer who has a habit of it."""
     for writer in writers:
         if habit := writer.habits.get(step.label):
             yield float(habit.p), float(habit.strength)

