@@ -1,1 +1,1 @@
-"""Real noise: pairs and dictionaries mined from revision histories, learner text, parallel text."""
+"""Mining of real errors from revision histories, corrected learner text and parallel text."""

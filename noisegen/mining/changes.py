@@ -1,4 +1,4 @@
-"""Changes of an edit, found without reading the page: hashes, reverts, a window of raw bytes."""
+"""Changed lines and sentences of an edit of a wiki page, and reverts, found without parsing."""
 
 import hashlib
 from collections import Counter, deque
@@ -12,19 +12,21 @@ from rapidfuzz.process import cdist
 from noisegen.mining.miner import SentencePair
 from noisegen.mining.revisions import Revision
 
-RADIUS = 15  # edits; a text that comes back within as many is a revert (mwreverts' default)
-LINES_MAX = 100_000  # lines between the first and the last line that differ
-_WITH_THE_PAGE = ""  # in place of a sentence that went together with the text of the page
-_STANDING_MAX = 100  # texts remembered before the oldest are forgotten
+RADIUS = 15  # edits within which a restored text counts as a revert (mwreverts' default)
+# Most lines between the first and the last changed line of an edit that is compared
+LINES_MAX = 100_000
+_WITH_THE_PAGE = ""  # stands for a clean sentence that was lost when an edit rewrote the whole page
+# Texts of a page kept to detect reverts; beyond this number, those older than RADIUS edits go
+_STANDING_MAX = 100
 
 FIRST, SAME, REVERT, WITHHELD, EDIT = "first", "null_edits", "reverts", "withheld", "edits"
 
 
 def changed_lines(old: bytes, new: bytes) -> tuple[list[bytes], list[bytes]] | None:
-    """Return the lines that only the old text has and the lines that only the new one has.
+    """Return the lines that only the old text has, and the lines that only the new text has.
 
-    Lines in the common beginning and end of both texts are not read, and a line that moves is no
-    change. None if more than `LINES_MAX` lines lie between beginning and end.
+    A line that both texts have at different places counts as unchanged. Returns None if more than
+    `LINES_MAX` lines lie between the shared beginning and the shared end.
     """
     start = old.rfind(b"\n", 0, Prefix.similarity(old, new)) + 1
     same = min(Postfix.similarity(old, new), min(len(old), len(new)) - start)
@@ -44,10 +46,10 @@ def changed_lines(old: bytes, new: bytes) -> tuple[list[bytes], list[bytes]] | N
 
 @dataclass
 class _Pending:
-    """A pair that waits for a revert; `index` is the number of its edit.
+    """A pair that a revert can still withdraw; `index` is the number of its edit.
 
-    `trail` has the pair's clean sentence as later edits rewrote it, with the number of each edit;
-    None if the sentence is gone for good.
+    `trail` has (number of an edit, clean sentence after it) for the pair's own edit and each later
+    edit that rewrote the clean sentence; None stands for a deleted sentence.
     """
 
     index: int
@@ -57,21 +59,27 @@ class _Pending:
 
 @dataclass
 class History:
-    """The latest revisions of a page: tells edits from reverts, and withdraws reverted pairs.
+    """Latest revisions of a page: distinguishes edits from reverts, and withdraws reverted pairs.
 
-    With `trusts_hashes` off, the hashes in the export are ignored and texts are hashed here.
+    With `trusts_hashes` False, texts are compared by hashes computed here, not by the hashes that
+    the export gives.
     """
 
     trusts_hashes: bool = True
-    withdrawn: int = 0  # pairs
+    withdrawn: int = 0  # pairs withdrawn so far
     _index: int = 0
     _previous: Revision | None = None
     _digest: Hashable = None
-    _standing: dict[Hashable, int] = field(default_factory=dict)  # unreverted texts: their index
+    # Unreverted texts by hash, with the number of their edit
+    _standing: dict[Hashable, int] = field(default_factory=dict)
     _pending: deque[_Pending] = field(default_factory=deque)
 
     def add(self, revision: Revision) -> tuple[str, Revision | None]:
-        """Take the next revision; return its kind, and for an edit the revision before it."""
+        """Add the next revision; return its kind and, for an edit, the revision before it.
+
+        FIRST has no text before it, SAME repeats the previous text, REVERT restores an earlier
+        text, WITHHELD has no text, and EDIT is any other revision.
+        """
         if revision.raw is None:
             self._previous = None
             return WITHHELD, None
@@ -96,10 +104,10 @@ class History:
         return (FIRST if previous is None else EDIT), previous
 
     def _revert(self, target: int) -> None:
-        """Withdraw the pairs of all edits after `target`, the number of the restored revision.
+        """Withdraw the pairs of all edits after edit number `target`, whose text a revert restored.
 
-        A reverted revision cannot be restored by a later revert. Otherwise a vandal who repeats an
-        edit would withdraw the pairs of good editors in between.
+        The reverted texts are forgotten, so that restoring one of them counts as an edit: a vandal
+        who repeats an edit must not withdraw the pairs of good editors in between.
         """
         self._standing = {known: at for known, at in self._standing.items() if at <= target}
         pending = deque(waiting for waiting in self._pending if waiting.index <= target)
@@ -110,14 +118,14 @@ class History:
                 waiting.trail.pop()
 
     def wait(self, pair: SentencePair) -> None:
-        """Keep a pair of the latest revision until no revert can withdraw it."""
+        """Keep a pair of the latest revision until no revert can withdraw it any more."""
         self._pending.append(_Pending(self._index, pair, [(self._index, pair.clean)]))
 
     def rewritten(self, text: bytes) -> None:
-        """Note that the latest revision changed the whole page to `text`.
+        """Note that the latest revision replaced the whole page by `text`.
 
-        A pair survives if all its clean words are in the text, or its clean sentence if it has no
-        word pairs.
+        A waiting pair survives if `text` has the clean words of all its word pairs. A pair without
+        word pairs survives if `text` has its clean sentence.
         """
         for waiting in self._pending:
             if waiting.index < self._index and waiting.trail[-1][1] is not None:
@@ -132,9 +140,11 @@ class History:
         successors: Iterable[tuple[str, str]],
         tokens: Callable[[str], list[str]],
     ) -> None:
-        """Note the sentences that the latest revision removed, and pairs of (old, new) sentence.
+        """Note which sentences the latest revision removed, and which new sentences replaced them.
 
-        A word pair outlives its sentence if the new sentence still has all its clean words.
+        `successors` are (old, new) sentences. `tokens` splits a sentence into words. A waiting pair
+        survives the removal of its clean sentence if the new sentence has all clean words of its
+        word pairs.
         """
         next_of = dict(successors)
         for waiting in self._pending:
@@ -146,26 +156,30 @@ class History:
                 waiting.trail.append((self._index, following if survives else None))
 
     def settled(self, *, ended: bool = False) -> Iterator[tuple[SentencePair, bool]]:
-        """Yield the pairs that no revert can withdraw, and whether their clean side survived.
+        """Yield each pair that no revert can withdraw now, and whether its clean side survived.
 
-        With `ended`, the page has no more revisions and all pairs are yielded.
+        With `ended`, no revisions follow, and all waiting pairs are yielded.
         """
         while self._pending and (ended or self._pending[0].index <= self._index - RADIUS):
             waiting = self._pending.popleft()
             yield waiting.pair, bool(waiting.trail[-1][1])
 
 
-LIKENESS_MIN = 0.5  # 1 - Levenshtein distance / length of the longer sentence, in characters
-SENTENCE_MAX = 5_000  # characters
-WORK_MAX = 1 << 32  # characters of the old sentences times characters of the new ones: 0.2 s
-PAIRS_MAX = 250_000  # old sentences times new ones: 0.1 s, even if they are short
+# Least likeness of aligned sentences: 1 - Levenshtein distance / characters of the longer one
+LIKENESS_MIN = 0.5
+SENTENCE_MAX = 5_000  # most characters of a sentence that is compared
+# Most characters of all old sentences times characters of all new ones: 0.2 s of comparing
+WORK_MAX = 1 << 32
+# Most old sentences times new ones, which also bounds many short sentences: 0.1 s of comparing
+PAIRS_MAX = 250_000
 
 
 def align(old: Sequence[str], new: Sequence[str], dropped: Counter[str]) -> list[tuple[str, str]]:
-    """Return pairs of an old and a new sentence, each used once, the most alike first.
+    """Return pairs of an old and a new sentence, chosen by likeness, in the order of `old`.
 
-    Sentences in both lists, at any place, are no change. Beyond `WORK_MAX` or `PAIRS_MAX` none are
-    compared, and edit_many_sentences is counted in `dropped`.
+    The most alike pair is chosen first, and each sentence is used once. Sentences that both lists
+    have, at any place, are unchanged and not paired. If the lists exceed `WORK_MAX` or `PAIRS_MAX`,
+    the result is empty, and edit_many_sentences is counted in `dropped`.
     """
     ours, theirs = _only(old, new), _only(new, old)
     if not (ours and theirs):
@@ -185,12 +199,13 @@ def align(old: Sequence[str], new: Sequence[str], dropped: Counter[str]) -> list
 
 
 def _best_partners(scores: np.ndarray) -> dict[int, int]:
-    """Return the column of each row that has one, the pair with the highest score taken first.
+    """Pair rows with columns of `scores`, the highest score first; return the column of each row.
 
-    Each column is used once. Rows and columns with score 0 are no pair.
+    Each row and column is used once. A row without a positive score gets no column.
     """
     rows, columns = np.nonzero(scores)
-    order = np.lexsort((columns, rows, -scores[rows, columns]))  # the first among equals
+    # By falling score; among equals the first row and column
+    order = np.lexsort((columns, rows, -scores[rows, columns]))
     partners: dict[int, int] = {}
     used: set[int] = set()
     for row, column in zip(rows[order].tolist(), columns[order].tolist(), strict=True):
@@ -201,7 +216,10 @@ def _best_partners(scores: np.ndarray) -> dict[int, int]:
 
 
 def _only(these: Sequence[str], those: Sequence[str]) -> list[str]:
-    """Return the sentences of the first list that the second lacks, each once, in order."""
+    """Return the sentences of the first list that the second lacks, each once, in order.
+
+    Sentences of more than `SENTENCE_MAX` characters are left out.
+    """
     shared = set(those)
     return [
         sentence

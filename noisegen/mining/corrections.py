@@ -1,4 +1,4 @@
-"""The corrected sentence in a Lang-8 correction: without tags, struck-out words and comments."""
+"""Corrected sentences read from Lang-8 corrections, without tags, struck-out words and comments."""
 
 import re
 from itertools import islice
@@ -6,30 +6,33 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
-COMMENT_CHARS = 10  # characters; an addition at the end this long is a comment (gector-ja's rule)
-_ENDS_MAX = 20  # sentence ends that are tried
+# Least characters of an addition at the end that is a comment (gector-ja's rule)
+COMMENT_CHARS = 10
+# Sentence ends of a correction after which a comment may begin; later ones are not tried
+_ENDS_MAX = 20
 _TAG = re.compile(r"\[(/?)(f-[a-z]+|sline)\]", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?…。！？]+[\"'”’»)\]」』）]*")
 _BRACKETS = re.compile(r"\([^()]*\)|（[^（）]*）|\[[^\[\]]*\]|【[^【】]*】")
 _NO_CONTROLS = {code: None for code in (*range(32), *range(127, 160)) if not chr(code).isspace()}
 _PRAISE = re.compile(r"\s*(?<![a-z])(?:ok|good|perfect|nice|great)[!.！。]*$", re.IGNORECASE)
-_ALTERNATIVES = ("/", "／", "→", "->", "=>", "＝")  # between alternatives or before explanations
+# Signs between alternatives, or before explanations
+_ALTERNATIVES = ("/", "／", "→", "->", "=>", "＝")
 
 
 class Correction(NamedTuple):
-    """A corrected sentence, or the reason why there is none."""
+    """A corrected sentence, or the reason why a correction gives none."""
 
     text: str
     reason: str | None = None
 
 
 def read_correction(noisy: str, correction: str) -> Correction:
-    """Return the corrected sentence that a correction of a learner's sentence stands for.
+    """Return the sentence that a correction of the learner's sentence `noisy` stands for.
 
-    Struck-out words are removed; colour tags are removed, their content stays. Brackets, praise at
-    the end and comments after the sentence are removed unless the learner wrote them. A correction
-    that offers alternatives is rejected (`comment`), and so is one with a strike-out that is never
-    closed (`unclosed_tag`).
+    Struck-out words are removed; colour tags are removed and their content stays. Brackets, praise
+    at the end, and comments after the sentence are removed unless the learner wrote them. The
+    result is empty with the reason `comment` if the correction offers alternatives or is only a
+    comment, and with the reason `unclosed_tag` if a strike-out is not closed.
     """
     bare = without_tags(correction)
     if bare is None:
@@ -50,12 +53,12 @@ def one_line(text: str) -> str:
 
 
 def without_tags(text: str) -> str | None:
-    """Return a text without tags and struck-out words; None where a strike-out has no end.
+    """Return a text without tags and struck-out words; None if a strike-out is not closed.
 
-    Tags may be nested or out of order; an end tag without a start tag is ignored.
+    Tags may be nested or overlap; an end tag without a start tag is ignored.
     """
     pieces: list[str] = []
-    start = struck = 0  # `struck` is the depth of nested strike-outs
+    start = struck = 0  # `struck` counts the open strike-outs
     for tag in _TAG.finditer(text):
         if not struck:
             pieces.append(text[start : tag.start()])
@@ -66,9 +69,11 @@ def without_tags(text: str) -> str | None:
 
 
 def _without_comment(noisy: str, text: str) -> str:
-    """Cut the correction after the sentence end where it is most like the learner's sentence.
+    """Return the correction `text` without a comment after the sentence.
 
-    If no sentence end lies within it, an addition of COMMENT_CHARS or more at the end is cut.
+    `text` is cut at the sentence end that makes it most like the learner's sentence `noisy`. If no
+    sentence ends before the end of `text`, only an addition of at least `COMMENT_CHARS` characters
+    at the end is cut.
     """
     stops = [end.end() for end in islice(_SENTENCE_END.finditer(text), _ENDS_MAX)]
     if stops and stops[0] < len(text):

@@ -1,4 +1,4 @@
-"""Counts of word pairs: kept while a task is mined, spilled when many, merged as sorted streams."""
+"""Counts of word pairs, held in memory, spilled to temporary files and merged as sorted streams."""
 
 import tempfile
 from collections import Counter
@@ -19,17 +19,18 @@ from noisegen.runs.store import StorePath
 
 Item = TypeVar("Item")
 
-HELD_MAX = 1_000_000  # word pairs counted in memory before they are spilled: about 300 MB
-STREAMS_MAX = 64  # files merged at a time, each with a batch in memory
-BATCH_ROWS = 4_096  # rows of a record batch
+HELD_MAX = 1_000_000  # word pairs counted in memory, about 300 MB; more are spilled to a file
+STREAMS_MAX = 64  # files merged at once; each holds a batch of rows in memory
+BATCH_ROWS = 4_096  # rows of a record batch that is read or written
 
 
 class Count(NamedTuple):
-    """The number of times that `noisy` was corrected to `clean`.
+    """Counts of one word pair: how often `noisy` was corrected to `clean`.
 
-    `count` is in sentence pairs, `pages` in units (pages or rows), `reverse_count` in sentence
-    pairs of the opposite direction. Both directions have a row, so a row with count 0 only carries
-    its reverse count. A row with equal sides counts a word on the last revisions of all pages.
+    `count` counts sentence pairs, `pages` counts pages or rows, and `reverse_count` counts sentence
+    pairs that correct `clean` to `noisy`. Both directions have a row, so a row may have the count 0
+    and only a reverse count. A row with equal sides counts a word in the last revisions of all
+    pages.
     """
 
     lang: str
@@ -48,7 +49,7 @@ COUNT_SCHEMA = pa.schema([*WORD_FIELDS, ("kind", pa.string()), *NUMBER_FIELDS])
 
 @dataclass(slots=True)
 class _Tally:
-    """Counts of one word pair; `last_unit` is the unit that was counted last in `pages`."""
+    """Counts of one word pair; `last_unit` is the page or row that `pages` counted last."""
 
     kind: str = ""
     count: int = 0
@@ -57,12 +58,15 @@ class _Tally:
 
 
 class WordCounter(ExitStack):
-    """Counts the word pairs of a task; the sentence pairs of a unit must follow each other."""
+    """Counts of the word pairs of a task; more than `held_max` are spilled to temporary files.
+
+    All sentence pairs of one page or row must be added one after the other.
+    """
 
     def __init__(self, held_max: int = HELD_MAX) -> None:
         super().__init__()
         self._held_max = held_max
-        self._held: dict[tuple[str, str, str], _Tally] = {}  # by (lang, clean, noisy)
+        self._held: dict[tuple[str, str, str], _Tally] = {}  # counts by (lang, clean, noisy)
         self._unit: int | None = None
         self._spilled: list[IO[bytes]] = []
 
@@ -79,7 +83,7 @@ class WordCounter(ExitStack):
             tally.last_unit = pair.unit
 
     def see(self, lang: str, words: Counter[str]) -> None:
-        """Count the words of pages, and empty `words`."""
+        """Add the counts of words in last revisions of pages, and empty `words`."""
         for word, times in words.items():
             self._tally(lang, word, word).count += times
         words.clear()
@@ -92,11 +96,11 @@ class WordCounter(ExitStack):
         return tally
 
     def rows(self) -> Iterator[Count]:
-        """Yield all counts, sorted; spilled counts are read back."""
+        """Yield all counts in sorted order, from memory and from the temporary files."""
         return summed(self._sorted(), *map(read_counts, self._spilled))
 
     def _sorted(self) -> Iterator[Count]:
-        """Return the counts in memory, sorted."""
+        """Yield the counts in memory and their reverses, in sorted order."""
         counts = [
             Count(*key, tally.kind, tally.count, tally.pages, 0)
             for key, tally in self._held.items()
@@ -112,7 +116,10 @@ class WordCounter(ExitStack):
 
 
 def with_reverses(counts: Sequence[Count]) -> Iterator[Count]:
-    """Return counts, and a count for the reverse of each, sorted and summed."""
+    """Yield counts and their reverses, sorted, one row per (lang, clean, noisy).
+
+    The reverse of a count has `clean` and `noisy` swapped, and the count in `reverse_count`.
+    """
     reverses = [
         Count(row.lang, row.noisy, row.clean, "", 0, 0, row.count)
         for row in counts
@@ -122,14 +129,17 @@ def with_reverses(counts: Sequence[Count]) -> Iterator[Count]:
 
 
 def summed(*streams: Iterable[Count]) -> Iterator[Count]:
-    """Merge sorted streams into one in which every (lang, clean, noisy) occurs once."""
+    """Merge sorted streams of counts; rows with equal (lang, clean, noisy) are added up."""
     for (lang, clean, noisy), rows in groupby(merge(*streams), key=lambda row: row[:3]):
         kinds, *numbers = zip(*(row[3:] for row in rows), strict=True)
         yield Count(lang, clean, noisy, max(kinds), *map(sum, numbers))
 
 
 def merged(paths: Sequence[Path], at_once: int = STREAMS_MAX) -> Iterator[Count]:
-    """Yield the counts of files, summed and sorted; more than `at_once` are merged in rounds."""
+    """Yield the sorted counts of several files; equal word pairs are added up as in `summed`.
+
+    At most `at_once` files are open at a time: more files are first merged into temporary files.
+    """
     if len(paths) <= at_once:
         yield from summed(*map(read_counts, paths))
         return
@@ -144,7 +154,7 @@ def merged(paths: Sequence[Path], at_once: int = STREAMS_MAX) -> Iterator[Count]
 
 
 def write_counts(rows: Iterable[Count], file: IO[bytes]) -> int:
-    """Write sorted counts as Parquet; return the number of rows."""
+    """Write sorted counts as a Parquet file; return the number of rows."""
     written = 0
     with pq.ParquetWriter(
         file, COUNT_SCHEMA, compression="zstd", use_dictionary=["lang", "kind"]
@@ -156,40 +166,43 @@ def write_counts(rows: Iterable[Count], file: IO[bytes]) -> int:
 
 
 def read_counts(source: Path | IO[bytes]) -> Iterator[Count]:
-    """Yield the counts of a file that `write_counts` wrote; raises SourceError."""
+    """Yield the counts in a file that `write_counts` wrote; raises SourceError."""
     return map(Count._make, rows_of_file(source, COUNT_SCHEMA.names))
 
 
 def words_of(pairs: Path) -> Path:
-    """Return the file of the word counts that belong to a shard of pairs."""
+    """Return the path of the word counts that belong to a shard of pairs."""
     return pairs.parent.with_name("words") / pairs.name
 
 
 def readable(source: Path | IO[bytes]) -> AbstractContextManager[Any]:
-    """Return an object of a store as an open file, any other source as it is, for Arrow to read."""
+    """Return a source that Arrow can read: an opened object of a store, or the source unchanged."""
     return source.open() if isinstance(source, StorePath) else nullcontext(source)
 
 
 def rows_of_file(source: Path | IO[bytes], columns: list[str]) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a Parquet file, with a batch in memory; raises SourceError."""
+    """Yield the values of `columns` per row of a Parquet file; raises SourceError.
+
+    One batch of rows is held in memory.
+    """
     with (
         reading(source),
         readable(source) as opened,
         closing(pq.ParquetFile(opened, pre_buffer=False, buffer_size=1 << 16)) as file,
     ):
         for batch in file.iter_batches(BATCH_ROWS, columns=columns, use_threads=False):
-            batch.validate(full=True)  # damaged UTF-8 shows here
+            batch.validate(full=True)  # finds text that is damaged and so not UTF-8
             yield from zip(*(batch[name].to_pylist() for name in columns), strict=True)
 
 
 def portions(rows: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    """Yield lists of `size` rows; the last one may be shorter."""
+    """Yield the rows in lists of `size`; the last list may be shorter."""
     left = iter(rows)
     while portion := list(islice(left, size)):
         yield portion
 
 
 def record_batch(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
-    """Return rows as a record batch; values of a row beyond the schema are left out."""
+    """Return rows as a record batch; values beyond the columns of `schema` are left out."""
     arrays = [pa.array([row[at] for row in rows], kind) for at, kind in enumerate(schema.types)]
     return pa.record_batch(arrays, schema)

@@ -1,4 +1,4 @@
-"""Dictionaries of real errors, made from counted word pairs: chosen, written, merged, selected."""
+"""Dictionaries of real errors from counted word pairs: filtered, written, merged and selected."""
 
 import json
 from collections import Counter
@@ -35,18 +35,21 @@ from noisegen.runs.manifest import Manifest
 from noisegen.text.segmentation import language
 
 ENTRY_SCHEMA = pa.schema([*WORD_FIELDS, *NUMBER_FIELDS, ("prob", pa.float64())])
-FREQUENCY = pa.field("frequency", pa.int64())  # only in dictionaries of runs that counted pages
+# Column of dictionaries of runs that counted the words of pages
+FREQUENCY = pa.field("frequency", pa.int64())
 ENTRY_ROWS = 65_536  # entries written at once
-SUPPORT_PAGES = 2  # pages that must agree on a correction to a word that no last revision has
+# Least pages of a word pair whose right word occurs nowhere in corrected text
+SUPPORT_PAGES = 2
 
 Word = tuple[str, str]  # language and word
-Frequencies = Mapping[Word, int]  # occurrences of words
+Frequencies = Mapping[Word, int]  # number of occurrences of each word
 
 
 def reason_against(row: Count, thresholds: Thresholds, seen: Frequencies) -> str | None:
-    """Return the reason why a word pair is left out; None if it passes.
+    """Return the reason why a word pair misses a threshold; None if it passes.
 
-    `seen` has the frequencies of words in corrected text; if empty, frequencies are not checked.
+    `seen` has the frequencies of words in corrected text. If it is empty, frequencies are not
+    checked.
     """
     if row.pages < thresholds.min_pages:
         return "few_pages"
@@ -63,7 +66,7 @@ def reason_against(row: Count, thresholds: Thresholds, seen: Frequencies) -> str
 
 @dataclass
 class ThresholdTotals:
-    """Counts of word pairs left out, by reason, and the number of words with an alternative."""
+    """Totals of a dictionary: word pairs dropped, by reason, and words that have wrong forms."""
 
     dropped: Counter[str] = field(default_factory=Counter)
     words: int = 0
@@ -75,9 +78,10 @@ def apply_thresholds(
     totals: ThresholdTotals | None = None,
     seen: Frequencies = MappingProxyType({}),
 ) -> Iterator[Alternative]:
-    """Yield the alternatives of sorted counts that pass, the most frequent of a word first.
+    """Yield the wrong forms that pass the thresholds, the most frequent of each word first.
 
-    Adds to `totals`; `seen` has the frequencies of words in corrected text.
+    `counts` must be sorted. Dropped word pairs and kept words are counted in `totals`. `seen` has
+    the frequencies of words in corrected text.
     """
     totals = totals or ThresholdTotals()
     for _, rows in groupby(counts, key=attrgetter("lang", "clean")):
@@ -99,7 +103,10 @@ def apply_thresholds(
 def _passing(
     pairs: Iterable[Count], thresholds: Thresholds, totals: ThresholdTotals, seen: Frequencies
 ) -> list[Count]:
-    """Return the pairs of one clean word that pass, the most frequent first; count the others."""
+    """Return the word pairs of one clean word that pass the thresholds, the most frequent first.
+
+    The other word pairs are counted in `totals`.
+    """
     passed: list[Count] = []
     for pair in pairs:
         if reason := reason_against(pair, thresholds, seen):
@@ -116,8 +123,8 @@ def _passing(
 def counts_of(entries: Iterable[Alternative]) -> Iterator[Count]:
     """Return the entries of a dictionary as sorted counts, to be merged and filtered again.
 
-    The `reverse_count` of an entry is used only where the reverse is no entry itself; otherwise
-    the count of the reverse entry takes its place.
+    The `reverse_count` of an entry is ignored if the dictionary also has the reverse entry, whose
+    count then takes its place.
     """
     entries = list(entries)
     known = {entry[:3] for entry in entries}
@@ -133,7 +140,7 @@ def counts_of(entries: Iterable[Alternative]) -> Iterator[Count]:
 
 
 def write_dictionary(entries: Iterable[Alternative], out: Path) -> int:
-    """Write dictionary.parquet and dictionary.tsv of a folder; return the number of entries."""
+    """Write dictionary.parquet and dictionary.tsv into `out`; return the number of entries."""
     parts = portions(entries, ENTRY_ROWS)
     first = next(parts, [])
     schema = _schema_of(first)
@@ -152,7 +159,7 @@ def write_dictionary(entries: Iterable[Alternative], out: Path) -> int:
 
 
 def _schema_of(entries: Sequence[Alternative]) -> pa.Schema:
-    """Return the columns of a dictionary; `frequency` is one of them if any entry has it."""
+    """Return the schema of a dictionary, with a column `frequency` if any entry has a frequency."""
     is_known = any(entry.frequency for entry in entries)
     return ENTRY_SCHEMA.append(FREQUENCY) if is_known else ENTRY_SCHEMA
 
@@ -163,12 +170,12 @@ def save_dictionary(
     kind: str | None = None,
     head: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Write entries as 'parquet', 'tsv', 'json' or 'lexicon' (default: as the file extension says).
+    """Write entries in the format `kind`: parquet, tsv, json or lexicon (default: by extension).
 
-    JSON is {correct: [[wrong, probability], ...]}, the form of RCP's paper. A lexicon has the
-    columns clean, noisy and weight below a head of name, lang and the lines of `head`, such as
-    source and license. Raises UsageError for an unknown extension, a value of several lines, and
-    several languages where the format names none.
+    JSON is {correct: [[wrong, probability], ...]}, as in RCP's paper. A lexicon begins with comment
+    lines for its name, its language and each key of `head`, such as source and license; its columns
+    are clean, noisy and weight. Raises UsageError for an unknown extension, a value of `head` with
+    several lines, and entries of several languages in JSON or a lexicon.
     """
     kind = kind or FORMATS.get(out.suffix)
     langs = sorted({entry.lang for entry in entries})
@@ -184,7 +191,7 @@ def save_dictionary(
 
 
 def _head_lines(head: Mapping[str, str]) -> list[bytes]:
-    """Return the lines of a lexicon's head; raises UsageError for a value of several lines."""
+    """Return a comment line per key of `head`; raises UsageError for a value of several lines."""
     for key, value in head.items():
         if len(value.splitlines()) > 1:
             raise UsageError(f"{key} {value!r} must be one line")
@@ -216,7 +223,7 @@ def _write_lexicon(entries: Sequence[Alternative], file: IO[bytes]) -> None:
     file.writelines(_line(map(str, values_of(entry))) for entry in entries)
 
 
-FORMATS = {".parquet": "parquet", ".tsv": "tsv", ".json": "json"}  # by file extension
+FORMATS = {".parquet": "parquet", ".tsv": "tsv", ".json": "json"}  # format by file extension
 WRITERS: dict[str, Callable[[Sequence[Alternative], IO[bytes]], None]] = {
     "parquet": _write_parquet,
     "tsv": _write_tsv,
@@ -235,10 +242,11 @@ def _line(fields: Iterable[str]) -> bytes:
 
 
 def seen_words(words: Sequence[Path], pairs: Sequence[Path], thresholds: Thresholds) -> Frequencies:
-    """Return the frequencies of counted words in corrected text; empty if no threshold needs them.
+    """Return how often both words of each word pair occur in corrected text.
 
-    `words` and `pairs` are the shards of one or several mining runs. Frequencies come from the last
-    revisions of pages if a run counted their words, else from the corrected sentences.
+    `words` and `pairs` are the paths of the shards of mining runs: word counts and sentence pairs.
+    Corrected text is the last revisions of pages if a run counted their words, and otherwise the
+    corrected sentences. The result is {} if no threshold needs frequencies.
     """
     if not thresholds.frequency:
         return {}
@@ -253,7 +261,7 @@ def seen_words(words: Sequence[Path], pairs: Sequence[Path], thresholds: Thresho
 
 
 def _seen_on_pages(words: Sequence[Path], wanted: set[Word]) -> Frequencies:
-    """Return how often the last revisions of pages have each of the wanted words."""
+    """Return how often each wanted word occurs in the last revisions of pages."""
     seen: dict[Word, int] = {}
     for row in merged(words):
         word = row.lang, row.clean
@@ -263,7 +271,7 @@ def _seen_on_pages(words: Sequence[Path], wanted: set[Word]) -> Frequencies:
 
 
 def _seen_in_sentences(pairs: Sequence[Path], wanted: set[Word]) -> Frequencies:
-    """Return how often the corrected sentences of shards have each of the wanted words."""
+    """Return how often each wanted word occurs in the corrected sentences of shards of pairs."""
     tokenizer = cache(lambda lang: language(lang).tokens)
     seen: Counter[Word] = Counter()
     for path in pairs:
@@ -274,23 +282,27 @@ def _seen_in_sentences(pairs: Sequence[Path], wanted: set[Word]) -> Frequencies:
 
 
 def entries_of(source: Path, lang: str | None = None) -> list[Alternative]:
-    """Return the entries of a dictionary file, or of the dictionary in a folder."""
+    """Return the entries of a dictionary file, or of the dictionary in a folder of a run.
+
+    With `lang`, only the entries of this language are returned.
+    """
     entries = load_dictionary(source / "dictionary.parquet" if source.is_dir() else source)
     return [entry for entry in entries if lang in (None, entry.lang)]
 
 
 def most_frequent(entries: Sequence[Alternative], rows: int) -> list[Alternative]:
-    """Return the most frequent entries; among equals, entries of more pages come first."""
+    """Return the `rows` most frequent entries; equally frequent ones are ranked by their pages."""
     return nlargest(rows, entries, key=lambda entry: (entry.count, entry.pages, entry.prob))
 
 
 def select(
     sources: Sequence[Path], thresholds: Thresholds, lang: str | None = None
 ) -> tuple[list[Alternative], ThresholdTotals]:
-    """Return the entries of summed dictionaries that pass, and the counts of the others.
+    """Merge dictionaries; return the entries that pass the thresholds, and the totals.
 
-    The folder of a mining run takes part with all its counted word pairs, and its sentences give
-    the frequencies of words. A dictionary file takes part with its entries.
+    `sources` are folders of mining runs and dictionary files. A run contributes all word pairs that
+    it counted, and the frequencies of words in its sentences or pages. A file contributes its
+    entries. With `lang`, only word pairs of this language are chosen.
     """
     totals = ThresholdTotals()
     runs = [path for path in sources if path.is_dir()]

@@ -1,4 +1,4 @@
-"""Dump files and their tasks: which files are mined, in which pieces, and which belong together."""
+"""Tasks of dump files: a file, a range of a large file, or the files of one large page."""
 
 import glob
 import os
@@ -16,22 +16,24 @@ from noisegen.mining.exports import head_of, is_plain
 from noisegen.mining.miner import Task
 from noisegen.mining.revisions import read_site
 
-PIECE_BYTES = 64 << 20  # bytes that one task mines of a file with entry points: a minute of bzip2
+PIECE_BYTES = 64 << 20  # compressed bytes of a large dump per task: a minute of bzip2
 ENDINGS = (".xml", *(f".{name}" for name in MAGICS))
-_PART = re.compile(r"(.*-p\d+)r(\d+)r\d+\.")  # file of a split page: first and last revision
+# Name of a dump file of one split page, with its first and last revision
+_PART = re.compile(r"(.*-p\d+)r(\d+)r\d+\.")
 _SIGNS = (b"<revision>", b"mediawiki", "mediawiki".encode("utf-16-le"))
-_SAME = {"no": "nb", "nb": "no", "simple": "en"}  # codes of wikis that differ from the language's
+# Language code that a dump names: another code under which the dump is mined too
+_SAME = {"no": "nb", "nb": "no", "simple": "en"}
 
 
 def tasks_of(
     sources: Sequence[str], lang: str, piece_bytes: int | None = None
 ) -> tuple[list[Task], list[str]]:
-    """Return the tasks of dump files, and a line with the reason for each file that is left out.
+    """Return the tasks of dump files, and a line with the reason per file that is left out.
 
-    A file with entry points becomes tasks of `piece_bytes` each (default: `PIECE_BYTES`). The
-    files of a page that is split by revisions (p1r2r3) become one task, in their order. Raises
-    SourceError for a missing or empty file, a file that is not what its extension says, and if no
-    file is left.
+    A file in which decoding can begin at several offsets becomes tasks of about `piece_bytes`
+    compressed bytes (default: `PIECE_BYTES`). Files that split one page by revisions (p1r2r3)
+    become one task, in order. Raises SourceError for a missing or empty file, a file whose content
+    does not match its extension, and if no file is left.
     """
     files, left_out = _chosen_files(sources, lang)
     if not files:
@@ -43,11 +45,12 @@ def tasks_of(
 
 
 def _chosen_files(sources: Sequence[str], lang: str) -> tuple[list[str], list[str]]:
-    """Return the files to mine, each once, and a line for each other file."""
+    """Return the files to mine, each once, and a line with the reason per file that is left out."""
     left_out: list[str] = []
     paths = [path for source in sources for path in _files(source)]
-    first_name = {absolute(path): path for path in reversed(paths)}  # a link and its target
-    chosen: dict[str, str] = {}  # by the name without the extension of its compression
+    # By target, so that a link and its target are one file
+    first_name = {absolute(path): path for path in reversed(paths)}
+    chosen: dict[str, str] = {}  # path by the name without compression
     for path in dict.fromkeys(paths):
         if first_name[absolute(path)] != path:
             continue
@@ -63,7 +66,7 @@ def _chosen_files(sources: Sequence[str], lang: str) -> tuple[list[str], list[st
 
 
 def _grouped(files: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the files of each split page together, in the order of their revisions."""
+    """Group files: the files of one split page in order of revision, each other file alone."""
     groups: dict[str, list[tuple[int, str]]] = {}
     for name in files:
         part = _PART.match(name)
@@ -73,9 +76,9 @@ def _grouped(files: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def _pieces(names: Sequence[str], piece_bytes: int) -> list[tuple[FileRange, ...]]:
-    """Return the files of a dump as one task, or the ranges of one large file as several.
+    """Return the files of a dump as one task, or the ranges of one large file as several tasks.
 
-    A dump of several files, or in an unusual form, is not cut.
+    Several files of one page, and an export in an unusual form, are not split.
     """
     starts = [0] if names[1:] else entries(names[0], piece_bytes)
     if not starts[1:] or not is_plain(head_of(names[0])):
@@ -99,7 +102,10 @@ def _ending(path: str) -> str:
 
 
 def _files(source: str) -> Iterator[str]:
-    """Yield the files of a source in order, as absolute paths; raises SourceError for none."""
+    """Yield the files of a path, folder, glob or URL, sorted, local files by absolute path.
+
+    Raises SourceError if there are none.
+    """
     path = Path(os.path.abspath(source))  # noqa: PTH100  (a link keeps its name)
     if is_url(source):
         yield from store_files(source)
@@ -115,7 +121,7 @@ def _files(source: str) -> Iterator[str]:
 
 
 def _reason_against(path: str, lang: str) -> str:
-    """Return the reason why a file is not mined; '' if it is mined."""
+    """Return the reason why a file is left out; '' if it is mined."""
     if _ending(path) not in ENDINGS and not size_of(path):
         return "not a MediaWiki export"
     head = first_bytes(path)

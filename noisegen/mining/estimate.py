@@ -1,4 +1,4 @@
-"""Estimate the output and the time of a mining run by mining its largest task for a second."""
+"""Estimate of the output and the time of a mining run, by mining its largest task for a second."""
 
 import time
 from collections.abc import Iterator
@@ -17,10 +17,10 @@ from noisegen.text.segmentation import Language
 
 @dataclass
 class _Stopwatch:
-    """A miner that stops after a second, at the end of a block of the input.
+    """A miner that stops a second after its first pair, to measure how fast it mines.
 
-    The second begins at the first pair, when the miner has loaded its models; `start` is the time
-    before that. `read` is the number of input bytes that were mined in `seconds`.
+    `start` is the time before the first pair, in seconds, in which models are loaded. `read` is the
+    number of input bytes mined in the following `seconds`: whole blocks of input.
     """
 
     miner: Miner
@@ -32,14 +32,14 @@ class _Stopwatch:
     pairs: int = 0
 
     def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
-        """Mine the files of the task for a second."""
+        """Yield the pairs of the task's files for a second."""
         called = began = time.perf_counter()
         for pair in self.miner(task, account):
             now = time.perf_counter()
             if not self.pairs:
                 self.start, began = now - called, now
             if account.input[BYTES] > self.read > 0 and now - began > SAMPLE_SECONDS:
-                break  # the blocks before this one are mined completely
+                break  # all blocks of input before this one are mined completely
             self.pairs += 1
             self.read, self.seconds = account.input[BYTES], now - began
             yield pair
@@ -48,9 +48,9 @@ class _Stopwatch:
 
 
 def estimate(work: Work, workers: int) -> RunEstimate | None:
-    """Return the estimate of a run; None if the size of the input is unknown.
+    """Return the estimate of a run; None if the size of its input is unknown.
 
-    The size of the output includes pairs and word counts, without the dictionary.
+    The output size counts pairs and word counts, but not the dictionary.
     """
     sizes = work.sizes()
     if not all(sizes.values()):

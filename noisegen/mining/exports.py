@@ -1,6 +1,6 @@
-"""The bytes of an export in plain form: rewritten if unusual, and cut into pieces at pages.
+"""XML of a dump for the scanner in `revisions`: rewritten if its form is unusual, split at pages.
 
-An export is a stream of parts (bytes). An empty part marks a gap: bytes that damage destroyed.
+An export is a stream of parts (bytes). An empty part marks a gap: bytes lost to damage.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -14,15 +14,16 @@ from noisegen.data.files import metered
 from noisegen.data.rows import FileRange
 from noisegen.mining.revisions import CDATA, END, HEAD, PAGE
 
-STUCK_MAX = 16  # parts without any tag or text: expat reads an open token again with every part
+# Successive parts without a whole tag after which reading ends: expat rereads the tag each time
+STUCK_MAX = 16
 
 
 class _Refused(Exception):  # noqa: N818  (it ends the parser and nothing else)
-    """An export has a document type declaration."""
+    """An export has a document type declaration, which is not read."""
 
 
 def as_exported(parts: Iterable[bytes], note: Callable[[str], None]) -> Iterator[bytes]:
-    """Return an export unchanged, or rewritten if it has an unusual header or CDATA."""
+    """Yield an export unchanged, or rewritten if it has an unusual header or CDATA."""
     parts = dropwhile(lambda part: not part, parts)
     head, part = b"", None
     while len(head) < HEAD and (part := next(parts, None)):
@@ -37,21 +38,23 @@ def as_exported(parts: Iterable[bytes], note: Callable[[str], None]) -> Iterator
 
 
 def is_plain(head: bytes) -> bool:
-    """Tell from its first bytes whether an export can be read without rewriting."""
-    is_export = b"<mediawiki" in head or b"<revision>" in head  # the latter if damage cut the root
+    """Tell whether an export with these first bytes can be scanned without rewriting."""
+    # <revision> alone: damage cut the root element
+    is_export = b"<mediawiki" in head or b"<revision>" in head
     return is_export and CDATA not in head
 
 
 def head_of(path: str) -> bytes:
-    """Return the first bytes of a dump."""
+    """Return the first bytes of a dump, decompressed; b'' if nothing can be decoded."""
     with metered(), closing(salvage(path, lambda text: None)) as parts:
         return next(filter(None, parts), b"")
 
 
 def pages_of(piece: FileRange, own: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the pages that begin in `own`, a piece of a plain export, as an export of their own.
+    """Yield the pages that begin in a piece of a plain export, as an export of its own.
 
-    They begin with a page or a gap. They end where the next page or a gap begins behind the piece.
+    `own` are the decompressed parts of the piece. Output begins with the first page or gap of the
+    piece, and ends before the first page or gap after the piece.
     """
     if piece.start:
         own = _from_page(own)
@@ -67,7 +70,7 @@ def pages_of(piece: FileRange, own: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _from_page(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the bytes from the first beginning of a page on, or from a gap on."""
+    """Yield the parts from the first beginning of a page, or from the first gap before it."""
     parts, held = iter(parts), b""
     for part in parts:
         held += part
@@ -79,14 +82,14 @@ def _from_page(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _to_page(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the bytes up to the first beginning of a page or a gap, then a gap and an end."""
+    """Yield the parts before the first page or gap, then a gap and the end tag of an export."""
     held = b""
     for part in parts:
         held += part
         if (begin := held.find(PAGE)) >= 0 or not part:
             yield from (held[:begin] if part else held, b"", END)
             return
-        if sure := held[: 1 - len(PAGE)]:  # an empty part would be a gap
+        if sure := held[: 1 - len(PAGE)]:  # an empty part would mean a gap
             yield sure
         held = held[1 - len(PAGE) :]
     if held:
@@ -94,7 +97,7 @@ def _to_page(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _writer_to(out: list[str]) -> expat.XMLParserType:
-    """Return a parser that appends the XML that it reads to `out`, in the form of `rewritten`."""
+    """Return a parser that appends XML to `out` in the form that `rewritten` describes."""
 
     def refuse(*declaration: object) -> int:
         raise _Refused("a document type declaration was refused")
@@ -118,14 +121,15 @@ def _writer_to(out: list[str]) -> expat.XMLParserType:
 
 
 def _local(name: str) -> str:
-    """Return the name of an element without its prefix."""
+    """Return the name of an XML element without its namespace prefix."""
     return name.rpartition(":")[2]
 
 
 def rewritten(parts: Iterable[bytes], note: Callable[[str], None]) -> Iterator[bytes]:
-    """Yield XML with elements without prefixes, attributes in double quotes, and escaped text.
+    """Yield XML rewritten: elements without prefixes, attributes in double quotes, escaped text.
 
-    A document type is refused. Behind an error or a gap, the bytes are yielded unchanged.
+    A document type declaration ends the rewriting, and so do an error in the XML and a gap: the
+    bytes after them are yielded unchanged.
     """
     out: list[str] = []
     parser = _writer_to(out)

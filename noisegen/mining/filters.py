@@ -1,9 +1,9 @@
-"""Filters that decide which sentence pairs are noise, and which word pairs; each has a reason.
+"""Filters for sentence pairs and word pairs; each dropped pair is counted under a reason.
 
-Sentence pairs are dropped as equal, too_short, too_long, length_differs, too_different; by the
-profile strict also as markup, held_key, numbers_differ. Word pairs are dropped as word_no_letter,
-word_equal, word_too_far, word_moved; by spelling and strict as word_case; by spelling as
-word_other_signs; and for further reasons of a language.
+Reasons for sentence pairs are equal, too_short, too_long, length_differs and too_different, with
+the profile strict also markup, held_key and numbers_differ. Reasons for word pairs are
+word_no_letter, word_equal, word_too_far and word_moved, with the profiles spelling and strict also
+word_case, with spelling also word_other_signs. Some languages add reasons for word pairs.
 """
 
 import re
@@ -18,7 +18,7 @@ from rapidfuzz.distance import Levenshtein, Postfix, Prefix
 from noisegen.mining.miner import WordPair
 from noisegen.text.segmentation import Language
 
-_HELD_KEY = re.compile(r"([^\W\d_])\1{4}")  # a letter five times in a row
+_HELD_KEY = re.compile(r"([^\W\d_])\1{4}")  # one letter five times in a row
 _BETWEEN_LETTERS = re.compile("['’-]")
 _DIGITS = re.compile(r"\d+")
 _MARKUP = ("[[", "]]", "{{", "}}", "''", "</", "/>", "||", "==", "://")
@@ -26,11 +26,14 @@ _MARKUP = ("[[", "]]", "{{", "}}", "''", "</", "/>", "||", "==", "://")
 
 @dataclass(frozen=True)
 class FilterProfile:
-    """Thresholds in tokens; `distance_percent` is in per cent of the shorter sentence.
+    """Thresholds for sentence pairs and word pairs.
 
-    `char_distance_max` is the distance between the words of a pair, in characters; it applies to
-    languages with spaces between words. `spelling_only` keeps only pairs of words of letters that
-    differ in more than case.
+    `tokens_min` and `tokens_max` limit the tokens of a sentence, and `length_difference_max` the
+    difference in tokens of noisy and clean sentence. `distance_percent` limits their Levenshtein
+    distance, in per cent of the tokens of the shorter one. `char_distance_max` is the largest
+    distance of two words, in characters, in languages with spaces between words.
+    `has_quality_rules` turns on the reasons of the profile strict. With `spelling_only`, both words
+    must consist of letters and differ in more than case.
     """
 
     tokens_min: int = 2
@@ -42,8 +45,8 @@ class FilterProfile:
     spelling_only: bool = False
 
 
-# RCP: section 3.1 and appendix B. RCP filtered its pre-training pairs by length difference and
-# distance only.
+# RCP: section 3.1 and appendix B. RCP filtered its pre-training pairs by difference in length and
+# by distance only.
 PROFILES = {
     "spelling": FilterProfile(spelling_only=True),
     "rcp": FilterProfile(),
@@ -53,17 +56,20 @@ PROFILES = {
 
 
 class Delta(NamedTuple):
-    """Neighbouring tokens of the noisy sentence, and the clean tokens in their place."""
+    """Neighbouring tokens of a noisy sentence, and the tokens in their place in the clean one."""
 
     noisy: Sequence[str]
     clean: Sequence[str]
 
     def pairs(self, is_spaced: bool) -> list[tuple[str, str]]:
-        """Return pairs of a noisy and a clean token; none if the tokens do not match one to one."""
+        """Return (noisy, clean) token pairs; [] if the tokens do not correspond one to one.
+
+        In a language without spaces, several noisy tokens correspond to one clean token.
+        """
         if len(self.noisy) == len(self.clean):
             return list(zip(self.noisy, self.clean, strict=True))
         if len(self.clean) == 1 and self.noisy and not is_spaced:
-            # A tokenizer that looks words up splits a misspelt word.
+            # Without spaces, the tokenizer looks up words in a list and so splits a misspelt word.
             return [("".join(self.noisy), self.clean[0])]
         return []
 
@@ -73,7 +79,7 @@ def judge(
 ) -> tuple[WordPair, ...] | None:
     """Return the word pairs of a sentence pair that pass; None if the sentence pair is dropped.
 
-    Adds to `dropped` the reason against the sentence pair, or the reasons against its word pairs.
+    The reason for dropping the sentence pair, or each of its word pairs, is counted in `dropped`.
     """
     reason, ours, theirs = _compared(noisy, clean, language, profile)
     if reason is not None:
@@ -97,21 +103,24 @@ def judge(
 def _reason_against_words(
     noisy: str, clean: str, kind: str, language: Language, profile: FilterProfile
 ) -> str | None:
-    """Return the reason why the profile drops a word pair of this kind; None if it passes."""
+    """Return the reason why the profile drops a word pair; None if it passes.
+
+    `kind` is the kind of noise in the word pair, as the language names it.
+    """
     most = profile.char_distance_max
     if language.is_spaced and most is not None:
         distance = Levenshtein.distance(noisy, clean, score_cutoff=most)
         if distance > most:
             return "word_too_far"
     if kind == "case" and profile.has_quality_rules:
-        return "word_case"  # style, and names, which are words of their own
+        return "word_case"  # case is a matter of style, or tells a name from another word
     if profile.spelling_only and language.is_spaced:
         return _not_a_spelling(noisy, clean)
     return None
 
 
 def _not_a_spelling(noisy: str, clean: str) -> str | None:
-    """Return the reason why two words are not spellings of one word; None if they may be."""
+    """Return the reason why two words cannot be spellings of one word; None if they can."""
     if not (is_word(noisy) and is_word(clean)):
         return "word_other_signs"
     same_case = noisy[0].isupper() == clean[0].isupper() and noisy.lower() != clean.lower()
@@ -119,7 +128,7 @@ def _not_a_spelling(noisy: str, clean: str) -> str | None:
 
 
 def is_word(token: str) -> bool:
-    """Tell whether a token has letters and diacritics only, with apostrophes and hyphens inside."""
+    """Tell whether a token has only letters and diacritics, and apostrophes or hyphens between."""
     if token.isalpha():
         return True
     parts = _BETWEEN_LETTERS.split(token)
@@ -131,9 +140,10 @@ def is_word(token: str) -> bool:
 def _compared(
     noisy: str, clean: str, language: Language, profile: FilterProfile
 ) -> tuple[str | None, list[str], list[str]]:
-    """Return the reason why a sentence pair is dropped, and the tokens of both that differ.
+    """Return the reason why a sentence pair is dropped, and the tokens in which the sides differ.
 
-    The reason is None if the pair is kept.
+    The reason is None if the pair is kept. The tokens are two lists, of the noisy and of the clean
+    side.
     """
     if _same(noisy, clean):
         return "equal", [], []
@@ -164,9 +174,10 @@ def _same(noisy: str, clean: str) -> bool:
 
 
 def _differing(noisy: str, clean: str, language: Language) -> tuple[int, list[str], list[str]]:
-    """Return the number of tokens that both sentences share at their ends, and the tokens between.
+    """Return the number of tokens that two sentences share at both ends, and the tokens between.
 
-    The text that both share, up to a boundary of tokens, is tokenised once: half of the time.
+    The tokens between are two lists: noisy and clean. Shared text ends at a `boundary` of the
+    language, where a cut splits no token. It is tokenized once for both, which halves the time.
     """
     tokens, boundary = language.tokens, language.boundary
     if not boundary:
@@ -182,7 +193,7 @@ def _differing(noisy: str, clean: str, language: Language) -> tuple[int, list[st
 
 
 def _numbers(tokens: list[str]) -> list[str]:
-    """Return the sorted numbers of tokens that begin with a digit: '1987', '1830s', not 'g00d'."""
+    """Return the sorted numbers in tokens that begin with a digit: '1987', '1830s', not 'g00d'."""
     numbers: list[str] = []
     for token in tokens:
         if token[:1].isdecimal():
@@ -191,7 +202,7 @@ def _numbers(tokens: list[str]) -> list[str]:
 
 
 def deltas(noisy: list[str], clean: list[str]) -> list[Delta]:
-    """Return the differences of two token lists: the longest runs without a token in common."""
+    """Return the differing runs of two lists of tokens, between the tokens that they share."""
     if len(noisy) == len(clean) == 1:
         return [Delta(noisy, clean)] if noisy != clean else []
     differences: list[Delta] = []

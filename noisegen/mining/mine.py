@@ -1,6 +1,6 @@
-"""Mining runs: each task writes a shard of pairs and its word counts; then the dictionary follows.
+"""Mining runs: each task writes a shard of pairs and its word counts; the last writes a dictionary.
 
-`mine_wiki`, `mine_lang8` and `mine_pairs` are the Python twins of the commands.
+The commands mine-wiki, mine-lang8 and mine-pairs call `mine_wiki`, `mine_lang8` and `mine_pairs`.
 """
 
 from collections import Counter
@@ -46,10 +46,10 @@ from noisegen.runs.progress import BYTES, Show, Tracker, live_path, publishing, 
 from noisegen.runs.records import File, Record
 from noisegen.runs.store import output_path
 
-ROWS = 8_192  # rows of a row group of pairs
-WORD_MAX = 100  # characters; longer words are not counted
+ROWS = 8_192  # pairs per Parquet row group
+WORD_MAX = 100  # most characters of a word that is counted
 DICTIONARY = ("dictionary.parquet", "dictionary.tsv")
-_SHOWN = ("pairs", "pages", "revisions", "entries", "rows")  # counts that progress shows
+_SHOWN = ("pairs", "pages", "revisions", "entries", "rows")  # counts shown as progress
 
 _TEXTS = [
     ("noisy", pa.string()),
@@ -103,9 +103,10 @@ def mine_wiki(
 ) -> Manifest:
     """Mine sentence pairs and a dictionary from the revision history of a wiki.
 
-    `dumps` are files, folders or globs. Without `skip` whole pages are compared, slowly, for the
-    same word pairs. `tell` is called with a line for every file that is left out. A threshold of
-    None has the value of the profile (see `Thresholds`). Raises NoisegenError.
+    `dumps` are files, folders or globs. With `skip` False, whole pages are compared instead of
+    changed lines, which is slow and gives the same word pairs. `tell` is called with a line per
+    file that is left out. A threshold of None has the value of the profile (see `Thresholds`).
+    Raises NoisegenError.
     """
     options = decode(WikiOptions, locals())
     return mine(options.work(), options)
@@ -136,7 +137,7 @@ def mine_lang8(
     tell: Callable[[str], None] = silent,
     with_uncorrected: bool = False,
 ) -> Manifest:
-    """Mine learners' sentences: Lang-8 entries (a JSON array per line) or M2.
+    """Mine learners' sentences from Lang-8 entries (a JSON array per line) or M2 files.
 
     `with_uncorrected` keeps a sentence that nobody corrected as a pair of equal sides. A threshold
     of None has the value of the profile. Raises NoisegenError.
@@ -177,10 +178,10 @@ def mine_pairs(
 ) -> Manifest:
     """Mine a dictionary from parallel noisy and clean text.
 
-    `sources` are tables as for `augment`, or one text file with the corrections of its lines in
-    `clean_files`. `split` cuts rows into sentences and aligns these. `tell` is called with a line
-    for every file that is left out. A threshold of None has the value of the profile. Raises
-    NoisegenError.
+    `sources` are tables as for `augment`, or one text file whose corrected versions are
+    `clean_files`, line by line. `split` splits rows into sentences and aligns these. `tell` is
+    called with a line per file that is left out. A threshold of None has the value of the profile.
+    Raises NoisegenError.
     """
     options = decode(PairsOptions, locals())
     return mine(options.work(), options)
@@ -191,7 +192,12 @@ def mine_pairs(
 
 @dataclass(frozen=True)
 class Mined:
-    """Result of one task: rows of pairs, rows of word counts, and the account of its losses."""
+    """Result of a task: pairs and word counts written, input read, pairs dropped and damage.
+
+    `rows` counts the pairs, `words` the rows of word counts. `read` counts items by kind, such as
+    pages, and `dropped` by reason. `damaged` counts all lines about damage; `damage` has the first
+    `DAMAGE_MAX` of them.
+    """
 
     rows: int
     words: int = 0
@@ -211,10 +217,11 @@ LAYOUT = Layout(
 
 
 def mine(work: Work, options: AnyOptions) -> Manifest:
-    """Mine all tasks into a folder: pairs and word counts; after the last task, the dictionary.
+    """Mine the tasks into an output folder and return the manifest.
 
-    Thresholds may differ between runs: each run applies its own. `progress` is called with a
-    `Progress` every second and after every task. Raises NoisegenError.
+    The folder has pairs, word counts and, once all tasks are done, a dictionary. A resumed run may
+    have other thresholds than before: they decide the dictionary only. `options.progress` is called
+    with a `Progress` every second and after every task. Raises NoisegenError.
     """
     if not work.tasks:
         raise UsageError("no sources are given: nothing can be mined")
@@ -233,11 +240,12 @@ def mine(work: Work, options: AnyOptions) -> Manifest:
 def _mine(
     folder: RunFolder[Mined], work: Work, done: Mapping[int, Record[Mined]], options: AnyOptions
 ) -> Manifest:
-    """Mine the tasks of our share that are not done, and end the run if it is the last."""
+    """Mine the unfinished tasks of the share `options.share`; finish the run if all are done."""
     remainder, count = options.share
     missing = [t for t in work.tasks if t.number % count == remainder and t.number not in done]
     sizes = work.sizes()
-    missing.sort(key=lambda task: -sizes[task.number])  # a long task at the end would run alone
+    # Longest first, since a long task at the end would run alone
+    missing.sort(key=lambda task: -sizes[task.number])
     total = sum(sizes[t.number] for t in missing) if all(sizes.values()) else 0
     tracker = Tracker(options.progress, "mining", BYTES if total else "pairs", _SHOWN, total=total)
     tracker.report()
@@ -254,7 +262,7 @@ def _mine(
 
 
 def _finish(folder: RunFolder[Mined], work: Work, options: MiningOptions) -> Manifest:
-    """Write dictionary, manifest and card, unless tasks are missing or nothing is new."""
+    """Write dictionary, manifest and card, unless tasks are missing or the files are up to date."""
     done, thresholds = folder.done(), options.thresholds()
     folder.expect_all(len(work.tasks), done)
     records = [done[task.number] for task in work.tasks if task.number in done]
@@ -274,7 +282,7 @@ def _finish(folder: RunFolder[Mined], work: Work, options: MiningOptions) -> Man
 def _manifest(
     folder: RunFolder[Mined], work: Work, options: MiningOptions, records: Sequence[Record[Mined]]
 ) -> Manifest:
-    """Return the manifest of finished tasks, still without the figures of the dictionary."""
+    """Return the manifest of the finished tasks; the counts of the dictionary are still 0."""
     results = [record.result for record in records]
     return Manifest(
         command=options.command or f"noisegen mine-{work.miner.kind}",
@@ -296,7 +304,7 @@ def _manifest(
 
 
 def _shard(record: Record[Mined]) -> dict[str, Any]:
-    """Return the entry of a task in the manifest."""
+    """Return a finished task's entry in the manifest."""
     pairs, words = record.files
     return {
         "file": pairs.name,
@@ -312,7 +320,7 @@ def _digests(out: Path) -> dict[str, str]:
 
 
 def _merge(out: Path, pairs: list[Path], thresholds: Thresholds) -> dict[str, Any]:
-    """Write the dictionary of all tasks; return its entry in the manifest."""
+    """Write the dictionary of all tasks; return the dictionary's entry in the manifest."""
     totals = dictionary.ThresholdTotals()
     words = list(map(counts.words_of, pairs))
     seen = dictionary.seen_words(words, pairs, thresholds)
@@ -329,7 +337,7 @@ def _merge(out: Path, pairs: list[Path], thresholds: Thresholds) -> dict[str, An
 
 
 def _pages_in_several_files(pairs: Sequence[Path]) -> int:
-    """Return the number of pages with pairs in more than one shard."""
+    """Return the number of pages that have pairs in several shards."""
     pages = [np.zeros(0, np.int64)]
     for path in pairs:
         with counts.readable(path) as source, pq.ParquetFile(source) as file:
@@ -359,10 +367,10 @@ def _card(manifest: Manifest) -> str:
 
 
 def mine_task(out: Path, miner: Miner, strict: bool, task: Task) -> Record[Mined]:
-    """Mine one task into two files, pairs and word counts; return its record.
+    """Mine a task into two files, pairs and word counts; return its record.
 
-    Raises OutputError if they cannot be written, SourceError for input that cannot be read or,
-    under `strict`, that is damaged.
+    Raises OutputError if a file cannot be written, SourceError if input cannot be read or, with
+    `strict`, is damaged.
     """
     path = shard_path(out / "pairs", task.number)
     schema, account, made = PAIRS[miner.kind], Account(), Counter(pairs=0)
@@ -402,7 +410,7 @@ def mine_task(out: Path, miner: Miner, strict: bool, task: Task) -> Record[Mined
 
 
 def _batch(pairs: list[tuple[SentencePair, int]], schema: pa.Schema) -> pa.RecordBatch:
-    """Return pairs and their keys as a record batch."""
+    """Return pairs, each with its key, as a record batch."""
     columns: dict[str, list[Any]] = {"key": [key for _, key in pairs]}
     for name in schema.names:
         if name != "key":
@@ -412,9 +420,9 @@ def _batch(pairs: list[tuple[SentencePair, int]], schema: pa.Schema) -> pa.Recor
 
 
 def _distinct(miner: Miner, task: Task, account: Account) -> Iterator[tuple[SentencePair, int]]:
-    """Yield the pairs of a task with their keys; repeats within a unit (edit wars) are dropped.
+    """Yield the pairs of a task, each with its key; repeated pairs of a page or row are dropped.
 
-    Raises SourceError for a file that cannot be read.
+    Edit wars repeat pairs. Raises SourceError for a file that cannot be read.
     """
     unit: int | None = None
     seen: set[int] = set()
@@ -438,13 +446,13 @@ def _distinct(miner: Miner, task: Task, account: Account) -> Iterator[tuple[Sent
 
 
 def pair_key(noisy: str, clean: str) -> int:
-    """Return the 64-bit key of a pair (BLAKE2b, 8 bytes, over both sides)."""
+    """Return the 64-bit key of a pair: BLAKE2b with 8 bytes, over both texts."""
     content = b"\x00".join((noisy.encode(), clean.encode()))
     return int.from_bytes(blake2b(content, digest_size=8).digest(), "little")
 
 
 def _is_counted(word: WordPair) -> bool:
-    """Tell whether one side can replace the other: both are one token, and they differ."""
+    """Tell whether a word pair is counted: both sides are one token, and they differ."""
     return word.clean != word.noisy and _is_token(word.clean) and _is_token(word.noisy)
 
 

@@ -1,4 +1,4 @@
-"""Types of mining: sentence and word pairs, tasks, accounts, the miner protocol, thresholds."""
+"""Types for mining: sentence pairs, word pairs, tasks, accounts, the miner protocol, thresholds."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,23 +9,23 @@ from noisegen.data.rows import FileRange
 from noisegen.options import option
 from noisegen.text.segmentation import Language
 
-DAMAGE_MAX = 1_000  # lines of damage that are kept per task, and in the manifest
+DAMAGE_MAX = 1_000  # most lines about damage kept per task, and in the manifest
 
 
 class WordPair(NamedTuple):
-    """A token of the noisy sentence that the clean sentence replaced by one token."""
+    """A token of the noisy sentence, and the token of the clean sentence that replaced it."""
 
     clean: str
     noisy: str
-    kind: str = ""  # homophone, synonym, kana ... in languages with such kinds
+    kind: str = ""  # kind of noise that the language names: homophone, synonym, kana ...
 
 
 @dataclass(frozen=True, slots=True)
 class SentencePair:
-    """A noisy sentence, its clean form, and the word pairs that passed the filters.
+    """A noisy sentence, its clean form, and its word pairs that passed the filters.
 
-    `unit` is the page of a revision history, else the row; `pages` in dictionaries counts units.
-    The fields from `rev_old` on are set for revision histories only.
+    `unit` is the page in a revision history, otherwise the row; the `pages` of a dictionary count
+    units. The fields from `rev_old` on are set for revision histories only.
     """
 
     noisy: str
@@ -44,24 +44,27 @@ class SentencePair:
 
 @dataclass(frozen=True)
 class Task:
-    """Files that one worker mines one after the other, or a range of one file."""
+    """Files that one worker mines in sequence, or a range of one file."""
 
     number: int
     files: tuple[FileRange, ...]
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths of the files."""
+        """The paths of the task's files."""
         return tuple(file.path for file in self.files)
 
 
 class Damage(list[str]):
-    """Lines that name a place and a loss; the first `DAMAGE_MAX` are kept, `total` counts all."""
+    """Lines about damaged input, each with file and place, at most `DAMAGE_MAX`.
+
+    `total` counts every line, kept or not.
+    """
 
     total = 0
 
     def append(self, line: str) -> None:
-        """Count a line, and keep it if there is room."""
+        """Count a line; keep it if there are fewer than `DAMAGE_MAX`."""
         self.total += 1
         if len(self) < DAMAGE_MAX:
             super().append(line)
@@ -74,10 +77,11 @@ class Damage(list[str]):
 
 @dataclass
 class Account:
-    """Counts of read and of dropped items (by reason), and lines about lost input.
+    """Counts of the items that a task read and dropped, and its lines about damage.
 
-    `input` has the number of bytes read so far, compressed as they lie in the files. `words` has
-    the words of last revisions, if the profile counts them, until the run takes them away.
+    `dropped` counts by reason. `input` counts the bytes read so far, before decompression. `words`
+    counts the words in last revisions of pages, if the profile needs them; the run moves these
+    counts to its word counts.
     """
 
     input: Counter[str] = field(default_factory=Counter)
@@ -88,19 +92,22 @@ class Account:
 
 
 class Miner(Protocol):
-    """Yields the pairs of a task; pickled with every task, so it holds options only."""
+    """A callable that yields the pairs of a task.
 
-    kind: ClassVar[str]  # wiki, lang8 or pairs
+    It is pickled with every task, so it must hold options only.
+    """
+
+    kind: ClassVar[str]  # kind of mining: wiki, lang8 or pairs
 
     @property
     def language(self) -> Language:
         """The language of the run."""
 
     def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
-        """Mine the files of the task."""
+        """Yield the pairs of the task; counts and damage are added to `account`."""
 
 
-THRESHOLD_OPTIONS = {  # options of mining runs and of `dictionary filter`
+THRESHOLD_OPTIONS = {  # shared by mining runs and `dictionary filter`
     "min_pages": option("Minimum number of pages (or rows) with a word pair", ge=0),
     "min_count": option("Minimum number of sentence pairs with a word pair", ge=0),
     "balance": option("Minimum ratio of a word pair's count to that of its reverse (0: any)", ge=0),
@@ -117,10 +124,10 @@ THRESHOLD_OPTIONS = {  # options of mining runs and of `dictionary filter`
 class Thresholds:
     """Thresholds that a word pair must reach to enter a dictionary; 0 turns a threshold off.
 
-    `balance`: minimum ratio of its count to the count of its reverse; below it, the two words are
-    variants of each other. `frequency`: minimum ratio of the right word's frequency in corrected
-    sentences to the wrong form's; below it, both are words. `top`: maximum number of alternatives
-    per word; the most frequent are kept.
+    `balance` is the least ratio of a word pair's count to its reverse count; below it, the two
+    words are variants. `frequency` is the least ratio of the right word's frequency in corrected
+    text to the wrong form's; below it, the wrong form is taken for a word. `top` is the most wrong
+    forms per word; the most frequent are kept.
     """
 
     min_pages: Annotated[int, THRESHOLD_OPTIONS["min_pages"]] = 0
@@ -130,9 +137,9 @@ class Thresholds:
     top: Annotated[int, THRESHOLD_OPTIONS["top"]] = 20
 
 
-# RCP names no thresholds; the others are ours. A word pair that goes both ways is a variant, not an
-# error. A pair of a single page is often about the topic of that page. A wrong form that is common
-# on the pages, or in corrected sentences, is a word of its own.
+# RCP names no thresholds; these values are ours. Words that are often corrected to each other are
+# variants, not errors (balance). A word pair of a single page is often about the topic of that
+# page (min_pages). A wrong form that is common in corrected text is another word (frequency).
 THRESHOLDS: Mapping[str, Thresholds] = {
     "spelling": Thresholds(min_pages=1, balance=3, frequency=10),
     "rcp": Thresholds(min_pages=1),

@@ -1,4 +1,4 @@
-"""Options of mining runs, and the tasks and miner that follow from them."""
+"""Options of mining runs, and the tasks and the miner that they define."""
 
 import json
 import re
@@ -40,10 +40,10 @@ Profile = Annotated[
 
 @dataclass(frozen=True)
 class Work:
-    """The tasks of a run and their miner.
+    """Tasks of a run, and the miner of these tasks.
 
     `config` has the options that decide which pairs are mined. `left_out` has a line with the
-    reason for each file that is not mined.
+    reason per file that is not mined.
     """
 
     tasks: Sequence[Task]
@@ -52,9 +52,9 @@ class Work:
     left_out: Sequence[str] = ()
 
     def binding(self) -> dict[str, Any]:
-        """Return the configuration that a folder is bound to: a resumed run must have the same.
+        """Return the configuration that the manifest records; only an equal one resumes the run.
 
-        Raises SourceError for a missing file.
+        It has the version, options and sources. Raises SourceError for a missing file.
         """
         sources = []
         for paths, group in groupby(self.tasks, key=attrgetter("paths")):
@@ -72,11 +72,12 @@ class Work:
             "options": self.config,
             "sources": sources,
         }
-        as_read: dict[str, Any] = json.loads(json.dumps(config))  # as the manifest gives it back
+        # Converted as by the manifest, so that the two can be compared
+        as_read: dict[str, Any] = json.loads(json.dumps(config))
         return as_read
 
     def sizes(self) -> dict[int, int]:
-        """Return the bytes of every task by its number, 0 if the size of a source is unknown."""
+        """Return the bytes of each task, by its number; 0 if the size of a file is unknown."""
         sizes = {}
         for task in self.tasks:
             known = [file.size or _written(file.path)["bytes"] for file in task.files]
@@ -85,9 +86,9 @@ class Work:
 
 
 def _written(path: str) -> dict[str, Any]:
-    """Return the size of a file in bytes and its modification time in ns.
+    """Return the bytes of a file and its modification time in ns.
 
-    Both are None for standard input and the Hub.
+    Both are None for standard input and data sets of the Hub. Raises SourceError.
     """
     if path == "-" or is_hub(path):
         return {"bytes": None, "modified": None}
@@ -102,7 +103,7 @@ def _written(path: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class MiningOptions(PartOptions):
-    """Options of all mining runs; a threshold of None has the value of the profile."""
+    """Options shared by all mining runs; a threshold of None has the value of the profile."""
 
     lang: Lang = "en"
     profile: Profile = "rcp"
@@ -121,12 +122,15 @@ class MiningOptions(PartOptions):
     tell: Annotated[Callable[[str], None], internal()] = silent
 
     def deciding(self, *names: str) -> dict[str, Any]:
-        """Return the options that decide which pairs are mined: three of all runs, and `names`."""
+        """Return the values of the options that decide which pairs are mined: shared and `names`.
+
+        The shared options are the profile, max_char_distance and fuzzy_pinyin.
+        """
         shared = ("profile", "max_char_distance", "fuzzy_pinyin")
         return {name: getattr(self, name) for name in (*shared, *names)}
 
     def pair_profile(self) -> FilterProfile:
-        """Return the filters of pairs; raises UsageError for an invalid distance."""
+        """Return the filters of the profile, changed by --max-char-distance; raises UsageError."""
         chosen, distance = PROFILES[self.profile], self.max_char_distance
         if distance is None:
             return chosen
@@ -137,7 +141,7 @@ class MiningOptions(PartOptions):
         return replace(chosen, char_distance_max=None if distance == "none" else int(distance))
 
     def thresholds(self) -> Thresholds:
-        """Return the thresholds: the given ones, the others from the profile."""
+        """Return the thresholds of the profile, replaced by the user's."""
         given = {field.name: getattr(self, field.name) for field in fields(Thresholds)}
         chosen = {name: value for name, value in given.items() if value is not None}
         return replace(THRESHOLDS[self.profile], **chosen)
@@ -145,7 +149,7 @@ class MiningOptions(PartOptions):
 
 @dataclass(frozen=True)
 class WikiOptions(MiningOptions):
-    """Options of mining a revision history; without `skip` whole pages are compared, slowly."""
+    """Options of mining a revision history; with `skip` False, whole pages are compared, slowly."""
 
     dumps: Annotated[Strings, argument("DUMP...")]
     out: Out
@@ -155,7 +159,7 @@ class WikiOptions(MiningOptions):
     skip: Annotated[bool, option("Compare only what changed, not whole pages")] = True
 
     def work(self) -> Work:
-        """Return the tasks of the dumps and their miner; raises NoisegenError."""
+        """Return the tasks of the dumps with their miner; raises NoisegenError."""
         spoken = language(self.lang, splitter=self.splitter, fuzzy_pinyin=self.fuzzy_pinyin)
         tasks, left_out = tasks_of(listed(self.dumps), spoken.code)
         miner = WikiMiner(spoken, self.pair_profile(), skip=self.skip)
@@ -174,7 +178,7 @@ class Lang8Options(MiningOptions):
     ] = False
 
     def work(self) -> Work:
-        """Return the tasks of the files and their miner; raises NoisegenError."""
+        """Return the tasks of the files with their miner; raises NoisegenError."""
         spoken = language(self.lang, fuzzy_pinyin=self.fuzzy_pinyin)
         miner = parallel.Lang8Miner(spoken, self.pair_profile(), self.with_uncorrected)
         tasks = parallel.lang8_tasks(listed(self.files))
@@ -217,7 +221,7 @@ class PairsOptions(MiningOptions):
             raise UsageError(f"column {self.noisy_column!r} cannot be both noisy and clean")
 
     def work(self) -> Work:
-        """Return the tasks of the tables or files and their miner; raises NoisegenError."""
+        """Return the tasks of the tables or files with their miner; raises NoisegenError."""
         spoken = language(self.lang, splitter=self.splitter, fuzzy_pinyin=self.fuzzy_pinyin)
         sources, corrected = listed(self.sources), listed(self.clean_files)
         clean_columns = tuple(listed(self.clean_columns))

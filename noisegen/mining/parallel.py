@@ -1,4 +1,4 @@
-"""Mine corrected text: Lang-8 entries, M2 files, parallel tables and aligned files."""
+"""Miners of corrected text: Lang-8 entries, M2 files, parallel tables and aligned files."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -24,16 +24,17 @@ from noisegen.mining.miner import Account, SentencePair, Task
 from noisegen.text.languages import codes_by_name
 from noisegen.text.segmentation import Language, language
 
-ROWS = 100_000  # rows or lines of a file that one task mines
-_CHARS_MAX = 2_000  # characters; a longer sentence or correction is dropped, and slow to compare
+ROWS = 100_000  # rows or lines of a file per task
+# Most characters of a sentence or correction; longer ones are dropped, as they compare slowly
+_CHARS_MAX = 2_000
 
 
 @dataclass(frozen=True)
 class PairsMiner:
-    """Mines rows of noisy and clean text; a task is a table, or a noisy file and its clean files.
+    """Miner of noisy and clean text; a task is a table, or a noisy file with its clean files.
 
-    A column of languages gives the language of each row (default: `language`). With `split` rows
-    are split into sentences, which are aligned by likeness.
+    The language of a row comes from the language column of `columns`, and without one is
+    `language`. With `split`, rows are split into sentences, which are aligned by likeness.
     """
 
     kind: ClassVar[str] = "pairs"
@@ -43,7 +44,7 @@ class PairsMiner:
     split: bool = False
 
     def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
-        """Yield the pairs that pass the filters; a row is a unit."""
+        """Yield the pairs that pass the filters; the unit of a pair is the number of its row."""
         rows = pair_rows(task.files, self.columns, account.damaged)
         for unit, row in enumerate(rows, task.files[0].first):
             account.read["rows"] += 1
@@ -63,7 +64,7 @@ class PairsMiner:
     def _sentence_pairs(
         self, noisy: str, clean: str, spoken: Language, account: Account
     ) -> list[tuple[str, str]]:
-        """Return the two texts as a pair, or with `split` the pairs of their sentences."""
+        """Return both texts as one pair; with `split`, the pairs of their aligned sentences."""
         if not self.split:
             return [(noisy, clean)]
         return align(spoken.sentences(noisy), spoken.sentences(clean), account.dropped)
@@ -71,7 +72,10 @@ class PairsMiner:
 
 @lru_cache(maxsize=1_000)
 def _spoken(name: str, like: Language) -> Language | None:
-    """Return the language of a code or an English name; None for an unknown one."""
+    """Return the language with this code or English name; None if it is unknown.
+
+    It has the sentence splitter and the options of `like`.
+    """
     try:
         code = codes_by_name().get(name.lower(), name)
         return language(code, splitter=like.splitter, fuzzy_pinyin=like.fuzzy_pinyin)
@@ -82,7 +86,7 @@ def _spoken(name: str, like: Language) -> Language | None:
 def table_tasks(
     sources: Sequence[str], miner: PairsMiner, rows: int | None = None
 ) -> tuple[list[Task], list[str]]:
-    """Return the tasks of tables, and a line for each skipped file (see `data.pairs`).
+    """Return the tasks of tables, and a line with the reason per skipped file.
 
     A task has at most `rows` rows (default: `ROWS`).
     """
@@ -98,7 +102,10 @@ LANG8, M2 = "lang8", "m2"
 
 
 class Learnt(NamedTuple):
-    """A learner's sentence with its corrections; `unit` is its entry, or its line in M2."""
+    """A learner's sentence and its corrections.
+
+    `unit` is the id of the sentence's Lang-8 entry, or its line number in an M2 file.
+    """
 
     unit: int
     noisy: str
@@ -107,10 +114,10 @@ class Learnt(NamedTuple):
 
 @dataclass(frozen=True)
 class Lang8Miner:
-    """Mines learners' sentences (noisy) with their corrections (clean).
+    """Miner of learners' sentences (noisy) and their corrections (clean).
 
-    Only entries written to learn `language` are read. With `with_uncorrected`, a sentence that
-    nobody changed becomes a pair of equal sides.
+    Lang-8 entries written in another language than `language` are dropped. With `with_uncorrected`,
+    a sentence that nobody changed becomes a pair of equal sides.
     """
 
     kind: ClassVar[str] = "lang8"
@@ -119,7 +126,7 @@ class Lang8Miner:
     with_uncorrected: bool = False
 
     def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
-        """Yield the pairs that pass the filters; damage is counted, and mining goes on."""
+        """Yield the pairs that pass the filters; damaged input is counted and skipped."""
         for file in task.files:
             read = lang8_sentences if kind_of(file.path) == LANG8 else m2_sentences
             for learnt in read(file, self.language, account):
@@ -130,7 +137,7 @@ class Lang8Miner:
                     yield from self._pairs(learnt, account)
 
     def _pairs(self, learnt: Learnt, account: Account) -> Iterator[SentencePair]:
-        """Yield a pair for every usable correction; reasons against the others are counted."""
+        """Yield a pair per usable correction of a sentence; count other corrections by reason."""
         unit, noisy, corrections = learnt
         code = self.language.code
         account.read["corrections"] += len(corrections)
@@ -155,9 +162,9 @@ class Lang8Miner:
 
 
 def lang8_tasks(sources: Sequence[str], lines: int | None = None) -> list[Task]:
-    """Return the tasks of files, each of about `lines` lines (default: `ROWS`).
+    """Return the tasks of Lang-8 or M2 files, about `lines` lines each (default: `ROWS`).
 
-    Raises SourceError for a missing file or one of another kind.
+    Raises SourceError for a missing file, or one in neither format.
     """
     for source in sources:
         if not (is_url(source) or Path(source).is_file()):
@@ -171,9 +178,9 @@ def lang8_tasks(sources: Sequence[str], lines: int | None = None) -> list[Task]:
 
 
 def kind_of(path: str) -> str:
-    """Return the kind of a file, lang8 or m2, from its first line that is not blank.
+    """Return the format of a file, lang8 or m2, by its first line that is not blank.
 
-    Raises SourceError for a file of another kind, or with nothing in it.
+    Raises SourceError for an empty file, or one in neither format.
     """
     head = text_head(path)
     if head.startswith(b"["):
@@ -187,7 +194,7 @@ def kind_of(path: str) -> str:
 
 
 class Lang8Entry(msgspec.Struct, array_like=True):
-    """An entry of Lang-8: ids, languages learnt and native, sentences, corrections of each."""
+    """A Lang-8 entry; `entry` is its id, and `corrections` has a list per sentence."""
 
     entry: Any
     author: Any
@@ -198,7 +205,7 @@ class Lang8Entry(msgspec.Struct, array_like=True):
 
 
 def lang8_sentences(file: FileRange, language: Language, account: Account) -> Iterator[Learnt]:
-    """Yield the sentences of the Lang-8 entries that were written to learn `language`."""
+    """Yield the sentences of Lang-8 entries written in `language`; count other sentences."""
     for number, line in text_lines(file, account.damaged):
         if not line.strip():
             continue
@@ -222,27 +229,27 @@ def lang8_sentences(file: FileRange, language: Language, account: Account) -> It
 
 
 def _plain_sentence(given: object) -> str:
-    """Return a sentence of an entry on one line and without tags; '' if it is no valid text."""
+    """Return a sentence of an entry on one line, without tags; '' if it is not valid text."""
     if not isinstance(given, str) or not is_unicode(given):
         return ""
     return one_line(without_tags(given) or "")
 
 
 def _entry_number(value: object) -> int:
-    """Return the id of an entry as a number that fits in 64 bits, else 0."""
+    """Return the id of an entry as a number; 0 for an id that is not a number of 1 to 18 digits."""
     digits = str(value)
     is_number = digits.isascii() and digits.isdecimal() and len(digits) <= 18
     return int(digits) if is_number else 0
 
 
 def _languages(learnt: str) -> set[str | None]:
-    """Return the codes of languages in a field such as 'Korean, Portuguese(Brazil)'."""
+    """Return the codes of the languages in a field such as 'Korean, Portuguese(Brazil)'."""
     names = [name.partition("(")[0].strip().lower() for name in learnt.split(",")]
     return {codes_by_name().get(name) for name in names}
 
 
 def _read_all(noisy: str, texts: object) -> list[Correction]:
-    """Return the corrections of a sentence; null and empty corrections are ignored."""
+    """Return the corrections of a sentence; null and empty ones are ignored."""
     if not isinstance(texts, list) or len(noisy) > _CHARS_MAX:
         return []
     corrections = []
@@ -259,7 +266,7 @@ def _read_all(noisy: str, texts: object) -> list[Correction]:
 
 
 def m2_sentences(file: FileRange, language: Language, account: Account) -> Iterator[Learnt]:
-    """Yield the sentences of an M2 file, tokens joined by spaces."""
+    """Yield the sentences of an M2 file, with their tokens joined by spaces."""
     for sentence in read_m2(file, account.damaged):
         corrections = [Correction(text) for text in sentence.corrected()]
         account.damaged += sentence.notes(file.path)

@@ -1,4 +1,4 @@
-"""Revisions in the bytes of a MediaWiki export: found by scanning for tags, without an XML tree."""
+"""Revisions in the bytes of a MediaWiki export, found by scanning for tags without an XML tree."""
 
 import hashlib
 import re
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from html import unescape
 from typing import NamedTuple
 
-HEAD = 64 << 10  # bytes that hold the root element and the site info
+HEAD = 64 << 10  # bytes at the beginning of an export that hold its root element and site info
 PAGE, END = b"<page", b"</mediawiki>"
 CDATA = b"<![CDATA["
 
@@ -22,9 +22,10 @@ _NAMESPACE = re.compile(rb"""<namespace\b[^<>]*?\skey=["'](-?\d{1,9})["'][^<>]*(
 
 
 class Site(NamedTuple):
-    """The language of a wiki, and its namespaces by the name before the colon of a title.
+    """Language of a wiki and its namespaces, as the beginning of an export gives them.
 
-    Both come from the head of an export; the language is '' where the head does not name it.
+    `lang` is '' if the export names no language. `namespaces` maps the name before the colon of a
+    title to the number of a namespace.
     """
 
     lang: str
@@ -32,7 +33,7 @@ class Site(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A page; `number` is its id, or negative where damage took its head away."""
+    """A page; `number` is its id, or negative if its head was lost to damage."""
 
     number: int
     namespace: int
@@ -40,10 +41,10 @@ class Page(NamedTuple):
 
 
 class Revision(NamedTuple):
-    """A revision as bytes: `raw` is the escaped text of the main slot, None where it is withheld.
+    """A revision as bytes; `raw` is the escaped text of the main slot, None if it is withheld.
 
-    `head` is the part of the XML before the text element, `attributes` the start tag of that
-    element, `tail` the part behind it.
+    `head` is the XML before the text element, `attributes` the start tag of the text element, and
+    `tail` the XML after the text.
     """
 
     page: Page
@@ -54,65 +55,65 @@ class Revision(NamedTuple):
 
     @property
     def number(self) -> int:
-        """The revision's id; 0 if there is none."""
+        """The revision's id; 0 if the XML has none."""
         return _number_in(_ID.search(self.head))
 
     @property
     def timestamp(self) -> str | None:
-        """The time at which the revision was saved, in ISO 8601."""
+        """When the revision was saved, in ISO 8601; None if the XML does not say."""
         match = _TIMESTAMP.search(self.head) or _TIMESTAMP.search(self.tail)
         return match[1].decode() if match else None
 
     @property
     def comment(self) -> str:
-        """The comment of the editor; '' also where the comment is withheld."""
+        """The editor's comment; '' if there is none or it is withheld."""
         return _text_of(_COMMENT.search(self.head) or _COMMENT.search(self.tail))
 
     @property
     def is_minor(self) -> bool:
-        """Whether the editor called the revision minor."""
+        """Whether the editor marked the revision as minor."""
         return b"<minor" in self.head or b"<minor" in self.tail
 
     @property
     def model(self) -> str:
-        """The content model (default: 'wikitext')."""
+        """The content model of the main slot (default: 'wikitext')."""
         match = _MODEL.search(self.head) or _MODEL.search(self.tail.partition(b"<content")[0])
         return _text_of(match) if match else "wikitext"
 
     @property
     def digest(self) -> tuple[str, bytes, int]:
-        """A key that only equal texts share: kind of the hash, hash, length."""
+        """A key that only equal texts share: type of the hash, the hash, bytes of the text."""
         raw = self.raw or b""
         if not raw:
             return "", b"", 0
         if match := _SHA1_OF_TEXT.search(self.attributes):
             return "text", match[1], len(raw)
         match = _SHA1.search(self.tail) or _SHA1.search(self.head)
-        if match and b"<content" not in self.tail:  # else it is a hash over all slots
+        if match and b"<content" not in self.tail:  # with <content> the hash covers all slots
             return "revision", match[1], len(raw)
         return "raw", hashlib.sha1(raw, usedforsecurity=False).digest(), len(raw)
 
 
 def _number_in(match: re.Match[bytes] | None) -> int:
-    """Return the number that a pattern found, else 0."""
+    """Return the number that a pattern matched; 0 without a match."""
     return int(match[1]) if match else 0
 
 
 def _text_of(match: re.Match[bytes] | None) -> str:
-    """Return the text that the last group of a pattern found, else ''."""
+    """Return the text of the last group that a pattern matched; '' without a match."""
     return unescape(match.groups()[-1].decode("utf-8", "replace")) if match else ""
 
 
 def read_site(head: bytes) -> Site:
-    """Parse the beginning of an export."""
+    """Return the site that the beginning of an export describes."""
     head = head.partition(b"<page>")[0]
     names = {_text_of(match): int(match[1]) for match in _NAMESPACE.finditer(head)}
     return Site(_text_of(_LANG.search(head)), names)
 
 
-REVISION_MAX = 64 << 20  # bytes of a revision, tags included
-HEADER_MAX = 1 << 20  # bytes of a page before its first revision
-_NEAR = 4 << 10  # bytes from the beginning of a revision within which its text mostly begins
+REVISION_MAX = 64 << 20  # most bytes of a revision that is read whole, tags included
+HEADER_MAX = 1 << 20  # most bytes of a page before its first revision
+_NEAR = 4 << 10  # bytes at the beginning of a revision in which its text nearly always begins
 
 _NS = re.compile(rb"<ns>\s*(-?\d{1,9})")
 _BYTES = re.compile(rb"""\sbytes=["'](-?\d{1,18})["']""")
@@ -124,10 +125,11 @@ def read_revisions(
     wanted: Callable[[Page], bool],
     revision_max: int = REVISION_MAX,
 ) -> Iterator[Revision]:
-    """Yield the revisions of the pages that are wanted; losses are reported to `note`.
+    """Yield the revisions of the pages in an export for which `wanted` is true.
 
-    Only whole revisions are yielded; one of more than `revision_max` bytes comes without its text.
-    The first part holds the head of the export.
+    `parts` are the bytes of the export; the first part must have its site info. Only whole
+    revisions are yielded; a revision over `revision_max` bytes comes without its text. `note` is
+    called with a line per loss.
     """
     scanner = Scanner(note, wanted, revision_max)
     for part in parts:
@@ -136,7 +138,11 @@ def read_revisions(
 
 
 class Scanner:
-    """Finds revisions in bytes that arrive in parts, and forgets the bytes before the next one."""
+    """Scanner that finds the revisions of wanted pages in an export, fed in parts.
+
+    Only the bytes of an unfinished revision or page header are kept between parts. `revision_max`
+    and `header_max` limit these, in bytes.
+    """
 
     def __init__(
         self,
@@ -148,25 +154,28 @@ class Scanner:
         self.note, self.wanted = note, wanted
         self.revision_max, self.header_max = revision_max, header_max
         self.held, self.at = b"", 0
-        self.parts: list[bytes] = []  # bytes that follow `held`
+        self.parts: list[bytes] = []  # parts after `held` that are not joined to it yet
         self.site: Site | None = None
         self.page: Page | None = None
-        self.skipped = b""  # the end tag of a page or revision that is being skipped
+        self.skipped = b""  # end tag of the page or revision that is being skipped
 
     def feed(self, part: bytes) -> Iterator[Revision]:
-        """Yield the revisions that are complete with these bytes; b"" marks destroyed bytes."""
+        """Add a part and yield the revisions that are now complete.
+
+        An empty part stands for bytes lost to damage.
+        """
         self.parts.append(part)
-        # A long revision is searched again only when it has grown by half.
+        # A long revision is scanned again only after it has grown by half.
         if part and sum(map(len, self.parts)) * 2 < len(self.held) - self.at:
             return
         yield from self._revisions()
-        if not part:  # the bytes behind destroyed ones may belong to another page
+        if not part:  # after lost bytes another page may follow
             if b"<revision" in self.held[self.at :]:
                 self.note("a revision without an end was skipped")
             self.held, self.at, self.page, self.skipped = b"", 0, None, b""
 
     def finish(self) -> Iterator[Revision]:
-        """Yield the last revisions, and report a missing end."""
+        """Yield the last revisions, and note a missing end."""
         yield from self._revisions()
         remainder = self.held[self.at :]
         if b"<revision" in remainder or self.skipped == b"</revision>":
@@ -175,7 +184,7 @@ class Scanner:
             self.note("the end of the file is missing")
 
     def _revisions(self) -> Iterator[Revision]:
-        """Yield complete revisions; `at` moves to the first revision that needs more bytes."""
+        """Yield the complete revisions; `at` moves to the first revision that needs more bytes."""
         self.held, self.at = b"".join([self.held[self.at :], *self.parts]), 0
         self.parts.clear()
         held = self.held
@@ -195,7 +204,8 @@ class Scanner:
                 later = held.rfind(b"<revision", begin + len(b"<revision"), bounds.tag)
             if later >= 0:
                 self.note("a revision without an end was skipped")
-                page = held.rfind(PAGE, begin, later)  # it may have been the last of its page
+                # The revision without an end may have been the last of its page
+                page = held.rfind(PAGE, begin, later)
                 self.at = later if page < 0 else page
                 continue
             self.at = bounds.end + len(b"</revision>")
@@ -206,7 +216,7 @@ class Scanner:
             yield Revision(self._known_page(head), head, attributes, raw, tail)
 
     def _reaches_revision(self) -> bool:
-        """Move on to the beginning of the next revision; False if more bytes are needed."""
+        """Move `at` to the next revision of a wanted page; False if more bytes are needed."""
         while True:
             if tag := self.skipped:
                 position = self.held.find(tag, self.at)
@@ -232,23 +242,26 @@ class Scanner:
             return True
 
     def _drop_header(self) -> None:
-        """Skip bytes without a revision, but for the head of a page and the end of the file."""
+        """Drop bytes beyond `header_max` without a revision, but keep the last page header."""
         if len(self.held) - self.at > self.header_max:
             page = self.held.rfind(PAGE, len(self.held) - self.header_max)
             self.at = page if page >= 0 else len(self.held) - 64
 
     def _page_of(self, head: bytes) -> Page:
-        """Parse the head of a page."""
+        """Return the page that the XML before its first revision describes."""
         title = _text_of(_TITLE.search(head))
         prefix, colon, _ = title.partition(":")
         namespaces = self.site.namespaces if self.site and colon else {}
-        namespace = namespaces.get(prefix, 0)  # formats before 0.6 have no <ns>
+        namespace = namespaces.get(prefix, 0)  # export formats before 0.6 have no <ns>
         if match := _NS.search(head):
             namespace = int(match[1])
         return Page(_number_in(_ID.search(head)), namespace, title)
 
     def _known_page(self, head: bytes = b"") -> Page:
-        """Return the page, or a page without a title for revisions that have lost theirs."""
+        """Return the current page; if it is unknown, note the loss and return one without a title.
+
+        The number of an unknown page is the negated id of the revision with the XML `head`.
+        """
         if self.page is None:
             self.note("revisions without a page")
             self.page = Page(-_number_in(_ID.search(head)) or -1, 0, "")
@@ -256,7 +269,7 @@ class Scanner:
 
 
 class Bounds(NamedTuple):
-    """Offsets within a revision: its text tag, its text, the end of the text, its end tag."""
+    """Offsets in a revision: its text element, first byte and end of its text, its own end tag."""
 
     tag: int
     text: int
@@ -267,7 +280,7 @@ class Bounds(NamedTuple):
 def _bounds(held: bytes, begin: int) -> Bounds | None:
     """Return the offsets of the revision that begins at `begin`; None if its end is not read yet.
 
-    In a revision without a text all offsets point to its end tag.
+    In a revision without a text element, all offsets point to the end tag.
     """
     tag = held.find(b"<text", begin, begin + _NEAR)
     end = held.find(b"</revision>", begin, tag if tag >= 0 else len(held))
@@ -287,7 +300,7 @@ def _bounds(held: bytes, begin: int) -> Bounds | None:
 
 
 def _escaped_text(raw: bytes, attributes: bytes) -> bytes | None:
-    """Return the escaped text; None where it is withheld, or left out of a stub dump."""
+    """Return the escaped text of a revision; None if it is withheld, or left out in a stub dump."""
     if raw.startswith(CDATA):
         raw = raw[len(CDATA) :].removesuffix(b"]]>").replace(b"&", b"&amp;")
         return raw.replace(b"<", b"&lt;").replace(b">", b"&gt;")

@@ -1,9 +1,9 @@
-"""Mine the revision history of a wiki: every correction that was not reverted becomes a pair.
+"""Miner of a wiki's revision history: every correction that was not reverted becomes a pair.
 
-Reasons for a loss, besides the reasons of the filters: page_other_namespace, revision_not_wikitext,
-edit_shrinks (the page was blanked), edit_many_lines and edit_many_sentences (it was rewritten),
-edit_out_of_order (revisions were imported), line_too_long, line_not_utf8, reverted, and with the
-profile strict not_survived.
+Dropped items are counted under the reasons of the filters and under: page_other_namespace,
+revision_not_wikitext, edit_shrinks (the page was blanked), edit_many_lines and edit_many_sentences
+(the page was rewritten), edit_out_of_order (revisions were imported), line_too_long, line_not_utf8,
+reverted and, with the profile strict, not_survived.
 """
 
 import html
@@ -26,16 +26,20 @@ from noisegen.mining.revisions import Page, Revision, read_revisions
 from noisegen.text.resources import rows_of
 from noisegen.text.segmentation import Language
 
-LINE_MAX = 64 << 10  # bytes; longer lines are dropped
-LINES_MAX = 60  # changed lines per side: more is a rewrite or vandalism, not a correction
-SHRINK = 5  # an edit that leaves less than a fifth of a page blanks it
+LINE_MAX = 64 << 10  # most bytes of a line; longer lines are dropped
+# Most changed lines per side; an edit with more is a rewrite or vandalism, not a correction
+LINES_MAX = 60
+SHRINK = 5  # an edit that leaves less than 1 / SHRINK of a page's bytes blanks it
 CACHE_BYTES = 16 << 20  # bytes of the lines of a page whose sentences are cached
-_ENTITIES = {"&quot;": '"', "&#039;": "'"}  # besides the entities that `unescape` knows
+_ENTITIES = {"&quot;": '"', "&#039;": "'"}  # entities that `unescape` does not know
 
 
 @dataclass(frozen=True)
 class WikiMiner:
-    """Mines dump files; with `skip` off it compares whole pages, as a slow check of skipping."""
+    """Miner of dump files.
+
+    With `skip` False, it compares whole pages instead of changed lines: slowly, as a check.
+    """
 
     kind: ClassVar[str] = "wiki"
     language: Language
@@ -44,7 +48,7 @@ class WikiMiner:
     namespaces: tuple[int, ...] = (0,)
 
     def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
-        """Yield the pairs of the files; a page may continue from one file to the next."""
+        """Yield the pairs in the files; the revisions of a page may continue in the next file."""
         name = name_in(task.paths[0])
         revisions = self._revisions(task, account)
         for number, history in groupby(revisions, key=lambda revision: revision.page.number):
@@ -52,7 +56,7 @@ class WikiMiner:
             yield from _PageMiner(self, account, f"{name}: page {number}").pairs(history)
 
     def _revisions(self, task: Task, account: Account) -> Iterator[Revision]:
-        """Yield the revisions of the wanted pages; losses are added to `account`."""
+        """Yield the revisions of pages in the wanted namespaces; losses are added to `account`."""
 
         def counted(parts: Iterable[bytes]) -> Iterator[bytes]:
             for part in parts:
@@ -78,18 +82,18 @@ class WikiMiner:
 
 
 class _PageMiner:
-    """Mines one page: its history so far, and the sentences of its lines."""
+    """Miner of one page, with the page's history so far and cached sentences of its lines."""
 
     def __init__(self, miner: WikiMiner, account: Account, where: str) -> None:
         self.language, self.profile, self.skip = miner.language, miner.profile, miner.skip
         self.account, self.where = account, where
         self.history = History(trusts_hashes=miner.skip)
-        self.sentences: dict[bytes, list[str]] = {}  # the cached sentences of each line
+        self.sentences: dict[bytes, list[str]] = {}  # cached sentences of each line
         self.cached = 0  # bytes of the lines in `sentences`
-        self.noted: set[str] = set()  # damage that was reported
+        self.noted: set[str] = set()  # damage reported so far
 
     def pairs(self, revisions: Iterable[Revision]) -> Iterator[SentencePair]:
-        """Yield the pairs of a page, each when no revert can withdraw it any more."""
+        """Yield the pairs of the page, each as soon as no revert can withdraw it."""
         read, dropped = self.account.read, self.account.dropped
         last = None
         for revision in revisions:
@@ -111,13 +115,13 @@ class _PageMiner:
             self._count_words(last or b"")
 
     def _count_words(self, text: bytes) -> None:
-        """Count the words of the last revision of a page."""
+        """Add the words of the page's last revision to the account."""
         for line in text.split(b"\n"):
             for sentence in self._sentences_of(line):
                 self.account.words.update(filter(is_word, self.language.tokens(sentence)))
 
     def _settled(self, *, ended: bool = False) -> Iterator[SentencePair]:
-        """Yield the pairs that no revert can withdraw any more, all of them if the page `ended`."""
+        """Yield the pairs that no revert can withdraw any more; with `ended`, all pairs."""
         for pair, survived in self.history.settled(ended=ended):
             if self.profile.has_quality_rules and not survived:
                 self.account.dropped["not_survived"] += 1
@@ -125,7 +129,7 @@ class _PageMiner:
                 yield replace(pair, survived=survived)
 
     def _compare(self, old: Revision, new: Revision) -> None:
-        """Queue the pairs of an edit until no revert can withdraw them."""
+        """Find the pairs of an edit and keep them until no revert can withdraw them."""
         dropped = self.account.dropped
         changed = self._changed_lines(old.raw or b"", new.raw or b"")
         if changed is None:
@@ -137,12 +141,13 @@ class _PageMiner:
         matches = align(before, after, dropped)
         self.history.follow(set(before).difference(after), matches, self.language.tokens)
         if matches and (new.timestamp or "") < (old.timestamp or ""):
-            dropped["edit_out_of_order"] += 1  # imported: either side may be the correction
+            # An imported revision: either side may be the correction
+            dropped["edit_out_of_order"] += 1
             return
         self._queue(matches, old, new)
 
     def _queue(self, matches: Iterable[tuple[str, str]], old: Revision, new: Revision) -> None:
-        """Queue the pairs of an old and a new sentence that are corrections."""
+        """Keep the corrections among pairs of sentences until no revert can withdraw them."""
         for noisy, clean in matches:
             words = judge(noisy, clean, self.language, self.profile, self.account.dropped)
             if words is None:
@@ -157,13 +162,17 @@ class _PageMiner:
                 rev_new=new.number,
                 timestamp=new.timestamp,
                 minor=new.is_minor,
-                comment_flag=revert_words().search(new.comment) is not None,  # a hint only
+                # A hint only, since such comments also announce corrections
+                comment_flag=revert_words().search(new.comment) is not None,
                 reverted=False,
             )
             self.history.wait(pair)
 
     def _changed_lines(self, old: bytes, new: bytes) -> tuple[list[bytes], list[bytes]] | None:
-        """Return the lines of both texts that may differ; None if the edit is not a correction."""
+        """Return the changed lines of both texts; None if the edit is not a correction.
+
+        With `skip` False, all lines are returned.
+        """
         if len(new) * SHRINK < len(old):
             self.account.dropped["edit_shrinks"] += 1
             return None
@@ -177,14 +186,14 @@ class _PageMiner:
         return changed if all(changed) else (changed[0], [])
 
     def _sentences_of_lines(self, lines: Iterable[bytes]) -> list[str]:
-        """Return the sentences of all lines."""
+        """Return the sentences of several lines in one list."""
         sentences: list[str] = []
         for line in lines:
             sentences += self._sentences_of(line)
         return sentences
 
     def _sentences_of(self, line: bytes) -> list[str]:
-        """Return the sentences of a line, from the cache if it is there."""
+        """Return the sentences of a line, cached if possible."""
         if line not in self.sentences:
             self.cached += len(line)
             if self.cached > CACHE_BYTES:
@@ -204,7 +213,7 @@ class _PageMiner:
             self.account.dropped["line_not_utf8"] += 1
             self._note("text that is not UTF-8 was skipped")
             return []
-        if "<" in text:  # invalid in XML, but harmless here
+        if "<" in text:  # invalid in XML, but harmless in text
             self._note("unescaped '<' in text")
         if not text.isprintable() and _NOT_XML.search(text):
             self._note("control characters in text were removed")
@@ -214,7 +223,7 @@ class _PageMiner:
         return self.language.sentences(text) if text else []
 
     def _note(self, text: str) -> None:
-        """Report damage once per page."""
+        """Report damage, each kind once per page."""
         if text not in self.noted:
             self.noted.add(text)
             self.account.damaged.append(f"{self.where}: {text}")
@@ -222,7 +231,7 @@ class _PageMiner:
 
 @cache
 def revert_words() -> re.Pattern[str]:
-    """Return the pattern of comments that announce a revert."""
+    """Return the pattern of edit comments that announce a revert."""
     rows = rows_of(Path(__file__).with_name("revert_words.tsv"))
     return re.compile("|".join(row[1] for row in rows), re.IGNORECASE)
 
@@ -234,7 +243,7 @@ _LINK = re.compile(r"\[\[([^\[\]]*+)\]\]")
 _WEB_LINK = re.compile(r"\[(?:[a-z]{3,6}:)?//[^\s\[\]]*+\s*+([^\[\]]*+)\]")
 _ADDRESS = re.compile(r"(?:https?|ftp)://[^\s<>\[\]{}|]*+")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_ELEMENT = re.compile(  # references, formulas and other elements, with their content
+_ELEMENT = re.compile(  # references, formulas and other elements, removed with their content
     r"<((?i:ref|math|chem|gallery|code|pre|syntaxhighlight|source|timeline|score|graph|hiero))\b"
     r"[^<>]*+>(?:(?<=/>)|.*?(?:</\1[^>]*+>|\Z))",
     re.DOTALL,
@@ -243,12 +252,13 @@ _BREAK = re.compile(r"<(?:br|hr|p|div|li|td|tr)\b[^<>]*+>", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*+>")
 _QUOTES = re.compile(r"'''''|'''|''")
 _SWITCH = re.compile(r"__[A-Z]{3,30}__")
-_VARIANT = re.compile(r"-\{([^{}:;|]*+)\}-")  # markup for several scripts, with one text only
+# Markup for variants of a script, here with a single text
+_VARIANT = re.compile(r"-\{([^{}:;|]*+)\}-")
 _MEDIA = re.compile(
     r"\.(?:jpe?g|png|svg|gif|tiff?|webp|xcf|og[agv]|web[am]|mp[34]|wav|flac|midi?|pdf|djvu)\s*$",
     re.IGNORECASE,
 )
-_PREFIX = re.compile(r"[^\W\d_][\w -]{0,40}:(?=\S)")  # a namespace or language before a title
+_PREFIX = re.compile(r"[^\W\d_][\w -]{0,40}:(?=\S)")  # namespace or language before a title
 _NO_PROSE = re.compile(r"\s*+(?:\{\||\||!|-{4}|#[^\W\d_]{4,20}\s{0,3}:?\s{0,3}\[\[)")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 _NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
@@ -273,7 +283,7 @@ def plain_text(line: str) -> str:
     if "[" in line:
         line = _without_links(line)
     if "|" in line:
-        return ""  # a row of a gallery, or what is left of a template
+        return ""  # a row of a gallery, or the rest of a template
     if "://" in line:
         line = _ADDRESS.sub("", line)
     if "''" in line:
@@ -286,7 +296,7 @@ def plain_text(line: str) -> str:
 
 
 def _without_frame(line: str) -> str:
-    """Remove the markup of a heading or list from a stripped line, and repeated white space."""
+    """Remove the markup of a heading or list, and repeated white space, from a stripped line."""
     line = line.strip("= ") if line.startswith("=") else line.lstrip("*#:; ")
     if line.isprintable() and "  " not in line:
         return line
@@ -294,7 +304,7 @@ def _without_frame(line: str) -> str:
 
 
 def _repeated(pattern: re.Pattern[str], by: str | Callable[[re.Match[str]], str], line: str) -> str:
-    """Replace a pattern again and again, from the inside out, at most `PASSES` times."""
+    """Replace the matches of a pattern from the inside out, at most `PASSES` times."""
     for _ in range(PASSES):
         line, count = pattern.subn(by, line)
         if not count:
@@ -303,7 +313,10 @@ def _repeated(pattern: re.Pattern[str], by: str | Callable[[re.Match[str]], str]
 
 
 def _without_links(line: str) -> str:
-    """Replace links by their text; remove files, categories and links to other languages."""
+    """Replace each link by the text that it shows.
+
+    A line becomes '' if it has only links to categories, files or other languages.
+    """
     if line.lstrip().startswith("[[") and ":" in line:
         remainder = _LINK.sub(lambda link: "" if _PREFIX.match(link[1]) else link[0], line)
         if not remainder.strip():
@@ -314,7 +327,7 @@ def _without_links(line: str) -> str:
 
 
 def _shown(link: re.Match[str]) -> str:
-    """Return the text that a link shows; '' for a file."""
+    """Return the text that a link shows; '' for a file, or a category without a label."""
     target, _, label = link[1].partition("|")
     if ":" in target:
         if _MEDIA.search(target):
