@@ -1,4 +1,4 @@
-"""Read YAML of unknown origin: nesting, size and numbers are limited, repeated keys refused."""
+"""Reader of YAML of unknown origin: it limits nesting and size, and refuses repeated keys."""
 
 from functools import cache
 from itertools import chain
@@ -7,8 +7,8 @@ from typing import Any
 from noisegen.errors import RecipeError
 
 FILE_BYTES_MAX = 1 << 17
-NODES_MAX, DEPTH_MAX = 10_000, 40  # per document; an alias counts like a copy of its node
-NUMBER_MAX = 400  # characters of a number; Python prints at most 4,300 digits
+NODES_MAX, DEPTH_MAX = 10_000, 40  # limits of a document; an alias counts as a copy of its node
+NUMBER_MAX = 400  # most characters of a number: Python converts at most 4,300 digits
 _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
@@ -28,15 +28,15 @@ def read_yaml(text: str, where: str) -> Any:
         raise RecipeError(f"{where} is nested over {DEPTH_MAX} deep") from error
     except (yaml.YAMLError, ValueError) as error:
         raise RecipeError(f"{where} is not YAML: {' '.join(str(error).split())}") from error
-    except (LookupError, AttributeError) as error:  # such as `!!bool maybe`
+    except (LookupError, AttributeError) as error:  # a value such as `!!bool maybe`
         raise RecipeError(f"{where} is not YAML: a value does not fit its tag") from error
 
 
 def _check_size(node: Any, where: str) -> None:
     """Raise RecipeError if a document is nested too deep, or has too many nodes or a long number.
 
-    `node` is the root of the document, whose name `where` begins the message. A node counts once
-    more for each alias that refers to it. A node that contains itself counts as nested too deep.
+    `node` is the root of the document; `where` is its name, with which the message begins. A node
+    counts again for each alias of it. A node that contains itself counts as nested too deep.
     """
     nodes = [(node, 1)] if node else []
     for _ in range(NODES_MAX):

@@ -1,10 +1,11 @@
 """The kernel of a channel learned from real errors: it changes words, gaps, letters and whole rows.
 
-Each row draws two factors (one for its words, one for its gaps), a habit, and a style, which says
-whether equal words of the row are changed alike. A phrase, word or gap is hit with its own chance
-times the factor of the row, and becomes one of its options. The draws of a word or gap are numbered
-by its position in the row; if equal words are changed alike, the draws of a known word are numbered
-by the word. The streams are "row", "phrases", "words", "forms" (of equal words) and "gaps".
+Each row draws a factor for its words, a factor for its gaps, at most one habit, and whether equal
+words are changed alike. A phrase, word or gap is hit with its own chance times the factor of the
+row. A hit draws an option, which replaces it. Draws are numbered by the position of the word or gap
+in its row; where equal words are changed alike, the draws of a known word are numbered by the word
+instead. A row has the random streams "row", "phrases", "words", "forms" (for words that are changed
+alike) and "gaps".
 """
 
 from collections.abc import Sequence
@@ -43,15 +44,15 @@ from noisegen.text.buffers import (
 )
 from noisegen.text.case import SMALL, TITLE, UPPER, cased, lower
 
-PART_BYTES = 2 << 20  # text changed at once, so that its arrays fit into the cache of a CPU
+PART_BYTES = 2 << 20  # bytes of text processed at once: arrays fit into the cache of a CPU
 STRENGTH_BITS = 16
 RATE_MAX = 4  # greatest rate: its product with a chance and the largest factor fits 63 bits
-DRAWS_EACH = 8  # draws kept for each word or gap: hit, option, coarser option, then letters
+DRAWS_EACH = 8  # draws reserved per word or gap: hit, option, coarser option, changes of letters
 HIT, OPTION, COARSE, LETTER = range(4)
-ATTEMPTS = 4  # times that new letters are drawn for a word; if none fit, the word stays
-_CASING_OF = np.array([0, 1, 2, 1])  # case of a word -> index of its text among an option's texts
-_WRITTEN_CASES = (SMALL, SMALL, TITLE, UPPER)  # case of a form by `profile.SAME`, SMALL_CASE, ...
-# Bits by which a decision is shifted left to be compared with chance times factor times strength.
+ATTEMPTS = 4  # most tries to draw new letters that fit into a word; after them the word stays
+_CASING_OF = np.array([0, 1, 2, 1])  # case of a word -> casing of its replacement, see `CASINGS`
+_WRITTEN_CASES = (SMALL, SMALL, TITLE, UPPER)  # profile.SAME, SMALL_CASE, ... -> case to write in
+# Decisions are shifted left by so many bits to the scale of chance times factor times strength.
 _BELOW = CHANCE_BITS + FACTOR_BITS + STRENGTH_BITS - DECISION_BITS
 _HALF = np.uint64(64 - CHANCE_BITS)
 _HABITS = list(HABITS.values())
@@ -60,9 +61,9 @@ _HABITS = list(HABITS.values())
 class ChannelKernel:
     """Kernel that changes phrases, words, gaps and letters with the chances of a channel.
 
-    Each row draws one of `factors`, which multiplies the chances of its words and gaps. `rates` has
-    the value of the parameter `rate` at every strength. In `consistency` out of 256 rows, equal
-    words are changed alike.
+    Each row draws one entry of `factors`: two numbers that multiply the chances of its words and of
+    its gaps. `rates` has the value of the parameter `rate` at every strength. `consistency` is the
+    number of rows, out of 256, in which equal words are changed alike.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class ChannelKernel:
         self._strengths = np.array([int(rate * (1 << STRENGTH_BITS)) for rate in rates], np.int64)
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
-        """Propose the edits of all rows."""
+        """Return the edits of all rows, see `Kernel.propose`; rows are processed part by part."""
         strengths = self._strengths.take(variants["rate"])
         size = max(1, len(texts) * PART_BYTES // max(1, len(texts.window)))
         parts = []
@@ -89,7 +90,7 @@ class ChannelKernel:
         return Edits.join(parts).legal(texts)
 
     def _propose(self, texts: Texts, keys: U64, strengths: I64) -> Edits:
-        """Propose the edits of some rows, few enough for the cache of a CPU."""
+        """Return the edits of one part of the rows; `strengths` has the rate of each row."""
         row_keys = fork_array(keys, "row")
         pair, must, habit, style = (decisions(draw_array(row_keys, number)) for number in range(4))
         drawn = np.searchsorted(self._bounds, pair, side="right")
@@ -98,7 +99,7 @@ class ChannelKernel:
         units = Units.of(texts, words)
         groups = self._tables.groups(texts, words, units)
         draws = self._draws(keys, words, units, style < self._consistency)
-        # Each row has two factors, the first one for its words, the second one for its gaps.
+        # `kinds` are indices in the factors of all rows: for words 2 * row, for gaps 2 * row + 1.
         kinds = units.rows * 2 + (units.words < 0)
         limits = self._tables.chances.take(groups) * factors.ravel().take(kinds)
         must_change = self._must.take(drawn) & (must >> DECISION_BITS - STRENGTH_BITS < strengths)
@@ -114,7 +115,7 @@ class ChannelKernel:
         return _with_habits(edits, texts, habits)
 
     def _draws(self, keys: U64, words: Words, units: Units, by_form: Bool) -> tuple[U64, I64]:
-        """Return two columns for every word and gap: its stream, and the number of its first draw.
+        """Return for every word and gap the key of its stream, and the number of its first draw.
 
         In rows flagged in `by_form`, equal words that the channel knows have equal draws.
         """
@@ -129,10 +130,10 @@ class ChannelKernel:
         return streams, numbers * DRAWS_EACH
 
     def _phrases(self, keys: U64, words: Words, factors: I64) -> tuple[I64, I64, I64]:
-        """Return the numbers of the first and last words of the hit phrases, and their groups.
+        """Return the hit phrases: numbers of their first and last words, and option groups.
 
         If two hit phrases overlap, the first is kept; if they begin together, the longer is kept.
-        `factors` has the factor of the words of each row.
+        `keys` has the key of each row, `factors` the factor that each row drew for its words.
         """
         streams, numbers = fork_array(keys, "phrases"), ordinals(words.rows)
         parts = []
@@ -144,7 +145,7 @@ class ChannelKernel:
             parts.append([part.take(hit) for part in (firsts, lasts, groups)])
         firsts, lasts, groups = np.concatenate(parts, axis=1)
         kept, reach = [], -1
-        for number in np.lexsort((-lasts, firsts)).tolist():  # longer phrases first
+        for number in np.lexsort((-lasts, firsts)).tolist():  # by first word, then longest first
             if firsts[number] > reach:
                 kept.append(number)
                 reach = lasts[number]
@@ -152,7 +153,7 @@ class ChannelKernel:
 
 
 def _hit(units: Units, drawn: I64, limits: I64, must: Bool) -> Bool:
-    """Tell which units (words and gaps) are hit: those whose draw is below their limit.
+    """Tell which units (words and gaps) are hit: a draw in `drawn` must be below its limit.
 
     If no unit of a row flagged in `must` is hit, the unit whose draw is the smallest in proportion
     to its limit counts as hit.
@@ -170,9 +171,9 @@ def _hit(units: Units, drawn: I64, limits: I64, must: Bool) -> Bool:
 
 @dataclass(frozen=True)
 class _Batch:
-    """Words and gaps of a batch, with the option group of each, its draws, and whether it is hit.
+    """Words and gaps of some rows, with the option group of each, its draws, and whether it is hit.
 
-    `draws` holds the stream of every word or gap, and the number of its first draw.
+    `draws` has for every word and gap the key of its stream, and the number of its first draw.
     """
 
     tables: ChannelTables
@@ -189,8 +190,9 @@ class _Batch:
         options = self._options(hit)
         kinds, hows = self.tables.kinds.take(options), self.tables.hows.take(options)
         is_word = self.units.words.take(hit) >= 0
-        # A changed gap or a removed word decides the case of the word behind it. If both do, the
-        # gap decides: it is nearer, and `np.unique` keeps the first one in this reversed order.
+        # A changed gap or a removed word sets the case of the next word. If both precede a word,
+        # the gap sets it: the gap is nearer to the word, so that it comes first in the reversed
+        # order, and `np.unique` keeps the first.
         near = np.flatnonzero(((kinds == WORD_GONE) | ~is_word) & (hows != SAME))
         near = near[::-1]
         behind = hit.take(near) + 1 + is_word.take(near)
@@ -217,9 +219,9 @@ class _Batch:
         return draw_array(streams.take(units), numbers.take(units) + which)
 
     def _options(self, hit: I64) -> I64:
-        """Return the option that each hit word or gap draws from its group.
+        """Return the number of the option that each hit word or gap draws from its group.
 
-        If that option is COARSER, the result is an option drawn from the coarser group.
+        If the option is COARSER, another option is drawn from the coarser group instead.
         """
         options = self.tables.pick(self.groups.take(hit), self._draws(hit, OPTION))
         coarse = np.flatnonzero(self.tables.kinds.take(options) == COARSER)
@@ -237,13 +239,16 @@ class _Batch:
     def _forms(self, units: I64, options: I64) -> tuple[I64, Edits]:
         """Return the edits that replace words and gaps by the text of their option."""
         words, hows = self.units.words.take(units), self.tables.hows.take(options)
-        cases = np.append(self.words.cases, SMALL).take(words)  # the last entry is for gaps (-1)
+        cases = np.append(self.words.cases, SMALL).take(words)  # gaps have the word number -1
         casings = np.where((hows > 0) & (words >= 0), hows - 1, _CASING_OF.take(cases))
         edges = self.units.starts.take(units), self.units.stops.take(units)
         return self._edits(units, *edges, options * CASINGS + casings, self.tables.pool)
 
     def _rewritten(self, units: I64, hows: I64) -> tuple[I64, Edits]:
-        """Return the edits that write words in the case `hows`; words already in it have none."""
+        """Return the edits that write each word in its case of `hows` (`profile.SMALL_CASE`, ...).
+
+        A word that is written so already has no edit.
+        """
         starts, stops = self.units.starts.take(units), self.units.stops.take(units)
         content, base = self.texts.window.tobytes(), self.words.base
         spans = zip((starts - base).tolist(), (stops - base).tolist(), hows.tolist(), strict=True)
@@ -254,7 +259,7 @@ class _Batch:
         return self._edits(units.take(changed), *edges, np.arange(len(changed)), pool)
 
     def _gone(self, gone: I64) -> tuple[I64, Edits]:
-        """Return the edits that remove the words `gone`, each with one space beside it.
+        """Return the edits that remove words and one space beside each; `gone` has their units.
 
         The space before the word is removed. At the start of a row, or if another edit changes the
         gap before the word, the space behind it is removed instead. If all words of a row would be
@@ -275,9 +280,9 @@ class _Batch:
         return self._edits(gone, starts - before, stops + behind, nothing, self.tables.pool)
 
     def _spelled(self, hit: I64, counts: I64) -> tuple[I64, Edits]:
-        """Return the edits that change letters at `counts` places of each hit word.
+        """Return the edits that change letters of each hit word; `counts` has its number of places.
 
-        If they make a pair of letters that the language lacks, the edits of the word are drawn
+        If the new word has a pair of letters that the channel lacks, edits of the word are drawn
         again, up to `ATTEMPTS` times in all; then the word stays.
         """
         parts, left = [], np.arange(len(hit))
@@ -290,7 +295,7 @@ class _Batch:
         return np.sort(units), Edits.join([edits for _, edits in parts], units)
 
     def _odd(self, units: I64, edits: Edits) -> list[int]:
-        """Return the numbers of the words whose edits make letter pairs that the language lacks."""
+        """Return the units of the words whose edits make letter pairs that the channel lacks."""
         small, base = self.words.small.tobytes(), self.words.base
         edges = edits.starts - base, edits.stops - base, edits.replacements // CASINGS
         found = []
@@ -307,16 +312,16 @@ class _Batch:
         return found
 
     def _respelled(self, hit: I64, counts: I64, attempt: int) -> tuple[I64, Edits]:
-        """Return the edits of `counts` parts (up to three letters) of each hit word.
+        """Return edits that replace parts (up to three letters) of each hit word.
 
-        The parts are drawn by their weights; `attempt` numbers the set of draws. Equal words are
-        searched for parts once. A part that overlaps an earlier part of the word, or does not begin
-        behind the start of that part, is dropped.
+        `counts` has the number of parts to draw for each word, by their weights. Every `attempt`
+        has draws of its own. A drawn part is dropped if it overlaps an earlier part of the word, or
+        begins at the same letter. Equal words are searched for parts only once.
         """
         words, tables, chosen = self.words, self.tables, self.units.words.take(hit)
         starts, stops = words.starts.take(chosen), words.stops.take(chosen)
         hashes = words.hashes.take(chosen)
-        alone = np.arange(len(hit)).astype(np.uint64)  # stand in for the hashes of too long words
+        alone = np.arange(len(hit)).astype(np.uint64)  # in place of hashes that long words lack
         hashes = np.where(hashes == 0, alone, hashes)
         _, firsts, which = np.unique(hashes, return_index=True, return_inverse=True)
         edges = starts.take(firsts) - words.base, stops.take(firsts) - words.base
@@ -350,7 +355,10 @@ class _Batch:
 
 @lru_cache(maxsize=1 << 16)
 def _recased(word: bytes, how: int) -> str | None:
-    """Return a word in the case `how` (`profile.SMALL_CASE`, ...), None if it is in it already."""
+    """Return a word written in the case `how` (`profile.SMALL_CASE`, ...), None if it is already.
+
+    `word` is given as UTF-8 bytes.
+    """
     text = word.decode()
     form = cased(lower(text), _WRITTEN_CASES[how])
     return form if form != text else None
@@ -359,8 +367,9 @@ def _recased(word: bytes, how: int) -> str | None:
 def _apart(words: I64, parts: I64) -> I64:
     """Return the indices of the parts of words that can change together.
 
-    `words` has the word of each part; both are ascending. Two parts of a word conflict if they
-    overlap or begin at the same letter; then only the first can change.
+    `words` has the number of each part's word, `parts` its index as in `ChannelTables.parts`; both
+    are ascending. If two parts of a word overlap or begin at the same letter, only the first can
+    change.
     """
     at = parts // SIZES
     ends, keep = at + parts % SIZES, np.ones(len(words), np.bool_)
@@ -391,7 +400,7 @@ def _with_habits(edits: Edits, texts: Texts, habits: I64) -> Edits:
     pool = pa.concat_arrays([edits.pool, Texts.from_strings(forms).to_arrow()])
     edits = replace(edits, replacements=replacements, pool=pool)
 
-    # From here on: the characters of these rows that no edit replaces.
+    # The habit is applied to all characters of these rows that no edit replaces.
     at, owners = within(texts.offsets.take(rows), texts.lengths.take(rows))
     rows = rows.take(owners)
     covering = np.searchsorted(edits.starts, at, side="right") - 1

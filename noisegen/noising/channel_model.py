@@ -4,7 +4,7 @@ Rare counts are smoothed towards counts of a wider kind:
 
 - a word in its case, towards the word in any case, towards words of its length and case;
 - a gap before its word, towards the gap before any word;
-- letters between their neighbours, towards the letters by their place in the word.
+- letters between two given letters, towards the same letters at this place (start, end, inside).
 
 Chances are computed in Python's floats and rounded down to whole numbers, so that all machines get
 the same ones.
@@ -34,13 +34,13 @@ from noisegen.noising.profile import (
 )
 from noisegen.text.case import CASES, SHAPES, shape_of
 
-_IDEOGRAPHS = "\u2e80"  # first ideograph; pairs with ideographs are not recorded: any may occur
+_IDEOGRAPHS = "\u2e80"  # first ideograph; their pairs are not recorded, as any two may meet
 
 CHANCE_BITS = 32
 WEIGHT_BITS = 20
-# Weights of the wider counts in smoothing, each given as a number of cases.
+# Weights of the wider counts in smoothing: each counts as much as so many occurrences.
 WORD_PRIOR, CASE_PRIOR, SHAPE_PRIOR, GAP_PRIOR, LETTER_PRIOR = 3.0, 4.0, 4.0, 10.0, 3.0
-FORM, AS_WRITTEN, WORD_GONE, SOME_LETTERS, COARSER = range(5)  # see `Option`
+FORM, AS_WRITTEN, WORD_GONE, SOME_LETTERS, COARSER = range(5)  # kinds of an `Option`
 
 
 class Option(NamedTuple):
@@ -48,13 +48,12 @@ class Option(NamedTuple):
 
     `kind` is the kind of change and determines the meaning of `how`:
 
-    - FORM: the text becomes `noisy` (small letters), written in the case `how` (SAME, ...);
+    - FORM: a word becomes `noisy` (small letters), written in the case `how` (SAME, ...); a gap
+      becomes `noisy`, and the next word is written in the case `how`;
     - AS_WRITTEN: the word keeps its letters and is written in the case `how`;
-    - WORD_GONE: the word is removed;
+    - WORD_GONE: the word is removed, and the next word is written in the case `how`;
     - SOME_LETTERS: letters of the word change in `how` places;
-    - COARSER: an option of group `how` is drawn; if `how` is -1, one of the word's shape group.
-
-    If a gap is changed or a word removed, the next word is written in the case `how`.
+    - COARSER: an option is drawn from group `how` instead (-1: from the group of the word's shape).
     """
 
     kind: int
@@ -115,9 +114,9 @@ class Channel:
         return any(map(letter_pairs, made - self.pairs - known))
 
     def add(self, chance: float, weights: Mapping[Option, float]) -> int:
-        """Add a group of options and return its number.
+        """Add a group of weighted options and return its number.
 
-        `chance` is the rate of change, from 0 to 1. Options without weight are left out.
+        `chance` is the rate of change, from 0 to 1. Options of weight 0 are left out.
         """
         options = tuple(option for option, weight in weights.items() if weight > 0)
         sums = list(accumulate(weights[option] for option in options))
@@ -169,7 +168,10 @@ def _add_pairs(channel: Channel, profile: Profile) -> None:
 
 
 def _smoothed(changed: float, total: float, rate: float, prior: float) -> float:
-    """Return the rate of change in `total` cases and in `prior` more that change at rate `rate`."""
+    """Return a smoothed rate of change: `changed` of `total` occurrences were changed.
+
+    The result is as if there were `prior` more occurrences, which change at the rate `rate`.
+    """
     return (changed + prior * rate) / (total + prior)
 
 
@@ -236,8 +238,9 @@ def _add_word(
 ) -> None:
     """Add four groups of options for a word or phrase, one per case of the word.
 
-    `cases` has the counts of the replacements in each case. A group has the options counted in its
-    case, the options counted in any case, and the options of the word's shape.
+    `cases` has for each case the counts of the replacements. `shape_rates` is the result of
+    `_shape_rates`. A group joins three kinds of options: replacements counted in its case,
+    replacements counted in all cases, and the options of the word's shape.
     """
     pooled: Outcomes = Counter()  # counts of all cases; each replacement takes the word's own case
     for outcomes in cases:
@@ -274,7 +277,7 @@ def _word_option(noisy: str | None, written: int) -> Option:
 
 
 def _add_gaps(channel: Channel, counts: Mapping[GapKey, int]) -> None:
-    """Add a group of options for each gap before any word, and before each counted word."""
+    """Add a group of options for each gap, and one for each counted gap before a certain word."""
     by_gap: dict[tuple[bool, str], dict[str, Outcomes]] = {}
     for key, count in sorted(counts.items(), key=lambda item: item[0][:3]):
         rights = by_gap.setdefault((key.initial, key.gap), {})
@@ -292,8 +295,8 @@ def _add_gaps(channel: Channel, counts: Mapping[GapKey, int]) -> None:
 def _add_letters(channel: Channel, counts: Mapping[LetterKey, int]) -> None:
     """Add groups of options for the parts of words that change.
 
-    A part has a group for each pair of neighbouring letters, and a group for each place in the
-    word: START, END or '' (inside).
+    A part has a group for each pair of letters around it, and a group for each of its places in
+    words: START, END or '' (inside).
     """
     near: dict[tuple[str, str, str], Outcomes] = defaultdict(Counter)
     far: dict[tuple[str, str, str], Outcomes] = defaultdict(Counter)
@@ -302,8 +305,8 @@ def _add_letters(channel: Channel, counts: Mapping[LetterKey, int]) -> None:
         far["", part, _place(before, after)][noisy, SAME] += count
     coarser: dict[tuple[str, str, str], tuple[int, float]] = {}
     for key, outcomes in far.items():
-        # The words that contain a part are counted apart from the changes of it, so that changes
-        # may outnumber the words. The added 1 keeps the rate below 1.
+        # Words that contain a part and changes of the part are counted separately, so that there
+        # may be more changes than words. The added 1 keeps the rate below 1.
         rate = (outcomes.total() - outcomes[key[1], SAME]) / (outcomes.total() + 1)
         group = channel.add(rate, _form_weights(outcomes, key[1]))
         coarser[key] = group, rate
@@ -321,7 +324,7 @@ def _place(before: str, after: str) -> str:
 def _form_weights(outcomes: Outcomes, clean: str) -> Weights:
     """Return the options and weights of the recorded replacements of a gap or of letters.
 
-    `clean` is the gap or the letters. The order of the options is always the same.
+    `clean` is the gap or the letters. Options are sorted, so that every run has the same order.
     """
     changed = sorted(
         (noisy, written, count)
@@ -334,11 +337,11 @@ def _form_weights(outcomes: Outcomes, clean: str) -> Weights:
 def _add_finer(
     channel: Channel, outcomes: Outcomes, clean: str, coarser: tuple[int, float], prior: float
 ) -> tuple[int, float]:
-    """Add a group of options smoothed towards a coarser group; return its number and rate.
+    """Add a group of options smoothed towards a coarser group; return the new number and rate.
 
-    `outcomes` counts what `clean` became. `coarser` has the number and rate of the coarser group,
-    which weighs like `prior` cases. Replacements that the profile did not record are drawn from the
-    coarser group, if it has options.
+    `outcomes` counts the replacements of `clean` (a gap or letters). `coarser` has the number and
+    rate of the coarser group, which counts as much as `prior` occurrences. Replacements that the
+    profile did not record are drawn from the coarser group, if it has options.
     """
     base, rate = coarser
     weights = _form_weights(outcomes, clean)

@@ -1,6 +1,6 @@
-"""The option groups of a channel as arrays, and a search of them for the words and gaps of rows.
+"""Arrays of a channel's option groups, and the search for the groups of words and gaps in rows.
 
-`realism.pair_counts`, which learns a channel, finds the same words and gaps row by row.
+`realism.pair_counts`, which counts errors for profiles, finds the same words and gaps row by row.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,8 @@ from noisegen.text.buffers import (
     word_hashes,
 )
 
-# Scripts that write no spaces, as in `alignment`: Thai and Lao, Burmese, Khmer, kana, Han.
+# Code points of scripts without spaces between words, equal to the list in `text.alignment`: Thai
+# and Lao, Burmese, Khmer, kana, Han.
 _UNSPACED = (
     (0x0E00, 0x0EFF),
     (0x1000, 0x109F),
@@ -35,7 +36,7 @@ _UNSPACED = (
     (0xF900, 0xFAFF),
     (0x20000, 0x10FFFF),
 )
-CASINGS = 3  # each option has three texts in the pool: in small letters, Title and UPPER
+CASINGS = 3  # texts of each option in the pool: in small letters, Title and UPPER
 SIZES = LETTERS_MAX + 1  # possible sizes of a part of a word: 0 to LETTERS_MAX letters
 START_POINT, END_POINT = ord(START), ord(END)
 # Codes of the places of a part in a word. Where a group depends only on the place, its hash has
@@ -67,8 +68,9 @@ class Words(NamedTuple):
         if not texts.is_ascii:
             token, starts, stops = _single_characters(texts, starts, stops)
             rows, hashes = rows.take(token), hashes.take(token)
-            # Tokens are hashed uncut, and with only ASCII and Latin-1 letters lowered. So new
-            # hashes are made of cut words, and of words with other bytes up to the next word.
+            # The hashes of tokens are of uncut words, with only ASCII and Latin-1 letters lowered.
+            # New hashes are made for cut words, and for words with bytes outside ASCII in them or
+            # behind them: `reduceat` looks at all bytes up to the next word.
             cut = stops - starts < (tokens.stops - tokens.starts).take(token)
             high = np.maximum.reduceat(texts.window, starts - base) >= 0x80
             again = np.flatnonzero(cut | high)
@@ -171,10 +173,10 @@ def _text_table(texts: list[str]) -> HashTable:
 class ChannelTables:
     """The option groups of a channel as arrays, and tables from words, gaps and letters to them.
 
-    A word or gap of group g changes with chance `chances[g]`. The last chance is 0, so that group
-    -1 stands for no group. The options of all groups are numbered: option o has the fields `kind`
-    and `how` of an `Option` in `kinds[o]` and `hows[o]`, and its texts, one per casing, in
-    `pool[CASINGS * o + casing]`. The last text of the pool is empty.
+    A word or gap of group g changes with chance `chances[g]`. Group -1 means no group: the last
+    chance is 0. The options of all groups are numbered: option o has the fields `kind` and `how` of
+    an `Option` in `kinds[o]` and `hows[o]`, and its texts in `pool[CASINGS * o + casing]`. A casing
+    is 0 (small letters), 1 (Title) or 2 (UPPER). The last text of the pool is empty.
     """
 
     def __init__(self, channel: Channel) -> None:
@@ -212,9 +214,9 @@ class ChannelTables:
     def _take_gaps(self, channel: Channel, words: list[str]) -> None:
         """Make the table from keys of gaps to their groups.
 
-        The key of a gap joins three numbers: the number of its text, whether it begins the row, and
-        `right`, the number of the word behind it. Two further numbers stand in `right` for any word
-        and for the end of a row.
+        The key of a gap joins three numbers: the number of the gap's text, whether the gap begins
+        its row, and the number of the word behind the gap. Instead of a word, there are two further
+        numbers for any word and for the end of a row.
         """
         gaps = {gap: number for number, gap in enumerate(sorted({key[2] for key in channel.gaps}))}
         self._gaps, self._no_gap = _text_table(list(gaps)), gaps.get("", -1)
@@ -247,11 +249,11 @@ class ChannelTables:
         self._letters = np.array([(-1, 0), *values], np.int64).T.copy()
 
     def pick(self, groups: I64, draws: U64) -> I64:
-        """Return the number of an option of each group, chosen by the high half of its draw."""
+        """Return for each group the number of the option that the high half of its draw chooses."""
         return self._choices.pick(groups, (draws >> np.uint64(64 - CHANCE_BITS)).astype(np.int64))
 
     def known(self, hashes: U64) -> I64:
-        """Return the number that the channel gives each hashed word, -1 for an unknown word."""
+        """Return the number of each word, given by its hash, in the channel; -1 if unknown."""
         return self._words.find(hashes).astype(np.int64) - 1
 
     def groups(self, texts: Texts, words: Words, units: Units) -> I64:
@@ -273,7 +275,7 @@ class ChannelTables:
         return groups
 
     def _groups_between(self, texts: Texts, words: Words, units: Units, numbers: I64) -> I64:
-        """Return the group of every gap, -1 for no group.
+        """Return the group of every gap, -1 for a gap that never changes.
 
         `numbers` has the result of `known` for each word.
         """
@@ -300,10 +302,10 @@ class ChannelTables:
         return groups
 
     def phrases(self, words: Words) -> Iterator[tuple[I64, I64, I64]]:
-        """Find the known phrases; yield first the phrases of two words, then of three, and so on.
+        """Find the known phrases: first yield the phrases of two words, then of three, and so on.
 
-        Each item has three columns: the numbers of the first words and of the last words of the
-        phrases, and their groups.
+        Phrases are yielded as three arrays: the numbers of their first words, the numbers of their
+        last words, and their groups.
         """
         heads = np.flatnonzero(self._heads.find(words.hashes))
         for more in range(1, PHRASE_MAX):
@@ -319,9 +321,9 @@ class ChannelTables:
             yield first, first + more, self._word_groups.take(keys)
 
     def _groups_of_gaps(self, keys: I64) -> I64:
-        """Return the group of each key of a gap, -1 for no group.
+        """Return the group of each gap, given by its key (see `_take_gaps`); -1 for no group.
 
-        A key without a group gets the group of its gap before any word.
+        A gap without a group before its word gets the group of the gap before any word.
         """
         groups = self._gap_groups.find(_key_hashes(keys)).astype(np.int64) - 1
         missing = np.flatnonzero(groups < 0)
@@ -376,9 +378,9 @@ class ChannelTables:
     def _letter_groups(self, framed: I64, at: I64, size: int) -> tuple[I64, I64, I64]:
         """Return the places, groups and weights of the parts of `size` letters.
 
-        The place of a part is the number of its first letter in `framed`, the code points of all
-        words with START and END around each word. `at` has the places to look at; places of two or
-        more letters that the channel never changes together are left out.
+        The place of a part is the index of its first letter in `framed`: the code points of all
+        words, each between START and END. `at` has the places to search. Places are left out if
+        they have two or more letters that the channel never changes together.
         """
         letters = _part_hashes(framed.take(np.arange(size)[:, None] + at))
         if size > 1:
@@ -399,7 +401,7 @@ def _key_hashes(keys: I64) -> U64:
 
 
 def _part_hashes(letters: I64) -> U64:
-    """Return a hash of each part of a word; its letters are one column of the array."""
+    """Return the hash of each part of a word, given as a column of code points in `letters`."""
     hashes = np.zeros(letters.shape[1], np.uint64)
     for row in letters.astype(np.uint64):
         hashes = mix_array(hashes + row)

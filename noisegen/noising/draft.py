@@ -1,4 +1,4 @@
-"""The draft of a batch: its rows, rewritten pass by pass, and the spans that move with the text."""
+"""The draft of a batch: its rows, which passes rewrite, and the spans that move with their text."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -85,9 +85,10 @@ class Draft:
 def _noted(
     taken: PassRows, parts: Iterable[Edits], makers: I64, accounts: list[Composed]
 ) -> Iterator[Edits]:
-    """Pass on the parts of a pass's edits, and append the account of each part to `accounts`.
+    """Yield all parts of a pass's edits unchanged, and append the account of each to `accounts`.
 
-    If the last edit of a part touches the first edit of the next part, they become one edit.
+    If the last edit of a part touches the first edit of the next part, they become one edit of the
+    account. `makers` has for each row a bit mask of its step.
     """
     grown = np.zeros(len(taken.texts), np.int64)
     for part in parts:
@@ -134,7 +135,7 @@ class _Versions:
     def _store(self, texts: Texts, room: int) -> None:
         """Start a buffer that holds one version of every row.
 
-        The buffer has twice the size of the texts, and `room` more bytes.
+        The buffer has room for twice the bytes of the texts, and for `room` more bytes.
         """
         size = len(texts.window)
         self._texts = Texts(np.empty(2 * size + room, np.uint8), texts.offsets - texts.offsets[0])

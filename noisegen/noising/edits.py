@@ -17,20 +17,21 @@ from noisegen.text.buffers import I64, U8, Bool, Texts, Tokens, as_arrow, overla
 from noisegen.text.sequences import forbidden_sequences
 from noisegen.text.spans import Spans
 
-SIGNS_LEAD = 0xE0  # first byte of U+0800 to U+0FFF, the range of the vowel signs that are checked
-REACH = 192  # bytes on either side of an edit in which it may create a forbidden sequence
+SIGNS_LEAD = 0xE0  # first UTF-8 byte of U+0800 to U+0FFF, where the checked vowel signs lie
+REACH = 192  # bytes before and behind an edit that are searched for forbidden sequences
 
 
 def _faults(text: bytes) -> int:
-    """Count the forbidden letter sequences in UTF-8 bytes, except for a character cut at an end."""
+    """Count the forbidden letter sequences in UTF-8 bytes; a character cut at an end is skipped."""
     return forbidden_sequences(text.decode(errors="ignore")).total()
 
 
 def _legal(text: bytes, edits: Sequence[tuple[int, int, bytes]]) -> list[bool]:
-    """Tell which edits may be kept so that `text` gets no more forbidden sequences than it had.
+    """Tell for each edit whether to keep it, so that `text` gets no new forbidden sequences.
 
-    An edit is (start, stop, replacement). If not all edits may be kept, each is judged by the text
-    around it: forbidden sequences are short and never cross a space.
+    An edit is (start, stop, replacement). If all edits together add no forbidden sequence, all are
+    kept. Otherwise each edit is judged in turn by the text around it, as forbidden sequences are
+    short and never cross a space.
     """
     ends = [0, *(stop for _, stop, _ in edits)]
     parts = [text[end:start] + new for end, (start, _, new) in zip(ends, edits, strict=False)]
@@ -51,11 +52,11 @@ def _legal(text: bytes, edits: Sequence[tuple[int, int, bytes]]) -> list[bool]:
 
 @dataclass(frozen=True)
 class Edits:
-    """Replacements in rows of text: bytes [start, stop) of `Texts.values` become one of `pool`.
+    """Replacements of byte ranges in rows of text, ascending and disjoint.
 
-    Each edit has the index of its replacement in `pool`, a binary Arrow array. Edits are ascending
-    and disjoint; an insertion has start == stop. The first row of the texts has the number 0 in
-    `rows`.
+    Edit i replaces the bytes from starts[i] to stops[i] of `Texts.values` by the text
+    pool[replacements[i]] of a binary Arrow array. An insertion has start == stop. `rows` has the
+    number of each edit's row; the first row of the texts has the number 0.
     """
 
     rows: I64
@@ -74,8 +75,8 @@ class Edits:
     def join(cls, parts: Sequence["Edits"], order_by: I64 | None = None) -> "Edits":
         """Return the edits of all parts in ascending order; no two of them may overlap.
 
-        Edits are sorted by their start, or by `order_by` (one entry per edit of all parts). The
-        sort is stable. The pool of the result has no more texts than there are edits.
+        Edits are sorted by their start, or by `order_by` (one sort key per edit of all parts). The
+        sort is stable. The result has a pool with one text per edit at most.
         """
         parts = [part for part in parts if len(part)]
         if not parts:
@@ -142,7 +143,7 @@ class Edits:
         return np.concatenate([[0], np.cumsum(self._sizes - (self.stops - self.starts))])
 
     def growth_at(self, spans: Spans) -> tuple[I64, I64]:
-        """Return how many bytes the edits add before the start and the stop of each span."""
+        """Return how many bytes the edits add before the start and before the stop of each span."""
         before = self._growth[np.searchsorted(self.stops, spans.starts, side="right")]
         within = self._growth[np.searchsorted(self.starts, spans.stops, side="left")]
         return before, within
@@ -153,10 +154,10 @@ class Edits:
         return np.append(0, self._growth.take(ends))
 
     def written_over(self, stretch: U8, base: int) -> U8:
-        """Return a stretch of the text's bytes with all edits written.
+        """Return a stretch of bytes in which all edits are written; edits must lie inside it.
 
-        `base` is the position of the stretch in the text. One Arrow call gathers the kept pieces
-        of the stretch and the replacements in turn.
+        `base` is the position of the stretch in `Texts.values`. The kept pieces of the stretch and
+        the replacements are gathered in turn by one Arrow call.
         """
         count = len(self)
         cuts = np.empty(2 * count + 2, np.int64)  # edges of the pieces: kept, removed, ..., kept
@@ -172,11 +173,11 @@ class Edits:
         return Texts.from_arrow(pieces.to_arrow().take(as_arrow(order))).window
 
     def once(self, words: Tokens, changed: Spans) -> tuple["Edits", Spans]:
-        """Return the edits of words that are still unchanged, and the spans of these words.
+        """Return the edits of words that no step has changed yet, and the spans of these words.
 
-        `changed` has the spans of words that were edited before. An edit belongs to the words that
-        it overlaps; if it overlaps none, to the words that it touches. If edits share a word, the
-        first is kept. `Row.once` does the same for one row.
+        `changed` has the spans of words that earlier steps changed. An edit belongs to the words
+        that it overlaps or, if it overlaps none, to the words that it touches. If several edits
+        belong to a word, the first is kept. `Row.once` does the same for one row.
         """
         starts, stops = self.starts, self.stops
         if len(words):
@@ -200,11 +201,11 @@ class Edits:
         return self.keep(kept), Spans(starts.take(free), stops.take(free))
 
     def composed(self, texts: Texts, row_numbers: I64, makers: I64, grown: I64) -> "Composed":
-        """Return the account of these edits, with positions counted in bytes of their row.
+        """Return the account of these edits; edits that touch each other become one edit.
 
-        `row_numbers`, `makers` and `grown` have one entry per row of the texts: its number in the
-        batch, a bit mask of its step, and the number of bytes that earlier parts of the pass added
-        to it. Edits that touch each other become one edit.
+        `row_numbers`, `makers` and `grown` have one entry per row of the texts: the number of the
+        row in the batch, a bit mask of its step, and the number of bytes that earlier parts of the
+        pass added to the row.
         """
         origin = texts.offsets[self.rows]
         starts, stops, rows = self.starts - origin, self.stops - origin, row_numbers[self.rows]
@@ -220,7 +221,7 @@ def rewritten(
     """Return the texts with all edits written, and each set of spans moved along with the text.
 
     A moved span covers all text that is written inside it. The edits of all parts are ascending.
-    Each part is written before the next one is drawn from `parts`, to bound the memory.
+    Each part is written before the next part is taken from `parts`, to bound the memory.
     """
     at, stop = int(texts.offsets[0]), int(texts.offsets[-1])
     offsets, pieces = texts.offsets - at, []
@@ -266,7 +267,10 @@ class Composed(NamedTuple):
         return Composed(*(column[chosen] for column in self))
 
     def changes(self, clean: Texts, noisy: Texts) -> Bool:
-        """Tell which edits leave different text: one transform may undo the edit of another."""
+        """Tell for each edit whether its noisy text differs from its clean text.
+
+        The texts are equal if one transform undid the edit of another.
+        """
         sizes = self.clean_stops - self.clean_starts
         different: Bool = sizes != self.noisy_stops - self.noisy_starts
         for start in range(0, len(sizes), _COMPARED):
@@ -301,35 +305,35 @@ class Composed(NamedTuple):
 
 
 _COMPARED = 1 << 16  # number of edits whose bytes are compared at once
-# Row number times `_ROW` plus position puts the edits of all rows in one order; rows have under
-# 2^31 bytes.
+# Edits of all rows are compared by row number times `_ROW` plus position, as rows have under 2^31
+# bytes.
 _ROW = 1 << 32
 
 
 def compose(first: Composed, second: Composed) -> Composed:
-    """Return one account for the edits of `first`, followed by the edits of `second`.
+    """Join two successive accounts into one, from the clean text of `first` to the noisy `second`.
 
-    The noisy side of `first` is the clean side of `second`: the middle text. Edits of both that
-    overlap or touch on the middle text become one edit. It covers all text, on the clean and on the
-    noisy side, that these edits cover.
+    The noisy text of `first` is the clean text of `second`: the middle text. Edits of the two
+    accounts that overlap or touch on the middle text become one edit. This edit covers all clean
+    and noisy text that they cover.
     """
     if not len(first.rows) or not len(second.rows):
         return second if not len(first.rows) else first
     rows = np.concatenate([first.rows, second.rows])
     starts = np.concatenate([first.noisy_starts, second.clean_starts])
     stops = np.concatenate([first.noisy_stops, second.clean_stops])
-    order = np.argsort(rows * _ROW + starts, kind="stable")  # merges two sorted runs
+    order = np.argsort(rows * _ROW + starts, kind="stable")  # fast, as both accounts are sorted
     rows, starts, stops = rows[order], starts[order], stops[order]
     heads = _group_heads(rows, starts, stops)
     makers = np.concatenate([first.makers, second.makers])[order]
     rows, low, high = rows[heads], starts[heads], np.maximum.reduceat(stops, heads)
 
     def other_side(edited: I64, middle: tuple[I64, I64], other: tuple[I64, I64]) -> tuple[I64, I64]:
-        """Return the ranges of the joined edits on the other side of one of the two accounts.
+        """Return the ranges of the joined edits in the outer text (clean or noisy) of an account.
 
         `edited`, `middle` and `other` are columns of the account: the rows of its edits, and their
-        ranges on the middle text and on the other side. No edit crosses an end of a joined edit, so
-        that each end moves by the bytes that the edits before it in its row add.
+        ranges in the middle text and in the outer text. No edit crosses an end of a joined edit.
+        Therefore each end moves by the bytes that the edits before it in its row add.
         """
         total = np.concatenate([[0], np.cumsum(other[1] - other[0] - middle[1] + middle[0])])
         of_row = total[np.searchsorted(edited, rows, side="left")]

@@ -44,7 +44,7 @@ from noisegen.text.spans import Spans, protected_in
 BATCH_BYTES = 8 << 20
 HUGE_BYTES = 1 << 20  # rows from this size on are processed alone, in windows
 BY_CHARACTER = (WindowedKernel, RowFunction)  # kernels that may change every character
-FEW = 2_500  # characters per step of the mix; smaller batches are noised faster row by row
+FEW = 2_500  # characters per step of the mix: fewer are faster to noise row by row than in arrays
 RowEditor = Callable[[Row, RowDraws], list[RowEdit]]
 _OFFSETS = ("clean_start", "clean_end", "noisy_start", "noisy_end")
 EDITS = pa.list_(
@@ -56,10 +56,10 @@ EDITS = pa.list_(
 class ReadyStep:
     """A step of a mix, ready to run in one language.
 
-    `rates` has the names of the rate parameters; a row draws a strength for each. A row
-    without any byte of `needs` is left unchanged, unless `needs` is empty. `words_once` says that
-    the step edits whole words, and only words that no other step has changed. `edit_row` returns
-    the edits of one row.
+    `rates` has the names of the rate parameters; a row draws a strength for each rate. If `needs`
+    is not empty, rows that contain none of these bytes are left unchanged. `words_once` is True if
+    the step edits words and skips words that other steps have changed. `edit_row` returns the edits
+    of one row.
     """
 
     transform: str
@@ -72,9 +72,9 @@ class ReadyStep:
 
     @classmethod
     def of(cls, step: Step, settings: Settings, has_writers: bool) -> "ReadyStep":
-        """Make a step ready with its kernel; raises UsageError for a language without data.
+        """Make the kernel of a step; raises UsageError for a language without data.
 
-        `has_writers` says that the mix has writers: its words are then changed at most once.
+        `has_writers` is True if the mix has writers; each word is then changed at most once.
         """
         transform, values = registry.get(step.transform), step_values(step)
         transform.check_language(settings.lang)
@@ -129,7 +129,7 @@ class Engine:
 
     @property
     def batch_bytes(self) -> int:
-        """Bytes of text to noise at once; fewer if a step may change most words or characters."""
+        """Size of the batches in bytes; less if a step may change most words or characters."""
         most = 1.0
         for step in self.steps:
             if isinstance(step.kernel, LexicalKernel):
@@ -149,7 +149,7 @@ class Engine:
     def noise_texts(
         self, texts: Sequence[str], streams: Streams, protect: tuple[str, ...] = ()
     ) -> list[str]:
-        """Return the noisy texts, made row by row or over arrays, whichever is faster."""
+        """Add noise to texts, row by row or in arrays, whichever is faster, and return them."""
         if sum(map(len, texts)) < self._few:
             return self.noise_few(texts, streams, protect)
         clean = Texts.from_strings(list(texts)).to_arrow(pa.string())
@@ -159,7 +159,7 @@ class Engine:
     def noise_few(
         self, texts: Sequence[str], streams: Streams, protect: tuple[str, ...] = ()
     ) -> list[str]:
-        """Return the noisy texts, made row by row: a row's steps are applied one after another."""
+        """Add noise row by row: apply the steps of each row in turn; return the noisy texts."""
         rows = [Row(text, protected_in(text, protect)) for text in texts]
         plan = self.schedule.draw(streams)
         writers = plan.writers.take(plan.rows)
@@ -188,15 +188,15 @@ class Engine:
     ) -> Noised:
         """Add noise to a string array without nulls; with `account`, list the edits as well.
 
-        Each row draws its steps. A pass takes the rows that still have a step from the draft, has
-        the kernels of these steps propose edits, and puts the rewritten rows back.
+        Each row draws its steps. A pass takes the rows with a step left from the draft, lets the
+        kernels of these steps propose edits, and puts the rewritten rows back into the draft.
         """
         plan = self.schedule.draw(streams)
         draft = Draft(clean, protect, account)
         for rows, steps in plan.passes(last=self._is_lexical):
             first = self.steps[steps[0]]
             taken = draft.take(rows, first.needs if steps[0] == steps[-1] else b"")
-            steps = steps[: len(taken.numbers)]  # rows are left out only if all steps are equal
+            steps = steps[: len(taken.numbers)]  # `take` drops rows only if all steps are equal
             writers = plan.writers.take(taken.numbers)
             rates = max((len(self.steps[step].rates) for step in np.unique(steps)), default=0)
             draws = self.schedule.pair_draws(streams, taken.numbers, steps, writers, rates)
@@ -212,7 +212,7 @@ class Engine:
     ) -> Iterator[Edits]:
         """Yield the edits of one pass in ascending parts; `steps` has the step of every row.
 
-        The spans of the words that these edits change are appended to `changed`.
+        For steps with `words_once`, the spans of the changed words are appended to `changed`.
         """
         waiting = list[Edits]()
         for run in self._runs(taken.texts, steps):
@@ -237,8 +237,8 @@ class Engine:
     def _runs(self, texts: Texts, steps: I64) -> Iterator[slice]:
         """Return slices of neighbouring rows that one kernel can process together.
 
-        The rows of a slice have the same step, or all have word lists. A huge row is alone in its
-        slice.
+        The rows of a slice have the same step, or only steps that are word lists. A huge row is
+        alone in its slice.
         """
         kernels = np.where(self._is_lexical[steps], -1, steps)
         huge = texts.lengths >= HUGE_BYTES
@@ -255,7 +255,7 @@ class Engine:
 
     @cached_property
     def _word_lists(self) -> LexicalKernel:
-        """One kernel of all word lists of the mix, for runs of rows with different lists."""
+        """Kernel that joins all word lists of the mix, for runs of rows with different lists."""
         kernels = [step.kernel for step in self.steps]
         return LexicalKernel.joined([one for one in kernels if isinstance(one, LexicalKernel)])
 
@@ -265,7 +265,7 @@ class Engine:
         return np.cumsum(self._is_lexical) - 1
 
     def transforms(self, plan: Plan, rows: int) -> pa.Array:
-        """Return the column `transforms`: the names of the steps of each row, in applied order."""
+        """Return the column `transforms`: the transforms applied to each row, in their order."""
         offsets = np.searchsorted(plan.rows, np.arange(rows + 1)).astype(np.int32)
         names = Texts.from_strings([step.transform for step in self.steps]).to_arrow(pa.string())
         return pa.ListArray.from_arrays(as_arrow(offsets), names.take(as_arrow(plan.steps)))
@@ -332,10 +332,10 @@ def noise_table(
     protect: tuple[str, ...],
     edits: bool,
 ) -> pa.Table:
-    """Return the table with columns of noisy text added, see `Recipe.noise_batch`.
+    """Return a table with columns of noisy text added, see `Recipe.noise_batch`.
 
-    Rows without a column `id` are numbered from 0. Raises UsageError for anything but a table with
-    a column `clean` or `text`.
+    If the table has no column `id`, its rows are numbered from 0. Raises UsageError if it is not an
+    Arrow table with a column `clean` or `text`.
     """
     if not isinstance(table, pa.Table):
         kind = type(table).__name__
@@ -359,10 +359,10 @@ def add_noise(
     protect: tuple[str, ...],
     edits: bool,
 ) -> pa.Table:
-    """Add noise to the texts `clean` and return the table with the result as new columns.
+    """Add noise to the texts `clean`, and add the result to `table` as new columns.
 
-    The columns are `noisy` and `transforms`, and with `edits` also `edits`. They replace columns of
-    the same names.
+    The new columns are `noisy` and `transforms`, and with `edits` also `edits`. Columns of the same
+    names are replaced.
     """
     noised = engine.noise(clean, streams, protect, account=edits)
     columns = {"noisy": noised.noisy, "transforms": engine.transforms(noised.plan, len(clean))}
