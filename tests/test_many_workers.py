@@ -13,7 +13,7 @@ import noisegen
 from noisegen.mining import dumps, parallel
 from noisegen.preparation import duplicates
 from noisegen.preparation.prepare import prepare
-from noisegen.realism import calibrate, compare, learn
+from noisegen.realism import calibrate, compare, figures, learn
 
 sys.path.append(str(Path(__file__).with_name("mining")))
 from exports import export, page
@@ -72,7 +72,7 @@ def test_learn(pairs, tmp_path, eight_workers, monkeypatch):
 
 
 def test_realism(pairs, tmp_path, eight_workers, monkeypatch):
-    monkeypatch.setattr(compare, "ROWS_AT_ONCE", 50)
+    monkeypatch.setattr(figures, "ROWS_AT_ONCE", 50)
     options = {"pairs": pairs, "recipe": "ugc", "limit": 1_500}
     one = compare.compare(**options)
     with eight_workers.killing(2):

@@ -132,11 +132,12 @@ def completed(files: Sequence[FileRange], columns: Columns) -> tuple[Columns, li
     """Return the columns with default names filled in, and a note to the user on each default.
 
     A column `id` has the ids. A file with a token per line has default columns of tokens and
-    labels; in such a file a number is the place of a column. Raises UsageError for tokens without
-    labels.
+    labels; in such a file a number is the place of a column. The text column stays as the user
+    gave it, since a number there says that files have no header line. Raises UsageError for tokens
+    without labels.
     """
     file = first_file(files, columns)
-    meant = columns.of(file.schema.names if file else [])
+    meant = replace(columns.of(file.schema.names if file else []), text=columns.text)
     if file and format_of(file).has_token_lines and columns.text not in PAIR_COLUMNS:
         meant = _with_token_columns(meant, file, columns)
     if (meant.tokens is None) != (meant.labels is None):

@@ -132,6 +132,20 @@ def test_a_part_without_shards_leaves_the_others_alone(tmp_path):
     assert [shard["file"] for shard in made.shards] == ["data/part-00000.parquet"]
 
 
+def test_a_table_without_a_header_line_is_read_by_the_number_of_its_column(tmp_path):
+    source = tmp_path / "pairs.tsv"
+    source.write_text("one\tsee you tomorrow\ntwo\tmy old friend\n")
+
+    augment(source, tmp_path / "out", text_column="2", id_column="1")
+    augment(source, tmp_path / "noisy.tsv", text_column="2")
+
+    made = table(tmp_path / "out")
+    assert made["id"].to_pylist() == ["one", "two"]
+    assert made["clean"].to_pylist() == ["see you tomorrow", "my old friend"]
+    lines = (tmp_path / "noisy.tsv").read_text().splitlines()
+    assert [line.split("\t")[0] for line in lines] == ["one", "two"]
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("packed", ["plain", "gz"])
 def test_real_sentences_are_the_same_in_any_shards_order_and_workers(tmp_path, packed):

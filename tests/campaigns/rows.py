@@ -11,6 +11,7 @@ import sys
 import unicodedata
 from contextlib import nullcontext
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import oracle
 import pyarrow as pa
 from conftest import SHARED
 
+import noisegen
 from campaigns.campaign import Campaign, Trial
 from noisegen.augmentation.shards import carry
 from noisegen.errors import UsageError
@@ -35,7 +37,12 @@ ALONE = 5  # of them that are noised again by themselves
 BY_ORACLE = 10  # and by the oracle
 KINDS = protect_kinds(PROTECTED)
 LANGUAGES = tuple("en de fr es pt it ru uk hi ar zh ja ko tr vi nl ga is".split())  # noqa: SIM905
-TRANSFORMS = [name for name in registry.names() if name not in ("lang8", "channel")]
+PACKAGE = str(Path(noisegen.__file__).parent)
+TRANSFORMS = [  # of the package; lang8 and channel need a file
+    name
+    for name in registry.names()
+    if registry.get(name).source.startswith(PACKAGE) and name not in ("lang8", "channel")
+]
 MARKED = (
     "https://example.org/a?b=c&d=é",
     "@you_2",
