@@ -337,7 +337,7 @@ def _form_weights(outcomes: Outcomes, clean: str) -> Weights:
 def _add_finer(
     channel: Channel, outcomes: Outcomes, clean: str, coarser: tuple[int, float], prior: float
 ) -> tuple[int, float]:
-    """Add a group of options smoothed towards a coarser group; return the new number and rate.
+    """Add a group of options smoothed towards a coarser group; return its number and its rate.
 
     `outcomes` counts the replacements of `clean` (a gap or letters). `coarser` has the number and
     rate of the coarser group, which counts as much as `prior` occurrences. Replacements that the

@@ -1,9 +1,9 @@
 """Kernels that replace characters by a map, add or drop spaces, or replace words by a rule.
 
 In each kernel, `edit_row` defines the edits of one row; `propose` returns the same edits for many
-rows at once. A rate is the chance per character or word. Hits are drawn over the byte positions of
-a row, and only a hit on the first byte of a character counts. So each character is hit at the given
-rate, however many bytes it has.
+rows at once. A rate is the chance per character or word. For characters, hits are drawn over the
+byte positions of a row, and only a hit on the first byte of a character counts. Thus each character
+is hit at the given rate, whatever number of bytes it has.
 """
 
 import re
@@ -44,7 +44,7 @@ _NOT_BEFORE_SPACE = (*_WHITE, 0x200D, *buffers.BEFORE)  # 0x200D is the zero-wid
 
 
 def character_map(entries: Iterable[Entry]) -> WeightedTexts:
-    """Compile the weighted replacements of single characters; the keys are their code points."""
+    """Make a table of weighted replacements by code point from entries of single characters."""
     groups = defaultdict[int, list[tuple[str, int]]](list)
     for entry in entries:
         groups[ord(entry.clean)].append((entry.noisy, entry.weight))
@@ -54,10 +54,10 @@ def character_map(entries: Iterable[Entry]) -> WeightedTexts:
 
 @dataclass(frozen=True)
 class Substitution:
-    """Replace the characters in a map of weighted replacements, each with a given chance.
+    """Kernel that replaces each character of a map with a given chance.
 
-    `gaps` has a gap table for the chance at every strength. With `bare`, a character that carries a
-    combining mark stays.
+    `characters` maps code points to weighted replacements. `gaps` has a gap table for the chance at
+    every strength. With `bare`, characters that carry a combining mark stay unchanged.
     """
 
     characters: WeightedTexts
@@ -65,7 +65,7 @@ class Substitution:
     bare: bool = False
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Replace those characters of one row that are in the map and hit."""
+        """Return the replacements of the characters of one row that are hit and in the map."""
         edits, groups, text = [], self.characters.group_of, row.text
         table = self.gaps.tables[draws.variants["rate"]]
         for at, drawn in _row_hits(text, Draws(draws.key), table):
@@ -100,19 +100,19 @@ class Substitution:
 
 @dataclass(frozen=True)
 class CountedSubstitution:
-    """Replace a fixed number of characters per row, picked among the characters in a map.
+    """Kernel that draws a fixed number of times per row, and replaces the character drawn.
 
-    The number of draws is the rate times the length of the row, rounded down; `rates` has the rate
-    at every strength. Each draw picks one of the row's candidates: the characters in the map that
-    carry no combining mark. A candidate may be picked twice; the first draw chooses its
-    replacement.
+    The number of draws is the rate times the number of characters of the row, rounded down. `rates`
+    has the rate at every strength. Each draw picks one of the row's candidates: characters that are
+    in the map and carry no combining mark. If several draws pick the same candidate, the first draw
+    chooses its replacement.
     """
 
     characters: WeightedTexts
     rates: tuple[Fraction, ...]
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Replace the characters that the draws of one row pick."""
+        """Return the replacements of the characters that the draws of one row pick."""
         text, groups = row.text, self.characters.group_of
         edits: dict[int, RowEdit] = {}
         candidates = [
@@ -156,8 +156,8 @@ class CountedSubstitution:
     def _counts(self, lengths: I64, candidates: I64, variants: I64) -> I64:
         """Return the number of draws of every row, 0 for a row without candidates.
 
-        `lengths` and `candidates` count the characters of each row; `variants` has the index of its
-        rate.
+        `lengths` has the number of characters of each row, `candidates` the number of its
+        candidates, and `variants` the index of its rate.
         """
         counts = np.zeros(len(lengths), np.int64)
         for row in np.flatnonzero(candidates).tolist():
@@ -174,7 +174,7 @@ def _has_mark(text: str, at: int) -> bool:
 def _row_hits(text: str, draws: Draws, table: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield the positions of the characters whose first byte is hit, each with 16 choosing bits.
 
-    `table` is the gap table of the rate at which bytes are hit.
+    `table` is the gap table of the rate of hits.
     """
     if text.isascii():
         yield from draws.hits(len(text), table)
@@ -190,8 +190,8 @@ def _row_hits(text: str, draws: Draws, table: Sequence[int]) -> Iterator[tuple[i
 def _may_part(text: str, at: int) -> bool:
     """Tell whether a space may be added behind the character at `at`.
 
-    A space is not added beside white space, between a character and its marks, inside a number, or
-    at the end of the text.
+    No space is added beside white space, between a character and its combining marks, inside a
+    number, or at the end of the text.
     """
     if at + 1 == len(text) or ord(text[at]) in _NOT_BEFORE_SPACE:
         return False
@@ -202,16 +202,20 @@ def _may_part(text: str, at: int) -> bool:
 
 @dataclass(frozen=True)
 class Spacing:
-    """Drop spaces and tabs at one rate, and add spaces between other characters at another rate.
+    """Kernel that drops spaces and tabs at one rate, and adds spaces at another rate.
 
-    `drop` and `add` have the gap tables of the two rates. No space is added inside a number.
+    `drop` and `add` have the gap tables of the two rates. Spaces are added between characters where
+    `_may_part` allows it.
     """
 
     drop: GapTables
     add: GapTables
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Drop and add spaces in one row; dropping and adding draw from separate streams."""
+        """Return the edits that drop and add spaces in one row.
+
+        Drops and added spaces are drawn from two separate streams.
+        """
         text, stream, variants = row.text, Draws(draws.key), draws.variants
         edits: list[RowEdit] = []
         to_drop = self.drop.tables[variants["drop_rate"]]
@@ -241,7 +245,8 @@ class Spacing:
         dropped = texts.offsets[to_drop.rows] + to_drop.positions
         blank = np.isin(texts.values[dropped], _BLANKS)
         drop_rows, dropped = to_drop.rows[blank], dropped[blank]
-        # The rules of `_may_part`, for the character before an added space, then the one behind.
+        # The rules of `_may_part`: first for the character before an added space, then for the
+        # character behind it.
         at = texts.offsets[hits.rows] + hits.positions
         points = code_points(texts.values, at)
         ends = at + utf8_lengths(points)
@@ -259,28 +264,30 @@ class Spacing:
         return Edits(rows, starts, starts + (1 - kinds), kinds, _SPACES)
 
 
-# A function from a word to its (replacement, weight) pairs, empty if the word stays. If a pair has
-# the word itself, a hit word stays with the chance of that pair.
+# Function from a word to its (replacement, weight) pairs: no pairs if the word never changes. The
+# replacement may be the word itself; its weight then is a chance that a hit word stays.
 WordRule = Callable[[str], Sequence[tuple[str, int]]]
 WORDS_MAX = 1 << 18  # most words in the cache of `WordKernel.propose`; a fuller cache is cleared
-FORMS_MAX = 1 << 21  # most replacements in the same cache: about 50 MB
+FORMS_MAX = 1 << 21  # most replacements in the cache of `WordKernel.propose`: about 50 MB
 ROW_WORDS_MAX = 1 << 14  # most words in the cache of `WordKernel.edit_row`
-RowForms = tuple[list[int], list[str]]  # one word's bounds as in `WeightedChoices`, and its texts
+RowForms = tuple[list[int], list[str]]  # forms of a word: `WeightedChoices.bounds`, and the texts
 
 
 @dataclass(eq=False)
 class WordKernel:
-    """Replace words, each with a given chance, by one of the forms that a rule returns for them.
+    """Kernel that replaces each word with a given chance by one of the forms that a rule returns.
 
     `limits` has the 48-bit threshold of the chance at every strength. Draw i of a row decides
-    whether its i-th word is hit, and chooses the form. With `by_form`, the number of the draw is
-    the hash of the word, so that equal words get equal forms. With `one_way`, one more draw chooses
-    the forms of all hit words of the row. The rule must not change words without any byte of
-    `needs` (unless it is empty) or of fewer than `bytes_min` bytes; the kernel skips such words.
+    whether its i-th word is hit, and chooses the form. With `by_form`, the hash of a word is the
+    number of its draw, so that equal words get equal forms. With `one_way`, a single further draw
+    chooses the forms of all hit words of the row.
 
-    `propose` keeps a cache of words: the ascending hashes of the words, and in `groups` the group
-    of each word in `choices`, -1 if it stays. Form f has the text `pool[f]`; `changed[f]` tells
-    whether the form differs from its word.
+    The kernel skips words of fewer than `bytes_min` bytes and, if `needs` is not empty, words with
+    none of these bytes. The rule must return no forms for them.
+
+    `propose` keeps a cache of words: `hashes` has the hash of each word, ascending, and `groups`
+    the group of its forms in `choices`, -1 if it has none. Form f has the text `pool[f]`;
+    `changed[f]` tells whether the form differs from its word.
     """
 
     rule: WordRule
@@ -297,7 +304,7 @@ class WordKernel:
         self._forget()
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Replace the hit words of one row."""
+        """Return the replacements of the hit words of one row."""
         numbers: Sequence[int] = range(len(row.words))
         if find := self._find_needed:
             if not find(row.text.encode()):
@@ -309,10 +316,10 @@ class WordKernel:
     def hits_in(
         self, row: Row, key: int, numbers: Sequence[int], limit: int
     ) -> list[tuple[int, int]]:
-        """Return those word numbers of a row that are hit, each with 16 choosing bits.
+        """Return the numbers of the hit words in a row, each with 16 choosing bits.
 
-        `numbers` has the words that may be hit, `key` is the key of the row, and `limit` the
-        threshold of its rate.
+        `numbers` has the numbers of the words that may be hit, `key` is the key of the row, and
+        `limit` the 48-bit threshold of its rate.
         """
         if self.by_form:
             forms = [row.hashes[number] for number in numbers]
@@ -325,7 +332,7 @@ class WordKernel:
         return hit
 
     def replaced(self, row: Row, hits: Iterable[tuple[int, int]]) -> list[RowEdit]:
-        """Return the replacements of the hit words of one row.
+        """Return the edits of the hit words of one row.
 
         `hits` has the number and the 16 choosing bits of each hit word.
         """
@@ -340,7 +347,10 @@ class WordKernel:
         return edits
 
     def _forms_of(self, word: str) -> RowForms | None:
-        """Return the bounds and texts of the forms that the rule gives a word, None if none."""
+        """Return the bounds and texts of the forms that the rule returns for a word.
+
+        The result is None if there are no forms, or if the word is too long.
+        """
         if len(word.encode()) > buffers.WORD_BYTES_MAX or not (forms := self.rule(word)):
             return None
         bounds = WeightedChoices.of([[weight for _, weight in forms]]).bounds.tolist()
@@ -371,9 +381,10 @@ class WordKernel:
         self.pool = Texts.from_strings([]).to_arrow()
 
     def _groups_of(self, values: U8, starts: I64, stops: I64) -> I64:
-        """Return the group in `choices` of the word in each byte range.
+        """Return for the word in each byte range the group of its forms in `choices`.
 
-        The group is -1 for a word that stays or is too long. New words are added to the cache.
+        The group is -1 for a word that has no forms or is too long. New words are added to the
+        cache.
         """
         if len(self.hashes) > WORDS_MAX or len(self.choices) > FORMS_MAX:
             self._forget()
@@ -388,7 +399,7 @@ class WordKernel:
         return groups
 
     def _learn(self, values: U8, hashes: U64, starts: I64, stops: I64) -> None:
-        """Add the words in these byte ranges, and the forms that the rule gives them, to the cache.
+        """Add the words in these byte ranges and their forms to the cache.
 
         `hashes` are the hashes of the words, ascending; none of them is in the cache yet.
         """
@@ -412,7 +423,7 @@ class WordKernel:
 
 
 class NamesStay(WordKernel):
-    """A kernel of words that changes no names: words with a capital inside a sentence."""
+    """Kernel of words that leaves names unchanged: words with a capital inside a sentence."""
 
     def replaced(self, row: Row, hits: Iterable[tuple[int, int]]) -> list[RowEdit]:
         """Return the replacements of the hit words of one row, except for names."""

@@ -1,4 +1,4 @@
-"""Word lists as transforms: the kernel that replaces matches of a list, and the registration."""
+"""Word lists as transforms: the kernel that replaces their phrases, and their registration."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -25,13 +25,13 @@ from noisegen.text.rows import Row, RowEdit
 
 # Clitics, which need a word behind them: "You have." does not become "You've.".
 CLITICS = "(?i)['\u2019](m|re|s|ve|d|ll)$"
-# Words that often follow a verb whose complement stands elsewhere or is left out. Such a verb is
-# not shortened: "how happy I am now" does not become "how happy I'm now".
+# Words that often follow a verb whose complement is missing or stands before the verb. Such a verb
+# is not shortened: "how happy I am now" does not become "how happy I'm now".
 BEHIND_GAPS = (
     "and anymore are as but can could did does has is nor now or right should than then today too "
     "was were will would"
 )
-BEFORE_VERBS = "(?i)(a|gon)$"  # endings of forms that need a verb: gonna, gotta, hafta, imma, gon
+BEFORE_VERBS = "(?i)(a|gon)$"  # endings of words that a verb must follow: gonna, gotta, imma, gon
 # Words before which "to" introduces a place or a person, not a verb: "going to the shop".
 NO_VERBS = (
     "a all an any bed both church class college court dinner each every heaven hell her him his "
@@ -53,9 +53,9 @@ _TO = int(_hashes_of("to")[0])
 class ListRules:
     """Rules by which the matches of one word list are replaced.
 
-    `limits` has the 48-bit threshold of the rate at every strength. `tags` limits the matches that
-    are replaced, see `lexical`, and `tagger` finds the parts of speech for it. With `by_form`,
-    equal phrases of a row get equal draws (see `Settings`).
+    `limits` has the 48-bit threshold of the rate at every strength. `tags` names a condition for
+    replacing a match, see `lexical`; `tagger` finds the parts of speech if the condition needs
+    them. With `by_form`, equal phrases of a row get equal draws (see `Settings`).
     """
 
     limits: I64
@@ -66,10 +66,11 @@ class ListRules:
 
 @dataclass(frozen=True)
 class LexicalKernel:
-    """Replace the phrases of a row that are in a lexicon, each with a given chance.
+    """Kernel that replaces each phrase of a lexicon with a given chance.
 
-    `table` may hold several lexicons; `lists` has the rules of each. `propose` uses for each row
-    the lexicon whose number is in `lexicons` (default: 0), `edit_row` always the first lexicon.
+    `table` may hold several lexicons; `lists` has the rules of each lexicon. `lexicons` has for
+    each row the number of the lexicon that `propose` applies (default: 0). `edit_row` always
+    applies lexicon 0.
     """
 
     table: PhraseTable
@@ -77,9 +78,10 @@ class LexicalKernel:
     lexicons: I64 | None = None
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Replace the hit matches of one row: match i is hit if draw i is below the limit.
+        """Return the replacements of the hit matches of one row.
 
-        The low 16 bits of the draw choose the replacement.
+        Match i is hit if the decision of draw i is below the limit of the rate. The low 16 bits of
+        the draw choose the replacement.
         """
         row = row.cut(self.table.matched_by)
         return self.replaced_in(row, self.table.find_row(row), draws)
@@ -106,16 +108,17 @@ class LexicalKernel:
             if is_misfit and is_misfit(row, self.table, match, written):
                 continue
             if written.endswith(".") and row.text[stop : stop + 1] == ".":
-                stop += 1  # the next full stop is replaced too: 'Sun.', not 'Sun..'
+                stop += 1  # replace the following full stop too: write 'Sun.', not 'Sun..'
             edits.append((start, stop, written))
         return edits
 
     def _eligible_in(
         self, row: Row, matches: list[RowMatch], tagger: Tagger
     ) -> tuple[list[RowMatch], dict[int, int]]:
-        """Drop the matches in one row whose part of speech does not fit, by `tags` of the list.
+        """Drop the matches in one row whose part of speech the `tags` of the list exclude.
 
-        Returns the other matches, and the group of alternatives of each by its index among them.
+        Returns the matches that are left, and a dictionary from the index of each to the group of
+        its replacements in the table.
         """
         eligible: list[RowMatch] = []
         groups: dict[int, int] = {}
@@ -132,20 +135,20 @@ class LexicalKernel:
 
     @classmethod
     def joined(cls, kernels: Sequence["LexicalKernel"]) -> "LexicalKernel":
-        """Return one kernel with the lexicons of all kernels, which must have equal strengths."""
+        """Join kernels, which must have equal strengths, into one kernel with all lexicons."""
         table = phrases.side_by_side([kernel.table for kernel in kernels])
         return cls(table, tuple(rules for kernel in kernels for rules in kernel.lists))
 
     def over_rows(self, lexicons: I64) -> "LexicalKernel":
-        """Return the kernel with the number of the lexicon of each row set."""
+        """Return a copy of the kernel with `lexicons` set: the number of each row's lexicon."""
         return replace(self, lexicons=lexicons)
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
-        """Propose the replacements of all rows."""
+        """Return the replacements of the hit matches of all rows."""
         return self.replaced(texts, self.table.find(texts, self.lexicons), keys, variants)
 
     def replaced(self, texts: Texts, found: Matches, keys: U64, variants: Variants) -> Edits:
-        """Draw which of the matches found in `texts` are hit, and propose their replacements."""
+        """Draw which of the matches found in `texts` are hit, and return their replacements."""
         lexicons = np.zeros(len(texts), np.int64) if self.lexicons is None else self.lexicons
         matches, pos = self._eligible(texts, found, lexicons)
         if not len(matches):
@@ -164,17 +167,17 @@ class LexicalKernel:
         matches, drawn = matches.take(changed), drawn.take(changed)
         misfits = self._misfits(texts, matches, drawn, lexicons.take(matches.rows))
         matches, drawn = matches.without(misfits), np.delete(drawn, misfits)
-        # A full stop behind a match is replaced too if the replacement ends in a full stop.
+        # If a replacement ends in a full stop, a full stop behind the match is replaced too.
         behind = texts.values[np.minimum(matches.stops, len(texts.values) - 1)]
         dotted = (matches.stops < texts.offsets[matches.rows + 1]) & (behind == ord("."))
         stops = matches.stops + (dotted & self.table.ends_in_dot[drawn])
         return Edits(matches.rows, matches.starts, stops, drawn, self.table.pool)
 
     def _eligible(self, texts: Texts, matches: Matches, lexicons: I64) -> tuple[Matches, I64]:
-        """Drop the matches whose part of speech does not fit, by `tags` of their list.
+        """Drop the matches whose part of speech the `tags` of their list exclude.
 
-        Returns the other matches, and for each its column in `PhraseTable.groups`. `lexicons` has
-        the lexicon of each row.
+        Returns the matches that are left, and for each its part of speech as a column of
+        `PhraseTable.groups`. `lexicons` has the number of each row's lexicon.
         """
         pos = self.table.first_pos.take(matches.keys)
         keep = np.ones(len(matches), np.bool_)
@@ -194,9 +197,10 @@ class LexicalKernel:
         return matches.take(eligible), pos.take(eligible)
 
     def _misfits(self, texts: Texts, matches: Matches, drawn: I64, lexicons: I64) -> I64:
-        """Return the numbers of the matches whose replacement breaks the `tags` of their list.
+        """Return the numbers of the matches whose replacement the `tags` of their list exclude.
 
-        `drawn` has for each match the index of its replacement in the pool, `lexicons` its lexicon.
+        `drawn` has for each match the index of its replacement in the pool, `lexicons` the number
+        of its lexicon.
         """
         misfits = np.zeros(len(matches), np.bool_)
         for tags in _MISFITS.keys() & {rules.tags for rules in self.lists}:
@@ -210,12 +214,12 @@ class LexicalKernel:
         return np.flatnonzero(misfits)
 
 
-# Tests of replacements that do not fit into their sentence: first for a match in one row, then for
-# the matches in many rows.
+# Tests whether a replacement does not fit into its sentence: first three functions for a match in
+# one row, then three functions for the matches in many rows.
 
 
 def _is_name(row: Row, table: PhraseTable, match: RowMatch, _: str) -> bool:
-    """Tell whether a match is a name in the text, but its list has the phrase in lower case."""
+    """Tell whether a match is a name in its row, while the phrase in the list has no capital."""
     first, _last, key = match
     return not table.cases_asked[key] and row.is_name(first)
 
@@ -262,8 +266,8 @@ def _lead_to_nouns(texts: Texts, table: PhraseTable, matches: Matches) -> Bool:
     return lead
 
 
-# Value of `tags` -> test of many matches, and ending: a match that passes the test is not replaced
-# if its replacement has this ending.
+# Value of `tags` -> test of many matches, and pattern of an ending. A match is not replaced if it
+# passes the test and its replacement has this ending.
 _MISFITS = {
     "no-name": (_are_names, ""),
     "clitic": (_are_alone, CLITICS),
@@ -275,20 +279,21 @@ class Original(Protocol):
     """Word list of a transform as found in the user's checkout of NL-Augmenter."""
 
     def files(self, folder: Path) -> list[Path]:
-        """Return the files of the word list; `folder` is the checkout."""
+        """Return the files of the word list in `folder`, the checkout of NL-Augmenter."""
         ...
 
     def table(self, folder: Path) -> PhraseTable:
-        """Return the word list, compiled; `folder` is the checkout."""
+        """Compile the word list in `folder`, the checkout of NL-Augmenter, and return its table."""
         ...
 
 
 @dataclass(frozen=True)
 class LexicalSource:
-    """Word list of a transform: its file, its rules and its languages.
+    """Word list of a transform: its file, its `tags` (see `lexical`) and its languages.
 
     `path` returns the path of the file, in which '{lang}' stands for the language. `original`, if
-    given, replaces the file when the user has a checkout of NL-Augmenter.
+    given, is read instead of the file if the user has a checkout of NL-Augmenter. `parser` reads
+    the file (default: by its name). `langs` are the languages of a file without '{lang}'.
     """
 
     name: str
@@ -300,7 +305,7 @@ class LexicalSource:
     kind: Kind = "habit"
 
     def files(self, settings: Settings, values: Mapping[str, Any]) -> list[Path]:
-        """Return the files that the kernel with these settings reads."""
+        """Return the files that a kernel with these settings reads."""
         if self.original and settings.nlaug_data:
             return self.original.files(settings.nlaug_data)
         return [Path(str(self.path()).replace("{lang}", settings.lang))]
@@ -313,7 +318,7 @@ class LexicalSource:
         return sorted(path.parent.name for path in Path(before).glob(f"*{after}"))
 
     def kernel(self, settings: Settings, values: Mapping[str, Any]) -> LexicalKernel:
-        """Make the kernel with these settings and parameter values (`rate`)."""
+        """Make the kernel for these settings; `values` has the parameter `rate`."""
         if self.original and settings.nlaug_data:
             table = self.original.table(settings.nlaug_data)
         else:

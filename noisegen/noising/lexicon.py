@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FILE_BYTES_MAX = 1 << 28  # largest file that is read; a million entries take 40 MB
-ROWS_MAX, TEXT_BYTES_MAX = 20_000_000, 1_000  # limits of a Parquet file: its rows, each text
-POS = ("", "NOUN", "ADJ", "ADV", "VERB")  # universal parts of speech of an entry; '' is none
+ROWS_MAX, TEXT_BYTES_MAX = 20_000_000, 1_000  # most rows of a Parquet file, most bytes of a text
+POS = ("", "NOUN", "ADJ", "ADV", "VERB")  # universal parts of speech; '' for an entry without one
 CODESPELL = {
     "name": "spel",
     "lang": "en",
@@ -31,16 +31,16 @@ CODESPELL = {
 _ASCII_SIGN = r"\x00-/:-@\[-^`{-\x7f"
 _SIGN = _ASCII_SIGN + "".join(f"{chr(low)}-{chr(high)}" for low, high in SIGNS)
 _MATCHABLE = re.compile(f"[^{_SIGN}]+(?:[{_ASCII_SIGN}][^{_SIGN}]+)*")
-_MISSPELLED_MIN = 4  # least letters of a word that people misspell; shorter words are mistyped
+_MISSPELLED_MIN = 4  # fewest letters of a word that people misspell; shorter words are mistyped
 _MISSPELLINGS_MAX = 3  # most errors in a plausible misspelling
-_SOUND_ALIKE = "aeiouy", "ckqsxz", "fp", "gj"  # first letters that are confused: imbarrass
+_SOUND_ALIKE = "aeiouy", "ckqsxz", "fp", "gj"  # first letters that people confuse: imbarrass
 _SILENT = "gn", "ho", "kn", "mn", "pn", "ps", "pt", "wh", "wr"  # beginnings with a silent letter
 
 
 class Entry(NamedTuple):
     """One replacement: `clean` may become `noisy`, with a chance proportional to `weight`.
 
-    `pos` is the part of speech that the entry asks for, '' for none.
+    `pos` is the part of speech that `clean` must have in the text, '' for any.
     """
 
     clean: str
@@ -51,10 +51,11 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Lexicon:
-    """A word list. `head` holds at least name, lang, source and license.
+    """A word list: entries, and a head with at least name, lang, source and license.
 
-    With `of: 1000` in the head, each weight is a chance out of 1000 that a hit phrase becomes this
-    replacement; if the weights of a phrase sum to less, the phrase stays with the remaining chance.
+    With `of: 1000` in the head, the weight of an entry is the chance, out of 1000, that the phrase
+    becomes this replacement when it is hit. If the weights of a phrase sum to less than 1000, the
+    phrase stays with the remaining chance.
     """
 
     head: dict[str, str]
@@ -67,10 +68,10 @@ class Lexicon:
         return parser_of(path)(read_lexicon_file(path), str(path))
 
     def groups(self) -> dict[tuple[str, str], list[Entry]]:
-        """Return the replacements by (phrase in lower case, part of speech).
+        """Return the entries of each pair (phrase in lower case, part of speech).
 
-        With `of` in the head, the phrase itself is added if the weights sum to less than `of`.
-        Raises LexiconError if they sum to more.
+        If the head has `of` and the weights of a phrase sum to less, an entry that keeps the phrase
+        is added with the remaining weight. Raises LexiconError if the weights sum to more.
         """
         of, groups = self.head.get("of", ""), dict[tuple[str, str], list[Entry]]()
         for entry in self.entries:
@@ -87,7 +88,7 @@ class Lexicon:
         return groups
 
 
-Parser = Callable[[bytes, str], Lexicon]  # takes a file's content, and its name for errors
+Parser = Callable[[bytes, str], Lexicon]  # takes the content of a file, and its name for errors
 
 
 def read_lexicon_file(path: Path) -> bytes:
@@ -109,15 +110,15 @@ def parser_of(path: Path) -> Parser:
 
 
 def matchable(phrase: str) -> bool:
-    """Tell whether a phrase consists of words with one ASCII space or sign between two words."""
+    """Tell whether a phrase consists of words with one ASCII space or sign between each two."""
     return _MATCHABLE.fullmatch(phrase) is not None
 
 
 def head_of(path: Path, *keys: str) -> dict[str, str]:
-    """Return the fields `keys` (default: source and license) in the head of a word list or profile.
+    """Return fields in the head of a word list or profile; `keys` names them.
 
-    Fields that the head lacks are left out. Codespell's dictionary has no head; its fields are
-    constants.
+    The default `keys` are source and license. Fields that the head lacks are left out. The file of
+    codespell's dictionary has no head: `CODESPELL` has its fields.
     """
     if path.name == "dictionary.txt":
         head = CODESPELL
@@ -130,7 +131,7 @@ def head_of(path: Path, *keys: str) -> dict[str, str]:
 
 
 def _json_fields(path: Path) -> dict[str, str]:
-    """Return the fields in the head of a profile that hold text; {} if the head is damaged."""
+    """Return the text fields of a JSON file, the head of a profile; {} if the file is damaged."""
     try:
         content = json.loads(path.read_bytes())
     except ValueError:
@@ -140,16 +141,17 @@ def _json_fields(path: Path) -> dict[str, str]:
 
 
 def _head_fields(lines: Iterable[str]) -> dict[str, str]:
-    """Return the fields in `# key: value` lines; a line may hold several, three spaces apart."""
+    """Return the fields in lines `# key: value`; three spaces separate several fields of a line."""
     fields = (part.strip("# \r\n") for line in lines for part in line.split("   "))
     pairs = (part.partition(":") for part in fields if ":" in part)
     return {key.strip(): value.strip() for key, _, value in pairs}
 
 
 def parse_tsv(content: bytes, where: str) -> Lexicon:
-    """Read a TSV file: `# key: value` lines, a header (clean, noisy[, weight][, pos]), entries.
+    """Read a word list from a TSV file, given as its content.
 
-    `where` names the file in errors. Raises LexiconError for a wrong line.
+    The file has lines `# key: value`, a header (clean, noisy[, weight][, pos]), and one entry per
+    line. `where` names the file in errors. Raises LexiconError for a wrong line.
     """
     try:
         lines = content.decode("utf-8-sig").split("\n")
@@ -183,9 +185,10 @@ def parse_tsv(content: bytes, where: str) -> Lexicon:
 
 
 def parse_parquet(content: bytes, where: str) -> Lexicon:
-    """Read a mined dictionary in Parquet, with the columns clean, noisy and count (or weight).
+    """Read a mined dictionary from a Parquet file, given as its content.
 
-    `where` names the file in errors. Raises LexiconError for a wrong row.
+    The file has the columns clean, noisy and count (or weight). Phrases that are not `matchable`
+    are skipped. `where` names the file in errors. Raises LexiconError for a wrong row.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -201,7 +204,7 @@ def parse_parquet(content: bytes, where: str) -> Lexicon:
             entries += [
                 _entry({**row, "weight": str(row[weight])}, f"{where} row {number}")
                 for number, row in enumerate(table.to_pylist(), len(entries))
-                if matchable(row["clean"])  # a mined dictionary may have other phrases
+                if matchable(row["clean"])  # mined phrases may have other signs between words
             ]
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         raise LexiconError(
@@ -217,8 +220,8 @@ def parse_parquet(content: bytes, where: str) -> Lexicon:
 def bounded_batches(source: Any, columns: list[str]) -> "Iterator[pa.RecordBatch]":
     """Yield some columns of a Parquet file in batches; raises ValueError for a huge file or text.
 
-    Texts are checked in the file's dictionary: a long text that occurs in many rows is refused
-    before it is copied for each of them.
+    Texts are checked in the dictionary of their column, so that a long text that occurs in many
+    rows is refused before it is copied for each row.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -248,9 +251,8 @@ def _entry(
 
     `where` names file and row in errors; `head` is the head of the list. In languages without
     spaces between words, an empty `noisy` means that the phrase is removed. In these languages, and
-    in lists with `of`, `noisy` may be equal to `clean`: the weight is then the chance that the
-    phrase stays. If this is the phrase's only entry, it keeps shorter phrases from being replaced
-    inside the phrase.
+    in lists with `of`, `noisy` may be equal to `clean`; such an entry gives the chance that the
+    phrase stays. A phrase with no other entry always stays, and so do shorter phrases inside it.
     """
     unspaced = head.get("lang") in MATCHED_BY
     may_be = ("", row["clean"]) if unspaced else (row["clean"],) if head.get("of") else ()
@@ -272,7 +274,10 @@ def _entry(
 
 
 def codespell_dictionary() -> Path:
-    """Find the dictionary file of codespell without importing codespell, and return its path."""
+    """Return the path of codespell's dictionary file, found without importing codespell.
+
+    Raises LexiconError if codespell is not installed.
+    """
     spec = find_spec("codespell_lib")
     if spec is None or spec.origin is None:
         raise LexiconError("codespell is not installed; run: pip install codespell")
@@ -282,8 +287,8 @@ def codespell_dictionary() -> Path:
 def parse_codespell(content: bytes, where: str) -> Lexicon:
     """Read codespell's dictionary, with lines `wrong->right[, right2,][ reason]`, as a lexicon.
 
-    All misspellings have the same weight; one with n corrections shares it among them. Misspellings
-    that people hardly make, see `_plausible`, are dropped.
+    Each misspelling has the same weight, which its corrections share. Misspellings that people
+    hardly make are dropped, see `_plausible`.
     """
     entries = set()
     for line in content.decode().splitlines():
@@ -301,11 +306,12 @@ def parse_codespell(content: bytes, where: str) -> Lexicon:
 
 
 def _plausible(clean: str, noisy: str) -> bool:
-    """Tell whether people would misspell `clean` as `noisy`: with up to three errors, in ASCII.
+    """Tell whether people would misspell `clean` as `noisy`, which must be ASCII.
 
-    Codespell has one odd misspelling for many frequent words (ois for is, inh for in). If these
-    were kept, they could occur in a fifth of all sentences. So a word under four letters may only
-    have two letters swapped, one left out, or one doubled.
+    A misspelling may have up to three errors. Codespell has a single odd misspelling for many
+    frequent words (ois for is, inh for in), which would otherwise occur in up to a fifth of all
+    sentences. Therefore a word under four letters may only have two letters swapped, one letter
+    left out, or one letter doubled.
     """
     from rapidfuzz.distance import OSA
 
@@ -322,10 +328,10 @@ def _plausible(clean: str, noisy: str) -> bool:
 
 
 def _begins_alike(clean: str, noisy: str) -> bool:
-    """Tell whether a misspelling begins like its word: with the same letter or a similar sound.
+    """Tell whether a misspelling begins with the same letter as its word, or a letter like it.
 
-    Writers rarely get the first letter wrong ("Nedia" for Media). They do swap the first two
-    letters, or leave out a silent first letter ("nife").
+    Writers rarely get the first letter wrong ("Nedia" for Media). But they confuse letters that
+    sound alike, swap the first two letters, or leave out a silent first letter ("nife").
     """
     first, second = clean[0], clean[1:2]
     alike = next((letters for letters in _SOUND_ALIKE if first in letters), first)

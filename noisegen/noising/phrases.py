@@ -2,8 +2,8 @@
 
 A phrase is found word by word: the hash of its first words, the character behind them, and the hash
 of the next word give the hash of the longer phrase. Matches consist of whole words. If matches
-overlap, the one further left wins; if they begin together, the longest one. Compiled lexicons are
-kept in a cache folder, one file per content, and memory-mapped from there.
+overlap, the leftmost is kept; if they begin together, the longest. Compiled lexicons are kept in a
+cache folder, one file per content, and memory-mapped from there.
 """
 
 import json
@@ -29,14 +29,14 @@ from noisegen.text.case import capitalize, case_class, case_classes, is_upper, u
 from noisegen.text.resources import cache_folder
 from noisegen.text.rows import Memo, Row
 
-RowMatch = tuple[int, int, int]  # numbers of the first and last word, key of the phrase
+RowMatch = tuple[int, int, int]  # match in one row: first word, last word, key of the phrase
 FORMAT = 13  # version of the cached files: raise it when their layout or meaning changes
-# Cache from the hash of a phrase to its hash with a space added, which the next word's hash joins.
+# Cache from the hash of a phrase to its hash after a space, which the next word's hash continues.
 _AFTER_SPACE = Memo[int, int](lambda state: mix((state + ord(" ") * GOLDEN) & MASK))
 
 
 def row_forms(row: Row, matches: Sequence[RowMatch]) -> list[int]:
-    """Return a number for each match in one row that is equal for equal phrases.
+    """Return one number per match in a row; equal phrases have equal numbers.
 
     The number of a single word is its hash.
     """
@@ -48,9 +48,9 @@ def row_forms(row: Row, matches: Sequence[RowMatch]) -> list[int]:
 
 
 def phrase_hash(state: int, gap: str, word: int) -> int:
-    """Return the hash of a longer phrase: a phrase with hash `state`, a character and a word.
+    """Return the hash of a phrase that is continued by a character and a word.
 
-    `gap` is the character, `word` the hash of the word.
+    `state` is the hash of the phrase so far, `gap` the character, `word` the hash of the word.
     """
     return mix((state + ord(gap) * GOLDEN) & MASK) ^ word
 
@@ -81,9 +81,9 @@ class Matches:
         return Matches(*(getattr(self, column.name).take(chosen) for column in fields(self)))
 
     def forms(self, words: Tokens) -> U64:
-        """Return a number for each match that is equal for equal phrases, as `row_forms` does.
+        """Return one number per match; equal phrases have equal numbers, as in `row_forms`.
 
-        The number of a single word is its hash.
+        `words` are the words in which the matches were found.
         """
         first, last = words.hashes.take(self.firsts), words.hashes.take(self.lasts)
         return first + (first ^ last) * np.uint64(GOLDEN)
@@ -100,15 +100,16 @@ class Matches:
 class PhraseTable:
     """A compiled lexicon, or several; each row of text is searched for the phrases of one of them.
 
-    - `slots`, `slot_entries`, `sizes`: hash tables from phrases to entries, one per lexicon. An
-      entry is 2 * key, plus 1 if a longer phrase begins with this phrase. Key 0 means that the
+    - `slots`, `slot_entries`, `sizes`: hash tables from phrases to entries, one table per lexicon.
+      An entry is 2 * key, plus 1 if a longer phrase begins with this phrase. Key 0 means that the
       words are only the beginning of phrases.
-    - `cases_asked`: by key, the least case class (see `case.case_class`) that a match must have.
-    - `groups`, shape (keys, parts of speech): group of the replacements in the weighted choices
-      `bounds`, -1 for no replacements.
-    - `pool_values`, `pool_offsets`: the texts of replacement a are 3 * a (as written), 3 * a + 1
-      (Title) and 3 * a + 2 (UPPER).
-    - `stays`: 1 if a replacement stands for the phrase itself, which then stays.
+    - `cases_asked`: for each key, the least case class (see `case.case_class`) of its matches.
+    - `groups`, shape (keys, parts of speech): number of the group of replacements, -1 for none.
+    - `bounds`: weighted choices among the replacements of all groups, see `WeightedChoices`.
+    - `pool_values`, `pool_offsets`: texts of the replacements. Replacement a has the texts 3 * a
+      (as written), 3 * a + 1 (Title) and 3 * a + 2 (UPPER).
+    - `stays`: 1 for each replacement that leaves the phrase as it is, else 0.
+    - `head`: fields in the head of the lexicon; {} if the table has several lexicons.
     - `words_max`: number of words of the longest phrase.
     - `matched_by`: kind of words that phrases consist of, see `Texts.words`.
     """
@@ -141,7 +142,7 @@ class PhraseTable:
             entry, last = entries[first], first
             key = entry >> 1
             if entry & 1 and first < end:
-                # Looking up the next word first is cheaper, as few phrases have two words.
+                # One look-up of the first two words shows that most words begin no longer phrase.
                 longer = _AFTER_SPACE[hashes[first]] ^ hashes[first + 1]
                 if gaps[first] != " " or longer in known:
                     key, last = self._longest_in(row, first, entry)
@@ -183,9 +184,9 @@ class PhraseTable:
 
     @cached_property
     def first_groups(self) -> list[int]:
-        """Group of each key for its first part of speech that has replacements.
+        """Group of each key's replacements, for the first part of speech that has replacements.
 
-        The list saves an `argmax` over the groups of a key, which takes a hundred times as long.
+        A look-up in this list takes a hundredth of the time of `argmax` over the groups of a key.
         """
         first: list[int] = self.groups[np.arange(len(self.groups)), self.first_pos].tolist()
         return first
@@ -213,13 +214,13 @@ class PhraseTable:
 
     @cached_property
     def ends_in_dot(self) -> Bool:
-        """For each text in `pool`, whether it ends in a full stop."""
+        """Array that tells for each text in `pool` whether the text ends in a full stop."""
         ends: Bool = self.pool_values[self.pool_offsets[1:] - 1] == ord(".")
         return ends & (np.diff(self.pool_offsets) > 0)
 
     @cached_property
     def first_pos(self) -> I64:
-        """First part of speech of each key that has replacements, as a column of `groups`."""
+        """For each key, the column of `groups` of the first part of speech with replacements."""
         first: I64 = np.argmax(self.groups >= 0, axis=1).astype(np.int64)
         return first
 
@@ -241,7 +242,7 @@ class PhraseTable:
         firsts, lasts, keys = firsts.take(whole), lasts.take(whole), keys.take(whole)
         ranges = words.rows.take(firsts), words.starts.take(firsts), words.stops.take(lasts)
         matches = Matches(*ranges, keys, firsts, lasts)
-        # Phrases with a capital in the lexicon match no text without it.
+        # A phrase that has a capital in the lexicon does not match text without this capital.
         asked = self.cases_asked.take(keys)
         asking = np.flatnonzero(asked)
         cases = case_classes(texts.values, ranges[1].take(asking), ranges[2].take(asking))
@@ -251,13 +252,13 @@ class PhraseTable:
     def _longest(
         self, words: Tokens, lexicon: I64 | None, firsts: I64, entries: I32
     ) -> tuple[I32, I64]:
-        """Return the key and the last word of the longest phrase that begins with each first word.
+        """Return the key and the last word of the longest phrase from each word in `firsts` on.
 
-        `entries` has the table entries of the words `firsts`, `lexicon` the lexicon of every word.
-        A key is 0 if no phrase is found.
+        `entries` has the table entry of each word in `firsts`, `lexicon` the number of the lexicon
+        for every word in `words`. The key is 0 if no phrase is found.
         """
         keys, lasts = entries >> 1, firsts.copy()
-        begun = np.flatnonzero(entries & 1)  # matches so far that a further word may prolong
+        begun = np.flatnonzero(entries & 1)  # phrases that may continue with the next word
         state = words.hashes.take(firsts.take(begun))
         for more in range(1, self.words_max):
             end = firsts.take(begun) + more
@@ -278,8 +279,8 @@ class PhraseTable:
     def alternatives(self, values: U8, matches: Matches, pos: I64, chosen: I64) -> I64:
         """Return for each match the index in `pool` of the replacement that its draw chooses.
 
-        `values` are the bytes of the text. `pos` has the part of speech of each match, as a column
-        of `groups`; `chosen` has its 16-bit draw.
+        `values` are the bytes of the texts. `pos` has the part of speech of each match, as a column
+        of `groups`; `chosen` has the 16-bit draw of each match.
         """
         drawn = self.choices.pick(self.groups[matches.keys, pos].astype(np.int64), chosen)
         return drawn * 3 + case_classes(values, matches.starts, matches.stops)
@@ -296,7 +297,7 @@ def build(lexicon: Lexicon, matched_by: str = "tokens") -> PhraseTable:
     """
     name = lexicon.head["name"]
     groups = lexicon.groups()
-    cleans: dict[str, str] = {"": ""}  # lower-case phrase -> phrase; its position is its key
+    cleans: dict[str, str] = {"": ""}  # lower-case phrase -> phrase; the key is the position here
     for (folded, _), group in groups.items():
         clean = cleans.setdefault(folded, group[0].clean)
         if other := next((entry.clean for entry in group if entry.clean != clean), ""):
@@ -408,7 +409,7 @@ def side_by_side(tables: Sequence[PhraseTable]) -> PhraseTable:
 
 
 def load_table(path: Path, parser: Parser, matched_by: str = "tokens") -> PhraseTable:
-    """Return the lexicon in a file, compiled; files with equal content are compiled only once."""
+    """Compile the lexicon in a file; files with equal content are compiled only once."""
     content, meant = read_lexicon_file(path), f"{parser.__name__} {matched_by}"
 
     def compiled() -> PhraseTable:
@@ -420,10 +421,10 @@ def load_table(path: Path, parser: Parser, matched_by: str = "tokens") -> Phrase
 def cached_table(
     name: str, content: bytes, meant: str, make: Callable[[], PhraseTable]
 ) -> PhraseTable:
-    """Return the table compiled from `content`, read from the cache folder or made by `make`.
+    """Return the table for `content`, read from the cache folder or made by `make`.
 
-    `name` begins the name of the cached file. `meant` names the way the content is read; tables of
-    the same content that is read in another way are cached apart.
+    The name of the cached file begins with `name`. `meant` names the way in which the content is
+    read: content that is read in two ways has two cached tables.
     """
     key = blake2b(content, digest_size=10, person=f"noisegen {FORMAT}".encode())
     key.update(meant.encode())

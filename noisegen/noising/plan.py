@@ -1,6 +1,6 @@
-"""Plans: the steps that each row draws, their order and their strengths, over arrays of rows.
+"""Plans: the steps that each row draws, with their order and strengths, for arrays of rows.
 
-Each decision is drawn from a stream named after the step or group that it is about. A step added to
+Each decision is drawn from a stream named after the step or group that it concerns. A step added to
 a recipe therefore changes only the rows that draw this step.
 """
 
@@ -20,10 +20,11 @@ BLOCK = 1 << 15  # number of decisions drawn at once, so that they fit into the 
 
 @dataclass(frozen=True)
 class Streams:
-    """Random streams of a batch of rows, by name; draws depend only on seed, name and row id.
+    """Random streams of a batch of rows, by name.
 
-    Rows of the same writer have equal `writer_ids`. Without `writer_ids` every row has a writer of
-    its own. `copy` numbers the noisy copies of the data.
+    Draws depend only on the seed, the number `copy` of the noisy copy of the data, the name of the
+    stream and the row id. Rows of the same writer have equal `writer_ids`. Without `writer_ids`,
+    every row has a writer of its own.
     """
 
     row_ids: U64
@@ -42,7 +43,8 @@ class Streams:
     def keys(self, names: str | U64, rows: I64) -> U64:
         """Return the keys of rows in a named stream.
 
-        `names` is one name, or an array of stream names as `name_number`, broadcast with `rows`.
+        `names` is one name, or an array of names, each given as its `name_number`. The array is
+        broadcast with `rows`, which has the numbers of the rows in the batch.
         """
         numbers = _numbers([names]) if isinstance(names, str) else names
         return rng.row_keys(rng.stream_keys(self.seed, numbers, self.copy), self.row_ids[rows])
@@ -56,8 +58,8 @@ class Plan(NamedTuple):
     """The steps that the rows of a batch drew, as (row, step) pairs.
 
     Pairs are sorted by row, then by the order in which the steps are applied. `writers` has one
-    entry per row of the batch: the number of the writer it drew. `in_order` is True if the steps of
-    every row are applied in ascending order.
+    entry per row of the batch: the number of the writer that the row drew. `in_order` is True if
+    every row applies its steps in ascending order of their numbers.
     """
 
     rows: I64
@@ -68,14 +70,14 @@ class Plan(NamedTuple):
     def passes(self, last: Bool) -> Iterator[tuple[I64, I64]]:
         """Yield the rows and steps of each pass; a row has at most one step in a pass.
 
-        Pass k holds the k-th step of each row, sorted by step. Within a pass, steps flagged in
-        `last` come after the other steps. If `in_order`, a pass instead holds a single step and all
-        rows that drew it.
+        Pass k has the k-th step of each row, sorted by step. Within a pass, steps flagged in `last`
+        come after the other steps. If `in_order`, a pass instead has a single step, and all rows
+        that drew this step.
         """
         if not len(self.rows):
             return
         if self.in_order:
-            # NumPy sorts bytes by radix, the fastest way; steps are few enough for a byte.
+            # Step numbers fit into a byte, and NumPy sorts bytes fastest (by radix).
             by_step = np.argsort(self.steps.astype(np.uint8), kind="stable")
             for at in np.split(by_step, np.flatnonzero(np.diff(self.steps[by_step])) + 1):
                 yield self.rows[at], self.steps[at]
@@ -92,7 +94,7 @@ class PairDraws(NamedTuple):
     """Random keys and strengths of (row, step) pairs; `RowDraws` has the same for one pair.
 
     `keys` has the key of the random stream of each pair. `strengths`, shape (pairs, rates), has for
-    each rate parameter of the step the index in `Mix.factors` of the drawn factor.
+    each rate parameter of the step the index in `Mix.factors` of the factor that was drawn.
     """
 
     keys: U64
@@ -100,9 +102,10 @@ class PairDraws(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """A condition for a row to get a step: its decision in a stream must lie in [low, high).
+    """A condition that a row must meet to get a step.
 
-    `stream` is the name of the stream. `highs` has the upper bound for each writer.
+    The decision of the row in the stream named `stream` must be at least `low`, and below the entry
+    of `highs` for the row's writer.
     """
 
     stream: str
@@ -110,13 +113,13 @@ class Condition(NamedTuple):
     highs: tuple[int, ...]
 
 
-Turn = int | str  # position of a member in its group: a number, or the stream that draws one
+Turn = int | str  # sort key of a member in its group: a number, or the stream that draws it
 
 
 class Place(NamedTuple):
-    """A step of a recipe, with the conditions and turns of all groups that it is in.
+    """A step of a recipe, with all its conditions, and its turn in every group that it is in.
 
-    The outermost group comes first.
+    Conditions and turns of the outermost group come first.
     """
 
     step: Step
@@ -127,8 +130,8 @@ class Place(NamedTuple):
 class Level(NamedTuple):
     """The turns of all steps at one depth of the nested groups of a recipe.
 
-    `streams` has for each step the `name_number` of the stream that draws its turn. If that is 0,
-    `numbers` has the turn itself.
+    `streams` has for each step the `name_number` of the stream that draws the turn of the step. For
+    a step with a fixed turn, `streams` has 0, and `numbers` has the turn.
     """
 
     numbers: I64
@@ -136,11 +139,11 @@ class Level(NamedTuple):
 
 
 class Conditions(NamedTuple):
-    """All conditions of a recipe as arrays, and the conditions that each step depends on.
+    """All conditions of a recipe as arrays, and the numbers of the conditions of each step.
 
     `streams` and `lows` have one entry per condition; `highs` has shape (conditions, writers). A
-    row gets step s if it meets the conditions whose numbers are in `paths[s]`, which is filled up
-    with -1.
+    row gets step s if it meets the conditions whose numbers are in `paths[s]`; an entry -1 stands
+    for no condition.
     """
 
     streams: U64
@@ -169,8 +172,8 @@ class Conditions(NamedTuple):
 class Schedule:
     """The decisions of a recipe as arrays, so that many rows draw their plan at once.
 
-    All rows of a writer draw the same steps, order and strengths. For steps flagged in `is_habit`
-    they also have the same random stream; for other steps every row has a stream of its own.
+    All rows of a writer draw the same steps, order and strengths. A step flagged in `is_habit` also
+    has the same random stream in all these rows; another step has a stream of its own in each row.
     """
 
     conditions: Conditions
@@ -201,7 +204,7 @@ class Schedule:
         )
 
     def draw(self, streams: Streams) -> Plan:
-        """Draw the steps of every row, and the order in which they are applied."""
+        """Draw the steps of every row and the order in which the row applies them."""
         streams = streams.of_writers
         rows = np.arange(len(streams.row_ids))
         writers = np.zeros(len(rows), np.int64)
@@ -230,7 +233,7 @@ class Schedule:
         for start in range(0, len(writers), size):
             rows = np.arange(start, min(start + size, len(writers)))
             drawn = streams.decide(names, rows[:, None])
-            # The last column is condition -1, which fills up the paths and is always met.
+            # The last column is for condition -1 in `paths`, which is always met.
             met = np.ones((len(rows), len(names) + 1), np.bool_)
             met[:, :-1] = (drawn >= lows) & (drawn < highs.T.take(writers.take(rows), axis=0))
             at, steps = np.nonzero(met[:, paths].all(axis=2))
@@ -243,8 +246,8 @@ class Schedule:
     ) -> PairDraws:
         """Return the keys and strengths of (row, step) pairs.
 
-        `writers` has the writer of each pair; `rates` is the greatest number of rate parameters
-        that a step has.
+        `writers` has the number of the writer of each pair. `rates` is the number of rate
+        parameters of the step that has the most.
         """
         traits, labels = streams.of_writers, self.labels.take(steps)
         keys = streams.keys(labels, rows)
@@ -273,14 +276,14 @@ def _numbers(names: Iterable[str]) -> U64:
 
 
 def _weighted(weights: Sequence[int]) -> WeightedChoices | None:
-    """Return a choice among alternatives with these weights, None if there is only one."""
+    """Return a choice among alternatives with these weights, None if there is one alternative."""
     return WeightedChoices.of([weights], DECISION_BITS) if len(weights) > 1 else None
 
 
 def _factors(recipe: Mix, writers: Sequence[Writer], steps: Sequence[Step]) -> I64:
-    """Return the index in `recipe.factors` of the factor that a writer's step has at each strength.
+    """Return an array of indices in `recipe.factors`, shape (writers, steps, strengths).
 
-    The result has shape (writers, steps, strengths).
+    An entry has the factor of the rates of a step at a strength, if the row has this writer.
     """
     index = {factor: number for number, factor in enumerate(recipe.factors)}
     factors = np.zeros((len(writers), len(steps), len(recipe.strength)), np.int64)
@@ -300,7 +303,8 @@ def _places(
 ) -> Iterator[Place]:
     """Yield the place of every step in a member of a recipe.
 
-    `conditions` and `turns` are the conditions and turns of the groups that the member is in.
+    `conditions` and `turns` have the conditions and turns of the groups around the member, and
+    `writers` the writers whose habits replace the chances of the members.
     """
     if isinstance(member, Step):
         yield Place(member, conditions, turns)
@@ -322,8 +326,8 @@ def _places(
 def _levels(turns: Sequence[tuple[Turn, ...]]) -> Iterator[Level]:
     """Yield the turns of all steps, depth by depth, down to the deepest shuffled group.
 
-    `turns` has the turns of each step, outermost group first. A depth at which all steps have the
-    same turn is skipped.
+    `turns` has the turns of each step in its groups, outermost group first. A depth at which all
+    steps have the same turn is skipped.
     """
     depths = [
         depth for of_step in turns for depth, turn in enumerate(of_step, 1) if isinstance(turn, str)
