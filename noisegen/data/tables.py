@@ -176,7 +176,10 @@ def read_lines(parts: Iterable[bytes]) -> Iterator[str | None]:
 
 
 def undamaged_lines(parts: Iterable[bytes], path: object) -> Iterator[str | None]:
-    """Yield lines as `read_lines` does, None for unreadable ones; damage raises SourceError."""
+    """Yield the lines of a file as `read_lines` does, None for an unreadable line.
+
+    Raises SourceError for a compressed file that is damaged.
+    """
     try:
         yield from read_lines(parts)
     except Damaged as damage:

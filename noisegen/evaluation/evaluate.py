@@ -131,7 +131,7 @@ class _Measurement:
     sets: Sets
     named: Sequence[NamedModel]
     progress: Show
-    total: int  # texts to encode by all models if the vector cache holds them all
+    total: int  # texts that all models encode, if the vector cache is large enough to keep them
     targets: VectorStore | None = None  # encodes translations, with --target-model
     done: int = 0
     models: list[Model] = field(default_factory=list)

@@ -41,7 +41,7 @@ from noisegen.text.languages import language_pair
 FIRST_SEED = 100  # first of the noise seeds; RoLASER has 100 to 109, the default
 # The twelve transforms of RoLASER, Appendix A.
 ROLASER = tuple("abr1 abr2 abr3 cont dysl fing homo leet slng spac spel week".split())  # noqa: SIM905
-# Transforms for the noise of online posts that RoLASER lacks.
+# Transforms that imitate online posts and are not among RoLASER's twelve.
 POSTS = tuple("apos caps cens clip diac init join long mash phon punc rebus vowl".split())  # noqa: SIM905
 MIXES = ("mix_all", "ugc")
 POOL_MAX = 50_000  # sentences among which the clean form of a noisy one is searched
@@ -537,8 +537,8 @@ def _read_translations(files: Sequence[Bitext]) -> dict[str, TextColumns]:
 def _add_translations(file: Bitext, tables: defaultdict[str, TextColumns]) -> None:
     """Add the rows of a bitext file to the table of their language pair.
 
-    Dropped rows are counted in the table of the file's language pair. If the file has several
-    language pairs, the path of the file gets a table for the count.
+    Dropped rows are counted in the same table. If the file has several language pairs, they are
+    counted in an otherwise empty table under the path of the file.
     """
     dropped: Counter[str] = Counter()
     own_pair = "-".join(file.langs) if all(file.langs) else ""

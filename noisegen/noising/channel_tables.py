@@ -45,10 +45,11 @@ _PLACES = {START: 1, END: 2, "": 3}
 
 
 class Words(NamedTuple):
-    """Words of rows of text, one entry per word: byte range, row, case, and hash in small letters.
+    """Words of rows of text, with one entry per word: byte range, row, case and hash.
 
-    In scripts without spaces, each character is a word. `small` has the bytes of all rows in small
-    letters: the byte at position p of the text is `small[p - base]`.
+    The hash is of the word in small letters. In scripts without spaces, each character is a word.
+    `small` has the bytes of all rows in small letters. Byte ranges count from the start of a larger
+    text, in which the rows begin at byte `base`: its byte p is `small[p - base]`.
     """
 
     starts: I64
@@ -155,7 +156,7 @@ class Units(NamedTuple):
 
 
 def units_of(words: Words, chosen: I64) -> I64:
-    """Return the unit number of each word whose number among all words is in `chosen`."""
+    """Return the position in `Units` of each word; `chosen` has the positions in `words`."""
     return 2 * chosen + words.rows.take(chosen) + 1
 
 
@@ -323,7 +324,7 @@ class ChannelTables:
     def _groups_of_gaps(self, keys: I64) -> I64:
         """Return the group of each gap, given by its key (see `_take_gaps`); -1 for no group.
 
-        A gap without a group before its word gets the group of the gap before any word.
+        A gap whose following word has no group of its own gets the group for all following words.
         """
         groups = self._gap_groups.find(_key_hashes(keys)).astype(np.int64) - 1
         missing = np.flatnonzero(groups < 0)

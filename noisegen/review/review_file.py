@@ -109,10 +109,11 @@ class ReviewFile:
         return {"name": name, "total": len(order), "complete": int(is_done.sum()), "next": first}
 
     def item(self, key: object, place: int) -> dict[str, Any]:
-        """Return the item at a place in a reviewer's order, the answers, and the kinds of noise.
+        """Return the item at place `place` in a reviewer's order, as a dictionary for the page.
 
-        The answers are the reviewer's own; the kinds can be chosen for the item. Strength, recipe
-        and source of the item are not returned: they stay hidden from reviewers.
+        It holds the two texts, the answers that this reviewer gave, and the kinds of noise that the
+        reviewer can choose from. It lacks the item's strength, recipe and source, which stay hidden
+        from reviewers.
         """
         reviewer, _, order = self._reviewer(key)
         if not 0 <= place < len(order):

@@ -329,7 +329,8 @@ class TaskNetwork(nn.Module):
     def predict(self, pieces: Pieces, budget: int, step: Step) -> list[Classes]:
         """Return the classes with the highest logits for the label and the tags of each row.
 
-        They are NO_PIECE without a head, and for a token without a piece. `budget` is the number of
+        The label is NO_PIECE if the model predicts no labels. A tag is NO_PIECE if the model
+        predicts no tags, or if the tokenizer made no piece of its token. `budget` is the number of
         tokens per batch; `step` is called after each batch.
         """
         answers = [Classes(NO_PIECE, [])] * len(pieces)

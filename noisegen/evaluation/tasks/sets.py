@@ -1,4 +1,4 @@
-"""Read the data of a task, and noise labelled rows together with their tags."""
+"""Read the data of a task, and add noise to labelled rows; their tags follow the noisy tokens."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
