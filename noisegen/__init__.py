@@ -1,7 +1,7 @@
 """Make and mine realistic noisy text, and train sentence encoders that are robust to it.
 
-All names here are public. Each is imported when it is first used, so that `import noisegen` and
-`noisegen --help` stay fast.
+All names in this module are public. A name is imported when it is first used, so that `import
+noisegen` and `noisegen --help` stay fast.
 """
 
 from importlib import import_module
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from noisegen.version import __version__
 
-if TYPE_CHECKING:  # for editors and type checkers
+if TYPE_CHECKING:  # imports for editors and type checkers, which cannot follow `__getattr__`
     from noisegen import review as review
     from noisegen.augmentation.augment import augment as augment
     from noisegen.augmentation.catalog import TransformInfo as TransformInfo
@@ -36,7 +36,7 @@ if TYPE_CHECKING:  # for editors and type checkers
     from noisegen.runs.manifest import Manifest as Manifest
     from noisegen.training.train import train as train
 
-_MODULES = {  # the module that defines each name, below noisegen.
+_MODULES = {  # the module within noisegen that defines each name
     "Collator": "augmentation.on_the_fly",
     "Draws": "noising.rng",
     "Lexicon": "noising.lexicon",
@@ -67,7 +67,7 @@ __all__ = ["__version__", *_MODULES, *_PACKAGES]
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used, and keep it."""
+    """Import and return a public name when it is first used; raises AttributeError for others."""
     if name not in __all__:
         raise AttributeError(f"module 'noisegen' has no attribute {name!r}")
     from noisegen.errors import naming_extras

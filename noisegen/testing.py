@@ -111,7 +111,7 @@ def noise_with(
 ) -> list[str]:
     """Return texts noised by one transform with all its rates set to `rate`.
 
-    `ids` are the row ids that the noise is drawn from; by default they count from 0.
+    `ids` are the row ids from which the noise of each text is drawn (default: 0, 1, ...).
     """
     rates: dict[str, Any] = dict.fromkeys(registry.get(name).rates, rate)
     engine = Engine(Recipe.of([Step(name, rates)]), Settings(lang))

@@ -1,1 +1,1 @@
-"""Noise learned from real pairs, recipes fitted to them, and how real synthetic noise is."""
+"""Learn noise from real pairs, fit recipes to an error rate, and measure how real noise is."""

@@ -1,8 +1,9 @@
 """Scale a recipe until its expected rate of character or word errors reaches a target.
 
-The error rate of a text is its errors over the characters (or words) of its clean side. It is
-measured with the same draws at every factor, so it moves with the factor and not with chance. The
-factor is searched first on few rows, then on the number of rows that the standard error requires.
+The error rate is the number of errors divided by the characters (or words) of the clean texts. All
+rates of the recipe are multiplied by one factor, which is searched. Every factor is measured with
+the same random draws, so that two error rates differ by their factors and not by chance. The search
+begins on few rows; the last part uses enough rows for the wanted standard error.
 """
 
 import math
@@ -36,28 +37,30 @@ from noisegen.text.languages import normalize_language
 from noisegen.text.resources import DEFAULT_RECIPE
 from noisegen.text.spans import PROTECTED
 
-TEXTS_MAX = 20_000  # texts read from a source
-PRECISION = 0.004  # relative standard error of the rate in the last search
-NEAR = 0.001  # relative distance from the target at which the search ends
+TEXTS_MAX = 20_000  # most texts read from a source
+PRECISION = 0.004  # relative standard error of the rate that the last search aims at
+NEAR = 0.001  # relative distance of the rate from the target at which the search ends
+# Rows of a measurement in the first search, most rows in the last search, rows of a block
 ROUGH_ROWS, ROWS_MAX, BLOCK_ROWS = 4_000, 400_000, 20_000
-BLOCKS_MIN = 2  # blocks per process, which takes a second to start
-SURE = 6  # a target this many standard errors above the highest rough rate is out of reach
-FEW_TEXTS = 30  # texts; fewer give a warning
-HELD_BACK = 3  # every third text is kept for the check
-HALVINGS_MAX, STEPS_MAX = 40, 40
-CLOSE = 1e-6  # distance between the logarithms of two factors at which the search ends
-# Per error rate: the size of a clean text, and the errors of a noisy one.
+BLOCKS_MIN = 2  # least blocks per worker process, since a process takes a second to start
+# Standard errors by which a target out of reach exceeds the highest rate measured on few rows
+SURE = 6
+FEW_TEXTS = 30  # texts; a calibration on fewer texts gives a warning
+HELD_BACK = 3  # one text in this many is kept out of the search, for the check
+HALVINGS_MAX, STEPS_MAX = 40, 40  # most halvings of the factor, and most steps of the search
+CLOSE = 1e-6  # difference between the logarithms of two factors at which the search ends
+# Per error rate: a function for the size of a clean text, and one for the errors of a noisy text
 FIGURES: dict[str, tuple[Callable[[str], int], Callable[[str, str], int]]] = {
     "cer": (len, character_errors),
     "wer": (lambda text: len(text.split()), word_errors),
 }
 
-Distance = Callable[[float], float]  # factor -> rate / target - 1
+Distance = Callable[[float], float]  # relative distance of a factor's rate: rate / target - 1
 
 
 @dataclass(frozen=True)
 class CalibrateOptions(WorkerOptions):
-    """Options of a calibration: a recipe, an error rate to reach (0.05 is 5 %), and clean text."""
+    """Options of a calibration: a recipe, the error rate to reach (0.05 is 5 %), clean text."""
 
     recipe: Annotated[AnyRecipe, option("Recipe to scale", metavar="NAME|FILE.yaml")] = (
         DEFAULT_RECIPE
@@ -85,9 +88,10 @@ class CalibrateOptions(WorkerOptions):
 
 @dataclass(frozen=True)
 class RateEstimate:
-    """An error rate of `rows` rows, with two standard errors.
+    """An error rate measured on `rows` rows, with two standard errors.
 
-    `error` holds for these texts with other draws, `error_between` for other texts like them.
+    `error` is the standard error if the same texts are noised with other draws. `error_between` is
+    the standard error if other texts of the same kind are noised.
     """
 
     value: float
@@ -97,7 +101,10 @@ class RateEstimate:
 
 
 class Block(NamedTuple):
-    """Rows that are noised in one call, from `first` up to `stop`; `number` keys their draws."""
+    """Rows that are noised in one call, from `first` up to `stop`.
+
+    The random draws of the rows follow from the `number` of the block.
+    """
 
     number: int
     first: int
@@ -106,9 +113,10 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class RateEstimator:
-    """Estimates errors per character ("cer") or word ("wer") of noise on these texts.
+    """Estimator of the error rate that a recipe causes in `texts`.
 
-    `code` are the files with transforms that a worker has to load.
+    `figure` is "cer" (errors per character) or "wer" (errors per word). `code` are Python files
+    with transforms, which each worker loads. `block_rows` rows are noised in one call.
     """
 
     texts: Sequence[str]
@@ -120,9 +128,10 @@ class RateEstimator:
     block_rows: int = BLOCK_ROWS
 
     def rate(self, recipe: Recipe, rows: int) -> RateEstimate:
-        """Return the error rate over `rows` rows: the texts in turn, each time with new draws.
+        """Return the error rate of a recipe over `rows` rows.
 
-        The rate is a ratio of sums, and its standard errors are linearised.
+        The rows are the texts in turn, again and again, each time with new draws. The rate is the
+        number of all errors divided by the size of all rows; its standard errors are linearised.
         """
         size, _ = FIGURES[self.figure]
         errors = np.array(self._all_errors(recipe, rows))
@@ -136,7 +145,7 @@ class RateEstimator:
         return RateEstimate(value, error, error_between, rows)
 
     def _all_errors(self, recipe: Recipe, rows: int) -> list[int]:
-        """Return the errors of each row, counted in blocks by the workers."""
+        """Return the number of errors in each row; the workers count block by block."""
         blocks = [
             Block(number, first, min(first + self.block_rows, rows))
             for number, first in enumerate(range(0, rows, self.block_rows))
@@ -148,7 +157,7 @@ class RateEstimator:
             return list(chain.from_iterable(parts))
 
     def errors(self, recipe: Recipe, block: Block) -> list[int]:
-        """Return the errors of each row of a block."""
+        """Return the number of errors in each row of a block."""
         registry.load_code(*self.code)
         clean = [self.texts[row % len(self.texts)] for row in range(block.first, block.stop)]
         noisy = self.noising.noise(recipe, clean, self.seed, block.number)
@@ -158,11 +167,12 @@ class RateEstimator:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """A recipe scaled by `factor`, with the rates before (`given`) and after (`reached`).
+    """A recipe scaled by `factor`, with its error rates.
 
-    `reached` is measured on the `texts` that the search used, `check` on `texts_checked` others
-    with another seed. `about` are the comment lines at the head of the recipe file; they hold
-    neither text of the source nor a date.
+    `given` is the rate before scaling and `reached` the rate after it, both measured on the texts
+    of the search, whose number is `texts`. `check` is the rate on `texts_checked` other texts with
+    another seed. `about` are the comment lines at the head of the recipe file; they have neither
+    text of the source nor a date.
     """
 
     recipe: Recipe
@@ -175,11 +185,12 @@ class Calibrated:
     texts: int
     texts_checked: int
     about: tuple[str, ...]
-    dropped: Mapping[str, int] = field(default_factory=dict)  # rows that could not be read
+    # Dropped rows and unread files of the source, counted by reason
+    dropped: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def warnings(self) -> list[str]:
-        """The reasons why the rates are uncertain."""
+        """Reasons why the rates are uncertain, one line each."""
         lines, reached, check = [], self.reached, self.check
         few = f"{counted(self.texts, 'text')} may not stand for others"
         if self.dropped:
@@ -203,7 +214,7 @@ class Calibrated:
         write_text(Path(path), self.to_yaml())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
+        """Return the recipe, its rates and the warnings as plain data for JSON."""
         rates = {"target": self.target, "given": self.given.value, "reached": self.reached.value}
         return {
             "recipe": self.recipe.to_dict(),
@@ -238,12 +249,12 @@ def calibrate(
     tell: Callable[[str], None] = silent,
     progress: Show = silent,
 ) -> Calibrated:
-    """Scale a recipe so that a text gets an expected CER or WER (shares: 0.05 is 5%).
+    """Scale a recipe so that its expected CER or WER is the target (a share: 0.05 is 5%).
 
     `source` is clean text like the text that will be noised (default: the bundled demo text); at
-    most `TEXTS_MAX` texts of it are read. `values` ({'leet.rate': 0.1}) change the recipe first;
-    `name` is the name of the new recipe. `tell` gets notes for the user, `progress` an event after
-    every measurement. Raises NoisegenError.
+    most `TEXTS_MAX` texts of it are read. `values` ({'leet.rate': 0.1}) change parameters of the
+    recipe before it is scaled; `name` is the name of the new recipe. `tell` is called with notes
+    for the user, `progress` with an event after every measurement. Raises NoisegenError.
     """
     return _calibrate(decode(CalibrateOptions, locals()))
 
@@ -269,7 +280,10 @@ def _calibrate(options: CalibrateOptions) -> Calibrated:
 
 
 def _texts(options: CalibrateOptions, lang: str) -> tuple[list[str], Counter[str]]:
-    """Return the texts of the source, and counts of unread files and dropped rows, by reason."""
+    """Return the texts of the source, and its losses by reason: unread files and dropped rows.
+
+    Without a source, the texts are the demo text in `lang`; raises UsageError if there is none.
+    """
     dropped = Counter[str]()
     if not options.source:
         texts = demo_texts().get(lang, [])
@@ -292,10 +306,10 @@ def _texts(options: CalibrateOptions, lang: str) -> tuple[list[str], Counter[str
 def calibrate_rate(
     recipe: Recipe, estimator: RateEstimator, target: float, progress: Show = silent
 ) -> Calibrated:
-    """Scale a recipe so that its expected rate on the texts of `estimator` is `target`.
+    """Scale a recipe so that its expected error rate on the texts of `estimator` is `target`.
 
-    A third of the texts is kept out of the search, and noised with another seed for the check.
-    Raises UsageError for a rate out of reach, with the highest rate within reach.
+    A third of the texts is kept out of the search, and noised with another seed for the check. If
+    no factor reaches the target, raises UsageError that names the highest rate within reach.
     """
     title = estimator.figure.upper()
     if not 0 < target < math.inf:
@@ -336,7 +350,10 @@ def calibrate_rate(
 def _factor(
     recipe: Recipe, estimator: RateEstimator, target: float, progress: Show
 ) -> tuple[float, int]:
-    """Return the factor that gives the target, and the rows of a measurement in the last search."""
+    """Return the factor whose rate is the target, and the rows per measurement of the last search.
+
+    Raises UsageError for a target out of reach.
+    """
     search = _Search(recipe, estimator, target, progress)
     if not search.top:
         raise UsageError(f"recipe {recipe.name} has no p or rate above 0 that could be scaled")
@@ -354,7 +371,7 @@ def _factor(
 
 
 class _Search:
-    """The measurements of a search, each made once; `top` is the highest factor."""
+    """Cache of the rates measured in a search; `top` is the highest factor of the recipe."""
 
     def __init__(
         self, recipe: Recipe, estimator: RateEstimator, target: float, progress: Show
@@ -365,7 +382,7 @@ class _Search:
         self.top = recipe.factor_max
 
     def estimate(self, factor: float, rows: int) -> RateEstimate:
-        """Return the error rate at a factor, over `rows` rows."""
+        """Return the error rate of the recipe scaled by `factor`, over `rows` rows."""
         if (factor, rows) not in self._measured:
             rate = self._estimator.rate(self._recipe.scaled(factor), rows)
             self._measured[factor, rows] = rate
@@ -374,12 +391,13 @@ class _Search:
         return self._measured[factor, rows]
 
     def distance(self, factor: float, rows: int = ROUGH_ROWS) -> float:
-        """Return the relative distance of the rate at a factor from the target."""
+        """Return the relative distance from the target of the rate at `factor`: rate/target - 1."""
         return self.estimate(factor, rows).value / self._target - 1
 
     def out_of_reach(self) -> UsageError:
         """Return the error for a target above the rates of all factors."""
-        factors = [self.top / 2**halvings for halvings in range(4)]  # the rate may fall at the top
+        # The highest factor need not have the highest rate
+        factors = [self.top / 2**halvings for halvings in range(4)]
         highest = max(self.estimate(factor, ROUGH_ROWS).value for factor in factors)
         return UsageError(
             f"recipe {self._recipe.name} cannot reach {self._estimator.figure.upper()} "
@@ -388,7 +406,10 @@ class _Search:
 
 
 def _fine_search(rough: RateEstimate) -> tuple[int, float]:
-    """Return the rows of a measurement in the last search, and its first step (a ratio)."""
+    """Return the rows per measurement of the last search, and the ratio of its first two factors.
+
+    Both follow from the standard error of `rough`, the last rate of the first search.
+    """
     if not rough.value:
         return ROUGH_ROWS, 2.0
     relative = rough.error / rough.value
@@ -397,9 +418,10 @@ def _fine_search(rough: RateEstimate) -> tuple[int, float]:
 
 
 def _bracket(distance: Distance, start: float, step: float, top: float) -> tuple[float, float]:
-    """Return factors below and above the target, found in steps of the ratio `step` from `start`.
+    """Return two factors, one with a rate below the target and one with a rate above it.
 
-    Both are `top`, the highest factor, if even that stays below the target.
+    From `start`, the factor is multiplied or divided by `step` until its rate passes the target.
+    Both factors are `top`, the highest factor, if the rate of `top` is below the target too.
     """
     at = start
     if distance(at) >= 0:
@@ -416,16 +438,17 @@ def _bracket(distance: Distance, start: float, step: float, top: float) -> tuple
 
 
 class _End(NamedTuple):
-    """A factor at an end of the interval that is searched, and its distance from the target."""
+    """A factor at an end of the searched interval, and the distance of its rate from the target."""
 
     factor: float
     distance: float
 
 
 def _root(distance: Distance, low: float, high: float, near: float) -> float:
-    """Return a factor between two, at most `near` from the target if there is one.
+    """Return the factor between `low` and `high` whose rate is nearest to the target.
 
-    False position on the logarithm, kept off the ends of the interval so that it always shrinks.
+    The search ends at a distance of `near`. It is the method of false position on the logarithm of
+    the factor; a step stays off the ends of the interval, so that the interval always shrinks.
     """
     below, above = _End(low, distance(low)), _End(high, distance(high))
     log_low, log_high = math.log(low), math.log(high)

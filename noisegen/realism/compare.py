@@ -18,9 +18,10 @@ from noisegen.runs.manifest import Manifest, counted
 from noisegen.runs.options import ALONE, Folder, Lang, WorkerOptions
 from noisegen.runs.progress import Progress, Show, silent
 
-EXAMPLES = 8  # rows in the report
-ROWS_MAX = 10_000  # compared rows of each set
-PAIRED_MIN = 100  # rows with a clean text that both sets have; from so many on the rest is left out
+EXAMPLES = 8  # most example rows in the report
+ROWS_MAX = 10_000  # most rows of each set that are compared
+# Rows with a clean text that both sets have; if there are so many, only these rows are compared
+PAIRED_MIN = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +37,7 @@ class PairOptions:
     ] = None
 
     def read(self, sources: Strings) -> Pairs:
-        """Return the pairs; raises SourceError and UsageError."""
+        """Return the pairs in `sources`; raises SourceError and UsageError."""
         clean_file = str(self.clean_file) if self.clean_file else None
         return read_pairs(
             listed(sources),
@@ -48,9 +49,10 @@ class PairOptions:
 
 @dataclass(frozen=True)
 class CompareOptions(PairOptions, WorkerOptions):
-    """Options of a comparison: real pairs, and synthetic ones or a recipe for the clean side.
+    """Options of a comparison: real pairs, and synthetic pairs or a recipe.
 
-    Tables of `synthetic` have the columns noisy and clean.
+    A recipe makes the synthetic pairs from the clean side of the real pairs. Tables of `synthetic`
+    have the columns noisy and clean.
     """
 
     pairs: Annotated[
@@ -80,10 +82,10 @@ class CompareOptions(PairOptions, WorkerOptions):
 class Realism:
     """The result of comparing synthetic noise with real noise.
 
-    `is_paired`: both sets are noise on the same clean texts, and only those texts are compared.
-    `warnings` are reasons to doubt the figures; `damaged` has a line for each loss in the input.
-    `pairs_read` and `names` belong to the real and the synthetic set, in this order. `examples` are
-    whole rows, by version: clean, real, synthetic.
+    If `is_paired` is True, both sets have noise on the same clean texts, and only those texts are
+    compared. `warnings` are reasons to doubt the figures; `damaged` has a line per loss in the
+    input. `pairs_read` and `names` have the number of pairs and the name of the real set, then of
+    the synthetic set. `examples` are rows; each maps "clean", "real" and "synthetic" to a text.
     """
 
     lang: str
@@ -99,7 +101,7 @@ class Realism:
     examples: tuple[dict[str, str], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
+        """Return all fields as plain data for JSON."""
         return asdict(self)
 
 
@@ -119,9 +121,10 @@ def compare(
     limit: int = 10_000,
     progress: Show = silent,
 ) -> Realism:
-    """Compare real pairs with synthetic ones, or with the noise of a recipe on the clean side.
+    """Compare the noise in real pairs with synthetic pairs, or with the noise of a recipe.
 
-    Equal input gives equal figures. Raises NoisegenError, MissingExtra without scikit-learn.
+    A recipe noises the clean side of the real pairs. Equal input gives equal figures. Raises
+    NoisegenError, MissingExtra without scikit-learn.
     """
     return _compare(decode(CompareOptions, locals()))
 
@@ -154,7 +157,7 @@ def _compare(options: CompareOptions) -> Realism:
 
 
 def _run_name(source: str) -> str:
-    """Return the name of a source; for an output of augment with its recipe and seed."""
+    """Return the name of a source; if `augment` wrote the source, with its recipe and seed."""
     try:
         manifest = Manifest.load(source, "augment")
     except NoisegenError:
@@ -173,9 +176,9 @@ def compare_pairs(
 ) -> Realism:
     """Compare synthetic noise with real noise.
 
-    At most `limit` rows of each set are used, spread evenly, the same number of both. `lang` is
-    passed to `kinds.kind_of`; `progress` gets an event per step. Equal input gives equal figures.
-    Raises UsageError for a set without pairs, MissingExtra without scikit-learn.
+    At most `limit` rows are used, equally many of both sets, spread evenly over each set. `lang` is
+    the language of the pairs; `progress` is called with an event per step. Equal input gives equal
+    figures. Raises UsageError for a set without pairs, MissingExtra without scikit-learn.
     """
     sides = {"real": real, "synthetic": synthetic}
     for name, pairs in sides.items():
@@ -204,7 +207,7 @@ def compare_pairs(
 
 
 def _losses(pairs: Pairs) -> Iterator[str]:
-    """Yield a line for each reason why pairs were dropped, and one for a set without noise."""
+    """Yield a line per reason why pairs of a set were dropped, and a line if it has no noise."""
     for reason, lost in pairs.dropped.items():
         yield f"dropped {counted(lost, 'pair')}: {reason}"
     if pairs.noisy == pairs.clean:
@@ -212,10 +215,11 @@ def _losses(pairs: Pairs) -> Iterator[str]:
 
 
 def _pairing(real: Pairs, synthetic: Pairs, compared: int | None, limit: int) -> Iterator[str]:
-    """Yield warnings about the choice of rows.
+    """Yield warnings about the rows that are compared.
 
-    For paired sets, how many real pairs are left out. For unpaired sets, that the topics may
-    differ, and the language. `compared` is the number of paired rows, None for unpaired sets.
+    `compared` is the number of paired rows, None for unpaired sets. For paired sets, a warning says
+    how many real pairs are left out. For unpaired sets, warnings say that the topics may differ
+    and, if so, that the languages seem to differ.
     """
     if compared is not None:
         if compared < min(len(real), limit):
@@ -234,7 +238,7 @@ def _pairing(real: Pairs, synthetic: Pairs, compared: int | None, limit: int) ->
 
 
 def _examples(real: Pairs, synthetic: Pairs, is_paired: bool) -> Iterator[dict[str, str]]:
-    """Yield rows that both sets change; of unpaired sets, some rows of each."""
+    """Yield example rows that both sets change; for unpaired sets, changed rows of each set."""
     if is_paired:
         triples = zip(real.clean, real.noisy, synthetic.noisy, strict=True)
         rows = [
@@ -251,13 +255,18 @@ def _examples(real: Pairs, synthetic: Pairs, is_paired: bool) -> Iterator[dict[s
 
 
 def _spread(rows: Sequence[dict[str, str]], most: int) -> Sequence[dict[str, str]]:
-    """Return at most `most` rows, one in every n."""
+    """Return at most `most` rows at equal distances."""
     return rows[:: max(1, len(rows) // most)][:most]
 
 
 def alongside(real: Pairs, synthetic: Pairs, limit: int) -> tuple[Pairs, Pairs, bool]:
-    """Return equally many pairs of both sets, and whether their clean texts agree row by row."""
-    partners_of: defaultdict[str, list[int]] = defaultdict(list)  # the first row comes last
+    """Return equally many pairs of both sets, and whether the sets are paired.
+
+    Paired sets have the same clean text in each row: at least `PAIRED_MIN` rows, or all rows of the
+    smaller set.
+    """
+    # Numbers of the synthetic rows of each clean text, the last row first, to pop the first row
+    partners_of: defaultdict[str, list[int]] = defaultdict(list)
     for number in reversed(range(len(synthetic))):
         partners_of[synthetic.clean[number]].append(number)
     ours: list[int] = []

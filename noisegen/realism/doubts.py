@@ -1,6 +1,6 @@
-"""Doubts about pairs: few, unrelated, misaligned or swapped sides, another language.
+"""Warnings about pairs: few pairs, sides that are unrelated, misaligned or swapped, wrong language.
 
-Each check is statistical, reports the share that it found, and changes no pair.
+Each check is statistical: it states the share of pairs that it found and changes no pair.
 """
 
 from collections import Counter
@@ -18,32 +18,40 @@ from noisegen.runs.manifest import counted
 from noisegen.text.alignment import edits
 from noisegen.text.languages import is_other_language, model_for
 
-FEW = 100  # pairs; with fewer, a warning states how uncertain shares are
-SAMPLE = 10_000  # pairs that the checks read
-UNRELATED_MAX = 0.2  # share of unlike pairs without a warning; real sets have 0.04 at most (MuCGEC)
-_LIKE_CHARACTERS = 10_000  # characters of a text that are compared: time grows with their square
-_LIKE_MIN = 0.4  # 1 - Levenshtein distance / length; chance pairs of one language have 0.2 to 0.35
-_SWAPPED = 3.0  # standard errors by which rare words must differ between swapped sides
-_OTHER_LANGUAGE_MAX = 0.2  # share of clean texts in another language without a warning
-_LANGUAGE_CHARS_MIN = 20  # characters; shorter texts are not identified
-_LANGUAGE_SAMPLE = 500  # clean texts that are identified
-_LETTERS_MAX = 0.1  # divergence of letter pairs: up to 0.045 in one language, else from 0.155
-_LETTERS_TEXTS = 1_000  # texts whose letter pairs are counted
-_LETTER_PAIRS_MIN = 1_000  # letter pairs; fewer tell nothing about the language
+FEW = 100  # pairs; for fewer, a warning states how uncertain the shares are
+SAMPLE = 10_000  # most pairs that the checks read
+# Largest share of unlike pairs without a warning; real sets have 0.04 at most (MuCGEC)
+UNRELATED_MAX = 0.2
+# Most characters of a text that are compared: time grows with the square of the characters
+_LIKE_CHARACTERS = 10_000
+# Least likeness of the sides of a pair: 1 - Levenshtein distance / length of the longer side. Two
+# random texts of one language have 0.2 to 0.35
+_LIKE_MIN = 0.4
+# Standard errors by which the numbers of rare words of the two sides must differ for a warning
+_SWAPPED = 3.0
+_OTHER_LANGUAGE_MAX = 0.2  # largest share of clean texts in another language without a warning
+_LANGUAGE_CHARS_MIN = 20  # characters; the language of a shorter text is not identified
+_LANGUAGE_SAMPLE = 500  # about how many clean texts are identified
+# Largest divergence of the letter pairs of one language: sets in one language have up to 0.045,
+# sets in two languages at least 0.155
+_LETTERS_MAX = 0.1
+_LETTERS_TEXTS = 1_000  # about how many texts of a set have their letter pairs counted
+_LETTER_PAIRS_MIN = 1_000  # letter pairs of a set; fewer do not show the language
 
 
 def doubts(pairs: Pairs, lang: str = "") -> list[str]:
-    """Return a line for each doubt about the pairs, none if they look sound.
+    """Return a line per doubt about the pairs; [] if they look sound.
 
-    `lang` is the language that the clean side should be in; '' leaves that check out.
+    `lang` is the language that the clean side should be in; '' skips this check.
     """
     sample = pairs.sample(SAMPLE)
-    head = pairs.take(range(min(len(pairs), SAMPLE)))  # neighbours stay neighbours
+    # The first pairs, not a sample, since misaligned sides match the texts of neighbouring rows
+    head = pairs.take(range(min(len(pairs), SAMPLE)))
     return [*_few(pairs), *_unrelated(head), *_swapped(sample), *_foreign(sample, lang)]
 
 
 def _few(pairs: Pairs) -> Iterator[str]:
-    """Warn of fewer than `FEW` pairs, with the interval of the share of changed rows."""
+    """Yield a warning about fewer than `FEW` pairs: the interval of the share of changed rows."""
     if len(pairs) >= FEW:
         return
     changed = sum(a != b for a, b in zip(pairs.noisy, pairs.clean, strict=True)) / len(pairs)
@@ -56,7 +64,11 @@ def _few(pairs: Pairs) -> Iterator[str]:
 
 
 def _unrelated(pairs: Pairs) -> Iterator[str]:
-    """Compare each noisy text with its own clean one, then with the next and the one before."""
+    """Yield a warning if many noisy texts are unlike the clean texts of their rows.
+
+    The warning says that the sides are misaligned if most noisy texts are like the clean text of
+    the next row, or of the previous row.
+    """
     clean, noisy = pairs.clean, pairs.noisy
     unlike = 1 - _share_alike(clean, noisy)
     if unlike <= UNRELATED_MAX:
@@ -70,7 +82,7 @@ def _unrelated(pairs: Pairs) -> Iterator[str]:
 
 
 def _share_alike(clean: Sequence[str], noisy: Sequence[str]) -> float:
-    """Return the share of pairs with a similarity of at least `_LIKE_MIN`."""
+    """Return the share of pairs of texts with a likeness of at least `_LIKE_MIN`."""
     alike = 0
     for ours, theirs in zip(clean, noisy, strict=True):
         likeness = Levenshtein.normalized_similarity(
@@ -81,9 +93,10 @@ def _share_alike(clean: Sequence[str], noisy: Sequence[str]) -> float:
 
 
 def _swapped(pairs: Pairs) -> Iterator[str]:
-    """Compare how many replaced words of each side are unknown: errors are rare words.
+    """Yield a warning if the replaced words are rarer on the clean side than on the noisy side.
 
-    A word is known if some pair has it on both sides.
+    Errors are rare words, so the sides then look swapped. A word is rare unless some pair has it on
+    both sides.
     """
     known: Counter[str] = Counter()
     replaced: list[tuple[str, str]] = []
@@ -103,7 +116,10 @@ def _swapped(pairs: Pairs) -> Iterator[str]:
 
 
 def _foreign(pairs: Pairs, lang: str) -> Iterator[str]:
-    """Identify the language of clean texts, if a package for that is installed."""
+    """Yield a warning if many clean texts are in another language than `lang`.
+
+    Nothing is checked without a package that identifies languages.
+    """
     if not lang or model_for(lang, "auto") is None:
         return
     texts = [text for text in pairs.clean if len(text) >= _LANGUAGE_CHARS_MIN]
@@ -114,7 +130,10 @@ def _foreign(pairs: Pairs, lang: str) -> Iterator[str]:
 
 
 def languages_differ(a: Sequence[str], b: Sequence[str]) -> bool:
-    """Tell whether two sets of texts differ in their letter pairs as languages do."""
+    """Tell whether two sets of texts are in different languages, by pairs of adjacent characters.
+
+    False if a set has too few letter pairs.
+    """
     counts = [_letter_pairs(texts) for texts in (a, b)]
     if min(counted.total() for counted in counts) < _LETTER_PAIRS_MIN:
         return False
@@ -124,9 +143,9 @@ def languages_differ(a: Sequence[str], b: Sequence[str]) -> bool:
 
 
 def _letter_pairs(texts: Sequence[str]) -> Counter[tuple[str, str]]:
-    """Count neighbouring letters.
+    """Count pairs of adjacent characters in texts, with at least one letter, in lower case.
 
-    All ideographs and Hangul syllables count as one letter: each of them alone is rare.
+    All ideographs and Hangul syllables count as the same letter, since each alone is rare.
     """
     letter_pairs: Counter[tuple[str, str]] = Counter()
     for text in texts[:: max(1, len(texts) // _LETTERS_TEXTS)]:

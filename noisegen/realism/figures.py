@@ -1,4 +1,4 @@
-"""The figures of noise: rates, histograms of edits, and divergences between two histograms."""
+"""Figures that describe noise: error rates, histograms of edits, divergences of histograms."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -17,10 +17,10 @@ from noisegen.runs.options import ALONE, WorkerOptions
 from noisegen.text import alignment
 from noisegen.text.alignment import TokenEdit, common_prefix, edits, token_spans
 
-EDITS_MAX = 10  # edits per row; the last bin of the histogram holds rows with this many or more
+EDITS_MAX = 10  # edits per row; the last bin of the histogram has rows with this many or more
 WORD_PLACES = ("start", "inside", "end", "whole")
-ROWS_AT_ONCE = 2_000  # rows per task
-_HALVES = 50  # random ways to cut the real set in two
+ROWS_AT_ONCE = 2_000  # rows that a worker aligns per task
+_HALVES = 50  # random splits of the real set into halves, whose mean divergence is the floor
 
 
 class Histogram(NamedTuple):
@@ -43,13 +43,14 @@ HISTOGRAMS = {
 
 @dataclass(frozen=True)
 class NoiseFigures:
-    """The noise of some pairs; a ratio is None where its denominator is 0.
+    """Figures of the noise in a set of pairs; a ratio is None if its denominator is 0.
 
-    `cer` and `wer` are errors over the characters and words of the clean side. `edits_per_row`
-    counts rows with 0, 1, ... 10 or more edits. The other histograms count edits: by kind, by the
-    tenth of the clean text in which they lie, and by the part of a word that they touch
-    (punctuation is left out). `oov_ratio` is the share of the noisy side's words that occur nowhere
-    on the clean side.
+    `changed_share` is the share of changed rows. `cer` and `wer` are errors divided by the
+    characters or words of the clean side. `edits_per_row` counts rows with 0, 1, ... 10 or more
+    edits. `kinds` counts edits by kind, `sentence_positions` by the tenth of the clean text in
+    which they lie, and `word_positions` by the part of a word that they touch, without punctuation.
+    `oov_ratio` is the share of words on the noisy side that occur nowhere on the clean side. A
+    type-token ratio is the number of different words divided by the number of words.
     """
 
     rows: int
@@ -70,23 +71,23 @@ class NoiseFigures:
         return sum(self.kinds.values())
 
     def histogram(self, name: str) -> list[int]:
-        """Return the counts of one of `HISTOGRAMS`."""
+        """Return the counts of the bins of a histogram; `name` is a key of `HISTOGRAMS`."""
         counts = getattr(self, name)
         return list(counts.values() if isinstance(counts, dict) else counts)
 
 
-RowCounts = dict[str, F64]  # name of a histogram -> counts, shape (rows, bins)
+RowCounts = dict[str, F64]  # counts of each histogram by its name, shape (rows, bins)
 
 
 class FiguresAndCounts(NamedTuple):
-    """The figures of some pairs, and the counts that each row adds to the histograms."""
+    """The figures of a set of pairs, and the counts that each row adds to each histogram."""
 
     figures: NoiseFigures
     counts: RowCounts
 
 
 class AlignedRows(NamedTuple):
-    """Histogram counts per row, and the errors of all rows together."""
+    """Histogram counts of each row, and the number of errors in all rows together."""
 
     counts: RowCounts
     character_errors: int
@@ -96,9 +97,10 @@ class AlignedRows(NamedTuple):
 def measure(
     clean: Sequence[str], noisy: Sequence[str], lang: str = "", workers: WorkerOptions = ALONE
 ) -> FiguresAndCounts:
-    """Return the figures of pairs and their histogram counts per row; `lang` as for `kind_of`.
+    """Return the figures of pairs, and the histogram counts of each row.
 
-    Raises ValueError if the two sides have different numbers of rows.
+    `lang` is the language in which `kind_of` names the kinds of edit. Raises ValueError if the two
+    sides have different numbers of rows.
     """
     rows = list(zip(clean, noisy, strict=True))
     tasks = (rows[at : at + ROWS_AT_ONCE] for at in range(0, max(1, len(rows)), ROWS_AT_ONCE))
@@ -125,7 +127,7 @@ def measure(
 
 
 def _words(texts: Sequence[str]) -> list[str]:
-    """Return the tokens of texts that have a letter or digit, in lower case."""
+    """Return the tokens with a letter or digit in all texts, in lower case."""
     words: list[str] = []
     for text in texts:
         words += (token for token in lower_tokens(text) if any(map(str.isalnum, token)))
@@ -138,7 +140,7 @@ def lower_tokens(text: str) -> list[str]:
 
 
 def _aligned(lang: str, rows: Sequence[tuple[str, str]]) -> AlignedRows:
-    """Align the two sides of rows; a task of `measure`."""
+    """Align the two sides of each row and count edits and errors; a task of `measure`."""
     character_errors = sum(starmap(alignment.character_errors, rows))
     word_errors = sum(starmap(alignment.word_errors, rows))
     return AlignedRows(_histograms(rows, lang), character_errors, word_errors)
@@ -161,10 +163,11 @@ def _histograms(rows: Sequence[tuple[str, str]], lang: str) -> RowCounts:
 
 
 def word_place(clean: str, noisy: str, edit: TokenEdit) -> str | None:
-    """Return the part of a word that an edit touches, one of `WORD_PLACES`.
+    """Return the part of a word that an edit changes, one of `WORD_PLACES`.
 
-    The characters that the two forms share at both ends are cut off. The rest touches the start,
-    the end, neither (inside) or both (whole). None for an edit without a letter or digit.
+    The characters that both sides of the edit share at their ends are cut off. The rest touches the
+    start of the word, its end, neither (inside) or both (whole). Returns None for an edit without a
+    letter or digit.
     """
     before, after = edit.texts(clean, noisy)
     if not any(map(str.isalnum, before + after)):
@@ -181,10 +184,11 @@ def word_place(clean: str, noisy: str, edit: TokenEdit) -> str | None:
 
 @dataclass(frozen=True)
 class Divergence:
-    """A Jensen-Shannon divergence (base 2), and the best value within reach.
+    """Jensen-Shannon divergence (base 2) of a histogram of real and of synthetic noise.
 
-    `low` and `high` are its 95 % interval: how far other rows of the same kind would move it.
-    `floor` is the mean divergence of two random halves of the real set.
+    `low` and `high` bound its 95 % interval, in which it would move with other rows of the same
+    kind. `floor` is the mean divergence of two random halves of the real set: synthetic noise
+    cannot be expected to come closer.
     """
 
     value: float
@@ -196,13 +200,13 @@ class Divergence:
 def row_divergences(
     real: RowCounts, synthetic: RowCounts, is_paired: bool
 ) -> dict[str, Divergence]:
-    """Return the divergences of all histograms with intervals and floors.
+    """Return the divergence of each histogram, with its interval and floor.
 
-    Rows are resampled; in paired sets both rows of a clean text together. Resampling makes a
-    divergence larger on average: the interval has the spread around that average, set around the
-    value.
+    Intervals come from resampled rows; in paired sets, the two rows of a clean text are resampled
+    together. The divergences of the resamples are larger on average than `value`, so their spread
+    around their own mean is moved to `value`.
     """
-    rng = np.random.default_rng(0)  # fixed: the interval is part of the figure
+    rng = np.random.default_rng(0)  # a fixed seed, so that equal input gives equal intervals
     rows = len(real["kinds"])
     real_times = resampled(rng, rows)
     synthetic_times = real_times if is_paired else resampled(rng, len(synthetic["kinds"]))
@@ -220,13 +224,14 @@ def row_divergences(
 
 
 def jensen_shannon(p: F64, q: F64) -> F64:
-    """Return the Jensen-Shannon divergence (base 2) of each line of counts in `p` and in `q`.
+    """Return the Jensen-Shannon divergence (base 2) of each row of `p` from the same row of `q`.
 
-    It is 0 where both lines are empty, 1 where one of them is.
+    Rows are counts of shape (rows, bins). The divergence is 0 if both rows have no counts, 1 if one
+    of them has none.
     """
     with naming_extras():
         from scipy.spatial.distance import jensenshannon
-    with np.errstate(invalid="ignore"):  # an empty line gives NaN, which is replaced below
+    with np.errstate(invalid="ignore"):  # a row without counts gives NaN, which is replaced below
         distances = jensenshannon(p, q, base=2, axis=1)
     is_one_empty = p.any(axis=1) != q.any(axis=1)
     divergences: F64 = np.where(np.isnan(distances), is_one_empty, distances**2)

@@ -1,10 +1,10 @@
-"""The part of counted pairs that a profile keeps: frequent words, gaps and phrases, and slips.
+"""Choice of the counts that a profile keeps: of frequent words, gaps and phrases, and of slips.
 
-A word is kept if it occurs in at least `min_count` different pairs. Its replacement is kept if it
-was seen in `min_count` pairs too, or if it is a slip of the word itself: up to two letters changed.
-A gap and its replacement are kept if both were seen in `min_count` pairs and have at most two words
-in them. Phrases have up to three words. Everything else is counted without its text, so no text of
-more than three words leaves the pairs.
+A word is kept if it occurs in at least `min_count` different pairs. A replacement of a kept word is
+kept if it was seen in `min_count` pairs too, or if it is a slip: up to two letters of the word are
+changed. A gap and its replacement are kept if both were seen in `min_count` pairs and each has at
+most two words. Phrases have up to three words. Everything else is counted without its text, so no
+text of more than three words leaves the pairs.
 """
 
 from collections import Counter
@@ -22,25 +22,31 @@ from noisegen.text.alignment import token_spans
 from noisegen.text.buffers import is_word
 from noisegen.text.case import SMALL, case_of, lower, shape_of
 
-SLIP_MAX = 2  # edits (Damerau) of a form that is kept though it was seen once
-GAP_WORDS_MAX = 2  # words in a gap that is kept
-FORM_MAX = 60  # characters of a form that is kept
-CONTEXT_MIN = 5  # words with the same part between the same neighbours, to be counted if unchanged
-WRITTEN_MAX = 4  # letters that a part of a word becomes; with more it is no slip
-UNLIKE_MAX = 0.5  # share of a word's letters that may differ
+# Most letter edits (Damerau-Levenshtein) of a new form that is kept though it was seen only once
+SLIP_MAX = 2
+GAP_WORDS_MAX = 2  # most words in a gap that is kept
+FORM_MAX = 60  # most characters of a new form or gap that is kept
+# Words that must have a part between the same neighbours for unchanged occurrences to be counted
+CONTEXT_MIN = 5
+WRITTEN_MAX = 4  # most letters that replace a part of a word in a slip
+UNLIKE_MAX = 0.5  # largest share of the letters of a word that a slip changes
 
-Slips = dict[tuple[str, str], list[LetterKey]]  # word and new form -> changed parts
+Slips = dict[tuple[str, str], list[LetterKey]]  # changed parts by (word, new form)
 
 
-# What is kept.
+# Words, phrases and gaps.
 
 
 def kept_profile(found: PairCounts, min_count: int) -> Profile:
-    """Return the profile of counted pairs, without row factors."""
+    """Return the profile of counted pairs, without row factors.
+
+    `min_count` is the least number of different pairs that must have a word or its replacement.
+    """
     often = {form for form, number in found.seen.items() if number >= min_count}
     every = _without_rare_phrases(found.counts.words, often)
     changed_forms = sorted({(key.clean, key.noisy) for key in every if key.noisy})
-    slips = {form: letter_changes(*form) for form in changed_forms}  # an empty list: no slip
+    # A new form that is no slip has an empty list
+    slips = {form: letter_changes(*form) for form in changed_forms}
     words, shapes = _kept_words(every, often, slips)
     return replace(
         found.counts,
@@ -53,9 +59,10 @@ def kept_profile(found: PairCounts, min_count: int) -> Profile:
 
 
 def _without_rare_phrases(words: Counter[WordKey], often: set[Form]) -> Counter[WordKey]:
-    """Return the counts with rare phrases split into words, whose new forms are None: not kept.
+    """Return the counts of words and phrases, with rare phrases split into words.
 
-    A phrase is rare unless it got the same new form in several pairs.
+    The new forms of these words are None: they are not kept. A phrase is rare unless it has the
+    same new form in several pairs; these forms are in `often`.
     """
     counts: Counter[WordKey] = Counter()
     for key, count in words.items():
@@ -69,7 +76,10 @@ def _without_rare_phrases(words: Counter[WordKey], often: set[Form]) -> Counter[
 
 
 def _phrases_that_stayed(rows: Iterable[RowEdits], words: Counter[WordKey]) -> Counter[WordKey]:
-    """Count how often kept phrases stayed: their occurrences in clean texts minus their changes."""
+    """Return how often each kept phrase stayed unchanged.
+
+    It is the number of occurrences in the clean texts of `rows` minus the changes in `words`.
+    """
     changed = Counter[WordKey]()
     for key, count in words.items():
         if " " in key.clean:
@@ -86,7 +96,10 @@ def _phrases_that_stayed(rows: Iterable[RowEdits], words: Counter[WordKey]) -> C
 
 
 def _phrases_in(clean: str, phrases: set[str], heads: set[str]) -> Iterator[WordKey]:
-    """Yield the key of each place where a text has a phrase; `heads` are their first words."""
+    """Yield a key for each place where a clean text has one of `phrases`.
+
+    `heads` are the first words of the phrases, by which most places are skipped quickly.
+    """
     small = lower(clean)
     spans = [span for span in token_spans(clean) if is_word(clean[span[0]])]
     for number, (start, stop) in enumerate(spans):
@@ -101,7 +114,10 @@ def _phrases_in(clean: str, phrases: set[str], heads: set[str]) -> Iterator[Word
 def _kept_words(
     words: Counter[WordKey], often: set[Form], slips: Slips
 ) -> tuple[Counter[WordKey], Counter[profiles.ShapeKey]]:
-    """Return the counts of frequent words, and the counts of all other words by their shape."""
+    """Return the counts of frequent words, and the counts of other words by shape and change.
+
+    `often` has the frequent words and new forms, `slips` the changed parts of each new form.
+    """
     kept: Counter[WordKey] = Counter()
     shapes: Counter[profiles.ShapeKey] = Counter()
     for key, count in words.items():
@@ -126,7 +142,7 @@ def _change(key: WordKey, slips: Slips) -> str:
 
 
 def _is_kept(clean: str, noisy: str, often: set[Form]) -> bool:
-    """Tell whether the new form of a word is kept: it is frequent, or a slip of the word."""
+    """Tell whether the new form `noisy` of a word is kept: it is in `often`, or a slip."""
     if clean == noisy:
         return True
     if len(noisy) > FORM_MAX or len(token_spans(noisy)) > GAP_WORDS_MAX or _breaks(noisy):
@@ -136,7 +152,10 @@ def _is_kept(clean: str, noisy: str, often: set[Form]) -> bool:
 
 
 def _kept_gaps(gaps: Counter[GapKey], often: set[Form]) -> Counter[GapKey]:
-    """Return the counts of frequent gaps; the word to the right is kept if it is frequent too."""
+    """Return the counts of frequent gaps.
+
+    The word behind a gap and the replacement of a gap are kept only if they are frequent too.
+    """
     kept: Counter[GapKey] = Counter()
     for key, count in gaps.items():
         if (key.gap, None) not in often or not _fits(key.gap):
@@ -150,7 +169,7 @@ def _kept_gaps(gaps: Counter[GapKey], often: set[Form]) -> Counter[GapKey]:
 
 
 def _fits(gap: str) -> bool:
-    """Tell whether a gap is short enough to be kept."""
+    """Tell whether a gap is short enough to be kept, and without a line break."""
     words = sum(gap[start].isalnum() for start, _ in token_spans(gap))
     return len(gap) <= FORM_MAX and words <= GAP_WORDS_MAX and not _breaks(gap)
 
@@ -164,9 +183,9 @@ def _breaks(text: str) -> bool:
 
 
 def letter_changes(clean: str, noisy: str) -> list[LetterKey]:
-    """Return the parts in which two words differ; none if the words are too unlike for a slip.
+    """Return the parts in which two words differ; [] if the words are too unlike for a slip.
 
-    The parts follow from a shortest alignment; two swapped letters are one part.
+    The parts come from a shortest alignment of the letters; two swapped letters are one part.
 
     >>> letter_changes("receive", "recieve")
     [LetterKey(before='c', clean='ei', after='v', noisy='ie')]
@@ -188,7 +207,7 @@ def letter_changes(clean: str, noisy: str) -> list[LetterKey]:
 
 
 class _LetterEdit(NamedTuple):
-    """A part in which two words differ, by its offsets in both."""
+    """A part in which two words differ: its offsets in the clean and in the noisy word."""
 
     start: int
     stop: int
@@ -215,7 +234,7 @@ def _letter_edits(clean: str, noisy: str) -> list[_LetterEdit]:
 
 
 def _sites(word: str, parts: frozenset[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield every part of a word that is among `parts`: letter before, part, letter after."""
+    """Yield (letter before, part, letter after) for each place where a word has one of `parts`."""
     framed = profiles.START + word + END
     for start in range(1, len(framed)):
         for size in range(min(profiles.LETTERS_MAX, len(framed) - 1 - start) + 1):
@@ -225,9 +244,10 @@ def _sites(word: str, parts: frozenset[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def _letters(slips: Slips, words: Iterable[str]) -> Counter[LetterKey]:
-    """Count the changes of parts of words, and the words that have these parts, each word once.
+    """Count the changed parts of all slips, and the words that have these parts.
 
-    A part is counted between its neighbours. An entry with an equal replacement counts words.
+    A part is counted together with the letters before and after it. A key whose `noisy` equals its
+    `clean` counts the words that have the part between these letters, each word once.
     """
     counts = Counter(change for changes in slips.values() for change in changes)
     parts = frozenset(key.clean for key in counts)

@@ -1,10 +1,11 @@
-"""The kind of an edit: the first of `TEXT_RULES`, then `WORD_RULES`, that fits.
+"""Kinds of edit: each kind has a rule, and an edit has the kind of the first rule that fits.
 
-The kinds follow van der Goot, van Noord and van Noord (2018), "A taxonomy for in-depth evaluation
-of normalization for user generated content", for what happens inside words, and Sanguinetti et al.
-(2020), "Treebanking user-generated content", for punctuation, word boundaries and media;
-docs/guides/realism.md has the table. The rules after `casing` ignore case, the rules after
-`diacritics` ignore diacritics as well.
+The rules in `TEXT_RULES` come first, the rules in `WORD_RULES` after them. Kinds of change inside
+words follow van der Goot, van Noord and van Noord (2018), "A taxonomy for in-depth evaluation of
+normalization for user generated content". Kinds of change in punctuation, word boundaries and media
+follow Sanguinetti et al. (2020), "Treebanking user-generated content". docs/guides/realism.md lists
+all kinds. The rules after `casing` ignore case; the rules after `diacritics` also ignore
+diacritics.
 """
 
 import re
@@ -30,8 +31,8 @@ from noisegen.text.languages import script_of
 from noisegen.text.resources import rows_of
 
 SOUNDS = Path(__file__).with_name("sounds.tsv")
-_CONTEXTS = 1 << 10  # entries of the caches of tokens and of emoticons, by text
-_CHANGES = 1 << 16  # entries of the cache of kinds, by both sides of a change
+_CONTEXTS = 1 << 10  # texts whose words and emoticons are cached
+_CHANGES = 1 << 16  # changes, with both sides, whose kind is cached
 _APOSTROPHES = re.compile(r"\s*['\u2018\u2019\u02bc`\u00b4]+\s*")
 _EMOJI = "\u2600-\u27bf\u2b50-\u2b55\ufe0f\u200d\U0001f000-\U0001faff"
 _EMOTICON = re.compile(
@@ -47,14 +48,15 @@ _THRICE = re.compile(r"(.{1,3}?)\1\1")
 _SPELLED_OUT = str.maketrans(
     {"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "æ": "ae", "ß": "ss"}
 )
-_STEM, _ENDING = 3, 3  # letters
+_STEM, _ENDING = 3, 3  # letters: least length of a stem, and most letters of an ending
 
 
 def kind_of(clean: str, noisy: str, edit: TokenEdit, lang: str = "") -> str:
-    """Return the kind of an edit of `clean`, one of `KINDS`.
+    """Return the kind of an edit that turns a part of `clean` into a part of `noisy`.
 
-    `lang` matters where spelling does not show the sound: with "zh" (which needs the extra zh) a
-    character replaced by one of the same reading is `phonetic`. Raises MissingExtra.
+    The kind is one of `KINDS`. `lang` chooses the rules for `phonetic` edits: with "zh", a
+    character replaced by a character with the same reading is phonetic. Raises MissingExtra for
+    "zh" without the extra zh.
     """
     before, after = edit.texts(clean, noisy)
     in_text = EditInText(clean, noisy, edit, before, after)
@@ -66,17 +68,17 @@ def kind_of(clean: str, noisy: str, edit: TokenEdit, lang: str = "") -> str:
 
 @lru_cache(_CHANGES)
 def _kind_of_words(before: str, after: str, lang: str) -> str:
-    """Return the kind of a change that the words alone show."""
+    """Return the kind of a change by its words alone: the first of `WORD_RULES` that fits."""
     words = WordChange(before, after, lang)
     return next(kind for kind, fits in WORD_RULES.items() if fits(words))
 
 
-# Rules that look at the text around an edit.
+# Rules that read the text around an edit.
 
 
 @dataclass(frozen=True)
 class EditInText:
-    """An edit within both texts; `before` and `after` are its clean and its noisy side."""
+    """An edit with the two texts around it; `before` is its clean side, `after` its noisy side."""
 
     clean: str
     noisy: str
@@ -86,12 +88,12 @@ class EditInText:
 
     @property
     def is_punctuation(self) -> bool:
-        """Whether neither side has a letter or digit."""
+        """Whether neither side of the edit has a letter or digit."""
         return not any(map(str.isalnum, self.before + self.after))
 
 
 def _is_emoticon(found: EditInText) -> bool:
-    """Tell whether either side lies within an emoticon or a run of emoji."""
+    """Tell whether a side of the edit lies within an emoticon or a run of emoji."""
     edit = found.edit
     return _in_emoticon(found.clean, edit.clean_start, edit.clean_stop) or _in_emoticon(
         found.noisy, edit.noisy_start, edit.noisy_stop
@@ -112,7 +114,7 @@ def _has_only_apostrophes(found: EditInText) -> bool:
 
 
 def _is_repeated_punctuation(found: EditInText) -> bool:
-    """Tell whether a punctuation character in the edit, or beside it, was repeated."""
+    """Tell whether the edit repeats a punctuation character that the clean text has there."""
     before, after, edit = found.before, found.after, found.edit
     if not found.is_punctuation or len(after) <= len(before) or len(set(after)) > 1:
         return False
@@ -121,7 +123,7 @@ def _is_repeated_punctuation(found: EditInText) -> bool:
 
 
 def _is_moved(found: EditInText) -> bool:
-    """Tell whether the words of each side stand elsewhere in the other text."""
+    """Tell whether the clean words stand elsewhere in the noisy text, and vice versa."""
     if found.before.casefold() == found.after.casefold():
         return False
     return _is_elsewhere(found.before, found.clean, found.noisy) and _is_elsewhere(
@@ -130,7 +132,7 @@ def _is_moved(found: EditInText) -> bool:
 
 
 def _is_elsewhere(words: str, text: str, other: str) -> bool:
-    """Tell whether the other text has these words at least as often as their own text."""
+    """Tell whether `other` has each word of `words` at least as often as `text` has it."""
     ours, theirs = _words(text), _words(other)
     return all(theirs[word] >= ours[word] for word in _words(words))
 
@@ -155,7 +157,7 @@ TEXT_RULES: dict[str, Callable[[EditInText], bool]] = {
 }
 
 
-# Rules that look at the words alone.
+# Rules that read the words of an edit alone.
 
 
 @dataclass(frozen=True)
@@ -194,12 +196,12 @@ class WordChange:
 
     @cached_property
     def added_words(self) -> int:
-        """The number of words that the noisy side has more than the clean side."""
+        """The number of words on the noisy side, minus the number of words on the clean side."""
         return len(self.after.split()) - len(self.before.split())
 
     @cached_property
     def is_alike_without_spaces(self) -> bool:
-        """Whether fewer than half of the characters differ, spaces left out."""
+        """Whether the two sides without spaces differ in fewer than half of the characters."""
         return _is_similar("".join(self.before.split()), "".join(self.after.split()))
 
 
@@ -223,7 +225,7 @@ def _has_other_script(words: WordChange) -> bool:
 
 
 def _swaps_digits(words: WordChange) -> bool:
-    """Tell whether one of the sides alone has digits."""
+    """Tell whether exactly one of the two sides has digits."""
     return any(map(str.isdigit, words.before)) != any(map(str.isdigit, words.after))
 
 
@@ -233,14 +235,14 @@ def _is_merge(words: WordChange) -> bool:
 
 
 def _is_lengthening(words: WordChange) -> bool:
-    """Tell whether letters were repeated to three or more, and nothing else changed."""
+    """Tell whether letters were repeated, three or more times, and nothing else was changed."""
     if words.growth <= 0 or not _THRICE.search(words.noisy):
         return False
     return _TWICE.sub(r"\1", words.clean) == _TWICE.sub(r"\1", words.noisy)
 
 
 def _drops_vowels(words: WordChange) -> bool:
-    """Tell whether vowels alone are gone: two or more, or all."""
+    """Tell whether only vowels were left out: at least two vowels, or all vowels of the word."""
     consonants, noisy_consonants = (_VOWELS.sub("", side) for side in (words.clean, words.noisy))
     drops_enough = words.growth < -1 or words.noisy == noisy_consonants
     is_rest = words.is_abbreviated and len(words.noisy) > 1 and consonants != ""
@@ -248,7 +250,7 @@ def _drops_vowels(words: WordChange) -> bool:
 
 
 def _is_shortening(words: WordChange) -> bool:
-    """Tell whether a single word lost two or more letters and kept its head or its end."""
+    """Tell whether a single word lost two or more letters, but kept its beginning or its end."""
     clean, noisy = words.clean, words.noisy
     if words.growth > -2 or " " in clean:
         return False
@@ -264,7 +266,7 @@ def _is_transposition(words: WordChange) -> bool:
 
 
 def _is_other_ending(words: WordChange) -> bool:
-    """Tell whether the words share a stem, and only a few letters after it differ."""
+    """Tell whether both sides share a stem, and only a few letters after the stem differ."""
     start = words.start
     tails = len(words.clean) - start, len(words.noisy) - start
     has_stem = start > _STEM or (start == _STEM and 0 in tails)
@@ -311,14 +313,15 @@ KINDS: tuple[str, ...] = tuple(TEXT_RULES | WORD_RULES)
 
 
 def _is_similar(clean: str, noisy: str) -> bool:
-    """Tell whether fewer than half of the characters differ."""
+    """Tell whether two words differ in fewer than half of the characters of the longer word."""
     return Levenshtein.distance(clean, noisy) * 2 < max(len(clean), len(noisy))
 
 
 def _sounds_alike(clean: str, noisy: str, lang: str) -> bool:
-    """Tell whether two words are read alike, roughly: by rules of their script and language.
+    """Tell whether two words sound alike, by rough rules for their script and language.
 
-    Vowels count only where words are short. Raises MissingExtra for "zh" without its extra.
+    Different vowels count as alike unless a word is short. Raises MissingExtra for "zh" without the
+    extra zh.
     """
     if len(clean) == len(noisy) == 1 and script_of(clean) == "CJK":
         return lang.startswith("zh") and bool(_readings(clean) & _readings(noisy))
@@ -334,7 +337,7 @@ def _sounds_alike(clean: str, noisy: str, lang: str) -> bool:
 
 
 def _sound(word: str, lang: str) -> str:
-    """Return the sound of a word, doubled letters as one."""
+    """Return the sound of a word as the rules spell it, with doubled letters written once."""
     script = "latin" if word[:1].isascii() else script_of(word[0]).lower()
     for pattern, sound in _sound_rules(lang.partition("-")[0], script):
         word = pattern.sub(sound, word)
@@ -353,7 +356,7 @@ def _sound_rules(lang: str, script: str) -> list[tuple[re.Pattern[str], str]]:
 
 @cache
 def _readings(character: str) -> frozenset[str]:
-    """Return the readings of a Chinese character, without tones."""
+    """Return the pinyin readings of a Chinese character, without tones."""
     with naming_extras():
         from pypinyin import Style, pinyin
     return frozenset(pinyin(character, style=Style.NORMAL, heteronym=True)[0])

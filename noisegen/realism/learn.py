@@ -1,6 +1,7 @@
-"""Learn profiles from real pairs: count what happened to words, gaps, letters and rows.
+"""Learn profiles from real pairs: count the changes of words, gaps, letters and rows.
 
-`pair_counts` counts the pairs, `kept` decides which counts a profile keeps.
+The module `pair_counts` counts the changes, `kept` chooses the counts that a profile keeps, and
+`row_factors` fits the factors of rows.
 """
 
 import json
@@ -33,8 +34,8 @@ from noisegen.runs.lock import STATE
 from noisegen.runs.options import ALONE, Folder, WorkerOptions
 from noisegen.version import __version__
 
-PAIRS_AT_ONCE = 2_000  # pairs per task
-MIN_COUNT = 2  # different pairs that a word, or its replacement, must be seen in
+PAIRS_AT_ONCE = 2_000  # pairs that a worker counts per task
+MIN_COUNT = 2  # least different pairs with a word, or with its replacement, for it to be kept
 LAYOUT: Layout[None] = Layout(
     "learn",
     whole=(*(f"{name}.parquet" for name in profiles.TABLES), profiles.HEAD),
@@ -45,7 +46,7 @@ LAYOUT: Layout[None] = Layout(
 
 @dataclass(frozen=True)
 class LearnOptions(PairOptions, WorkerOptions):
-    """Options of learning: the pairs, how they are read, and the folder of the profile."""
+    """Options of learning: the real pairs and the folder that the profile is written to."""
 
     sources: Annotated[Strings, argument("PAIRS...")]
     out: Annotated[Folder, option("Folder for the profile", "-o", "--out", metavar="PROFILE")]
@@ -58,7 +59,11 @@ class LearnOptions(PairOptions, WorkerOptions):
 
 @dataclass(frozen=True)
 class Learned:
-    """A profile that was written, and the report on its pairs."""
+    """A profile that was written, and notes on its pairs.
+
+    `warnings` has a line per doubt about the pairs, `dropped` the number of dropped pairs by
+    reason, and `damaged` a line per loss in the input.
+    """
 
     profile: Profile
     warnings: list[str]
@@ -66,7 +71,7 @@ class Learned:
     damaged: list[str]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
+        """Return the totals of the profile and the notes as plain data for JSON."""
         return {
             "digest": self.profile.digest,
             "lang": self.profile.lang,
@@ -91,9 +96,11 @@ def learn(
     min_count: int = 2,
     force: bool = False,
 ) -> Learned:
-    """Learn a profile from pairs (see `data.pairs.read_pairs`) and write it.
+    """Learn a profile from real pairs and write it into the folder `out`.
 
-    Raises NoisegenError.
+    `sources` are tables, M2 files or folders (see `data.pairs.read_pairs`). `min_count` is the
+    least number of different pairs that must have a word, or its replacement, for the profile to
+    keep it. Raises NoisegenError.
     """
     return _learn(decode(LearnOptions, locals()))
 
@@ -113,7 +120,10 @@ def _learn(options: LearnOptions) -> Learned:
 
 
 def merge_profiles(sources: Sequence[str | Path], out: str | Path, force: bool = False) -> Profile:
-    """Add up profiles of one language and write the sum; raises NoisegenError."""
+    """Add up the counts of profiles of one language; write and return the sum.
+
+    Raises NoisegenError.
+    """
     check_free(out, force)
     with RunFolder(Path(out), LAYOUT, {}).claimed(force=force):
         profile = profiles.merged([profiles.load(source) for source in sources])
@@ -122,9 +132,10 @@ def merge_profiles(sources: Sequence[str | Path], out: str | Path, force: bool =
 
 
 def check_free(out: str | Path, force: bool) -> None:
-    """Raise OutputError for a folder with files; with `force` only if they are no profile.
+    """Raise OutputError unless a profile can be written into the folder `out`.
 
-    The files of a command that was killed count as a profile.
+    The folder must be missing or empty. With `force`, it may also have a profile, or the files that
+    a killed command left behind.
     """
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
@@ -138,7 +149,10 @@ def check_free(out: str | Path, force: bool) -> None:
 
 
 def save(profile: Profile, folder: str | Path) -> None:
-    """Write the files of a profile, rows sorted by their keys; raises OutputError."""
+    """Write the files of a profile, with the rows of each table sorted by key.
+
+    Raises OutputError.
+    """
     folder = Path(folder)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -167,10 +181,11 @@ def save(profile: Profile, folder: str | Path) -> None:
 def profile_of(
     pairs: Pairs, lang: str = "en", min_count: int = MIN_COUNT, workers: WorkerOptions = ALONE
 ) -> Profile:
-    """Return the profile of pairs; the module `kept` has the rules.
+    """Return the profile of pairs, with the counts that the module `kept` chooses.
 
-    Row factors are fitted to one half of the pairs with the chances of the other half: with chances
-    from the same pairs a row with errors would look as if its errors had been likely.
+    Row factors are fitted to half of the pairs, with chances of errors learned from the other half.
+    With chances learned from the same pairs, the errors of a row would look likelier than they are.
+    Fewer than `FEW` different pairs are not halved.
     """
     distinct = list(Counter(zip(pairs.clean, pairs.noisy, strict=True)).items())
     if len(distinct) < FEW:
@@ -180,14 +195,15 @@ def profile_of(
     halves: tuple[list[CountedPair], list[CountedPair]] = [], []
     for pair in distinct:
         clean = pair[0][0]
-        halves[mix(name_number(clean)) & 1].append(pair)  # pairs of one clean text stay together
+        # Pairs with the same clean text are in the same half
+        halves[mix(name_number(clean)) & 1].append(pair)
     fitted, held = (_all_counted(half, lang, workers) for half in halves)
     factors = row_factors(kept_profile(fitted, min_count), held.rows)
     return replace(kept_profile(fitted.add(held), min_count), factors=factors)
 
 
 def _all_counted(pairs: list[CountedPair], lang: str, workers: WorkerOptions) -> PairCounts:
-    """Return the counts of pairs, which the workers count in parts."""
+    """Return the counts of all pairs; the workers count `PAIRS_AT_ONCE` pairs per task."""
     tasks = (pairs[at : at + PAIRS_AT_ONCE] for at in range(0, len(pairs), PAIRS_AT_ONCE))
     total = PairCounts(Profile(lang))
     with closing(workers.in_order(partial(count_pairs, lang), tasks)) as parts:

@@ -1,4 +1,4 @@
-"""Counts of real pairs: what happened to words, the gaps between them, and whole rows."""
+"""Count the changes in real pairs: of words, of gaps between words, and of whole rows."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -24,20 +24,21 @@ from noisegen.text.alignment import Span, TokenEdit, edits, token_spans
 from noisegen.text.buffers import is_word
 from noisegen.text.case import TITLE, bare, case_of, cased, lower
 
-ROW_WORDS_MAX = 200  # words; longer rows count as this long
-EDITS_MAX = 60  # changed words or gaps per row; more count as this many
-_LOST = (-1, -1)  # the place of a word whose counterpart in the noisy text is unknown
+ROW_WORDS_MAX = 200  # words; a longer row is counted as a row of this many words
+EDITS_MAX = 60  # changed words or gaps; a row with more is counted as a row with this many
+_LOST = (-1, -1)  # stands for the unknown place of a word in the noisy text
 
-CountedPair = tuple[tuple[str, str], int]  # clean and noisy text, and how often the pair occurs
-Form = tuple[str, str | None]  # a word or gap and its replacement; None stands for any replacement
+CountedPair = tuple[tuple[str, str], int]  # ((clean text, noisy text), number of occurrences)
+Form = tuple[str, str | None]  # (word or gap, its replacement); None stands for any replacement
 
 
 @dataclass
 class PairCounts:
-    """Counts of different pairs.
+    """Counts over a set of different pairs.
 
-    `seen` counts the pairs with each form. `repeats` counts words that occur twice in a text, by
-    whether the first and the second occurrence changed.
+    `counts` has the counts of a profile. `seen` has the number of pairs with each form. `rows` has
+    the number of edits of each pair. `repeats` counts the words that occur twice in a text, by
+    whether their first and their second occurrence changed.
     """
 
     counts: Profile
@@ -46,7 +47,7 @@ class PairCounts:
     repeats: Counter[Repeat] = field(default_factory=Counter)
 
     def add_pair(self, clean: str, noisy: str, times: int) -> None:
-        """Count a pair that occurs `times` times."""
+        """Add the changes of a pair that occurs `times` times."""
         row, counts = row_of(clean, noisy), self.counts
         changed = sum(word.noisy != word.clean or word.written != SAME for word in row.words)
         gap_edits = sum(gap.gap != gap.noisy for gap in row.gaps)
@@ -64,7 +65,7 @@ class PairCounts:
         self._see(row)
 
     def _see(self, row: "RowKeys") -> None:
-        """Count the forms of a pair in `seen`."""
+        """Count each form of a pair once in `seen`."""
         word_forms = {(word.clean, word.noisy) for word in row.words}
         self.seen.update(form for form in word_forms if form[1] is not None)
         self.seen.update({(word.clean, None) for word in row.words})
@@ -73,7 +74,7 @@ class PairCounts:
         self.seen.update((gap, None) for gap, _ in gap_forms)
 
     def add(self, other: "PairCounts") -> "PairCounts":
-        """Add the counts of other pairs; return the sum, which is this object."""
+        """Add the counts of other pairs to this object, and return it."""
         for name in ("totals", *profiles.TABLES):
             getattr(self.counts, name).update(getattr(other.counts, name))
         self.seen.update(other.seen)
@@ -83,7 +84,7 @@ class PairCounts:
 
 
 def count_pairs(lang: str, pairs: Sequence[CountedPair]) -> PairCounts:
-    """Return the counts of different pairs."""
+    """Return the counts of different pairs; a task of a worker."""
     found = PairCounts(Profile(lang))
     for (clean, noisy), times in pairs:
         found.add_pair(clean, noisy, times)
@@ -91,7 +92,10 @@ def count_pairs(lang: str, pairs: Sequence[CountedPair]) -> PairCounts:
 
 
 def _repeats(words: Sequence[WordKey]) -> Iterator[Repeat]:
-    """Yield each word that occurs twice or more, and whether the first two occurrences changed."""
+    """Yield each word that a row has at least twice, and whether its first two places changed.
+
+    Phrases are left out.
+    """
     changed: dict[str, list[bool]] = {}
     for key in words:
         changed.setdefault(key.clean, []).append(key.noisy != key.clean)
@@ -101,9 +105,10 @@ def _repeats(words: Sequence[WordKey]) -> Iterator[Repeat]:
 
 
 class RowKeys(NamedTuple):
-    """The keys under which a pair is counted, and its number of edits.
+    """The keys under which a pair is counted: a key per word, gap and habit.
 
-    `habits` are the habits that the row could show.
+    `habits` has the habits that the row could show, with a flag for a habit that it shows. `edits`
+    is the number of edits in the pair.
     """
 
     words: list[WordKey]
@@ -115,8 +120,9 @@ class RowKeys(NamedTuple):
 def row_of(clean: str, noisy: str) -> RowKeys:
     """Return the keys under which a pair is counted.
 
-    A word that only changed its case does not count as changed if the gap before it changed or the
-    word before it is gone: that is the reason of its new case ('Es alta' -> 'Ella es alta').
+    A word whose case alone changed counts as unchanged if the gap before it changed or the word
+    before it is gone, because this caused the new case ('Es alta' -> 'Ella es alta'). The new case
+    is then counted with the gap, or with the word that is gone.
     """
     habits = _habits(clean, noisy)
     shown = next((habit.habit for habit in habits if habit.shown), "")
@@ -138,14 +144,17 @@ def row_of(clean: str, noisy: str) -> RowKeys:
 
 
 def _form_at(noisy: str, target: Span | None) -> str | None:
-    """Return the noisy form of a word: '' if the word is gone, None if its form is unknown."""
+    """Return the noisy form of a word at the place `target` in the noisy text.
+
+    It is '' if the word is gone, None if its place is unknown.
+    """
     if target is None:
         return ""
     return None if target == _LOST else noisy[slice(*target)]
 
 
 def _habits(clean: str, noisy: str) -> list[HabitKey]:
-    """Return the habits that a row could show, at most one of them as shown."""
+    """Return a key for each habit that the row could show; at most one key has `shown` True."""
     habits: list[HabitKey] = []
     is_any_shown = False
     for name, write in profiles.HABITS.items():
@@ -166,9 +175,10 @@ def _could_show(habit: str, clean: str) -> bool:
 
 
 def _word_key(text: str, noisy: str | None, initial: bool, habit: str) -> WordKey:
-    """Return the key of a word and its noisy form; None: the form is unknown, '': the word is gone.
+    """Return the key of the word or phrase `text` and its noisy form.
 
-    A change that follows from the habit of the row does not count.
+    `noisy` is '' if the word is gone, None if its form is unknown. `initial` is True for the first
+    word of a row. A change that follows from the `habit` of the row is not counted.
     """
     clean, case = lower(text), case_of(text.partition(" ")[0], initial)
     if not noisy:
@@ -185,9 +195,9 @@ def _word_key(text: str, noisy: str | None, initial: bool, habit: str) -> WordKe
 
 
 def _take_case(words: list[WordKey], number: int) -> int:
-    """Return the new case of a word that changed nothing else, and mark the word as unchanged.
+    """Return the new case of word `number` if only its case changed, and mark it as unchanged.
 
-    `number` is its place in `words`. SAME for a word that changed more, or where there is none.
+    Returns SAME if the word changed in another way, became upper case, or does not exist.
     """
     key = words[number] if number < len(words) else None
     if key is None or key.noisy != key.clean or key.written == profiles.UPPER_CASE:
@@ -200,9 +210,9 @@ def _take_case(words: list[WordKey], number: int) -> int:
 
 
 class AlignedWord(NamedTuple):
-    """The place of a clean word or phrase, and its place in the noisy text.
+    """The place of a word or phrase in the clean text (`span`) and in the noisy text (`target`).
 
-    `target` is None where the word is gone, `_LOST` where its counterpart is unknown.
+    `target` is None if the word is gone, `_LOST` if its place is unknown.
     """
 
     span: Span
@@ -210,7 +220,7 @@ class AlignedWord(NamedTuple):
 
 
 def _aligned(clean: str, noisy: str, changes: Sequence[TokenEdit]) -> Iterator[AlignedWord]:
-    """Yield every clean word with its place in the noisy text."""
+    """Yield every word of the clean text with its place in the noisy text."""
     ours, theirs = token_spans(clean), token_spans(noisy)
     starts, noisy_starts = [span[0] for span in ours], [span[0] for span in theirs]
     at = noisy_at = 0
@@ -229,9 +239,10 @@ def _aligned(clean: str, noisy: str, changes: Sequence[TokenEdit]) -> Iterator[A
 def _targets(
     clean: str, noisy: str, ours: Sequence[Span], theirs: Sequence[Span]
 ) -> Iterator[AlignedWord]:
-    """Yield the words among the clean tokens `ours`, with their places among the tokens `theirs`.
+    """Yield the words among the clean tokens `ours`, with their places in the noisy text.
 
-    Words that became fewer words are yielded as one phrase.
+    `theirs` are the noisy tokens that the clean tokens became. Words that became fewer words are
+    yielded as one phrase.
     """
     words = [span for span in ours if is_word(clean[span[0]])]
     if not theirs:
@@ -251,15 +262,16 @@ def _targets(
 
 
 def _are_run_together(clean: str, words: Sequence[Span], form: str) -> bool:
-    """Tell whether a noisy form consists of clean words without spaces between them."""
+    """Tell whether a noisy form is the clean words without the spaces between them."""
     joined = "".join(clean[slice(*word)] for word in words)
     return lower(joined) == lower(form)
 
 
 def _is_phrase(clean: str, words: Sequence[Span], noisy_tokens: int) -> bool:
-    """Tell whether words count as one phrase: a single word, or a few that became fewer tokens.
+    """Tell whether words of the clean text are counted as one word or phrase.
 
-    Single spaces separate the words of a phrase.
+    They are if there is only one word, or if up to `PHRASE_MAX` words, separated by single spaces,
+    became fewer noisy tokens.
     """
     if len(words) == 1:
         return True
@@ -270,9 +282,9 @@ def _is_phrase(clean: str, words: Sequence[Span], noisy_tokens: int) -> bool:
 
 
 class Gap(NamedTuple):
-    """A gap, its replacement, and the number of the word after it.
+    """A gap, its replacement, and the number of the word behind it.
 
-    A gap is the text between two words, before the first word or behind the last.
+    A gap is the text between two words, before the first word or behind the last word of a row.
     """
 
     word: int
@@ -281,7 +293,7 @@ class Gap(NamedTuple):
 
 
 def _gaps(clean: str, noisy: str, aligned: Sequence[AlignedWord]) -> Iterator[Gap]:
-    """Yield every gap whose replacement is known."""
+    """Yield every gap of a row whose replacement is known."""
     start = AlignedWord((0, 0), (0, 0))
     end = AlignedWord((len(clean), len(clean)), (len(noisy), len(noisy)))
     edges = [start, *aligned, end]
@@ -295,15 +307,16 @@ def _gaps(clean: str, noisy: str, aligned: Sequence[AlignedWord]) -> Iterator[Ga
         if all(word.target != _LOST for word in between):
             if len(gaps) == 1:
                 yield Gap(first, gaps[0], written)
-            elif written == reduce(_without_word, gaps):  # the words are gone, their gaps stayed
+            # Words are gone, and their gaps stayed
+            elif written == reduce(_without_word, gaps):
                 yield from (Gap(word, gap, gap) for word, gap in enumerate(gaps, first))
         first, noisy_stop = number, target[1]
 
 
 def _without_word(before: str, after: str) -> str:
-    """Return the gap that is left where a word between two gaps is gone.
+    """Join the gaps before and after a removed word; return the gap that remains.
 
-    The space before the word goes with it, or the space behind it at the start of a text.
+    The space before the word is removed too; at the start of a text, the space behind the word is.
     """
     if before.endswith(" "):
         return before[:-1] + after

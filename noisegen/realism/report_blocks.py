@@ -1,4 +1,4 @@
-"""Report blocks of a comparison, a calibrated recipe and a profile, for page and terminal."""
+"""Blocks of reports on a comparison, a calibrated recipe or a profile, for page and terminal."""
 
 import re
 from collections import Counter
@@ -16,16 +16,17 @@ from noisegen.runs.manifest import counted
 if TYPE_CHECKING:
     from noisegen.realism.calibrate import Calibrated
 
-TOP = 15  # lines of a table
-EDITS_SHOWN = 12  # edits per row; the last line of the table is for rows with this many or more
+TOP = 15  # most lines of a table of a profile
+EDITS_SHOWN = 12  # edits per row; the last line of the table counts rows with this many or more
 _SIDES = ("real", "synthetic")
-KINDS_NAMED = 3  # kinds of edit that a sentence names
-GAP_MIN = 0.02  # difference of the shares of a kind from which a sentence names it
+KINDS_NAMED = 3  # most kinds of edit that a sentence calls too rare or too frequent
+# Least difference of the real and the synthetic share of a kind for a sentence to name the kind
+GAP_MIN = 0.02
 _VISIBLE = str.maketrans({" ": "␣", "\n": "¶", "\t": "→"})
-_FOLDERS = re.compile(r"[^\s,(]*/(?=\S)")  # folders are cut from the paths in a title
+_FOLDERS = re.compile(r"[^\s,(]*/(?=\S)")  # folders of a path, which a title leaves out
 _WRITTEN = ("", "in lower case", "with a capital", "in upper case")
 _HABITS = {"small": "all in lower case", "upper": "all in upper case", "bare": "no diacritics"}
-_CAPTIONS = {  # the tables of a profile
+_CAPTIONS = {  # titles of the tables of a profile, by the name of the counts
     "words": "words, with their share of all cases of the word",
     "gaps": "between words",
     "letters": "letters between their neighbours, in different words",
@@ -34,7 +35,10 @@ _CAPTIONS = {  # the tables of a profile
 
 
 class Line(NamedTuple):
-    """A line of a profile's table: an edit, how often it occurs, and its share of all cases."""
+    """A line in a table of a profile: an edit, and how often it occurs.
+
+    `share` is `times` divided by the number of occurrences of `clean`, edited or not.
+    """
 
     clean: str
     noisy: str
@@ -43,14 +47,17 @@ class Line(NamedTuple):
 
 
 def comparison_page(realism: Realism) -> str:
-    """Return a comparison as one self-contained HTML page."""
+    """Return the report on a comparison as one self-contained HTML page."""
     about, *sections = comparison_sections(realism)
     head = [*about.blocks, *(blocks.Text(line, "warning") for line in realism.warnings)]
     return pages.page(about.title, sections, kicker="noisegen: realism", head=head)
 
 
 def comparison_sections(realism: Realism) -> list[blocks.Section]:
-    """Return the sections of a comparison; the first one names both sets and the main results."""
+    """Return the sections of the report on a comparison.
+
+    The first section names both sets and the main results.
+    """
     examples = [_example(versions) for versions in realism.examples]
     return [
         _about(realism),
@@ -110,7 +117,7 @@ def _about(realism: Realism) -> blocks.Section:
 
 
 def _sentences(realism: Realism) -> Iterator[str]:
-    """Yield the main results in words."""
+    """Yield the main results as sentences."""
     real, synthetic, auc = realism.real, realism.synthetic, realism.two_sample.all_rows
     if auc:
         interval = f"95% interval {auc.low:.0%} to {auc.high:.0%}"
@@ -133,14 +140,14 @@ def _sentences(realism: Realism) -> Iterator[str]:
 
 
 class _KindGap(NamedTuple):
-    """The share of a kind among real edits less its share among synthetic ones, and in words."""
+    """A kind of edit: its share of real edits minus its share of synthetic edits, also in words."""
 
     difference: float
     words: str
 
 
 def _kind_gaps(real: NoiseFigures, synthetic: NoiseFigures) -> list[_KindGap]:
-    """Return for each kind of edit how far its shares are apart."""
+    """Return for each kind of edit the difference of its real and its synthetic share."""
     gaps = []
     for kind, count in real.kinds.items():
         ours, theirs = count / max(1, real.edits), synthetic.kinds[kind] / max(1, synthetic.edits)
@@ -150,7 +157,7 @@ def _kind_gaps(real: NoiseFigures, synthetic: NoiseFigures) -> list[_KindGap]:
 
 
 def _example(versions: Mapping[str, str]) -> blocks.Example:
-    """Return the clean version of a row, and its noisy versions with their differences marked."""
+    """Return an example row: its clean version, and its noisy versions with the changes marked."""
     clean, *others = versions
     pieces = {name: blocks.differences(versions[clean], versions[name])[1] for name in others}
     return blocks.Example({clean: blocks.marked(versions[clean], []), **pieces})
@@ -202,7 +209,10 @@ def _rates(realism: Realism) -> blocks.Table:
 
 
 def _bars(realism: Realism, name: str) -> blocks.Bars:
-    """Return a histogram of both sets in per cent, without kinds of edit that neither set has."""
+    """Return the bars of a histogram of both sets, in per cent of rows or edits.
+
+    Kinds of edit that neither set has are left out.
+    """
     counts = [side.histogram(name) for side in (realism.real, realism.synthetic)]
     pairs = enumerate(zip(*counts, strict=True))
     shown = [number for number, pair in pairs if name != "kinds" or any(pair)]
@@ -229,7 +239,10 @@ def _ngrams(realism: Realism) -> blocks.Table:
 
 
 def calibration(calibrated: "Calibrated") -> blocks.Table:
-    """Return the rates of a calibrated recipe: target, before, after, and check on other texts."""
+    """Return a table of the error rates of a calibrated recipe.
+
+    It has the target, the rates before and after scaling, and the rate on other texts.
+    """
     rates = calibrated.given, calibrated.reached, calibrated.check
     sides = calibrated.target, *(rate.value for rate in rates)
     row: blocks.Row = [calibrated.title, *(blocks.figure(side, ".4f") for side in sides)]
@@ -243,7 +256,7 @@ def calibration(calibrated: "Calibrated") -> blocks.Table:
 
 
 def profile_blocks(profile: Profile, top: int = TOP) -> list[blocks.Block]:
-    """Return the summary and the tables of a profile, the most frequent entries first."""
+    """Return the summary of a profile and its tables, each with its `top` most frequent entries."""
     totals, pairs = profile.totals, max(1, profile.totals["pairs"])
     different = len({key.clean for key in profile.words})
     summary = {
@@ -273,7 +286,7 @@ def profile_blocks(profile: Profile, top: int = TOP) -> list[blocks.Block]:
 def _with_bars(
     caption: str, heads: Sequence[str], lines: Sequence[tuple[str, int, float] | Line]
 ) -> blocks.Table:
-    """Return a table of texts, each with its count, its share and a bar of its count."""
+    """Return a table whose lines have texts, a count, a share and a bar for the count."""
     most = max((line[-2] for line in lines), default=1)
     rows: list[blocks.Row] = []
     for *texts, count, share in lines:
@@ -296,7 +309,7 @@ def profile_to_dict(profile: Profile, top: int = TOP) -> dict[str, object]:
 
 
 def _row_edits(profile: Profile) -> Counter[int]:
-    """Count rows by their number of edits."""
+    """Return the number of rows of a profile by their number of edits, up to `EDITS_SHOWN`."""
     edits: Counter[int] = Counter()
     for key, count in profile.rows.items():
         edits[min(EDITS_SHOWN, key.word_edits + key.gap_edits)] += count
@@ -304,12 +317,13 @@ def _row_edits(profile: Profile) -> Counter[int]:
 
 
 def _lines(profile: Profile, top: int) -> dict[str, list[Line]]:
-    """Return the lines of each table, the most frequent edits first."""
+    """Return the `top` most frequent edits of each table of a profile, as lines."""
     cases, edits = Counter[tuple[str, str]](), Counter[tuple[str, str, str]]()
     for entry in _entries(profile):
         if entry.noisy is not None:
             edits[entry.table, entry.clean, entry.noisy] += entry.times
-        if entry.noisy is None or entry.table != "letters":  # letters have entries for all cases
+        # An unchanged entry of letters already counts all words with the letters, changed or not
+        if entry.noisy is None or entry.table != "letters":
             cases[entry.table, entry.clean] += entry.times
     lines: dict[str, list[Line]] = {name: [] for name in _CAPTIONS}
     for (table, clean, noisy), count in sorted(edits.items(), key=lambda item: (-item[1], item[0])):
@@ -320,7 +334,7 @@ def _lines(profile: Profile, top: int) -> dict[str, list[Line]]:
 
 
 def _habit_lines(profile: Profile) -> Iterator[Line]:
-    """Yield a line for each habit of whole rows that people showed."""
+    """Yield a line per habit that rows show, with its share of the rows that could show it."""
     for habit, name in _HABITS.items():
         shown = profile.habits[HabitKey(habit, True)]
         other = profile.habits[HabitKey(habit, False)]
@@ -329,7 +343,10 @@ def _habit_lines(profile: Profile) -> Iterator[Line]:
 
 
 class _Entry(NamedTuple):
-    """A count of a profile as a table shows it; `noisy` is None unless it is known to differ."""
+    """A count of a profile, as a table shows it.
+
+    `noisy` is None if the text stayed unchanged or its replacement was not recorded.
+    """
 
     table: str
     clean: str
@@ -338,7 +355,7 @@ class _Entry(NamedTuple):
 
 
 def _entries(profile: Profile) -> Iterator[_Entry]:
-    """Yield the counts of words, gaps and letters."""
+    """Yield the counts of words, gaps and letters of a profile."""
     for word, count in profile.words.items():
         noisy = word.noisy if word.noisy != word.clean else f"({_WRITTEN[word.written]})"
         is_edit = word.noisy is not None and (word.noisy, word.written) != (word.clean, SAME)

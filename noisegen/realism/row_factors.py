@@ -1,11 +1,11 @@
 """Row factors: how much noisier than average each row is, fitted to the edits of all rows.
 
-Errors come in heaps: some rows have many, many rows have none. One factor scales the chances of a
-row's words, another the chances of its gaps. The pairs of factors are a mixture on a grid, fitted
-by maximum likelihood (Kiefer and Wolfowitz, 1956; Laird, 1978) with the EM algorithm. Each pair is
-in the mixture twice: free, and forced for rows that must change. If chance hits nothing in a forced
-row, the word or gap that came nearest to a hit is changed. The pair (0, 0) is for rows that stay
-unchanged.
+Errors come in heaps: some rows have many, many rows have none. Each row therefore draws a pair of
+factors: one multiplies the chances of its words to change, the other the chances of its gaps. The
+distribution of the pairs is a mixture on a grid, fitted by maximum likelihood (Kiefer and
+Wolfowitz, 1956; Laird, 1978) with the EM algorithm. Each pair is in the mixture twice: free, and
+forced. In a forced row without a change, the word or gap that came nearest to a change is changed.
+Rows with the pair (0, 0) stay unchanged.
 """
 
 from collections import Counter
@@ -22,14 +22,14 @@ from noisegen.noising.profile import Factor, Profile, WordKey
 from noisegen.realism.two_sample import F64
 from noisegen.text.buffers import I64, Texts, ordinals
 
-ROWS_MAX = 10_000  # rows that factors are fitted to
-EDITS_MAX = 8  # changed words of a row, or gaps; more count as this many
+ROWS_MAX = 10_000  # most rows to which factors are fitted
+EDITS_MAX = 8  # changed words or gaps; a row with more is counted as a row with this many
 STEPS = 300  # steps of the EM algorithm
 _FACTORS = np.array(profiles.FACTORS)
 
 
 class RowEdits(NamedTuple):
-    """A clean text, the numbers of its changed words and gaps, and how often the pair occurs."""
+    """A clean text and its numbers of changed words and gaps; `times` counts equal pairs."""
 
     clean: str
     words: int
@@ -46,11 +46,11 @@ class Repeat(NamedTuple):
 
 
 def consistency(repeats: Counter[Repeat], words: Counter[WordKey]) -> int:
-    """Return the share of writers, out of 256, who write a word in the same way each time.
+    """Return the share of writers who write a word in the same way each time, in units of 1/256.
 
-    The number of words that changed at both occurrences is compared with two expectations: 0 for
-    the number that independent decisions would give, 256 for the number that one decision per word
-    would give. The share is interpolated between them.
+    The share is estimated from the number of words that changed at both of two occurrences. It is 0
+    for the number expected if each occurrence is decided alone, 256 for the number expected if one
+    decision holds for both, and linear in between.
     """
     pairs, both = Counter[str](), 0
     for repeat, count in repeats.items():
@@ -63,7 +63,7 @@ def consistency(repeats: Counter[Repeat], words: Counter[WordKey]) -> int:
             changed[key.clean] += count * (key.noisy != key.clean)
     once = sum(count * (repeat.first + repeat.second) / 2 for repeat, count in repeats.items())
     shares = {word: changed[word] / total[word] for word in pairs}
-    # Rows with changes change their words more often than all rows.
+    # `repeats` has rows with changes only, and their words change more often than all words
     more = once / max(1e-9, sum(count * shares[word] for word, count in pairs.items()))
     twice = sum(count * min(1.0, shares[word] * more) ** 2 for word, count in pairs.items())
     share = (both - twice) / (once - twice) if once > twice else 0.0
@@ -71,7 +71,10 @@ def consistency(repeats: Counter[Repeat], words: Counter[WordKey]) -> int:
 
 
 def row_factors(profile: Profile, rows: Sequence[RowEdits]) -> list[Factor]:
-    """Return the factors, with weights, that best explain the changed words and gaps of rows."""
+    """Fit factors to the numbers of changed words and gaps of rows; return them with weights.
+
+    `profile` gives the chance of each word and gap to change.
+    """
     rows = sorted(rows)[:: len(rows) // ROWS_MAX + 1]
     if not rows:
         one = 1 << profiles.FACTOR_BITS
@@ -92,9 +95,11 @@ def row_factors(profile: Profile, rows: Sequence[RowEdits]) -> list[Factor]:
 
 
 def _fitted(likelihoods: F64, times: F64) -> F64:
-    """Return the weights of a mixture that make the rows most likely.
+    """Return the weight of each component of a mixture that makes the rows most likely.
 
-    `likelihoods` has shape (rows, parts of the mixture); rows that no part explains are left out.
+    `likelihoods` has the likelihood of each row under each component, shape (rows, components);
+    rows that no component explains are left out. `times` has the number of times that each row
+    occurs.
     """
     explained = likelihoods.any(axis=1)
     likelihoods, times = likelihoods[explained], times[explained]
@@ -110,8 +115,8 @@ def _fitted(likelihoods: F64, times: F64) -> F64:
 def _likelihoods(profile: Profile, texts: Sequence[str], edits: I64) -> F64:
     """Return the likelihood of each row's edits under each pair of factors, free and forced.
 
-    `edits` has shape (rows, 2): changed words and changed gaps. The result has a row per text and a
-    column per free, then per forced pair.
+    `texts` are the clean texts of the rows. `edits` has the numbers of changed words and changed
+    gaps, shape (rows, 2). The result has shape (rows, 2 * pairs): free pairs, then forced pairs.
     """
     words, gaps = _row_places(profile, Texts.from_strings(list(texts)))
     rows = np.arange(len(texts))
@@ -131,20 +136,23 @@ def _likelihoods(profile: Profile, texts: Sequence[str], edits: I64) -> F64:
 
 
 class _Places(NamedTuple):
-    """Words or gaps that may change, sorted by row, and the chance of each."""
+    """Words or gaps that may change: the row of each, in increasing order, and its chance."""
 
     rows: I64
     chances: F64
 
 
 def _expected_hits(places: _Places, count: int) -> F64:
-    """Return the expected number of hits, shape (rows, factors)."""
+    """Return the expected number of changes in each of `count` rows with each factor.
+
+    The result has shape (rows, factors).
+    """
     hits: F64 = np.bincount(places.rows, places.chances, count)[:, None] * _FACTORS
     return hits
 
 
 def _row_places(profile: Profile, texts: Texts) -> tuple[_Places, _Places]:
-    """Return the words and phrases of texts that may change, and their gaps."""
+    """Return the words and phrases of texts that may change, and the gaps that may change."""
     tables = ChannelTables(channel_of(profile))
     words = Words.of(texts)
     units = Units.of(texts, words)
@@ -163,12 +171,15 @@ def _row_places(profile: Profile, texts: Texts) -> tuple[_Places, _Places]:
 
 
 def _hit_chances(places: _Places, count: int) -> F64:
-    """Return the chance of 0, 1, ... `EDITS_MAX` or more hits, shape (rows, factors, hits)."""
+    """Return the chances of 0, 1, ... `EDITS_MAX` or more changes in each of `count` rows.
+
+    The result has shape (rows, factors, EDITS_MAX + 1).
+    """
     hits = np.zeros((count, len(_FACTORS), EDITS_MAX + 1))
     hits[:, :, 0] = 1
     numbers = ordinals(places.rows)
     for number in range(int(numbers.max(initial=-1)) + 1):
-        here = np.flatnonzero(numbers == number)  # at most one place of each row
+        here = np.flatnonzero(numbers == number)  # the place with this number in each row
         rows = places.rows[here]
         chance = np.minimum(places.chances[here, None] * _FACTORS, 1)[:, :, None]
         before = hits[rows]

@@ -1,9 +1,10 @@
-"""Measure how well a classifier tells real noisy text from synthetic (a two-sample test).
+"""Measure how well a classifier tells real noisy text from synthetic text (a two-sample test).
 
-A logistic regression on character n-grams is trained on the versions of four fifths of the clean
-texts and scores the versions of the other fifth. The area under the ROC curve (AUC) is the chance
-that it scores a synthetic text above a real one: 0.5 is guessing, 1 means that it always tells them
-apart (Lopez-Paz and Oquab, 2017, "Revisiting classifier two-sample tests").
+A logistic regression on character n-grams is trained on the real and synthetic versions of four
+fifths of the clean texts, and scores the versions of the other fifth. The area under the ROC curve
+(AUC) is the chance that a synthetic text has a higher score than a real text: 0.5 is guessing, 1
+means that all texts are told apart (Lopez-Paz and Oquab, 2017, "Revisiting classifier two-sample
+tests").
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,21 +24,22 @@ from noisegen.text.buffers import I64, Bool
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-FOLDS = 5
-TEXTS_MIN = 20  # different clean texts; with fewer there is nothing to learn from
-RESAMPLES = 200
-INTERVAL = (2.5, 97.5)  # per cent
+FOLDS = 5  # parts of the cross-validation
+TEXTS_MIN = 20  # least different clean texts; fewer are too few to train a classifier
+RESAMPLES = 200  # bootstrap resamples for an interval
+INTERVAL = (2.5, 97.5)  # percentiles of the resamples that bound an interval
 SIZES = (1, 2, 3, 4)  # characters of an n-gram
-ROWS_MIN = 3  # different texts that an n-gram must occur in
+ROWS_MIN = 3  # least different texts that have an n-gram, for the classifier to use it
 CHARACTERS_MAX = 500  # characters of a text that are read
-SHOWN = 12  # n-grams per side in the report
-_SHOWN_ROWS_MIN = 5  # texts that an n-gram in the report must occur in
+SHOWN = 12  # most n-grams per side in the report
+_SHOWN_ROWS_MIN = 5  # least noisy texts that have an n-gram, for the report to show it
 _CANDIDATES = 400  # n-grams per side from which the report chooses
-_EDGE = "\n"  # frames a text, so that an n-gram can tell where it begins or ends
-_INVERSE_PENALTY = 10.0  # C; from 1 to 100 the AUC of real sets changes by less than 0.02
-# Both versions of a text are nearly the same, so gradients are small from the start: a solver that
-# stops at small gradients, such as L-BFGS, stops at once. Dual coordinate descent goes on; the
-# order of its steps is drawn from a fixed state.
+_EDGE = "\n"  # added at both ends of a text, so that n-grams differ at its beginning and end
+# C of the regression; with values from 1 to 100 the AUC of real sets changes by less than 0.02
+_INVERSE_PENALTY = 10.0
+# Real and synthetic versions of a text are nearly the same, so gradients are small from the start.
+# A solver that stops at small gradients, such as L-BFGS, would stop at once; dual coordinate
+# descent goes on. The order of its steps is drawn from a fixed state.
 _SOLVER: dict[str, Any] = {
     "solver": "liblinear",
     "dual": True,
@@ -51,9 +53,10 @@ F64 = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Auc:
-    """An AUC with its 95 % interval (clean texts are resampled).
+    """An AUC with the bounds of its 95 % interval, for which clean texts are resampled.
 
-    `real` and `other` are the numbers of texts that were told apart.
+    `real` is the number of real noisy texts that the classifier scored, `other` the number of texts
+    that it had to tell from them.
     """
 
     value: float
@@ -65,7 +68,7 @@ class Auc:
 
 @dataclass(frozen=True)
 class NgramExample:
-    """A noisy text, and the place of an n-gram that its clean version lacks."""
+    """A noisy text, and the place of an n-gram that it has more often than its clean version."""
 
     text: str
     start: int
@@ -74,9 +77,10 @@ class NgramExample:
 
 @dataclass(frozen=True)
 class NgramContrast:
-    """An n-gram more frequent on one side, the share of rows with it on both, and an example.
+    """An n-gram that is more frequent in one of the sets, real or synthetic, named by `side`.
 
-    A line break in the n-gram stands for the beginning or the end of a text.
+    `real_share` and `synthetic_share` are the shares of rows that have the n-gram. A line break in
+    the n-gram stands for the beginning or the end of a text.
     """
 
     ngram: str
@@ -88,13 +92,13 @@ class NgramContrast:
 
 @dataclass(frozen=True)
 class TwoSample:
-    """AUCs of telling texts apart; None where there are too few texts.
+    """AUCs of classifiers that tell two sets of texts apart; None if there are too few texts.
 
-    `all_rows` tells real noisy from synthetic noisy text; `changed_rows` does so without rows that
-    equal their clean version. For reference, `real_against_clean` tells real noisy text from its
-    own clean version, and `clean_sides` tells the two clean sides apart (None if they are the
-    same): those differ in topic and style, not in noise. `contrasts` are the n-grams with the most
-    weight in the classifier.
+    `all_rows` is for real and synthetic noisy texts, `changed_rows` for the same without rows that
+    equal their clean version. Two AUCs are for reference: `real_against_clean` is for real noisy
+    texts and their clean versions. `clean_sides` is for the clean texts of the two sets, which
+    differ in topic and style but not in noise; it is None if the clean texts are the same.
+    `contrasts` are the n-grams with the most weight in the classifier of `all_rows`.
     """
 
     all_rows: Auc | None
@@ -106,12 +110,12 @@ class TwoSample:
 
 @dataclass(frozen=True)
 class NgramTexts:
-    """The texts of both sets as n-grams.
+    """The texts of both sets as weighted n-grams.
 
-    `weights` has a row of tf-idf weights for each different text and a column for each of `names`.
-    Texts of all sides are numbered one after the other. `rows` has the row of each text number in
-    `weights`, `clean_numbers` the number of its clean text. `real`, `synthetic`, `real_clean` and
-    `synthetic_clean` are the text numbers of each side.
+    `weights` has the tf-idf weights, shape (different texts, n-grams); `names` are the n-grams.
+    Every text of both sets, noisy or clean, has a number: `real`, `synthetic`, `real_clean` and
+    `synthetic_clean` are the numbers of the texts in each group. By this number, `rows` has the
+    text's row in `weights`, and `clean_numbers` the number of its clean text.
     """
 
     weights: "csr_matrix"
@@ -124,15 +128,15 @@ class NgramTexts:
     synthetic_clean: I64
 
     def of(self, numbers: I64) -> "csr_matrix":
-        """Return the weights of the texts with these numbers, a row per text."""
+        """Return the weights of the texts with these numbers, shape (texts, n-grams)."""
         return self.weights[self.rows[numbers]]
 
 
 def two_sample(real: Pairs, synthetic: Pairs, progress: Show = silent) -> TwoSample:
-    """Tell real from synthetic pairs with a classifier; `progress` gets an event per step.
+    """Measure how well classifiers tell real from synthetic pairs.
 
-    All versions of a clean text are in the same fold. Equal input gives equal figures. Raises
-    MissingExtra without scikit-learn.
+    All versions of a clean text are in the same fold. Equal input gives equal figures. `progress`
+    is called with an event per step. Raises MissingExtra without scikit-learn.
     """
     try:
         import sklearn  # noqa: F401
@@ -156,7 +160,10 @@ def two_sample(real: Pairs, synthetic: Pairs, progress: Show = silent) -> TwoSam
 
 
 def ngram_texts(real: Pairs, synthetic: Pairs) -> NgramTexts | None:
-    """Return the texts of all sides as n-grams; None where there are too few different texts."""
+    """Return the noisy and clean texts of both sets as weighted n-grams.
+
+    None if there are fewer than `TEXTS_MIN` different texts.
+    """
     sides = (real.noisy, synthetic.noisy, real.clean, synthetic.clean)
     everything = [text for side in sides for text in side]
     row_of = {text: row for row, text in enumerate(dict.fromkeys(everything))}
@@ -164,7 +171,8 @@ def ngram_texts(real: Pairs, synthetic: Pairs) -> NgramTexts | None:
         return None
     clean = [*real.clean, *synthetic.clean]
     shuffled = sorted(dict.fromkeys(clean), key=lambda text: mix(name_number(text)))
-    number_of = {text: number for number, text in enumerate(shuffled)}  # decides the fold
+    # Number of each clean text, in an order without meaning, since it decides the fold
+    number_of = {text: number for number, text in enumerate(shuffled)}
     weights, names = ngram_weights(list(row_of))
     rows = np.array([row_of[text] for text in everything], np.int64)
     clean_numbers = np.array([number_of[text] for text in clean * 2], np.int64)
@@ -174,10 +182,10 @@ def ngram_texts(real: Pairs, synthetic: Pairs) -> NgramTexts | None:
 
 
 def ngram_weights(texts: Sequence[str]) -> tuple["csr_matrix", list[str]]:
-    """Return the weights of n-grams, (1 + log tf) * idf, and the n-grams.
+    """Return the weights of n-grams in texts, shape (texts, n-grams), and the n-grams.
 
-    The weights of a text have length 1. An n-gram in fewer than `ROWS_MIN` texts is left out.
-    Raises ValueError if none is left.
+    A weight is (1 + log tf) * idf; the weights of a text are scaled to a vector of length 1. An
+    n-gram in fewer than `ROWS_MIN` texts is left out. Raises ValueError if all are left out.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -190,14 +198,14 @@ def ngram_weights(texts: Sequence[str]) -> tuple["csr_matrix", list[str]]:
 
 
 def _ngrams(text: str) -> list[str]:
-    """Return all n-grams of a text, with an edge character before and behind it."""
+    """Return all n-grams of a text with an edge character before and behind the text."""
     framed = f"{_EDGE}{text[:CHARACTERS_MAX]}{_EDGE}"
     shifted = [framed[shift:] for shift in range(max(SIZES))]
     return [gram for size in SIZES for gram in map("".join, zip(*shifted[:size], strict=False))]
 
 
 def changed(pairs: Pairs) -> Bool:
-    """Return for each pair whether its two sides differ."""
+    """Return a boolean array that is True for each pair whose sides differ."""
     return np.array([a != b for a, b in zip(pairs.noisy, pairs.clean, strict=True)], bool)
 
 
@@ -205,16 +213,17 @@ def changed(pairs: Pairs) -> Bool:
 
 
 def auc(texts: NgramTexts, real: I64, other: I64) -> Auc | None:
-    """Return the AUC of a classifier that tells `real` texts from `other` ones, cross-validated.
+    """Return the cross-validated AUC of a classifier that tells `real` from `other` texts.
 
-    Both are text numbers. None with fewer than `TEXTS_MIN` clean texts on either side.
+    `real` and `other` are text numbers. Returns None if either has fewer than `TEXTS_MIN` different
+    clean texts.
     """
     numbers = np.concatenate([real, other])
     is_other = np.arange(len(numbers)) >= len(real)
     groups = np.unique(texts.clean_numbers[numbers], return_inverse=True)[1]
     if any(len(np.unique(groups[is_other == side])) < TEXTS_MIN for side in (False, True)):
         return None
-    rng = np.random.default_rng(0)  # fixed: the interval is part of the figure
+    rng = np.random.default_rng(0)  # a fixed seed, so that equal input gives equal intervals
     times = resampled(rng, int(groups.max()) + 1)[:, groups]
     of_folds = []
     for fold in range(FOLDS):
@@ -228,13 +237,19 @@ def auc(texts: NgramTexts, real: I64, other: I64) -> Auc | None:
 
 
 def resampled(rng: np.random.Generator, size: int) -> F64:
-    """Return bootstrap weights, shape (1 + RESAMPLES, size): a line of ones, then the resamples."""
+    """Return how often each of `size` items is in each bootstrap resample.
+
+    The result has shape (1 + RESAMPLES, size). Its first row is all ones: the items themselves.
+    """
     drawn = rng.multinomial(size, np.full(size, 1 / size), RESAMPLES)
     return np.concatenate([np.ones((1, size)), drawn])
 
 
 def fit(texts: NgramTexts, numbers: I64, is_other: Bool) -> tuple[F64, float]:
-    """Return the coefficient of every n-gram, high where it speaks for `other`; the intercept."""
+    """Train a classifier on texts; return the coefficients of the n-grams, and the intercept.
+
+    `numbers` are text numbers. A high coefficient speaks for texts with `is_other` True.
+    """
     from sklearn.linear_model import LogisticRegression
 
     model = LogisticRegression(C=_INVERSE_PENALTY, **_SOLVER)
@@ -243,9 +258,11 @@ def fit(texts: NgramTexts, numbers: I64, is_other: Bool) -> tuple[F64, float]:
 
 
 def areas(scores: F64, is_other: Bool, times: F64) -> F64:
-    """Return an AUC for every line of `times`, which are weights of the scores.
+    """Return the AUC of scores in each resample, shape (resamples,).
 
-    Equal scores count half; without one of the sides the AUC is 0.5.
+    `scores` and `is_other` have shape (texts,). `times` has shape (resamples, texts): how often
+    each text is in each resample. Equal scores count half. Without real or without other texts the
+    AUC is 0.5.
     """
     order = np.argsort(scores, kind="stable")
     heads = np.flatnonzero(np.diff(scores[order], prepend=np.nan) != 0)
@@ -263,10 +280,12 @@ def areas(scores: F64, is_other: Bool, times: F64) -> F64:
 
 
 def _contrasts(texts: NgramTexts, real: Pairs, synthetic: Pairs) -> Iterator[NgramContrast]:
-    """Yield the n-grams with the most weight in a classifier of all texts, synthetic ones first.
+    """Yield the n-grams that count most in a classifier of real and synthetic noisy texts.
 
-    The weight of an n-gram is its coefficient times the difference of its means on both sides. An
-    n-gram that overlaps one with more weight is left out, and so is the longer of two equals.
+    N-grams that are more frequent in synthetic texts come first. The gain of an n-gram is its
+    coefficient times the difference of its mean weights in the two sets; n-grams with more gain
+    count more, and of equal gains the shorter n-gram. An n-gram that contains an n-gram with more
+    gain, or lies in it, is left out.
     """
     numbers = np.concatenate([texts.real, texts.synthetic])
     is_other = np.arange(len(numbers)) >= len(texts.real)
@@ -291,17 +310,20 @@ def _contrasts(texts: NgramTexts, real: Pairs, synthetic: Pairs) -> Iterator[Ngr
 
 
 def _means(weights: "csr_matrix") -> F64:
-    """Return the mean weight of every n-gram."""
+    """Return the mean weight of every n-gram over texts, shape (n-grams,)."""
     return np.asarray(weights.mean(axis=0)).ravel()
 
 
 def _rows_with(weights: "csr_matrix") -> I64:
-    """Return for every n-gram the number of rows that have it."""
+    """Return the number of texts that have each n-gram, shape (n-grams,)."""
     return np.bincount(weights.indices, minlength=weights.shape[1])
 
 
 def _without_overlaps(names: Sequence[str], numbers: Sequence[int]) -> list[int]:
-    """Return the numbers of n-grams that neither contain an earlier one nor lie in it."""
+    """Leave out each n-gram that contains an earlier one or lies in it; return the other numbers.
+
+    `numbers` are places in `names`, the n-grams.
+    """
     kept: list[int] = []
     for at in numbers:
         if not any(names[at] in names[other] or names[other] in names[at] for other in kept):
@@ -312,7 +334,7 @@ def _without_overlaps(names: Sequence[str], numbers: Sequence[int]) -> list[int]
 def _example(ngram: str, pairs: Pairs) -> NgramExample | None:
     """Return the first noisy text that has an n-gram more often than its clean version.
 
-    The place is the first occurrence that touches an edit, else the first of all.
+    The place is the first occurrence that touches an edit or, if none does, the first occurrence.
     """
     for noisy, clean in zip(pairs.noisy, pairs.clean, strict=True):
         framed = f"{_EDGE}{noisy}{_EDGE}"
@@ -324,6 +346,9 @@ def _example(ngram: str, pairs: Pairs) -> NgramExample | None:
 
 
 def _touches(clean: str, noisy: str, size: int) -> Callable[[int], bool]:
-    """Return a function that tells whether `size` characters at a place touch an edit."""
+    """Return a function that tells whether `size` characters at an offset of `noisy` are edited.
+
+    Characters beside an edit count as edited too.
+    """
     found = edits(clean, noisy)
     return lambda at: any(edit.noisy_start <= at + size and at <= edit.noisy_stop for edit in found)
