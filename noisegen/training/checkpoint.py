@@ -26,7 +26,7 @@ from noisegen.runs.atomic import atomic_folder, remove, sync, writing
 
 @dataclass(frozen=True)
 class Position:
-    """Position of the next update in the data: a step of a chunk of an epoch, all from 0."""
+    """Next update of a run: its step in a chunk, its chunk in an epoch, its epoch; all from 0."""
 
     epoch: int = 0
     chunk: int = 0
@@ -35,41 +35,46 @@ class Position:
 
 @dataclass(frozen=True)
 class RunProgress:
-    """Progress of a run: its updates and its time. A resumed run includes its earlier sessions."""
+    """Updates, pairs and time of a run so far, the sessions before a resumption included."""
 
     updates: int = 0
     pairs: int = 0
-    seconds: float = 0.0  # wall time since the command began
-    prepared: float = 0.0  # wall seconds before the first update
-    done: float = 0.0  # share of the run, from 0 to 1
-    closing: float = 0.0  # longest time so far for a validation and saving, counted as the limit is
+    seconds: float = 0.0  # wall seconds since the command began
+    prepared: float = 0.0  # wall seconds of preparation, before the first update
+    done: float = 0.0  # share of the run that is done, from 0 to 1
+    # Estimated seconds of the last validation and of writing the last files: CPU seconds if the run
+    # has a CPU limit, else wall seconds.
+    closing: float = 0.0
     cpu: float = 0.0  # CPU seconds of all threads since the command began
-    cpu_prepared: float = 0.0  # CPU seconds before the first update
+    cpu_prepared: float = 0.0  # CPU seconds of preparation, before the first update
 
 
 @dataclass(frozen=True)
 class Validation:
-    """Figures of one validation."""
+    """Figures that one validation measured, by name, and when it took place."""
 
-    step: int  # updates before it
-    seconds: float  # training time before it, without preparation
+    step: int  # number of updates before this validation
+    seconds: float  # seconds of training before this validation, without preparation
     figures: dict[str, float]
 
 
 @dataclass(frozen=True)
 class State:
-    """State of a run besides its weights and the moments of its optimizer."""
+    """Content of state.json: all of a checkpoint but the weights and the optimizer's moments."""
 
     progress: RunProgress
     position: Position
-    config: str  # digest of the settings and the data
+    config: str  # digest of settings and data; only a run with the same digest may resume
     validations: tuple[Validation, ...]
 
 
 def save_checkpoint(
     folder: Path, student: nn.Module, optimizer: torch.optim.Optimizer, state: State, keep: int
 ) -> None:
-    """Write step-NNNNNNN and remove all but the `keep` newest; raises OutputError."""
+    """Write a checkpoint into `folder`, and remove all but its `keep` newest checkpoints.
+
+    Its name is step-NNNNNNN, with the number of updates. Raises OutputError.
+    """
     path = folder / f"step-{state.progress.updates:07d}"
     with writing_weights(path):
         remove(path, *folder.glob("*.tmp"))
@@ -88,24 +93,27 @@ def save_checkpoint(
 
 @contextmanager
 def writing_weights(path: Path) -> Iterator[None]:
-    """Turn errors of a full disk, also from safetensors, into an OutputError of one line."""
+    """Turn disk errors in the block into an OutputError of one line that names `path`.
+
+    This includes the SafetensorError that safetensors raises for a full disk.
+    """
     with writing(path):
         try:
             yield
         except SafetensorError as error:
-            code = re.search(r"os error (\d+)", str(error))  # the error has no attribute for it
+            code = re.search(r"os error (\d+)", str(error))  # SafetensorError has no errno
             number = int(code[1]) if code else errno.EIO
             raise OSError(number, os.strerror(number)) from error
 
 
 def save_weights(student: nn.Module, path: Path) -> None:
-    """Write the weights of a network. Tied weights are written once per name."""
+    """Write the weights of a network. A weight that has several names is written for each."""
     state = student.state_dict()
     save_tensors({name: value.detach().cpu().clone() for name, value in state.items()}, path)
 
 
 def save_best(student: nn.Module, folder: Path) -> None:
-    """Write best.safetensors; raises OutputError."""
+    """Write the weights of a network to best.safetensors in `folder`; raises OutputError."""
     folder.mkdir(parents=True, exist_ok=True)
     with writing_weights(folder / "best.safetensors"):
         save_weights(student, folder / "best.tmp")
@@ -114,7 +122,7 @@ def save_best(student: nn.Module, folder: Path) -> None:
 
 
 def load_weights(student: nn.Module, path: Path) -> None:
-    """Load a file that `save_weights` wrote; raises OutputError."""
+    """Load weights that `save_weights` wrote into a network; raises OutputError."""
     try:
         student.load_state_dict(load_file(path))
     except (OSError, RuntimeError, SafetensorError) as error:
@@ -124,14 +132,18 @@ def load_weights(student: nn.Module, path: Path) -> None:
 
 
 def checkpoints(folder: Path) -> list[Path]:
-    """Return the complete checkpoints, oldest first."""
+    """Return the folders of complete checkpoints in `folder`, oldest first."""
     return sorted(path for path in folder.glob("step-*") if path.suffix != ".tmp")
 
 
 def load_checkpoint(
     folder: Path, student: nn.Module, optimizer: torch.optim.Optimizer, config: str
 ) -> State:
-    """Load the newest checkpoint; raises OutputError if it is damaged or belongs to another run."""
+    """Load the newest checkpoint in `folder` into network and optimizer; return its other state.
+
+    `config` is the digest of this run's settings and data. Raises OutputError for a checkpoint that
+    is damaged, or has another digest.
+    """
     path = max(checkpoints(folder))
     try:
         state = msgspec.convert(json.loads((path / "state.json").read_text()), State)

@@ -7,8 +7,9 @@ import time
 class Clock:
     """Wall and CPU seconds since the command began, earlier sessions of the run included.
 
-    CPU seconds count all threads of this process. `limit` is the maximum of the run, in CPU seconds
-    if `counts_cpu`, else in wall seconds.
+    CPU seconds count all threads of this process. `limit` is the maximum length of the run, in CPU
+    seconds if `counts_cpu`, else in wall seconds. `began` has the values of time.monotonic() and
+    time.process_time() at the start of the command (default: now).
     """
 
     def __init__(
@@ -24,26 +25,26 @@ class Clock:
 
     @property
     def seconds(self) -> float:
-        """Wall seconds so far."""
+        """Wall seconds since the command began."""
         return time.monotonic() - self._began
 
     @property
     def cpu(self) -> float:
-        """CPU seconds so far."""
+        """CPU seconds since the command began."""
         return time.process_time() - self._cpu_began
 
     @property
     def spent(self) -> float:
-        """Seconds so far, CPU or wall, as the limit counts them."""
+        """Seconds since the command began: CPU seconds under a CPU limit, else wall seconds."""
         return self.cpu if self.counts_cpu else self.seconds
 
     @property
     def left(self) -> float:
-        """Seconds until the limit; infinite without a limit."""
+        """Seconds until the limit, CPU or wall as in `spent`; infinite without a limit."""
         return self.limit - self.spent
 
     def add(self, seconds: float, cpu: float) -> None:
-        """Add the seconds and CPU seconds of earlier sessions."""
+        """Add the wall and CPU seconds of earlier sessions of the run."""
         self._began -= seconds
         self._cpu_began -= cpu
 

@@ -1,6 +1,7 @@
-"""Disentangling (DREAM, MEAT, ORACLE): heads for meaning and language on frozen vectors.
+"""Disentangling (DREAM, MEAT, ORACLE): trains heads for meaning and language on frozen vectors.
 
-DATA are pairs of texts with labels: languages, clean or noisy, or names of transforms.
+DATA are pairs of texts. Each text has a label: its language, "clean" or "noisy", or the name of the
+transform that made it noisy. Language vectors tell these labels apart.
 """
 
 from array import array
@@ -62,19 +63,21 @@ from noisegen.training.trainer import Chunk, Method, Rehearsal, Trainer, adam
 
 CLEAN, NOISY, SEVERAL = "clean", "noisy", "several"
 LABELS_MAX = 1_000
-PAIRS_MAX = 1_000  # pairs per set of a retrieval, as in the ORACLE paper
-# Columns that the output of `augment` has.
+PAIRS_MAX = 1_000  # maximum pairs per language pair in the retrieval test, as in the ORACLE paper
+# Columns and types by which a file is known as output of `noisegen augment`.
 _NOISED = {"noisy": pa.string(), "clean": pa.string(), "transforms": pa.list_(pa.string())}
-_ROWS = 8_192  # vectors in memory while centre and scale are computed
-CHUNK_BATCHES = 64  # batches whose vectors are in memory together
-_SPLIT = 2**32  # key of the draw that splits off validation; the keys of epochs are smaller
+_ROWS = 8_192  # vectors read at once while centre and scale are computed, to bound the memory
+CHUNK_BATCHES = 64  # batches per chunk; memory holds the vectors of a whole chunk
+_SPLIT = 2**32  # key of the random choice of held-out pairs; the other keys are epochs, far smaller
 
 
 @dataclass(frozen=True)
 class LabelledPairs:
-    """Pairs of texts, source and target, with a label for each side.
+    """Pairs of a source text and a target text, each with a label.
 
-    `sides` (pairs, 2) are numbers of `texts`, `labels` (pairs, 2) are numbers of `names`.
+    Row i of `sides`, shape (pairs, 2), has the numbers of source and target i in `texts`. Row i of
+    `labels`, shape (pairs, 2), has the numbers of their labels in `names`. `dropped` counts the
+    rows of DATA that give no pair, by reason.
     """
 
     texts: TextStore
@@ -89,7 +92,7 @@ class LabelledPairs:
 
 @dataclass(frozen=True)
 class LabelledPair:
-    """Two texts with their labels."""
+    """A source text and a target text, each with its label."""
 
     source: str
     target: str
@@ -100,10 +103,11 @@ class LabelledPair:
 def prepare_labelled(
     folder: Path, sources: Sequence[str], settings: DisentangleSettings
 ) -> LabelledPairs:
-    """Read DATA and store its distinct texts in the folder; raises SourceError for unusable pairs.
+    """Read the labelled pairs of DATA, and store their distinct texts in the folder.
 
-    Rows with an empty side are dropped and counted. So is noisy text that equals its clean form,
-    since one vector cannot have both labels.
+    Rows with an empty side are dropped and counted. So are rows whose noisy text equals the clean
+    text: one vector cannot have both labels. Raises SourceError if there are no pairs, only one
+    label, too many labels, or if a side has the same text in all pairs.
     """
     folder.mkdir(parents=True, exist_ok=True)
     dropped: Counter[str] = Counter()
@@ -136,7 +140,7 @@ def prepare_labelled(
 def _labelled(
     sources: Sequence[str], settings: DisentangleSettings, dropped: Counter[str]
 ) -> Iterator[LabelledPair]:
-    """Yield the pairs of DATA with the labels that the settings ask for."""
+    """Yield the pairs of DATA with labels of the kind that the setting `labels` names."""
     if settings.labels == "language":
         langs = (settings.languages[0], settings.languages[1]) if settings.languages else None
         for pair in stream_bitext(all_bitext(sources, langs), dropped):
@@ -149,7 +153,11 @@ def _labelled(
 
 
 def _noised(rows: Iterable[tuple[str, str, str]], dropped: Counter[str]) -> Iterator[LabelledPair]:
-    """Yield rows of noisy text, clean text and label as pairs; drop and count unusable rows."""
+    """Yield a labelled pair for each row: noisy text, clean text, and label of the noisy text.
+
+    The clean text gets the label "clean". Rows with an empty side or two equal sides are dropped,
+    and counted in `dropped`.
+    """
     for noisy, clean, label in rows:
         if not (noisy and clean and noisy.strip() and clean.strip()):
             dropped["empty_side"] += 1
@@ -160,10 +168,10 @@ def _noised(rows: Iterable[tuple[str, str, str]], dropped: Counter[str]) -> Iter
 
 
 def _augmented(sources: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield noisy text, clean text and transform from the output of augment.
+    """Yield noisy text, clean text and label for each row that `noisegen augment` wrote.
 
-    Rows that more or fewer than one transform changed have the label `several`. Raises SourceError
-    for other files.
+    The label is the name of the transform that changed the row, or "several" if not exactly one
+    did. Raises SourceError for files that are no output of augment.
     """
     for source in sources:
         for item in expand([shards_of(source)]):
@@ -176,7 +184,7 @@ def _augmented(sources: Sequence[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def _rows_of_augment(path: str) -> int:
-    """Return the number of rows of a file of augment; raises SourceError for other files."""
+    """Return the number of rows in a file of `noisegen augment`; else raises SourceError."""
     if path.endswith(".parquet"):
         schema, rows = parquet_head(path)
         found = {field.name: field.type for field in schema}
@@ -189,11 +197,12 @@ def _rows_of_augment(path: str) -> int:
 
 
 def standard(vectors: TeacherVectors) -> tuple[Vectors, float]:
-    """Return centre and scale: for vectors e, (e - centre) * scale has mean 0 and mean square 1.
+    """Return the centre (width,) and the scale that standardise the vectors of an encoder.
 
-    The mean square is over all entries. The vectors of most encoders share a direction, and some
-    are short beside the start of a bias: without standardisation, language vectors would become one
-    constant instead of telling languages apart.
+    The vectors (e - centre) * scale have mean 0 in each dimension, and mean square 1 over all
+    entries. Without standardisation, language vectors would become one constant instead of telling
+    languages apart: the vectors of most encoders have a direction in common, and some are short
+    compared with the first biases of the heads.
     """
     total, squares = np.zeros(vectors.width), 0.0
     for first in range(0, len(vectors), _ROWS):
@@ -208,7 +217,11 @@ def standard(vectors: TeacherVectors) -> tuple[Vectors, float]:
 
 @dataclass(frozen=True)
 class PairVectors:
-    """Pairs with the frozen vectors of their texts, in batches for training and in other sets."""
+    """Labelled pairs with the frozen vectors of their texts.
+
+    Batches for training get standardised vectors, (vector - `centre`) * `scale`. The picture and
+    the retrieval test get the encoder's vectors unchanged.
+    """
 
     pairs: LabelledPairs
     vectors: TeacherVectors
@@ -217,7 +230,7 @@ class PairVectors:
     scale: float = 1.0
 
     def batch(self, rows: Rows) -> PairBatch:
-        """Return these pairs with standardised vectors."""
+        """Return the pairs with the numbers `rows` as a batch, with standardised vectors."""
         sources, targets = (self._standardised(side) for side in self.pairs.sides[rows].T)
         labels = self.pairs.labels[rows].T.astype(np.int64)
         columns = sources, targets, labels[0], labels[1]
@@ -225,12 +238,12 @@ class PairVectors:
 
     def _standardised(self, texts: Rows) -> Vectors:
         vectors = self.vectors.take(texts)
-        vectors -= self.centre  # in place, since a chunk is large
+        vectors -= self.centre  # in place: a copy of a whole chunk would be large
         vectors *= np.float32(self.scale)
         return vectors
 
     def by_label(self, rows: Rows) -> dict[str, Vectors]:
-        """Return the frozen vectors of the distinct texts of these pairs, by label."""
+        """Return the frozen vectors of the distinct texts in the pairs `rows`, by label."""
         texts, labels = self.pairs.sides[rows], self.pairs.labels[rows]
         found = {}
         for label in np.unique(labels).tolist():
@@ -241,9 +254,10 @@ class PairVectors:
     def retrieval_sets(
         self, rows: Rows, most: int = PAIRS_MAX
     ) -> dict[str, tuple[Vectors, Vectors]]:
-        """Return the frozen vectors of sources and targets, a set per two labels, such as "en-de".
+        """Return sets for the retrieval test: frozen vectors of sources and targets.
 
-        A set has at most the first `most` of its pairs.
+        Pairs with the same two labels form a set, with a name such as "en-de". It has at most the
+        first `most` of the pairs `rows` with these labels.
         """
         pairs, sets = self.pairs, {}
         labels = pairs.labels[rows]
@@ -256,7 +270,7 @@ class PairVectors:
 
 @dataclass(frozen=True)
 class VectorChunk(Chunk):
-    """Frozen vectors of pairs, on the device; the batches of `steps` are slices of them."""
+    """Chunk with the standardised vectors of its pairs on the device; batches are slices of it."""
 
     pairs: PairBatch
 
@@ -264,11 +278,13 @@ class VectorChunk(Chunk):
 def retrieval(
     sets: Mapping[str, tuple[Vectors, Vectors]], head: Callable[[Vectors], Vectors]
 ) -> dict[str, float]:
-    """Return the percentage of texts whose nearest text is their other side, after a head.
+    """Return the percentage of texts whose nearest text is the other side of their pair.
 
-    `retrieval.forward` looks up targets by sources, `retrieval.backward` sources by targets: means
-    over the sets, which follow as `retrieval.forward.en-de` and so on. Tied vectors share a find,
-    so language vectors that are one constant find almost nothing.
+    `sets` has vectors of sources and targets by name, such as "en-de"; `head` is applied to them
+    first. `retrieval.forward` looks up targets by sources, `retrieval.backward` sources by targets;
+    both are means over the sets. The percentages of single sets follow, as in
+    `retrieval.forward.en-de`. If k texts are equally near, each is found with chance 1 / k, so
+    language vectors that are one constant find almost nothing.
     """
     forward, backward = {}, {}
     for name, (source, target) in sets.items():
@@ -300,7 +316,10 @@ class Disentangling(Method[VectorChunk]):
         self.start = open_encoder(settings.teacher)
 
     def read(self, sources: Sequence[str], folder: Path, *, resume: bool = False) -> str:
-        """Read labelled pairs; raises SourceError for too few pairs, and for a single label."""
+        """Read the labelled pairs of DATA and choose the held-out pairs; return a summary.
+
+        Raises SourceError for too few pairs, and if all texts have the same label.
+        """
         self.pairs = pairs = prepare_labelled(folder, sources, self.settings)
         order: Rows = generator(self.settings.seed, _SPLIT).permutation(len(pairs))
         held_out = max(1, min(self.settings.validation_rows, len(pairs) // 10))
@@ -318,7 +337,7 @@ class Disentangling(Method[VectorChunk]):
         return "; ".join([counts, f"labels {', '.join(pairs.names)}", *lost(pairs.dropped)])
 
     def estimate(self, chunk: VectorChunk) -> dict[str, Any]:
-        """Return the numbers of weights, pairs and texts, for a dry run."""
+        """Return the sizes that a dry run prints: numbers of weights, pairs, texts and updates."""
         weights = 2 * self.start.width * (self.start.width + 1)
         return {
             "weights": weights,
@@ -329,13 +348,16 @@ class Disentangling(Method[VectorChunk]):
         }
 
     def prepare(self, folder: Path, progress: Show, clock: Clock = UNLIMITED) -> None:
-        """Compute the frozen vectors, and make the heads with random weights."""
+        """Compute the frozen vectors of all texts, and make heads with random weights."""
         cache = cache_folder() / "vectors"
         texts = self.pairs.texts
         self._begin(teacher_vectors(self.start, texts, cache, "frozen vectors", progress))
 
     def rehearse(self) -> Rehearsal:
-        """Make the heads, with random vectors for the frozen ones."""
+        """Make the heads for a dry run, with random vectors in place of the frozen vectors.
+
+        Return the seconds that the frozen vectors would take.
+        """
         self._begin(random_vectors(len(self.pairs.texts), self.start.width))
         return Rehearsal(encoding_seconds(self.start, self.pairs.texts))
 
@@ -354,9 +376,11 @@ class Disentangling(Method[VectorChunk]):
         self.adversary = adam(self.optimizer_class, self.discriminator, settings)
 
     def chunk(self, epoch: int, number: int) -> VectorChunk | None:
-        """Return pairs of frozen vectors in batches of `batch_pairs`.
+        """Return chunk `number` of an epoch: pairs with their vectors, in batches of `batch_pairs`.
 
-        All batches are full: the pairs left over are skipped. Data of fewer pairs are one batch.
+        All batches of an epoch are full: its last pairs are skipped if they fill no batch. Only if
+        there are too few training pairs for one batch, all of them form a smaller batch. Return
+        None after the last chunk.
         """
         size = min(self.settings.batch_pairs, self.rows)
         order = generator(self.settings.seed, epoch).permutation(self.training)
@@ -370,7 +394,11 @@ class Disentangling(Method[VectorChunk]):
     def backward(
         self, trainer: Trainer[VectorChunk], chunk: VectorChunk, batches: list[Rows]
     ) -> int:
-        """Update the discriminator on the current meaning vectors; add up the heads' gradient."""
+        """Compute the gradient of the heads in one batch; return its number of pairs.
+
+        For an objective with a discriminator (MEAT), the discriminator first gets an update of its
+        own, on the current meaning vectors.
+        """
         (rows,) = batches
         batch = chunk.pairs.part(int(rows[0]), int(rows[-1]) + 1)
         output = self._output(batch)
@@ -394,12 +422,12 @@ class Disentangling(Method[VectorChunk]):
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """Return the loss and its parts, means over the held-out pairs."""
+        """Return the loss and its named parts, each as a mean over the held-out pairs."""
         loss, parts = self.objective.means(self._held_out_batches())
         return {"loss": loss, **parts}
 
     def _held_out_batches(self) -> Iterator[tuple[int, tuple[PairBatch, Disentangled]]]:
-        """Yield the size of a batch of held-out pairs, the batch, and the output of the heads."""
+        """Yield each batch of held-out pairs: its size, the batch, and the heads' output for it."""
         size = self.settings.batch_pairs
         for first in range(0, len(self.held_out), size):
             rows = self.held_out[first : first + size]
@@ -407,9 +435,10 @@ class Disentangling(Method[VectorChunk]):
             yield len(rows), (batch, self._output(batch))
 
     def export(self, trainer: Trainer[VectorChunk]) -> dict[str, Any]:
-        """Write RUN/heads, a picture, and whole encoders with a head if the encoder has a folder.
+        """Write RUN/heads, a picture of the vectors, and encoders that contain a head.
 
-        Return the content of metrics.json.
+        The picture needs at least `TEXTS_MIN` held-out texts; encoders with a head are written if
+        the frozen encoder is a SentenceEncoder. Return the content of metrics.json.
         """
         pairs, encoder, out = self.pairs, self.start, trainer.out
         heads = self.heads.cpu()

@@ -1,8 +1,8 @@
 """Distillation: a student learns to encode noisy text as its teacher encodes the clean text.
 
 All processes share the tokens of an update, and each process cuts its share into `accumulate`
-batches. The loss of a batch is weighted by its share of the sentences of the update, so one process
-with N batches and N processes with one batch give the same gradient.
+batches. The loss of a batch is weighted by its share of the update's sentences, so one process with
+N batches gives the same gradient as N processes with one batch each.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,15 +48,15 @@ from noisegen.training.stores import (
 from noisegen.training.students import interpolate, make_student
 from noisegen.training.trainer import Trainer
 
-_VECTORS_SHARE = 0.25  # maximum share of a limit that goes into the teacher's vectors
-_WORDS_SHARE = 0.25  # maximum share of the time after the vectors that goes into noisy words
+_VECTORS_SHARE = 0.25  # maximum share of the time left to the limit, for the teacher's vectors
+_WORDS_SHARE = 0.25  # maximum share of the time left to the limit after that, for noisy words
 
 
 class Distillation(PairMethod[PairChunk]):
     """Trains a student to encode noisy text as the teacher encodes its clean text.
 
-    `held_out` has the pairs of DATA under the name "" and those of --validation under "given_":
-    the names of their figures begin so.
+    `held_out` has held-out pairs under two prefixes: pairs of DATA under "", and pairs of
+    --validation under "given_". The names of their validation figures begin with the prefix.
     """
 
     card = "student.md"
@@ -75,7 +75,7 @@ class Distillation(PairMethod[PairChunk]):
             self.teacher = prepared(self.teacher, settings.prepare)
         self.start = self.teacher
         self.network = make_student(settings, self.teacher).to(workers.device)
-        if settings.noisy_words:  # raises an error for other students before the long work
+        if settings.noisy_words:  # a student without word pieces fails before the long work
             pieces_of(self.network)
         self.objective = WeightedSum.parse(settings.objective)
         if settings.hard_negatives and not self.objective.needs("negatives"):
@@ -90,7 +90,7 @@ class Distillation(PairMethod[PairChunk]):
             self.selects_by = f"{GIVEN}loss"
 
     def read(self, sources: Sequence[str], folder: Path, *, resume: bool = False) -> str:
-        """Read pairs or clean text, and the pairs of --validation."""
+        """Read the pairs or clean text of DATA, and the pairs of --validation; return a summary."""
         settings = self.settings
         summary = super().read(sources, folder, resume=resume)
         if settings.noisy_words:
@@ -108,7 +108,10 @@ class Distillation(PairMethod[PairChunk]):
         return summary
 
     def batched(self, rows: Rows, epoch: int, number: int) -> PairChunk:
-        """Return noisy token ids in batches, and clean ones if an objective needs them."""
+        """Return these pairs as a chunk: token ids of their noisy sides, in batches.
+
+        The chunk also has the token ids of the clean sides if the objective needs them.
+        """
         settings = self.settings
         sides = self.tokens(rows, epoch, both_sides=self.objective.needs("clean"))
         lengths = np.stack([side.lengths for side in sides], 1)
@@ -118,7 +121,10 @@ class Distillation(PairMethod[PairChunk]):
         return PairChunk(steps, sides, self.pairs.owner[rows])
 
     def prepare(self, folder: Path, progress: Show, clock: Clock = UNLIMITED) -> None:
-        """Compute the teacher's vectors and the held-out pairs, and find noisy words."""
+        """Compute the teacher's vectors, make the held-out pairs, and add noisy words.
+
+        Noisy words are found in training pairs and become tokens of the student.
+        """
         self.vectors = self._teacher_vectors(folder, "clean", "teacher's vectors", progress, clock)
         self.negatives = self._find_negatives(folder, progress, clock)
         self.hold_out(self.held_rows)
@@ -138,11 +144,12 @@ class Distillation(PairMethod[PairChunk]):
     def _teacher_vectors(
         self, folder: Path, name: str, what: str, progress: Show, clock: Clock
     ) -> TeacherVectors:
-        """Return the teacher's vectors of the texts `name` in the folder.
+        """Return the teacher's vectors of the texts in the store `name` of the folder.
 
-        The first process computes them, the others then find them in the cache. At most a quarter
-        of a limit goes into vectors: a teacher encodes about three times as fast as a student
-        learns, so that is enough to see each text once.
+        The first process computes the vectors; then the other processes read them from the cache.
+        In a run with a limit they take at most a quarter of the time left: a teacher encodes about
+        three times as fast as a student learns, so the run still sees each of these texts once.
+        Events of `progress` call the vectors `what`.
         """
         stop = clock.spent + clock.left * _VECTORS_SHARE
         stored = StoredTexts(folder, name, lambda: stop - clock.spent)
@@ -158,10 +165,10 @@ class Distillation(PairMethod[PairChunk]):
 
     @contextmanager
     def _teaching(self) -> Iterator[bool]:
-        """Let the teacher compute on the device, a network in the student's precision.
+        """Let the teacher compute on the run's device in the block; yield whether it uses bf16.
 
-        Yield whether that precision is bf16. MiniLM's vectors then are off by 1 - cos = 1e-5, a
-        thousandth of the change that light noise makes.
+        A teacher that is a SentenceEncoder uses bf16 if the student does. In bf16, MiniLM's vectors
+        are off by 1 - cosine = 1e-5: a thousandth of the change that light noise makes.
         """
         device, is_half = self.workers.device, False
         if isinstance(self.teacher, SentenceEncoder):
@@ -171,7 +178,11 @@ class Distillation(PairMethod[PairChunk]):
             yield is_half
 
     def _find_negatives(self, folder: Path, progress: Show, clock: Clock) -> Negatives:
-        """Return the negatives of training; the first process makes hard ones, unless resumed."""
+        """Return the negatives of training: the teacher's vectors of random and altered texts.
+
+        If the settings ask for hard negatives, the first process makes their texts, unless a
+        resumed run has them already.
+        """
         settings = self.settings
         negatives = Negatives(self.vectors, settings.negatives, settings.seed)
         if not settings.hard_negatives:
@@ -197,9 +208,10 @@ class Distillation(PairMethod[PairChunk]):
                 )
 
     def _find_noisy_words(self, folder: Path, progress: Show, clock: Clock) -> Words:
-        """Return noisy words, which the first process finds unless a resumed run has them.
+        """Return noisy words, with counts of the words that they stand for.
 
-        At most a quarter of the time that a limit leaves goes into them.
+        The first process finds them and writes words.json, unless a resumed run has this file. In
+        a run with a limit this takes at most a quarter of the time left.
         """
         path, rows = folder / "words.json", self._noisy_rows
         end = clock.spent + clock.left * _WORDS_SHARE
@@ -219,7 +231,10 @@ class Distillation(PairMethod[PairChunk]):
         return words
 
     def use_stand_ins(self) -> float:
-        """Use random vectors for the teacher's, and no noisy words; return the seconds saved."""
+        """Use random vectors in place of the teacher's vectors, and no noisy words, in a dry run.
+
+        Return the seconds that the teacher's vectors and the noisy words would take.
+        """
         settings, texts = self.settings, self.pairs.clean
         limit = settings.limit or inf
         with self._teaching():
@@ -234,9 +249,11 @@ class Distillation(PairMethod[PairChunk]):
         return seconds
 
     def hold_out(self, rows: Rows) -> None:
-        """Keep these pairs of DATA, with noise of their own epoch, and as large a share of others.
+        """Make the held-out pairs for `validate`: these pairs of DATA, and pairs of --validation.
 
-        Their clean sides get the teacher's vectors, and both sides are tokenised.
+        Pairs of DATA get the noise of an epoch that training never reaches. If `rows` are a share
+        of the held-out pairs of DATA, the same share of the pairs of --validation is used. All
+        pairs get token ids, and the teacher's vectors of their clean sides.
         """
         self.held_out = {"": self._held_out_of_data(rows)}
         if self.given is not None:
@@ -277,7 +294,7 @@ class Distillation(PairMethod[PairChunk]):
 
     @property
     def _noisy_rows(self) -> int:
-        """Number of rows that are read for noisy words; stored noise is read once."""
+        """Number of rows to search for noisy words: without drawn noise, all pairs at most once."""
         most = inf if self.words_noise.is_drawn else len(self.pairs.training)
         return int(min(self.settings.noisy_words, most))
 
@@ -286,7 +303,7 @@ class Distillation(PairMethod[PairChunk]):
         return f"the {'CPU' if self.settings.cpu_limit else 'time'} limit"
 
     def backward(self, trainer: Trainer[PairChunk], chunk: PairChunk, batches: list[Rows]) -> int:
-        """Accumulate the gradients of this process's batches."""
+        """Accumulate the gradients of this process's batches; return the pairs of the update."""
         settings, updates = self.settings, trainer.progress.updates
         total = sum(len(batch) for batch in batches)
         own_batches = len(batches) // self.workers.world
@@ -304,7 +321,11 @@ class Distillation(PairMethod[PairChunk]):
     def _loss(
         self, trainer: Trainer[PairChunk], chunk: PairChunk, rows: Rows, number: int
     ) -> tuple[Tensor, Losses]:
-        """Return the loss of batch `number` of an update, and its parts."""
+        """Return the loss of one batch of an update, and its named parts.
+
+        `rows` are the rows of the batch in the chunk. `number` is the place of the batch in the
+        update; random negatives depend on it.
+        """
         device = self.workers.device
         with self.computation.precision():
             vectors = [
@@ -325,9 +346,9 @@ class Distillation(PairMethod[PairChunk]):
         S are the student's vectors, T the teacher's. `loss`: MSE(T[clean], S[clean]) +
         MSE(T[clean], S[noisy]), means over all entries, times the width (RoLASER, section 5.1; the
         factor keeps figures readable). `drift`, `anchored`, `distance`: mean 1 - cosine of S[clean]
-        and T[clean], S[noisy] and T[clean], S[noisy] and S[clean]. `xsim_error`: the percentage of
-        noisy sides for which xSIM finds another clean side than their own. The same figures on the
-        pairs of --validation begin with `given_`.
+        and T[clean], of S[noisy] and T[clean], and of S[noisy] and S[clean]. `xsim_error`: the
+        percentage of noisy sides for which xSIM finds another clean side than their own. The names
+        of the same figures on pairs of --validation begin with `given_`.
         """
         figures = {}
         for prefix, held_out in self.held_out.items():
@@ -336,7 +357,7 @@ class Distillation(PairMethod[PairChunk]):
         return figures
 
     def check(self, trainer: Trainer[PairChunk], figures: Mapping[str, float]) -> None:
-        """Raise NoisegenError if the clean drift is above `max_drift`."""
+        """Raise NoisegenError if the clean drift is above the setting `max_drift`."""
         drift, limit = figures["drift"], self.settings.max_drift
         if limit is not None and drift > limit:
             raise NoisegenError(
@@ -346,7 +367,11 @@ class Distillation(PairMethod[PairChunk]):
             )
 
     def export(self, trainer: Trainer[PairChunk]) -> dict[str, Any]:
-        """Write RUN/student, first interpolated with its start if the settings ask for it."""
+        """Write RUN/student; return the content of metrics.json.
+
+        If the setting `interpolate` is below 1, the student's weights are first mixed with the
+        weights that it had before training.
+        """
         if self.changes_best_weights:
             start = make_student(self.settings, self.teacher)
             if self.settings.noisy_words:
@@ -355,12 +380,16 @@ class Distillation(PairMethod[PairChunk]):
         return super().export(trainer)
 
     def save(self, folder: Path) -> None:
-        """Write a folder that SentenceTransformer and `open_encoder` open."""
+        """Write the student into a folder that SentenceTransformer and `open_encoder` open."""
         save_folder(self.network.cpu(), folder)
 
 
 def _noise_for_words(noise: NoiseSource, also: str | None) -> NoiseSource:
-    """Return the source of noise that is read for noisy words: `noise`, and the recipes `also`."""
+    """Return the noise in which noisy words are searched.
+
+    This is the noise of training, mixed with the recipes `also`. Raises UsageError if `also` names
+    stored noise.
+    """
     if not also:
         return noise
     added = replace(noise, spec=also, setting="noisy_words_also")

@@ -18,14 +18,15 @@ from noisegen.training.computation import Workers
 from noisegen.training.pair_method import xsim_error
 from noisegen.training.stores import DAMAGED
 
-SAMPLED = 10_000  # pairs of --validation that are used, spread evenly over all
+SAMPLED = 10_000  # maximum pairs of --validation that are used, spread evenly over all pairs
 
 
 @dataclass
 class HeldOut:
-    """Pairs of texts with the teacher's vectors of the clean sides, and their token ids.
+    """Held-out pairs of texts, the teacher's vectors of their clean sides, and their token ids.
 
-    `owners` numbers the clean texts; equal texts have the same number.
+    `owners` has a number per pair: pairs with the same clean text have the same number. The token
+    ids, `noisy_ids` and `clean_ids`, are set by `tokenize`.
     """
 
     noisy: Sequence[str]
@@ -36,7 +37,7 @@ class HeldOut:
     clean_ids: Ragged = field(init=False)
 
     def tokenize(self, tokenizer: Tokenizer) -> None:
-        """Compute the token ids of both sides."""
+        """Compute the token ids of both sides of the pairs."""
         self.noisy_ids = tokenizer.tokenize(self.noisy)
         self.clean_ids = tokenizer.tokenize(self.clean)
 
@@ -46,7 +47,7 @@ class HeldOut:
         return np.array_equal(self.noisy_ids.values, self.clean_ids.values)
 
     def figures(self, student: SentenceEncoder) -> dict[str, float]:
-        """Return the validation figures of a student on these pairs."""
+        """Return a student's validation figures on these pairs (see `Distillation.validate`)."""
         noisy, clean = student.encode_ids(self.noisy_ids), student.encode_ids(self.clean_ids)
         loss_clean = float(np.square(self.teacher - clean).sum(1).mean())
         loss_noisy = float(np.square(self.teacher - noisy).sum(1).mean())
@@ -63,12 +64,12 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class ValidationPairs:
-    """Pairs of --validation, as the folder of a run keeps them."""
+    """The pairs of --validation that a run uses, as its file validation.json has them."""
 
     noisy: list[str]
     clean: list[str]
     read: int  # number of pairs in the sources
-    dropped: dict[str, int]  # number of rows without a pair, by reason
+    dropped: dict[str, int]  # number of rows of the sources that give no pair, by reason
 
     def __post_init__(self) -> None:
         if not 0 < len(self.noisy) == len(self.clean):
@@ -76,7 +77,7 @@ class ValidationPairs:
 
     @property
     def pairs(self) -> Pairs:
-        """The pairs without their counts."""
+        """The texts of both sides, without the counts `read` and `dropped`."""
         return Pairs(self.noisy, self.clean)
 
     @property
@@ -91,10 +92,11 @@ class ValidationPairs:
 def read_validation(
     sources: Sequence[str], path: Path, workers: Workers, *, resume: bool
 ) -> ValidationPairs:
-    """Read pairs of --validation into the JSON file `path` in the first process; open it in all.
+    """Return the pairs of --validation that a run uses.
 
-    A resumed run opens the file that it has. Raises SourceError for sources or a file that cannot
-    be read.
+    The first process reads the sources and writes the JSON file `path`; then all processes open
+    this file. A resumed run reads no sources if it has the file. Raises SourceError for sources or
+    a file that cannot be read.
     """
     if workers.leads and not (resume and path.exists()):
         pairs = read_pairs(sources, advice=(PAIRS_ARE, PAIRS_ARE))

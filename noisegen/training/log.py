@@ -1,4 +1,4 @@
-"""The log of a training run: a smoothed loss, and sinks that take its rows of figures."""
+"""The log of a training run: a smoothed loss, and sinks (functions that write rows of figures)."""
 
 import json
 import re
@@ -11,8 +11,8 @@ from noisegen.errors import naming_extras
 from noisegen.runs.atomic import write_text, writing
 from noisegen.training.settings import Sink
 
-SMOOTHING = 0.98  # weight of the earlier losses after one more update
-# Formats of the figures on the progress line, by their name in a row of the log.
+SMOOTHING = 0.98  # weight of the old average in each update; the new loss has the rest
+# Formats of the figures on the progress line, by the names that the figures have in the log.
 _SHOWN = {
     "step": "step {:,}",
     "smoothed_loss": "loss {:.4f}",
@@ -24,13 +24,16 @@ _SHOWN = {
 
 @dataclass
 class SmoothedLoss:
-    """Exponential moving average of the loss over all updates."""
+    """Exponential moving average of the loss over all updates: `total` / `weight`.
+
+    Both begin at 0. The division makes up for this, so the first averages are not too low.
+    """
 
     total: float = 0.0
     weight: float = 0.0
 
     def add(self, loss: float, updates: int) -> float:
-        """Add the mean loss of some updates; return the new average."""
+        """Add `loss`, the mean loss of the last `updates` updates; return the new average."""
         kept = SMOOTHING**updates
         self.total = kept * self.total + (1 - kept) * loss
         self.weight = kept * self.weight + 1 - kept
@@ -38,10 +41,10 @@ class SmoothedLoss:
 
 
 def json_lines(path: Path, step: int) -> Sink:
-    """Return a sink that writes each row as a line of JSON, its figures rounded to six digits.
+    """Return a sink that appends each row of the log to the file `path` as a line of JSON.
 
-    The lines up to `step`, at which a run is resumed, stay in the file; later and incomplete lines
-    are removed.
+    Figures are rounded to six digits. `step` is the number of updates at which a run resumes, else
+    0: the file's lines up to this update stay, later and incomplete lines are removed.
     """
     kept = []
     if step and path.exists():
@@ -63,7 +66,7 @@ def json_lines(path: Path, step: int) -> Sink:
 
 
 def tensorboard(folder: Path) -> Sink:
-    """Return a sink for TensorBoard; raises MissingExtra."""
+    """Return a sink that writes the figures into `folder` for TensorBoard; raises MissingExtra."""
     with naming_extras():
         from torch.utils.tensorboard import SummaryWriter
     writer: Any = SummaryWriter(str(folder))
@@ -78,5 +81,8 @@ def tensorboard(folder: Path) -> Sink:
 
 
 def line_of(row: Mapping[str, Any]) -> str:
-    """Return the main figures of a row as one line; figures that the method lacks are left out."""
+    """Return the main figures of a row of the log as one line.
+
+    Figures that the training method does not measure are left out.
+    """
     return ", ".join(words.format(row[name]) for name, words in _SHOWN.items() if name in row)

@@ -1,8 +1,8 @@
 """Objectives of all methods: functions from a batch and the network's output to named losses.
 
 Each loss is a mean over the sentences or pairs of the batch. Batches are weighted by their size,
-so one process and several processes give the same gradient. The order: objectives of distillation,
-of heads on frozen vectors, and contrasts of pre-training.
+so one process and several processes give the same gradient. Objectives of distillation come first,
+then objectives of heads on frozen vectors, then contrasts of pre-training.
 """
 
 from collections.abc import Callable
@@ -15,16 +15,17 @@ from torch.nn.functional import cosine_similarity, cross_entropy, mse_loss, norm
 
 from noisegen.training.objectives import Losses, objective
 
-TEMPERATURE = 0.05  # default of NT-Xent, as in RCP's code
+TEMPERATURE = 0.05  # default for all contrasts, as in RCP's code for NT-Xent
 Classifier = Callable[[Tensor], Tensor]  # from vectors to logits of the languages
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Targets of the student in a batch.
+    """Targets of the student in a batch of distillation.
 
-    `teacher` (sentences, width): the teacher's vectors of the clean text. `negatives`
-    (any number, width): its vectors of other texts, for contrastive objectives.
+    `teacher` (sentences, width): the teacher's vectors of the clean texts. `negatives`
+    (any number, width): the teacher's vectors of other texts, for contrastive objectives. These
+    divide cosines by `temperature`.
     """
 
     teacher: Tensor
@@ -49,19 +50,30 @@ class Output:
 
 @objective("mse_sum")
 def mse_sum(batch: Batch, output: Output) -> Losses:
-    """Return the squared error of S(noisy) and T(clean), summed over dimensions (RoLASER, 4)."""
+    """Return the mean squared distance between student and teacher (RoLASER, section 4).
+
+    The student encodes noisy text, the teacher its clean text. Squares are summed over dimensions.
+    """
     return {"noisy": _squared(batch.teacher, output.noisy)}
 
 
 @objective("mse_mean")
 def mse_mean(batch: Batch, output: Output) -> Losses:
-    """Return the squared error averaged over dimensions, as sentence-transformers' MSELoss does."""
+    """Return the mean squared distance between student and teacher, divided by the width.
+
+    The student encodes noisy text, the teacher its clean text. MSELoss of sentence-transformers
+    computes the same.
+    """
     return {"noisy": mse_loss(output.noisy, batch.teacher)}
 
 
 @objective("two_term", "distil", "clean")
 def two_term(batch: Batch, output: Output) -> Losses:
-    """Return the squared errors of S(clean) and S(noisy) against T(clean) (CT-XLMR-SE, 3)."""
+    """Return the mean squared distances between student and teacher (CT-XLMR-SE, section 3).
+
+    The teacher encodes clean text. The student encodes clean text for the loss `clean`, and noisy
+    text for the loss `noisy`. Squares are summed over dimensions.
+    """
     return {
         "clean": _squared(batch.teacher, output.clean_side),
         "noisy": _squared(batch.teacher, output.noisy),
@@ -70,20 +82,30 @@ def two_term(batch: Batch, output: Output) -> Losses:
 
 @objective("snr")
 def snr(batch: Batch, output: Output) -> Losses:
-    """Return the mean of |S(noisy) - T(clean)| / |T(clean)| (RoLASER's released launcher)."""
+    """Return the mean of |S(noisy) - T(clean)| / |T(clean)| (RoLASER's released launcher).
+
+    S are vectors of the student, T vectors of the teacher.
+    """
     error = torch.linalg.vector_norm(batch.teacher - output.noisy, dim=1)
     return {"noisy": (error / torch.linalg.vector_norm(batch.teacher, dim=1)).mean()}
 
 
 @objective("cosine")
 def cosine(batch: Batch, output: Output) -> Losses:
-    """Return 1 - cosine of S(noisy) and T(clean) (RoLASER's default criterion)."""
+    """Return the mean of 1 - cosine of S(noisy) and T(clean) (RoLASER's default criterion).
+
+    S are vectors of the student, T vectors of the teacher.
+    """
     return {"noisy": (1 - cosine_similarity(batch.teacher, output.noisy)).mean()}
 
 
 @objective("info_nce", "distil", "negatives")
 def info_nce(batch: Batch, output: Output) -> Losses:
-    """Return the cross-entropy of finding T(clean) by S(noisy) in the batch and its negatives."""
+    """Return the cross-entropy of finding the right clean text by the student's noisy vector.
+
+    Candidates are the teacher's vectors of the clean texts in the batch, and of negatives. Scores
+    are cosines divided by the temperature.
+    """
     targets = batch.teacher
     if batch.negatives is not None:
         targets = torch.cat([targets, batch.negatives])
@@ -97,7 +119,10 @@ def info_nce(batch: Batch, output: Output) -> Losses:
 
 @objective("nt_xent", "distil", "clean")
 def nt_xent(batch: Batch, output: Output) -> Losses:
-    """Return NT-Xent of the student's two sides: 2N anchors, 2N - 2 negatives each (RCP, eq. 1)."""
+    """Return NT-Xent of the student's vectors of noisy and clean text (RCP, equation 1).
+
+    In a batch of N pairs, each of the 2N vectors is an anchor with 2N - 2 negatives.
+    """
     pairs = torch.arange(len(output.noisy), device=output.noisy.device)
     sides = Sides(torch.cat([output.noisy, output.clean_side]), pairs.repeat(2))
     return nt_xent_of_sides(sides, batch.temperature)
@@ -109,7 +134,7 @@ def _squared(teacher: Tensor, student: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class PairBatch:
-    """Frozen vectors (pairs, width) of both sides, and numbers (pairs,) of their languages."""
+    """Pairs for the heads: vectors (pairs, width) and language numbers (pairs,) of each side."""
 
     source: Tensor
     target: Tensor
@@ -117,7 +142,7 @@ class PairBatch:
     target_label: Tensor
 
     def part(self, first: int, stop: int) -> "PairBatch":
-        """Return the pairs from `first` up to `stop`."""
+        """Return the pairs from number `first` up to number `stop`, which is left out."""
         columns = self.source, self.target, self.source_label, self.target_label
         return PairBatch(*(column[first:stop] for column in columns))
 
@@ -130,8 +155,8 @@ def _no_classifier(vectors: Tensor) -> Tensor:
 class Disentangled:
     """Output of the heads: meaning and language vectors (pairs, width) of both sides.
 
-    `classifier` predicts languages from language vectors (DREAM), `discriminator` from meaning
-    vectors (MEAT): it is frozen while the heads learn to deceive it.
+    `classifier` predicts languages from language vectors (DREAM). `discriminator` predicts them
+    from meaning vectors (MEAT); it is frozen while the heads learn to deceive it.
     """
 
     source_meaning: Tensor
@@ -143,7 +168,7 @@ class Disentangled:
 
     @property
     def sides(self) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-        """Meaning and language vectors: a tuple for the source, and a tuple for the target."""
+        """Tuples (meaning vectors, language vectors): one of the sources, one of the targets."""
         source = self.source_meaning, self.source_language
         target = self.target_meaning, self.target_language
         return source, target
@@ -151,10 +176,11 @@ class Disentangled:
 
 @objective("dream", "heads", "partners")
 def dream(batch: PairBatch, output: Disentangled) -> Losses:
-    """Return DREAM's losses: the first half of a batch has random partners in the second half.
+    """Return DREAM's losses of the first half of a batch, with partners from the second half.
 
-    Reconstruction is a squared error; the last pair of an odd batch is left out. The released code
-    computes a third language term and drops it; `dream:third-term` uses it.
+    Pair i of the first half has pair i of the second half as its random partner; the last pair of
+    an odd batch is left out. The reconstruction loss is a squared error. The released code computes
+    a third language term and drops it; `dream:third-term` uses it.
     """
     half = len(batch.source) // 2
     here, there = slice(0, half), slice(half, 2 * half)
@@ -173,7 +199,10 @@ def dream(batch: PairBatch, output: Disentangled) -> Losses:
 
 @objective("dream:third-term", "heads", "partners")
 def dream_third_term(batch: PairBatch, output: Disentangled) -> Losses:
-    """Return DREAM's losses with the term that its code drops: a pair's languages differ."""
+    """Return DREAM's losses, with the third language term that its released code drops.
+
+    This term makes the language vectors of the two sides of a pair orthogonal.
+    """
     half = len(batch.source) // 2
     third = _alike(output.source_language[:half], output.target_language[:half])
     terms = dream(batch, output)
@@ -182,7 +211,13 @@ def dream_third_term(batch: PairBatch, output: Disentangled) -> Losses:
 
 @objective("meat", "heads", "discriminator")
 def meat(batch: PairBatch, output: Disentangled) -> Losses:
-    """Return MEAT's losses: two reconstructions by cosine, languages apart, and deception."""
+    """Return MEAT's losses, which have these aims.
+
+    `reconstruction`: the sum of meaning and language vector points like the encoder's vector.
+    `cross_reconstruction`: it still does if the meaning vector comes from the other side of the
+    pair. `language`: the language vectors of the two sides are orthogonal. `adversarial`: meaning
+    vectors do not tell the discriminator their language.
+    """
     (m_s, l_s), (m_t, l_t) = output.sides
     return {
         "reconstruction": _apart(m_s + l_s, batch.source) + _apart(m_t + l_t, batch.target),
@@ -204,7 +239,8 @@ def oracle(batch: PairBatch, output: Disentangled) -> Losses:
     """Return ORACLE's losses: similar language vectors per side, orthogonal to the meaning vectors.
 
     `intra_class` is the mean over i != j of 2 - cos(l_s^i, l_s^j) - cos(l_t^i, l_t^j);
-    `inter_class` the mean of max(0, cos(m_s, l_s)) + max(0, cos(m_t, l_t)).
+    `inter_class` the mean of max(0, cos(m_s, l_s)) + max(0, cos(m_t, l_t)). Here m are meaning and
+    l language vectors, s the source and t the target of a pair, i and j numbers of pairs.
     """
     return {"intra_class": _intra_class(output), "inter_class": _between(output)}
 
@@ -213,8 +249,9 @@ def oracle(batch: PairBatch, output: Disentangled) -> Losses:
 def oracle_reference_code(batch: PairBatch, output: Disentangled) -> Losses:
     """Return ORACLE's losses as the released configurations compute them (class "oracle_new").
 
-    `intra_class` includes i = j, which gives (B - 1)/B of the paper's value in a batch of B pairs.
-    `inter_class` compares the languages of a pair, not meaning and language.
+    `intra_class` also compares each language vector with itself, which gives (B - 1)/B of the
+    paper's value in a batch of B pairs. `inter_class` compares the language vectors of the two
+    sides of a pair, where the paper compares meaning and language vectors.
     """
     apart = _alike(output.source_language, output.target_language)
     return {"intra_class": _intra_class(output, diagonal=True), "inter_class": apart}
@@ -222,13 +259,18 @@ def oracle_reference_code(batch: PairBatch, output: Disentangled) -> Losses:
 
 @objective("oracle:main", "heads", "partners")
 def oracle_main(batch: PairBatch, output: Disentangled) -> Losses:
-    """Return the released code's "oracle_main": half of the paper's `inter_class`, alone."""
+    """Return the one loss of the released code's "oracle_main": half of ORACLE's `inter_class`."""
     return {"inter_class": _between(output) / 2}
 
 
 @objective("oracle:old", "heads", "partners")
 def oracle_old(batch: PairBatch, output: Disentangled) -> Losses:
-    """Return the released code's "oracle_old": |cos(m, l)|, languages apart, meanings alike."""
+    """Return the losses of the released code's class "oracle_old", which have these aims.
+
+    `intra_class`: the language vectors of all sources are similar, and of all targets. `semantic`:
+    the two meaning vectors of a pair are similar. `orthogonal`: |cosine| of meaning and language
+    vector is small. `inter_class`: the two language vectors of a pair are orthogonal.
+    """
     (m_s, l_s), (m_t, l_t) = output.sides
     source, target = (_mean(cosine_similarity(*side).abs()) for side in output.sides)
     return {
@@ -245,9 +287,11 @@ def _between(output: Disentangled) -> Tensor:
 
 
 def _intra_class(output: Disentangled, *, diagonal: bool = False) -> Tensor:
-    """Return the mean over pairs of rows of 1 - cosine of languages, in O(rows x width).
+    """Return the mean of 1 - cosine over all pairs of a side's language vectors, for both sides.
 
-    The sum of all cosines is the squared length of the sum of the unit vectors.
+    The means of the two sides are added. With `diagonal`, pairs of a vector with itself count too.
+    The time is O(rows x width): the sum of all cosines is the squared length of the sum of the unit
+    vectors.
     """
     rows, terms = len(output.source_language), []
     for vectors in (output.source_language, output.target_language):
@@ -262,19 +306,19 @@ def _intra_class(output: Disentangled, *, diagonal: bool = False) -> Tensor:
 
 
 def _apart(x: Tensor, y: Tensor) -> Tensor:
-    """Return the mean of 1 - cosine of rows; minimising it pulls the rows of a pair together."""
+    """Return the mean of 1 - cosine of rows i of x and y. Minimising it aligns these rows."""
     return _mean(1 - cosine_similarity(x, y))
 
 
 def _alike(x: Tensor, y: Tensor) -> Tensor:
-    """Return the mean of max(0, cosine) of rows; minimising it makes them orthogonal."""
+    """Return the mean of max(0, cosine) of rows i of x and y. It is 0 for orthogonal rows."""
     return _mean(cosine_similarity(x, y).clamp_min(0))
 
 
 def _unsure(discriminator: Classifier, vectors: Tensor) -> Tensor:
-    """Return the cross-entropy of the discriminator's answer with 1/n for each of n languages.
+    """Return the cross-entropy of the discriminator's prediction with the uniform distribution.
 
-    It is lowest if the discriminator cannot tell the languages apart.
+    It is lowest if the discriminator gives all languages the same probability.
     """
     return _mean(-discriminator(vectors).log_softmax(1).mean(1))
 
@@ -293,10 +337,10 @@ def _mean(values: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Sides:
-    """Vectors (2N, width) of both sides of N pairs, the noisy sides first, and vectors of others.
+    """Vectors (2N, width) of both sides of N pairs, noisy sides first, and vectors of other texts.
 
-    `others` (any number, width) serve as negatives only. `owners` (2N,) and `owners_of_others` are
-    the numbers of the clean texts that the vectors belong to.
+    `others` (any number, width), the vectors of other texts, serve as negatives only. `owners` and
+    `owners_of_others` have the number of the clean text that each vector belongs to.
     """
 
     vectors: Tensor
@@ -305,11 +349,11 @@ class Sides:
     owners_of_others: Tensor | None = None
 
     def scores(self, temperature: float) -> Tensor:
-        """Return cosines divided by the temperature, shape (2N, 2N + others).
+        """Return the cosines of the 2N vectors with all vectors, divided by the temperature.
 
-        Scores of the vector itself, and of other pairs with the same clean text (copies of
-        `augment`, or an earlier epoch in a memory), are -inf: an anchor must not move away from its
-        own text.
+        Their shape is (2N, 2N + number of others). The score of a vector with itself, or with a
+        vector of another pair that has the same clean text (copies of `augment`, or an earlier
+        epoch in a memory), is -inf: a vector must not move away from its own text.
         """
         units, owners = normalize(self.vectors), self.owners
         scores = units @ units.T / temperature
@@ -323,17 +367,18 @@ class Sides:
 
     @property
     def other_sides(self) -> Tensor:
-        """For each row, the row of the other side of its pair."""
+        """For each row of `vectors`, the number of the row with the other side of its pair."""
         rows = torch.arange(len(self.vectors), device=self.vectors.device)
         return rows.roll(len(rows) // 2)
 
 
 @objective("nt_xent", "pretrain")
 def nt_xent_of_sides(sides: Sides, temperature: float = TEMPERATURE) -> Losses:
-    """Return NT-Xent, the mean over 2N anchors with a temperature on both sides (RCP's code).
+    """Return NT-Xent as RCP's code computes it: a mean over 2N anchors, the vectors of N pairs.
 
-    The positive of an anchor is its other side. Its negatives are the sides of pairs of other clean
-    texts (2N - 2 if no two pairs share a text) and the vectors of earlier updates.
+    The temperature is in numerator and denominator. The positive of an anchor is the other side of
+    its pair. Its negatives are both sides of pairs with other clean texts (2N - 2 if no two pairs
+    share a text) and the vectors of earlier updates.
     """
     scores = sides.scores(temperature)
     return {"contrast": cross_entropy(scores, sides.other_sides)}
@@ -341,7 +386,10 @@ def nt_xent_of_sides(sides: Sides, temperature: float = TEMPERATURE) -> Losses:
 
 @objective("nt_xent:printed", "pretrain")
 def nt_xent_printed(sides: Sides, temperature: float = TEMPERATURE) -> Losses:
-    """Return RCP's eq. 1 as printed: no temperature in the numerator, a sum over 2N anchors."""
+    """Return NT-Xent as RCP prints it in equation 1.
+
+    It has no temperature in the numerator, and is a sum over 2N anchors, the vectors of N pairs.
+    """
     scores = sides.scores(temperature)
     near = scores.gather(1, sides.other_sides[:, None])[:, 0] * temperature
     return {"contrast": (scores.logsumexp(1) - near).sum()}

@@ -1,6 +1,7 @@
-"""Masks on tokens, and models that learn to fill them.
+"""Masks on tokens, and models that learn to predict the tokens under masks.
 
-Keys determine the masks, so a resumed run masks the same tokens.
+The seed, the epoch, the side and the pair determine the masks of a text, so a resumed run masks the
+same tokens.
 """
 
 from collections.abc import Mapping
@@ -25,46 +26,49 @@ from noisegen.training.settings import PretrainSettings
 from noisegen.training.students import cut, freeze, set_dropout
 
 NO_TARGET = -1
-# A chosen token draws a number below 65,536. Below _MASKED it becomes the mask, below _REPLACED a
-# random token, else it stays (BERT: Devlin and others, 2019, section 3.1).
+# A token chosen for masking draws a number below 65,536. Below _MASKED, the mask token replaces it;
+# below _REPLACED, a random token; else it stays (BERT: Devlin and others, 2019, section 3.1).
 _MASKED = round(0.8 * 2**16)
 _REPLACED = round(0.9 * 2**16)
 
 
 @dataclass(frozen=True)
 class Masked:
-    """Rows of token ids with masks.
+    """Rows of token ids, some of them masked.
 
-    `targets` has rows of the same lengths: the original id under a mask, -1 elsewhere.
+    `targets` has rows of the same lengths: the original id of a masked token, -1 for all others.
     """
 
     ids: Ragged
     targets: Ragged
 
     def take(self, rows: Ints) -> "Masked":
-        """Return the rows with these numbers, in their order."""
+        """Return the rows with these numbers, in the order of the numbers."""
         return Masked(self.ids.take(rows), self.targets.take(rows))
 
     def counts(self) -> npt.NDArray[np.int64]:
-        """Return the number of masks of each row."""
+        """Return the number of masked tokens of each row."""
         sums = np.concatenate([[0], np.cumsum(self.targets.values != NO_TARGET)])
         return np.diff(sums[self.ids.offsets])
 
     def hidden(self) -> npt.NDArray[np.int64]:
-        """Return the original ids under all masks, row by row."""
+        """Return the original ids of all masked tokens, row by row."""
         hidden = self.targets.values[self.targets.values != NO_TARGET]
         return np.asarray(hidden, np.int64)
 
     def without_masks(self) -> "Masked":
-        """Return the original ids without masks."""
+        """Return the rows with their original ids, no token masked."""
         targets, offsets = self.targets.values, self.ids.offsets
         ids = np.where(targets == NO_TARGET, self.ids.values, targets).astype(np.int32)
         return Masked(Ragged(ids, offsets), Ragged(np.full_like(ids, NO_TARGET), offsets))
 
     def under_masks(self, states: Tensor, batch: Padded | Packed) -> Tensor:
-        """Return the states of a batch at the targets, shape (targets, hidden), float32."""
+        """Return the network's states at masked tokens, shape (masked tokens, hidden), float32.
+
+        `batch` has these rows of ids, packed or padded; `states` are the network's output for it.
+        """
         places = np.flatnonzero(self.targets.values != NO_TARGET)
-        if isinstance(batch, Padded):  # rows begin at multiples of the width of the rectangle
+        if isinstance(batch, Padded):  # padded rows begin at multiples of the padded length
             shift = np.arange(len(self.ids)) * batch.ids.shape[1] - self.ids.offsets[:-1]
             places = places + np.repeat(shift, self.counts())
         index = torch.from_numpy(places).to(states.device)
@@ -73,9 +77,10 @@ class Masked:
 
 @dataclass(frozen=True)
 class Masker:
-    """Masks each token that is not special with probability `rate`.
+    """Masks each token with probability `rate`, special tokens (such as [CLS]) excepted.
 
-    Random tokens are drawn from the `ordinary` ids; `special` is true for all other ids.
+    `special` is true for the ids of special tokens. `ordinary` are all other ids; random tokens in
+    place of a mask are drawn from them.
     """
 
     mask_id: int
@@ -86,7 +91,7 @@ class Masker:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer, rate: float, seed: int) -> "Masker":
-        """Return the masker of a tokenizer; raises UsageError for one without a mask token."""
+        """Return a masker for a tokenizer's ids; raises UsageError if there is no mask token."""
         pieces = tokenizer.tokenizer if isinstance(tokenizer, PreparedTokenizer) else tokenizer
         if not isinstance(pieces, PieceTokenizer):
             raise UsageError(
@@ -100,7 +105,11 @@ class Masker:
         return cls(inner.mask_token_id, np.flatnonzero(~special), special, rate, seed)
 
     def masked(self, ids: Ragged, pairs: Rows, side: str, epoch: int) -> Masked:
-        """Mask the texts of one side of pairs; each side and each epoch has its own masks."""
+        """Return texts with random masks; each pair, side and epoch has its own masks.
+
+        `ids` are the token ids of one side of the pairs with the numbers `pairs`. `side` is the
+        name of this side, "noisy" or "clean".
+        """
         keys = rng.row_keys(
             rng.stream_key(self.seed, f"mask {side}", epoch), pairs.astype(np.uint64)
         )
@@ -113,7 +122,7 @@ class Masker:
         values = ids.values.copy()
         values[chosen & (how < _MASKED)] = self.mask_id
         random = chosen & (how >= _MASKED) & (how < _REPLACED)
-        high = token_draws[random] >> np.uint64(32)  # scaled to a number below the count of tokens
+        high = token_draws[random] >> np.uint64(32)  # 32 random bits choose one of `ordinary`
         number = (high * np.uint64(len(self.ordinary)) >> np.uint64(32)).astype(np.int64)
         values[random] = self.ordinary[number]
         targets = np.where(chosen, ids.values, NO_TARGET).astype(np.int32)
@@ -122,9 +131,10 @@ class Masker:
 
 @dataclass(frozen=True)
 class _HeadNames:
-    """Names of the parts of a masked-language model's head: dense layer and norm.
+    """Paths of dense layer and norm in a masked-language model of transformers.
 
-    `activation` is the name of the setting that has the activation, gelu if empty.
+    `activation` is the name of the entry in the model's config that names the activation function;
+    if it is empty, the function is gelu.
     """
 
     dense: str
@@ -144,9 +154,10 @@ _HEADS: Mapping[str, _HeadNames] = {
 
 
 class PredictionHead(nn.Module):
-    """Maps states to scores of all tokens: dense layer, activation, norm, embeddings and a bias.
+    """Maps states to scores of all tokens of the vocabulary.
 
-    The layers belong to `whole`, a masked-language model of transformers.
+    The steps are dense layer, activation, norm, product with the embeddings, and a bias. The layers
+    belong to `whole`, a masked-language model of transformers.
     """
 
     def __init__(self, whole: Any) -> None:
@@ -161,13 +172,16 @@ class PredictionHead(nn.Module):
         self._activation = ACT2FN[activation]
 
     def forward(self, states: Tensor, embeddings: Tensor) -> Tensor:
-        """Return scores, shape (states, tokens); `embeddings` has a row per token."""
+        """Return scores, shape (states, vocabulary); `embeddings` has one row per token."""
         hidden = self.norm(self._activation(self.dense(states)))
         return nn.functional.linear(hidden, embeddings, self.bias)
 
 
 class Memory(nn.Module):
-    """The newest `size` vectors of earlier updates (cross-batch memory), kept in checkpoints."""
+    """The newest `size` vectors of earlier updates, which serve as negatives (cross-batch memory).
+
+    They are buffers of the module, so checkpoints contain them.
+    """
 
     def __init__(self, size: int, width: int) -> None:
         super().__init__()
@@ -179,12 +193,15 @@ class Memory(nn.Module):
         self.register_buffer("filled", torch.zeros((), dtype=torch.int64))
 
     def beside(self, vectors: Tensor, owners: Tensor) -> Sides:
-        """Return the vectors of an update; the newest vectors in memory are their negatives."""
+        """Return the vectors of an update, with the vectors in memory as their negatives.
+
+        `owners` has the number of the clean text of each vector.
+        """
         count = int(self.filled)
         return Sides(vectors, owners, self.vectors[:count], self.owners[:count])
 
     def add(self, vectors: Tensor, owners: Tensor) -> None:
-        """Add these vectors and owners in front; the oldest ones beyond the size are dropped."""
+        """Add vectors and the numbers of their clean texts; drop the oldest beyond the size."""
         count = int(self.filled)
         for kept, new in ((self.vectors, vectors), (self.owners, owners)):
             newest = torch.cat([new.detach(), kept[:count]])[: len(kept)]
@@ -193,10 +210,10 @@ class Memory(nn.Module):
 
 
 class MaskedModel(nn.Module):
-    """A mean-pooling sentence encoder with a head for masks and a memory of vectors.
+    """A mean-pooling sentence encoder, with a head that predicts masked tokens, and a memory.
 
-    Encoder and head are parts of `whole`, a model of transformers. `is_new` tells that the model's
-    folder has no head, so that the head is drawn at random.
+    Encoder and head are parts of `whole`, a model of transformers. `is_new` is true if the model's
+    folder has no head: then the head starts with random weights. The memory has `memory` vectors.
     """
 
     def __init__(
@@ -206,29 +223,30 @@ class MaskedModel(nn.Module):
         self.encoder, self.prediction = encoder, PredictionHead(whole)
         self.memory = Memory(memory, encoder.width)
         self.masker, self.is_new = masker, is_new
-        self._whole = (whole,)  # a tuple hides it from torch: its weights are registered above
+        self._whole = (whole,)  # in a tuple: torch has registered these weights above
 
     @property
     def embeddings(self) -> Tensor:
-        """Embeddings of the vocabulary, (tokens, hidden), which input and head share."""
+        """Embeddings of the vocabulary, (tokens, hidden), which network and head share."""
         weight: Tensor = self.encoder.network.get_input_embeddings().weight  # type: ignore[operator]
         return weight
 
     def scores(self, states: Tensor) -> Tensor:
-        """Return the score of every token of the vocabulary for each state."""
+        """Return scores of all tokens of the vocabulary, shape (states, vocabulary)."""
         scores: Tensor = self.prediction(states, self.embeddings)
         return scores
 
     def save(self, folder: Path) -> None:
-        """Write a folder for SentenceTransformer, AutoModel and AutoModelForMaskedLM."""
+        """Write a folder that SentenceTransformer, AutoModel and AutoModelForMaskedLM can open."""
         save_folder(self.encoder, folder)
-        save_network(self._whole[0], folder)  # replaces the network by one with the head
+        save_network(self._whole[0], folder)  # overwrites the network, now with its head
 
 
 def open_model(settings: PretrainSettings) -> MaskedModel:
-    """Open the model of these settings before training.
+    """Open the model that the setting `student` names, for pre-training.
 
-    Raises UsageError for a model with an unknown head, or without a mask token.
+    Raises UsageError for a model of an unknown kind, without a mask token, or whose head does not
+    share the embeddings.
     """
     from transformers import AutoModelForMaskedLM
 
@@ -243,7 +261,7 @@ def open_model(settings: PretrainSettings) -> MaskedModel:
         masker = Masker.of(start.tokenizer, settings.mask_rate, settings.seed)
     except UsageError as error:
         raise UsageError(f"model {spec}: {error}") from error
-    torch.manual_seed(settings.seed)  # a new head is drawn at random
+    torch.manual_seed(settings.seed)  # a model without a head gets random weights for it
     whole, info = load_network(AutoModelForMaskedLM, str(start.network.name_or_path))
     if whole.get_output_embeddings().weight is not whole.get_input_embeddings().weight:
         raise UsageError(

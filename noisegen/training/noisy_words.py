@@ -1,12 +1,13 @@
 """Noisy words that a student knows before training: `ppl` starts as `people`, `dont` as `don't`.
 
-A teacher cuts forms that it never met into pieces of other words, so a student would have to learn
-their meaning text by text. Noise tells it from the start. A form that mostly stands for a word of
-one piece, and is rare in clean text, becomes a token: its row of the embeddings starts as the
-word's row.
-A form of several pieces cannot start as their mean, as in Gee and others (2022, Fast Vocabulary
-Transfer, section 3): that brought texts no nearer, and in e5 less near (docs/development/log.md,
-9). Instead the tokenizer replaces the most frequent forms of contractions and phrases before it
+The tokenizer of a teacher cuts unknown forms, such as `ppl`, into pieces of other words, so a
+student would have to learn the meaning of such forms text by text. Pairs of noisy and clean text
+tell their meaning before training. A form that mostly stands for a word of one piece, and is rare
+in clean text, becomes a token of the student: its embedding starts as the embedding of the word.
+The embedding of a form that stands for a word of several pieces cannot start as the mean of these
+pieces, as in Gee and others (2022, Fast Vocabulary Transfer, section 3): that brought noisy texts
+no nearer to clean texts, and with e5 less near (docs/development/log.md, 9). Instead the tokenizer
+replaces the most frequent noisy contractions and phrases, such as `dont`, by clean ones before it
 cuts text (docs/development/log.md, 11).
 """
 
@@ -36,37 +37,39 @@ from noisegen.encoders.tokens import (
 from noisegen.text.alignment import aligned, token_spans
 from noisegen.training.pairs import PIECE_ROWS, VALIDATION_EPOCH, NoiseSource, PairData
 
-SEEN = 3  # minimum occurrences of a form; chosen on development tweets
-SHARE = 0.5  # minimum share of the most frequent word among the words that a form stands for
-TOLERATED = 0.2  # maximum occurrences in clean text per occurrence as another word
-PIECE_SEEN = 20  # minimum occurrences of a form that is a piece: it may be a word by itself
-RARE = 0.1  # words with a smaller share of a form's occurrences are left out of the mean
-PHRASE = 4  # maximum words of a phrase that a form may stand for
+SEEN = 3  # minimum occurrences of a form in noisy text; chosen on development tweets
+SHARE = 0.5  # minimum share of a form's occurrences that stand for its most frequent word
+TOLERATED = 0.2  # maximum occurrences of a form in clean text, per occurrence in noisy text
+PIECE_SEEN = 20  # minimum occurrences of a form that is a piece of the tokenizer: maybe a real word
+RARE = 0.1  # words with a smaller share of a form's occurrences have no part in its embedding
+PHRASE = 4  # maximum number of words in a phrase that a form stands for
 # The tokenizer replaces forms of contractions and phrases in every text, so training cannot correct
-# them. A form that is a piece, or has at most SHORT letters (it may be initials, such as "ID"),
-# must therefore occur often, and hardly in clean text.
+# them. If such a form is a piece, or has at most SHORT letters (it may be initials, such as "ID"),
+# it must therefore occur at least SHORT_SEEN times in noisy text, and at most SHORT_TOLERATED times
+# in clean text per occurrence in noisy text.
 SHORT, SHORT_SEEN, SHORT_TOLERATED = 3, 100, 0.02
-COVERED = 0.95  # share of the occurrences of forms of contractions and phrases that rules cover
-MAX_RULES = 200  # contractions and phrases; each takes half a microsecond per post
+COVERED = 0.95  # replaced contractions and phrases have at least this share of all occurrences
+MAX_RULES = 200  # maximum replaced contractions and phrases: each costs 0.5 microseconds per post
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _WORDS = re.compile(rf"{WORD.pattern}(?: {WORD.pattern})*")
-_SEVERAL = re.compile(r"[ '’]")  # characters inside contractions and phrases
+_SEVERAL = re.compile(r"[ '’]")  # a word with such a character is a contraction or phrase
 _PART = re.compile(r"[^\W_]+")
-# Matches words that are not part of a longer word, a mention, a tag or a link.
+# Pattern that finds %s as a whole word, but not in longer words, mentions, tags and links.
 _ALONE = r"(?<![\w@#/='’-])(?<!\w\.)(?:%s)(?![\w@/=-]|['’.]\w)"
 
-# Pre-tokenizers of XLM-R and similar models. Metaspace adds a space before each text between added
-# tokens.
+# Pre-tokenizers of XLM-R and similar models. Metaspace adds a space before each stretch of text
+# between two added tokens.
 _SPACES = pre_tokenizers.Metaspace()
 _SPLIT = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), _SPACES])
-# Normalizers that replace WhitespaceSplit.
+# Normalizers that make all spaces single, in place of WhitespaceSplit.
 _SINGLE_SPACES = (
     normalizers.Strip(left=False),
     normalizers.Replace(Regex(r"\s+▁"), "▁"),
     normalizers.Replace(Regex(r"\s+"), " "),
 )
 
-# Counts of the words that a noisy form stood for, by form; a phrase has spaces between its words.
+# For each noisy form, the words that it stood for with their counts. Instead of a word there may be
+# a phrase, with spaces between its words.
 _Text = Annotated[str, Meta(min_length=1)]
 Words = dict[_Text, Annotated[dict[_Text, Annotated[int, Meta(ge=1)]], Meta(min_length=1)]]
 
@@ -78,11 +81,12 @@ def find_noisy_words(
     rows: int,
     stop: Callable[[int], bool] = lambda read: False,
 ) -> Words:
-    """Return forms of words and phrases in noisy text that clean text hardly has.
+    """Return noisy words: forms that stand for words in noisy text, and are rare in clean text.
 
-    `rows` noisy rows are read; drawn noise is drawn again until there are enough, and a stored pair
-    counts once. Reading ends when `stop`, called with the number of rows so far, returns true.
-    Raises UsageError for a student without a tokenizer of pieces.
+    The result counts the words and phrases that each form stood for. `rows` training pairs with
+    noise from `noise` are searched: drawn noise is drawn again until there are enough rows, a
+    stored pair counts once. The search ends early when `stop`, called with the number of rows read
+    so far, returns true. Raises UsageError for a student whose tokenizer has no word pieces.
     """
     pieces = pieces_of(student).tokenizer
     prepare = PREPARATIONS[getattr(student.tokenizer, "preparation", "")]
@@ -104,9 +108,10 @@ def find_noisy_words(
 
 
 def _is_noisy(pieces: Any, form: str, words: Counter[str], usual: int) -> bool:
-    """Return whether a form is a noisy word.
+    """Return whether a form stands for one word often enough, and is rare enough in clean text.
 
-    `words` counts the words that it stood for, `usual` its occurrences in clean text.
+    `words` counts the words that the form stood for in noisy text, `usual` the occurrences of the
+    form in clean text.
     """
     word, total = _most_frequent(words), words.total()
     if words[word] < SHARE * total:
@@ -121,9 +126,10 @@ def _is_noisy(pieces: Any, form: str, words: Counter[str], usual: int) -> bool:
 def _rows(
     pairs: PairData, noise: NoiseSource, rows: int, stop: Callable[[int], bool]
 ) -> Iterator[tuple[str, str]]:
-    """Yield noisy and clean texts of training pairs, with noise of epochs that training lacks.
+    """Yield the noisy and the clean text of training pairs, until `rows` pairs are read.
 
-    If some noise is stored, equal pairs are yielded once: else each epoch would count them again.
+    The noise comes from epochs that training never reaches. If stored and drawn noise are mixed,
+    equal pairs are yielded once: else each epoch would yield the stored noise again.
     """
     training, read, epoch = pairs.training, 0, VALIDATION_EPOCH
     known = set[int]()
@@ -149,7 +155,7 @@ def _rows(
 
 
 def _aligned_words(noisy: str, clean: str) -> Iterator[tuple[str, str]]:
-    """Yield the changed words of the noisy side, each with the word or phrase that it replaced."""
+    """Yield each changed word of the noisy text, with the clean word or phrase that it replaced."""
     ours = [clean[start:stop] for start, stop in token_spans(clean)]
     theirs = [noisy[start:stop] for start, stop in token_spans(noisy)]
     for is_equal, block in groupby(aligned(ours, theirs), itemgetter(0)):
@@ -166,11 +172,11 @@ def _aligned_words(noisy: str, clean: str) -> Iterator[tuple[str, str]]:
 
 
 def add_noisy_words(student: SentenceEncoder, words: Words) -> tuple[int, int]:
-    """Let the student read forms as words; return the numbers of new tokens and replaced forms.
+    """Teach the student noisy words; return the numbers of new tokens and of replaced forms.
 
-    A form of a word of one piece becomes a token that starts as that piece. The tokenizer replaces
-    the most frequent forms of contractions and phrases. Raises UsageError for a student without a
-    tokenizer of pieces.
+    A form that stands for a word of one piece becomes a token, whose embedding starts as the
+    embedding of the piece. The tokenizer replaces the most frequent forms of contractions and
+    phrases. Raises UsageError for a student whose tokenizer has no word pieces.
     """
     whole = pieces_of(student)
     replacements = _replacements(whole.tokenizer, words)
@@ -194,7 +200,10 @@ def add_noisy_words(student: SentenceEncoder, words: Words) -> tuple[int, int]:
 def _start_embeddings(
     student: SentenceEncoder, pieces: Any, starts: Mapping[str, Mapping[int, int]]
 ) -> None:
-    """Set the embedding of each new token to the mean of pieces, weighted by their counts."""
+    """Set the embedding of each new token to a mean of embeddings of pieces.
+
+    `starts` has, for the text of each new token, the ids of these pieces and their weights.
+    """
     network: Any = student.network
     old = network.get_input_embeddings().weight.detach()
     if len(pieces) > len(old):
@@ -208,17 +217,18 @@ def _start_embeddings(
 
 
 def pieces_of(student: SentenceEncoder) -> PieceTokenizer:
-    """Return the student's tokenizer of pieces; raises UsageError if it has none."""
+    """Return the student's tokenizer of word pieces; raises UsageError for other tokenizers."""
     return piece_tokenizer(student.tokenizer, "the student", "set noisy_words=0")
 
 
 def _with_words_at_spaces(pieces: Any) -> Any:
     """Return a copy of the tokenizer that splits "ppl," as it splits "people,".
 
-    XLM-R's rules begin a word after each added token, so "ppl," would be "ppl" and " ,". The rules
-    of the copy begin a word after a space, and read text without added tokens as before.
-    XLMRobertaTokenizer sets its own rules when it opens a folder; PreTrainedTokenizerFast keeps the
-    rules of the file. The given tokenizer is left unchanged, since the teacher may use it.
+    XLM-R's tokenizer begins a new word after each added token: with "ppl" as a token, it would read
+    "ppl," as "ppl" and " ,". The copy begins a word only after a space. Text without added tokens
+    is read as before. The copy is a PreTrainedTokenizerFast, since XLMRobertaTokenizer would reset
+    these rules when it opens a folder. The given tokenizer is left unchanged: the teacher may use
+    it.
     """
     pieces = deepcopy(pieces)
     backend = pieces.backend_tokenizer
@@ -232,9 +242,10 @@ def _with_words_at_spaces(pieces: Any) -> Any:
 
 
 def _replacements(pieces: Any, words: Words) -> dict[str, list[str]]:
-    """Return the contractions and phrases that the tokenizer writes for forms, with these forms.
+    """Return contractions and phrases, each with the noisy forms that it replaces.
 
-    They have several pieces, and are the most frequent ones, with `COVERED` of all occurrences.
+    All of them are words that the tokenizer cuts into several pieces. The most frequent ones are
+    chosen, until they have the share `COVERED` of all occurrences, or there are `MAX_RULES`.
     """
     added = {token.content.lower() for token in pieces.added_tokens_decoder.values()}
     forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -255,7 +266,10 @@ def _replacements(pieces: Any, words: Words) -> dict[str, list[str]]:
 
 
 def _is_cut(pieces: Any, form: str, word: str) -> bool:
-    """Return whether a word has several pieces, and normalisation keeps it and its form."""
+    """Return whether a word has several known pieces and can replace its noisy form.
+
+    It cannot if the tokenizer's normalisation changes the word or the form.
+    """
     normalizer = pieces.backend_tokenizer.normalizer
     if normalizer is not None:
         for text in (form, word):
@@ -266,13 +280,18 @@ def _is_cut(pieces: Any, form: str, word: str) -> bool:
 
 
 def _with_replacements(pieces: Any, replacements: Mapping[str, list[str]]) -> Any:
-    """Return a tokenizer that replaces forms by words after its other rules."""
+    """Return the tokenizer with added rules that replace noisy forms by words.
+
+    These rules apply after its own rules. `replacements` has the noisy forms of each word. The
+    backend of the given tokenizer is changed in place.
+    """
     if not replacements:
         return pieces
     backend = pieces.backend_tokenizer
     rules = [normalizers.Replace(_alone(forms), word) for word, forms in replacements.items()]
     if getattr(backend.pre_tokenizer, "prepend_scheme", "") == "first":
-        # Metaspace begins a word at offset 0, but a replaced form at the beginning has none there.
+        # Metaspace puts "▁" before the text at offset 0. A text that begins with a replaced form
+        # has no offset 0, so its "▁" comes from a rule.
         forms = [form for forms in replacements.values() for form in forms]
         rules.insert(0, normalizers.Replace(_alone(forms, r"\A(?=%s)"), "▁"))
     _add_rules(backend, rules)
@@ -280,18 +299,24 @@ def _with_replacements(pieces: Any, replacements: Mapping[str, list[str]]) -> An
 
 
 def _add_rules(backend: Any, rules: Iterable[Any]) -> None:
-    """Let a tokenizer apply more normalizers after its own."""
+    """Add normalizers to the backend of a tokenizer, after its own."""
     own = [] if backend.normalizer is None else [backend.normalizer]
     backend.normalizer = normalizers.Sequence([*own, *rules])
 
 
 def _alone(forms: list[str], where: str = "%s") -> Regex:
-    """Return an expression that matches these forms as words of their own."""
+    """Return a regular expression that matches any of these forms as a whole word.
+
+    `where` is an expression around it, with %s in its place.
+    """
     return Regex(where % (_ALONE % "|".join(map(re.escape, forms))))
 
 
 def _keeping_rules(pieces: Any) -> Any:
-    """Return a tokenizer of a class that keeps its rules in a folder; a model's class would not."""
+    """Return the tokenizer as a PreTrainedTokenizerFast, which keeps changed rules in its folder.
+
+    The tokenizer class of a model, such as XLMRobertaTokenizer, would reset them.
+    """
     kept = ("model_max_length", "model_input_names", "padding_side", "truncation_side")
     options = {name: getattr(pieces, name) for name in kept} | pieces.special_tokens_map
     backend = pieces.backend_tokenizer
@@ -308,7 +333,10 @@ def _most_frequent(counts: Mapping[str, int]) -> str:
 
 
 def _known(pieces: Any, counts: Mapping[str, int]) -> dict[int, int]:
-    """Return the counts of words by their piece; none if the most frequent word has several."""
+    """Return the counts of the words that are one piece, by the id of the piece.
+
+    Return an empty dictionary if the most frequent word has several pieces.
+    """
     found = {word: _piece(pieces, word) for word in counts}
     if found[_most_frequent(counts)] is None:
         return {}
@@ -316,7 +344,7 @@ def _known(pieces: Any, counts: Mapping[str, int]) -> dict[int, int]:
 
 
 def _piece(pieces: Any, word: str) -> int | None:
-    """Return the id of a word inside a text if it is one piece, else None."""
+    """Return the id of the piece that a word is after a space, or None if it is not one piece."""
     ids = pieces(f" {word}", add_special_tokens=False)["input_ids"]
     return ids[0] if len(ids) == 1 and ids[0] != pieces.unk_token_id else None
 
@@ -324,9 +352,9 @@ def _piece(pieces: Any, word: str) -> int | None:
 def _content(pieces: Any, form: str) -> str | None:
     """Return the text of a new token that matches a form; None if no token can match it.
 
-    If the form is a piece already, a token with its text would also be found inside longer words.
-    Its text in upper case is not, and an uncased tokenizer matches it, since added tokens are
-    normalised too.
+    If the form is a piece already, an added token of this text would also match inside longer
+    words. An uncased tokenizer then gets the form in upper case: it lowers the text of added tokens
+    before it matches them. A cased tokenizer cannot match the form.
     """
     has = pieces.backend_tokenizer.token_to_id
     if has(form) is None:

@@ -26,7 +26,7 @@ F = TypeVar("F", bound=Callable[..., Losses])
 
 @dataclass(frozen=True)
 class Objective:
-    """A registered function of the batches of a method; `needs` are some of `NEEDS`."""
+    """A registered objective of a method; `needs` are the inputs of `NEEDS` that it uses."""
 
     name: str
     method: str
@@ -40,9 +40,10 @@ REGISTERED: dict[tuple[str, str], Objective] = {}
 def objective(name: str, method: str = "distil", *needs: str) -> Callable[[F], F]:
     """Return a decorator that registers an objective of a method: distil, pretrain or heads.
 
-    Needs in distil are clean (the student's vectors of the clean side) and negatives (the teacher's
-    vectors of other texts); in heads they are discriminator (which learns beside the heads) and
-    partners (other pairs of the batch). Raises UsageError if another file has registered the name.
+    `needs` name inputs that not all objectives use. In distil these are clean (the student's
+    vectors of the clean side) and negatives (the teacher's vectors of other texts). In heads they
+    are discriminator (a classifier that learns beside the heads) and partners (other pairs of the
+    batch). Raises UsageError if another file has registered the name.
     """
     if method not in PRESETS or not {*needs} <= {*NEEDS}:
         raise UsageError(
@@ -66,9 +67,11 @@ def objectives(method: str) -> list[str]:
 
 
 def find_objective(name: str, method: str) -> Objective:
-    """Return an objective, if need be from a plug-in; raises UsageError with the nearest name.
+    """Return the objective of this name; if none is registered, import the plug-in of this name.
 
-    A function under an entry point that does not register itself becomes an objective of distil.
+    A plug-in is a function under an entry point. If it does not register itself, it becomes an
+    objective of distil. Raises UsageError, which suggests the nearest known name, and NoisegenError
+    if the import fails.
     """
     if name not in objectives(method):
         for point in entry_points(group=ENTRY_POINTS, name=name):
@@ -76,7 +79,7 @@ def find_objective(name: str, method: str) -> Objective:
                 function = point.load()
             except Exception as error:
                 raise NoisegenError(f"plug-in {name!r} cannot be imported: {error!r}") from error
-            # A plug-in may register itself while it is imported.
+            # The import of a plug-in may have registered the objective.
             if not any(known == name for _, known in REGISTERED):
                 objective(name)(function)
     known = objectives(method)
@@ -87,7 +90,10 @@ def find_objective(name: str, method: str) -> Objective:
 
 
 def preset_for(text: str) -> str:
-    """Return the preset of the method to which the first part of an objective belongs."""
+    """Return the default preset of the method that the first objective of a sum belongs to.
+
+    `text` is the sum, such as `two_term+0.2*info_nce`.
+    """
     first = text.partition("+")[0].rpartition("*")[2].strip()
     if first == "mlm":
         return PRESETS["pretrain"]
@@ -99,13 +105,13 @@ def preset_for(text: str) -> str:
 
 @dataclass(frozen=True)
 class WeightedSum:
-    """Objectives of a method with their weights."""
+    """Weighted sum of objectives of a method: `parts` has tuples (weight, objective)."""
 
     parts: tuple[tuple[float, Objective], ...]
 
     @classmethod
     def parse(cls, text: str, method: str = "distil") -> "WeightedSum":
-        """Read NAME or WEIGHT*NAME, joined by +; raises UsageError."""
+        """Read a sum of NAME or WEIGHT*NAME, such as `two_term+0.2*info_nce`; raises UsageError."""
         parts = []
         for part in map(str.strip, text.split("+")):
             weight, star, name = part.rpartition("*")
@@ -122,11 +128,15 @@ class WeightedSum:
         return cls(tuple(parts))
 
     def needs(self, what: str) -> bool:
-        """Return whether one of the objectives has the need `what`, one of `NEEDS`."""
+        """Return whether any of the objectives needs the input `what`, one of `NEEDS`."""
         return any(what in part.needs for _, part in self.parts)
 
     def __call__(self, *inputs: Any) -> tuple[Tensor, Losses]:
-        """Return the weighted sum of all losses, and each loss by name, unweighted, detached."""
+        """Return the weighted sum of all losses, and each loss by name.
+
+        The losses by name are unweighted and detached from the graph. `inputs` are the arguments
+        of an objective: batch and output.
+        """
         weighted, parts = [], Losses()
         for weight, part in self.parts:
             for name, value in part.function(*inputs).items():
@@ -137,7 +147,11 @@ class WeightedSum:
     def means(
         self, batches: Iterable[tuple[int, tuple[Any, ...]]]
     ) -> tuple[float, dict[str, float]]:
-        """Return the mean of the loss, and of its parts, over batches given as size and inputs."""
+        """Return the mean of the weighted sum over batches, and the means of the losses by name.
+
+        `batches` yields the size of each batch and the arguments of an objective for it. The means
+        weight each batch by its size.
+        """
         rows, whole = 0, 0.0
         sums: dict[str, float] = defaultdict(float)
         for size, inputs in batches:

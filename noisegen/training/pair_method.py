@@ -1,4 +1,8 @@
-"""Training on pairs of noisy and clean text: reading, batches, sizes, and the student's folder."""
+"""Base class of distillation and pre-training: both train on pairs of noisy and clean text.
+
+It reads the pairs, cuts them into chunks, computes the sizes that a dry run prints, and writes the
+student with a model card.
+"""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -25,15 +29,16 @@ from noisegen.training.trainer import Chunk, Method, Rehearsal, Trainer
 # Bytes per trained float32 weight: weight, gradient and two moments of Adam.
 _TRAINED_BYTES = 16
 _FROZEN_BYTES = 4
-_REHEARSED = 50  # held-out pairs that a rehearsal validates on
+_REHEARSED = 50  # maximum held-out pairs that a dry run validates on
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True)
 class PairChunk(Chunk):
-    """Token ids of the `sides` of pairs: the noisy side, or the noisy and the clean one.
+    """Chunk with the token ids of pairs: of their noisy sides, or of noisy and clean sides.
 
-    The batches of `steps` are rows of every side. Row i belongs to clean text `owner[i]`.
+    `sides` has one or two columns of token ids. The row numbers in the batches of `steps` hold for
+    each column. `owner[i]` is the number of the clean text of row i.
     """
 
     sides: tuple[Ragged, ...]
@@ -51,16 +56,17 @@ P = TypeVar("P", bound=PairChunk)
 class PairMethod(Method[P]):
     """A method whose student learns from pairs of noisy and clean text, and gets a model card."""
 
-    card: ClassVar[str]  # file name of the template of the model card
+    card: ClassVar[str]  # file name of the model card's template
     settings: DistilSettings | PretrainSettings
     pairs: PairData
     noise: NoiseSource
     computation: Computation
 
     def read(self, sources: Sequence[str], folder: Path, *, resume: bool = False) -> str:
-        """Read pairs, or clean text if all noise comes from recipes.
+        """Read the pairs of DATA, or its clean text if all noise comes from recipes.
 
-        Raises SourceError, and UsageError if a recipe lacks a language.
+        Return a summary. Raises SourceError for unusable DATA, and UsageError if a recipe does not
+        support a language of the data.
         """
         settings = self.settings
         reading = Reading(
@@ -80,34 +86,40 @@ class PairMethod(Method[P]):
 
     @property
     def held_rows(self) -> Rows:
-        """Numbers of the pairs of DATA that the network is validated on."""
+        """Numbers of the held-out pairs of DATA that the network is validated on."""
         return self.pairs.validation[: self.settings.validation_rows]
 
     @abstractmethod
     def hold_out(self, rows: Rows) -> None:
-        """Keep these pairs for `validate`, noised and tokenised."""
+        """Noise and tokenise these pairs, and keep them for `validate`."""
 
     def use_stand_ins(self) -> float:
-        """Use stand-ins for slow results of preparation; return the seconds that this saves."""
+        """Replace slow results of preparation by random ones, for a dry run.
+
+        Return the seconds that the real results would take.
+        """
         return 0.0
 
     def rehearse(self) -> Rehearsal:
-        """Prepare with some of the held-out pairs, and without a teacher."""
+        """Prepare for a dry run: with few held-out pairs, and without the teacher's vectors."""
         seconds, rows = self.use_stand_ins(), self.held_rows[:_REHEARSED]
         self.hold_out(rows)
         return Rehearsal(seconds, len(self.held_rows) / len(rows))
 
     def chunk(self, epoch: int, number: int) -> P | None:
-        """Return a chunk of an epoch, in batches; None after the last."""
+        """Return chunk `number` of an epoch, in batches; None after the last chunk."""
         chunks = chunks_of(self.pairs.training, self.settings.seed, epoch)
         return self.batched(chunks[number], epoch, number) if number < len(chunks) else None
 
     @abstractmethod
     def batched(self, rows: Rows, epoch: int, number: int) -> P:
-        """Return these pairs as a chunk; every process has the same number of batches per step."""
+        """Return the pairs `rows` as chunk `number` of an epoch.
+
+        Every process has the same number of batches in a step.
+        """
 
     def tokens(self, rows: Rows, epoch: int, *, both_sides: bool) -> tuple[Ragged, ...]:
-        """Return the token ids of the noisy sides of these pairs, and of the clean if asked for."""
+        """Return the token ids of the pairs `rows` in an epoch: noisy sides, or both sides."""
         tokenizer, pairs = self.computation.student.tokenizer, self.pairs
         noisy, clean = [], []
         for first in range(0, len(rows), PIECE_ROWS):
@@ -121,7 +133,7 @@ class PairMethod(Method[P]):
         return Ragged.joined(noisy), Ragged.joined(clean)
 
     def estimate(self, chunk: P) -> dict[str, Any]:
-        """Return the numbers of weights, pairs and tokens, with their cost.
+        """Return the sizes that a dry run prints: numbers of weights, pairs, tokens and updates.
 
         `trained` counts the weights that are not frozen. `flop_per_token` covers forward and
         backward pass; `weight_bytes` includes gradients and moments.
@@ -149,7 +161,7 @@ class PairMethod(Method[P]):
 
     @abstractmethod
     def save(self, folder: Path) -> None:
-        """Write the student's folder."""
+        """Write the trained student into a folder."""
 
     def export(self, trainer: Trainer[P]) -> dict[str, Any]:
         """Write RUN/student with a model card; return the content of metrics.json."""
@@ -182,14 +194,16 @@ class PairMethod(Method[P]):
         values["settings"] = yaml.safe_dump(dict(recorded), sort_keys=False, allow_unicode=True)
         values["tables"] = tables(metrics)
         values["prepare"] = getattr(self.computation.student.tokenizer, "preparation", "")
-        # `recorded` and `metrics` both have the name `validation`: settings, and figures.
+        # `recorded` and `metrics` both have an entry `validation`: the sources of --validation, and
+        # figures. The template gets the sources as `validation_pairs`.
         values["validation_pairs"] = recorded.get("validation")
         return templates.get_template(self.card).render(values)
 
 
 def xsim_error(noisy: Vectors, clean: Vectors, owners: npt.NDArray[np.integer]) -> float:
-    """Return the xSIM error of noisy against clean vectors, as a percentage.
+    """Return the xSIM error: the percentage of noisy rows for which a wrong clean row is found.
 
-    `owners` numbers the clean texts. Finding another row with the same clean text is no error.
+    `owners` has the number of the clean text of each row. A found row with the same clean text is
+    no error.
     """
     return xsim(noisy, clean, texts=list(map(str, owners.tolist()))).error_rate
