@@ -30,12 +30,7 @@ from noisegen.data.features import class_names
 from noisegen.data.files import is_url, modified, size_of
 from noisegen.data.formats.registry import format_of, read_head
 from noisegen.data.pairs import refuse_onto
-from noisegen.data.sources import (
-    RESERVED,
-    Columns,
-    FileRange,
-    shard_ranges,
-)
+from noisegen.data.sources import RESERVED, Columns, FileRange, shard_ranges
 from noisegen.errors import UsageError
 from noisegen.noising.recipe import Recipe
 from noisegen.noising.rng import id_numbers, mix_array
@@ -117,12 +112,10 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
     if options.resume or options.part:
         raise UsageError("one file is written at once: --resume and --part need a folder")
     refuse_onto(Path(target.path), [item.path for item in plan.inputs])
-    columns, request = replace(plan.job.columns, raw=target.writer.keeps), plan.request
+    columns = replace(plan.job.columns, raw=target.writer.keeps)
     if head := read_head(plan.inputs[0], columns):
         target.check_columns(head.schema.names, plan.job)
-    rows = target.rows(request.rows_per_shard)
-    shards = shard_ranges(plan.inputs, columns, rows, request.limit)
-    tasks = (ShardTask(number, ranges) for number, ranges in enumerate(shards))
+    tasks = plan.tasks_of(target.rows(plan.request.rows_per_shard), columns)
     first = next(tasks)  # a source that cannot be read fails here, before the file is touched
     target = replace(target, parallel=parallel_columns(first.ranges, columns))
     function = partial(make_part, plan.job, target, columns)
@@ -224,7 +217,7 @@ def _mark_of(item: FileRange) -> str:
         written = modified(item.path)
         return f"{size_of(item.path)} {written}" if written else ""
     with suppress(OSError):
-        return mark_of(Path(item.path))
+        return mark_of(item.path)
     return ""
 
 

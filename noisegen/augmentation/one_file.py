@@ -60,12 +60,9 @@ _COMPRESS: dict[str, Callable[[bytes], bytes]] = {  # each part of a file is com
 }
 _ENDING = re.compile(r"[^/\\]\.[A-Za-z]{1,5}$")  # the end of a name that looks like a file's
 _OWNERS = "\x00owners"  # column with the number of the clean token of each noisy token
-_WHOLE = (
-    "null_text",
-    "null_id",
-    "unequal_labels",
-)  # rows dropped for these reasons have all their values
-_CUT = ("row_too_long", "truncated")  # rows dropped for these reasons were read in part
+# Reasons to drop a row that has all its values, and a row that was read in part.
+_WHOLE = ("null_text", "null_id", "unequal_labels")
+_CUT = ("row_too_long", "truncated")
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -75,25 +76,17 @@ class AugmentPlan:
 
         Raises SourceError for an input column with the name of an output column.
         """
-        columns, request = self.job.columns, self.request
-        refuse_reserved(self.inputs, columns)
-        shards = shard_ranges(self.inputs, columns, request.rows_per_shard, request.limit, head)
-        return (ShardTask(number, ranges) for number, ranges in enumerate(shards))
+        refuse_reserved(self.inputs, self.job.columns)
+        return self.tasks_of(self.request.rows_per_shard, self.job.columns, head)
+
+    def tasks_of(self, rows: int, columns: Columns, head: Head = read_head) -> Iterator[ShardTask]:
+        """Yield tasks of `rows` rows each, with these columns of the input."""
+        shards = shard_ranges(self.inputs, columns, rows, self.request.limit, head)
+        return map(ShardTask, count(), shards)
 
 
 # Options that decide the rows and shards of a run; the manifest lists them.
-_RECORDED = [
-    "copies",
-    "lang",
-    "text_column",
-    "id_column",
-    "tokens",
-    "labels",
-    "protect",
-    "edits",
-    "rows_per_shard",
-    "limit",
-]
+_RECORDED = "copies lang text_column id_column tokens labels protect edits rows_per_shard limit"
 
 
 def make_plan(request: Request, out: Path) -> AugmentPlan:
@@ -163,7 +156,7 @@ def _job(request: Request, recipe: Recipe, columns: Columns, out: Path) -> Shard
 
 def _recorded_options(request: Request, job: ShardJob, tagger: str | None) -> dict[str, Any]:
     """Return the options in the manifest, with the columns that were found in the input."""
-    options: dict[str, Any] = {name: getattr(request, name) for name in _RECORDED}
+    options: dict[str, Any] = {name: getattr(request, name) for name in _RECORDED.split()}
     columns = job.columns
     options |= {"id_column": columns.row_id, "tokens": columns.tokens, "labels": columns.labels}
     if request.group_by:

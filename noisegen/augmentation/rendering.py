@@ -25,20 +25,8 @@ _FILLER = "·"
 _LABEL_WIDTH = 7
 # Paul Tol's 'light' scheme: black text on coloured ground, for colour-blind readers too.
 _GROUNDS = ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00")
-ORDER = [
-    "fing",
-    "leet",
-    "spac",
-    "spel",
-    "homo",
-    "abr1",
-    "slng",
-    "dysl",
-    "abr2",
-    "abr3",
-    "cont",
-    "week",
-]
+_IN_ORDER = "fing leet spac spel homo abr1 slng dysl abr2 abr3 cont week"
+ORDER = _IN_ORDER.split()  # transforms with fixed colours, which mix_all has
 
 
 def render(examples: Sequence[ShownRow], console: Console, *, aligned: bool = True) -> None:
@@ -51,29 +39,36 @@ def render(examples: Sequence[ShownRow], console: Console, *, aligned: bool = Tr
         console.print("no rows to show")
         return
     has_colour = bool(console.is_terminal and console.color_system and not console.no_color)
-    width = max(console.width - _LABEL_WIDTH, 2) if aligned else sys.maxsize
     shown: Counter[str] = Counter()
     signs: set[str] = set()
     for example in examples:
-        console.print(_head(example), highlight=False)
-        changes = _real_changes(example)
-        shown.update(change.transform for change in changes)
-        shown_row = example.beginning(SHOWN_MAX)
-        for line in lines_of(shown_row, width, aligned):
-            for side in ("clean", "noisy") if changes else ("both",):
-                console.print(side_of(line, side, aligned=aligned), soft_wrap=True)
-            if aligned and not has_colour and any(block.transforms for block in line):
-                console.print(carets_under(line), soft_wrap=True)
-            signs |= _signs(line, aligned=aligned)
-        if (left := len(example.clean) - len(shown_row.clean)) > 0:
-            console.print(f"and {counted(left, 'more character')}", style="dim", highlight=False)
-        console.print()
+        shown.update(change.transform for change in _real_changes(example))
+        signs |= _print_row(example, console, aligned=aligned, carets=aligned and not has_colour)
     changed = sum(example.clean != example.noisy for example in examples)
     ending = "; changes by transform:" if shown else ""
     console.print(Text(f"{counted(len(examples), 'row')}, {changed:,} changed{ending}", "dim"))
     _print_transforms(shown, console, has_colour)
     if legend := [f"{sign} {meaning}" for sign, meaning in _LEGEND.items() if sign in signs]:
         console.print(Text("   ".join(legend), "dim"))
+
+
+def _print_row(example: ShownRow, console: Console, *, aligned: bool, carets: bool) -> set[str]:
+    """Print a row, with `carets` under its changes; return its signs that the legend explains."""
+    console.print(_head(example), highlight=False)
+    width = max(console.width - _LABEL_WIDTH, 2) if aligned else sys.maxsize
+    sides = ("clean", "noisy") if _real_changes(example) else ("both",)
+    shown = example.beginning(SHOWN_MAX)
+    signs: set[str] = set()
+    for line in lines_of(shown, width, aligned):
+        for side in sides:
+            console.print(side_of(line, side, aligned=aligned), soft_wrap=True)
+        if carets and any(block.transforms for block in line):
+            console.print(carets_under(line), soft_wrap=True)
+        signs |= _signs(line, aligned=aligned)
+    if (left := len(example.clean) - len(shown.clean)) > 0:
+        console.print(f"and {counted(left, 'more character')}", style="dim", highlight=False)
+    console.print()
+    return signs
 
 
 def _print_transforms(shown: Counter[str], console: Console, has_colour: bool) -> None:

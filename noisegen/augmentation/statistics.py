@@ -186,29 +186,15 @@ def measure(folder: Path, samples: SampleSizes = SAMPLES) -> Statistics:
     CER and WER are exact: Levenshtein distances over clean characters and words. Raises SourceError
     if the folder is missing, if it has no shard, or if a shard cannot be read.
     """
-    if folder.exists() and not folder.is_dir():
-        raise SourceError(
-            f"{str(folder)!r} is a file, no folder of a run; give the OUT of noisegen augment"
-        )
-    if not folder.is_dir():
-        raise SourceError(f"there is no folder {str(folder)!r}")
-    paths = shard_files(folder)
-    if not paths:
-        raise SourceError(f"no part-*.parquet in {str(folder)!r}; give the OUT of noisegen augment")
-    heads = {path: _checked(path) for path in paths}
+    heads = {path: _checked(path) for path in _shards_in(folder)}
     has_edits = all("edits" in schema.names for schema, _ in heads.values())
     counts = _Counts(sum(rows for _, rows in heads.values()), has_edits, samples)
     wanted = _TYPES.keys() - ({"id"} if has_edits else {"id", "edits"})
     for path, (schema, _) in heads.items():
-        with reading(str(path)), pq.ParquetFile(path) as shard:
-            columns = [name for name in schema.names if name in wanted]
-            for batch in shard.iter_batches(samples.batch_rows, columns=columns):
-                batch.validate(full=True)  # damaged UTF-8 shows here
-                batch = batch.cast(pa.schema([(f.name, _plain(f.type)) for f in batch.schema]))
-                if missing := [name for name in ("clean", "noisy") if batch[name].null_count]:
-                    raise SourceError(f"column {missing[0]!r} of {path} has rows without a text")
-                counts.add(batch)
-    return counts.statistics(len(paths), _origin(folder / "manifest.json"))
+        columns = [name for name in schema.names if name in wanted]
+        for batch in _batches(path, columns, samples.batch_rows):
+            counts.add(batch)
+    return counts.statistics(len(heads), _origin(folder / "manifest.json"))
 
 
 def ratio(part: float | None, whole: float | None) -> float | None:
@@ -247,6 +233,30 @@ _TYPES = {
     "copy": pa.int32(),
     "edits": EDITS,
 }
+
+
+def _shards_in(folder: Path) -> list[Path]:
+    """Return the shards of a run; raises SourceError without a folder or a shard."""
+    if folder.exists() and not folder.is_dir():
+        raise SourceError(
+            f"{str(folder)!r} is a file, no folder of a run; give the OUT of noisegen augment"
+        )
+    if not folder.is_dir():
+        raise SourceError(f"there is no folder {str(folder)!r}")
+    if paths := shard_files(folder):
+        return paths
+    raise SourceError(f"no part-*.parquet in {str(folder)!r}; give the OUT of noisegen augment")
+
+
+def _batches(path: Path, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a shard in batches of `rows`; raises SourceError for damaged rows."""
+    with reading(str(path)), pq.ParquetFile(path) as shard:
+        for batch in shard.iter_batches(rows, columns=columns):
+            batch.validate(full=True)  # damaged UTF-8 shows here
+            batch = batch.cast(pa.schema([(f.name, _plain(f.type)) for f in batch.schema]))
+            if missing := [name for name in ("clean", "noisy") if batch[name].null_count]:
+                raise SourceError(f"column {missing[0]!r} of {path} has rows without a text")
+            yield batch
 
 
 def _checked(path: Path) -> tuple[pa.Schema, int]:

@@ -182,9 +182,9 @@ def agree(file: FileRange, first: FileRange, columns: Columns) -> FileRange:
 
     Raises SourceError if columns are missing, have a wrong type, or differ from the first file's.
     """
-    if file is not first and file.schema.equals(first.schema, check_metadata=True):
+    if file is not first and file.is_like(first):
         # All files share one schema object, since there may be many
-        return replace(file, schema=first.schema)
+        return file if file.schema is first.schema else replace(file, schema=first.schema)
     ours, theirs = _layout(file, columns), _layout(first, columns)
     for name in dict.fromkeys([*theirs, *ours]):
         if (wanted := theirs.get(name, "absent")) != (given := ours.get(name, "absent")):

@@ -32,9 +32,16 @@ from noisegen.runs.folder import Layout, RunFolder
 from noisegen.runs.manifest import packages
 from noisegen.runs.progress import Progress, Show, silent
 
+# Beginning of metrics.json of an evaluation, {model: {dataset: {metric: value}}}
+METRICS_BEGIN = r'\{\n "[^\n]*": \{\n  "[^\n]*": \{'
 LAYOUT: Layout[None] = Layout(
     "write",
-    whole=("metrics.json", "metrics.csv", "report.html", "results.json"),
+    whole={
+        "metrics.json": METRICS_BEGIN,
+        "metrics.csv": "",
+        "report.html": "",
+        "results.json": r'\{\n "models": .*\n "datasets": ',
+    },
     is_overwritten=True,
 )
 _MAPS_MAX = 3  # sets of which the report shows a map of vectors

@@ -40,8 +40,8 @@ from noisegen.options import Strings, decode, public
 from noisegen.runs.atomic import atomic, file_digest
 from noisegen.runs.card import Card, dataset_card
 from noisegen.runs.executors import is_remote
-from noisegen.runs.folder import Layout, RunFolder, shard_path
-from noisegen.runs.manifest import LISTS, Manifest, packages, summed
+from noisegen.runs.folder import DESCRIPTION, Layout, RunFolder, shard_path
+from noisegen.runs.manifest import Manifest, packages, summed
 from noisegen.runs.progress import BYTES, Show, Tracker, live_path, publishing, silent
 from noisegen.runs.records import File, Record
 from noisegen.runs.store import output_path
@@ -209,7 +209,7 @@ class Mined:
 
 LAYOUT = Layout(
     "mine",
-    whole=("manifest.json", "README.md", *LISTS.values(), *DICTIONARY),
+    whole={**DESCRIPTION, **dict.fromkeys(DICTIONARY, "")},
     parts=("pairs/part-*.parquet", "words/part-*.parquet"),
     result=Mined,
     columns=frozenset({"lang", "clean", "noisy"}),

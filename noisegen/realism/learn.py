@@ -38,7 +38,10 @@ PAIRS_AT_ONCE = 2_000  # pairs that a worker counts per task
 MIN_COUNT = 2  # least different pairs with a word, or with its replacement, for it to be kept
 LAYOUT: Layout[None] = Layout(
     "learn",
-    whole=(*(f"{name}.parquet" for name in profiles.TABLES), profiles.HEAD),
+    whole={
+        profiles.HEAD: r'\{"format": .*"digest": ',
+        **{f"{name}.parquet": "" for name in profiles.TABLES},
+    },
     columns=frozenset({"count"}),
     is_overwritten=True,
 )

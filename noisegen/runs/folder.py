@@ -5,7 +5,8 @@ OUT/.noisegen (`noisegen.runs.records`), so a run that is killed at any moment c
 
 A run begins only where its names are free. Until it ends, files with its names are its own; after
 that only files of recorded tasks are, and the files that a run writes once. A file that somebody
-put there later is told by its content: a card, a manifest or a table of another kind is foreign.
+put there later is told by its content: a text that begins otherwise than noisegen's, or a table of
+another kind, is foreign.
 """
 
 import hashlib
@@ -37,11 +38,10 @@ T = TypeVar("T")
 
 CONFIG = "config.yaml"  # file of a training run
 BEGINNING = 1 << 18  # bytes read to know a text file; own files have some kB, others any size
-BEGINNINGS = {  # beginnings of the text files that a run writes once
-    "README.md": re.compile(r"---\n.*?^# [^\n]*, \w+ with noisegen ", re.DOTALL | re.MULTILINE),
-    "manifest.json": re.compile(r'\{\n "version": "[^"\n]*",\n "command": "'),
-    "metrics.json": re.compile(r"\{"),
-    "results.json": re.compile(r"\{"),
+DESCRIPTION = {  # files that describe a run with tasks, each with a pattern of its beginning
+    "manifest.json": r'\{\n "version": "[^"\n]*",\n "command": "',
+    "README.md": r"---\n.*?\n# [^\n]*, \w+ with noisegen ",
+    **dict.fromkeys(LISTS.values(), ""),
 }
 SOURCES_BOUND = 1_000  # sources listed in run.json; of more it has the digest
 _NUMBER = re.compile(r"[a-z]+-(\d{5,})\.[a-z]+")
@@ -52,15 +52,16 @@ _TEMPORARY = re.compile(r"\.(?:[0-9a-f]{16}|(?:new)?live)\.tmp$")
 class Layout(Generic[N]):
     """The files of one kind of run.
 
-    `parts` are the patterns of the numbered files of tasks, `whole` the files and folders written
-    once. `scratch` are patterns of intermediate files, all in one folder, which are removed at the
-    end. `result` is the type of the result of a task, for runs with tasks. `columns` are columns of
-    all its Parquet files. With `is_overwritten` --force removes no file first: the run overwrites
-    one file after the other.
+    `parts` are the patterns of the numbered files of tasks. `whole` are the patterns of files and
+    folders written once, each with a regular expression that a text of noisegen begins with; ''
+    fits any content. `scratch` are patterns of intermediate files, all in one folder, which are
+    removed at the end. `result` is the type of the result of a task, for runs with tasks. `columns`
+    are columns of all its Parquet files. With `is_overwritten` --force removes no file first: the
+    run overwrites one file after the other.
     """
 
     verb: str
-    whole: tuple[str, ...] = ("manifest.json", "README.md", *LISTS.values())
+    whole: Mapping[str, str] = field(default_factory=DESCRIPTION.copy)
     parts: tuple[str, ...] = ()
     scratch: tuple[str, ...] = ()
     result: type[N] | None = None
@@ -154,27 +155,30 @@ class RunFolder(Generic[N]):
     def _is_own(self, name: str, mark: str, run: Run, recorded: Mapping[int, Record[N]]) -> bool:
         """Return whether a file with a name of the run is its own.
 
-        A damaged file is own, so that it is made again. Once the run has ended, a whole table of
-        another size than recorded is foreign; a table without the columns of the run always is.
+        A damaged table is own, so that it is made again. Once the run has ended, a whole table of
+        another size than recorded is foreign; a table without the columns of the run always is, and
+        so is a text that begins otherwise than noisegen's.
         """
         number = number_of(name)
-        record = recorded.get(number) if number is not None else None
-        files = record.files if record else ()
-        written = next((file.mark for file in files if file.name == name), "")
-        if written and written == mark:
-            return True
-        if name in BEGINNINGS:
-            return _begins_as_ours(self.out / name)
-        if any(fnmatchcase(name, pattern) for pattern in self.layout.whole):
-            return self._has_our_columns(name)
         if number is None:
-            return not run.has_ended and name in self.layout.scratch
-        if record is None:
+            is_scratch = name in self.layout.scratch and not run.has_ended
+            return is_scratch or self._is_written_once(name)
+        if number not in recorded:
             return not run.has_ended and self._has_our_columns(name)
-        is_resized = bool(written) and written.split()[0] != mark.split()[0]
+        marks = {file.name: file.mark for file in recorded[number].files}
+        if (written := marks.get(name)) == mark:
+            return True
+        is_resized = written is not None and written.split()[:1] != mark.split()[:1]
         if run.has_ended and is_resized and column_names(self.out / name) is not None:
             return False
         return self._has_our_columns(name)
+
+    def _is_written_once(self, name: str) -> bool:
+        """Return whether a file is one that the run writes once, by its name and content."""
+        for pattern, start in self.layout.whole.items():
+            if fnmatchcase(name, pattern):
+                return _begins_with(self.out / name, start) and self._has_our_columns(name)
+        return False
 
     def _has_our_columns(self, name: str) -> bool:
         """Return whether a file has columns of this kind of run, or is no whole table."""
@@ -308,9 +312,8 @@ class RunFolder(Generic[N]):
     def end(self, manifest: Manifest, card: str | None = None) -> Manifest:
         """Write manifest and card; without `card` both are there already."""
         self.check_lock()
-        if run := Run.read(
-            self.out, self.layout.verb
-        ):  # the configuration of another part may differ
+        # Another part, with another configuration, may have written it.
+        if run := Run.read(self.out, self.layout.verb):
             agree(self.out, run.config, self.requested.config)
         if card is not None:
             manifest.save(self.out)
@@ -337,13 +340,14 @@ class RunFolder(Generic[N]):
 
     def refuse_inputs(self, paths: Iterable[str]) -> None:
         """Raise OutputError for an input where the run writes: --force would remove it."""
-        names = set(self._names())
+        names = (*self.layout.parts, *self.layout.scratch, *self.layout.whole)
         out, resolved = str(self.out.resolve()), cache(os.path.realpath)
-        for path in paths if names else ():
+        for path in paths if any(self._names()) else ():
             is_link = os.path.islink(path)  # noqa: PTH114 - of hundreds of thousands of files
             folder, name = os.path.split(os.path.realpath(path) if is_link else path)
-            place = folder if "://" in path else resolved(folder)
-            if f"{place}/{name}".removeprefix(f"{out}/") in names:
+            place = f"{folder if '://' in path else resolved(folder)}/{name}"
+            inside = place.removeprefix(f"{out}/")
+            if inside != place and any(fnmatchcase(inside, pattern) for pattern in names):
                 raise OutputError(f"{path} is an input, and its name one of the output: use -o")
 
     def remove_temporary(self) -> None:
@@ -455,9 +459,9 @@ def difference(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
     return shown if len(shown) < 80 else f"other {name}"
 
 
-def _begins_as_ours(path: Path) -> bool:
-    """Return whether README.md or manifest.json begins as noisegen writes it."""
-    return path.is_file() and BEGINNINGS[path.name].match(beginning(path)) is not None
+def _begins_with(path: Path, start: str) -> bool:
+    """Return whether a text file begins with a regular expression; '' fits files and folders."""
+    return not start or (path.is_file() and bool(re.match(start, beginning(path), re.DOTALL)))
 
 
 def beginning(path: Path) -> str:

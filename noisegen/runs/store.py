@@ -202,9 +202,9 @@ def _listing(folder: Path, pattern: str) -> Iterator[tuple[str, str]]:
                     yield entry.name, ""
 
 
-def mark_of(path: Path) -> str:
+def mark_of(path: Path | str) -> str:
     """Return the mark of a file or object; raises OSError, OutputError."""
-    return path.mark() if isinstance(path, StorePath) else _local_mark(path.stat())
+    return path.mark() if isinstance(path, StorePath) else _local_mark(os.stat(path))  # noqa: PTH116
 
 
 def _local_mark(stat: os.stat_result) -> str:

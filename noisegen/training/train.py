@@ -32,12 +32,16 @@ METHODS: Mapping[str, type[Method[Any]]] = {
     "pretrain": Pretraining,
     "heads": Disentangling,
 }
-# Files and folders that a run writes into RUN.
-_FILES = (
-    *("log.jsonl", "metrics.json", "vectors.html", "data", "checkpoints", "student"),
-    *("tensorboard", "heads", "language", CONFIG),
+LAYOUT: Layout[None] = Layout(
+    "train",
+    whole={
+        CONFIG: r"version: [^\n]*\ndata:\n- ",
+        "metrics.json": r'\{\n "validation": ',
+        "log.jsonl": "",
+        "vectors.html": "",
+        **dict.fromkeys(("data", "checkpoints", "student", "tensorboard", "heads", "language"), ""),
+    },
 )
-LAYOUT: Layout[None] = Layout("train", whole=_FILES)
 
 
 def settings_of(options: TrainOptions) -> RunSettings:

@@ -2,6 +2,7 @@
 
 import shutil
 from contextlib import suppress
+from importlib import import_module
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,7 +10,8 @@ import pytest
 from runs import DEMO, augment
 
 from noisegen.cli import run
-from noisegen.runs.folder import read_config
+from noisegen.errors import OutputError
+from noisegen.runs.folder import RunFolder, read_config
 from noisegen.runs.lock import STATE
 from noisegen.runs.manifest import Manifest
 
@@ -118,6 +120,57 @@ def test_a_card_or_manifest_that_was_replaced_is_not_ours(try_, command, name, h
 
     assert str(out / name) in capfd.readouterr().err
     assert files_in(out) == before
+
+
+@pytest.mark.parametrize(
+    "content", [b'{"user": "me"}\n', b"{}\n", b"[]\n", b"a: 1\ndata: 2\n", ABOUT]
+)
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("realism.learn", "profile.json"),
+        ("evaluation.evaluate", "results.json"),
+        ("evaluation.evaluate", "metrics.json"),
+        ("evaluation.tasks.evaluate_task", "results.json"),
+        ("evaluation.tasks.evaluate_task", "metrics.json"),
+        ("training.train", "config.yaml"),
+        ("training.train", "metrics.json"),
+    ],
+)
+def test_another_text_at_the_place_of_one_that_is_written_once_is_not_ours(
+    tmp_path, module, name, content
+):
+    """Tests of each command show that its own files are overwritten."""
+    pytest.importorskip("torch")
+    layout = import_module(f"noisegen.{module}").LAYOUT
+    with RunFolder(tmp_path, layout, {}).claimed(force=False):
+        pass
+    (tmp_path / name).write_bytes(content)
+    before = files_in(tmp_path)
+
+    with (
+        pytest.raises(OutputError, match=f"noisegen did not .*{name}"),
+        RunFolder(tmp_path, layout, {}).claimed(force=True),
+    ):
+        pass
+
+    assert files_in(tmp_path) == before
+
+
+def test_results_of_another_command_are_not_ours(tmp_path):
+    pytest.importorskip("torch")
+    names = ("evaluation.evaluate", "evaluation.tasks.evaluate_task")
+    evaluation, task = (import_module(f"noisegen.{name}").LAYOUT for name in names)
+    with RunFolder(tmp_path, task, {}).claimed(force=False):
+        (tmp_path / "results.json").write_text('{\n "figures": []\n}\n')
+
+    with RunFolder(tmp_path, task, {}).claimed(force=True):
+        pass
+    with (
+        pytest.raises(OutputError, match="noisegen did not write"),
+        RunFolder(tmp_path, evaluation, {}).claimed(force=True),
+    ):
+        pass
 
 
 @pytest.mark.parametrize("how", ["force", "resume"])

@@ -16,7 +16,7 @@ from noisegen.encoders.head import TOKENS, Dense
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.tokens import piece_tokenizer
 from noisegen.errors import UsageError
-from noisegen.evaluation.evaluate import recorded
+from noisegen.evaluation.evaluate import METRICS_BEGIN, recorded
 from noisegen.evaluation.models import NamedModel, named_models, open_all
 from noisegen.evaluation.tasks import kinds, sets
 from noisegen.evaluation.tasks.by_class import ClassCounts
@@ -34,7 +34,11 @@ FAST_EPOCHS, FAST_ROWS = 3.0, 4_000
 AUGMENTED = "+t"  # added to the name of a model with task-time augmentation, as in RCP
 LAYOUT: Layout[None] = Layout(
     "write",
-    whole=("metrics.json", "metrics.csv", "results.json", "classes.csv", "confusion.csv"),
+    whole={
+        "metrics.json": METRICS_BEGIN,
+        "results.json": r'\{\n "figures": ',
+        **dict.fromkeys(("metrics.csv", "classes.csv", "confusion.csv"), ""),
+    },
     is_overwritten=True,
 )
 
