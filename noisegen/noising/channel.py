@@ -52,7 +52,7 @@ HIT, OPTION, COARSE, LETTER = range(4)
 ATTEMPTS = 4  # most tries to draw new letters that fit into a word; after them the word stays
 _CASING_OF = np.array([0, 1, 2, 1])  # case of a word -> casing of its replacement, see `CASINGS`
 _WRITTEN_CASES = (SMALL, SMALL, TITLE, UPPER)  # profile.SAME, SMALL_CASE, ... -> case to write in
-# Decisions are shifted left by so many bits to the scale of chance times factor times strength.
+# Bits by which decisions are shifted left, to the scale of chance times factor times strength.
 _BELOW = CHANCE_BITS + FACTOR_BITS + STRENGTH_BITS - DECISION_BITS
 _HALF = np.uint64(64 - CHANCE_BITS)
 _HABITS = list(HABITS.values())

@@ -38,7 +38,7 @@ _IDEOGRAPHS = "\u2e80"  # first ideograph; their pairs are not recorded, as any 
 
 CHANCE_BITS = 32
 WEIGHT_BITS = 20
-# Weights of the wider counts in smoothing: each counts as much as so many occurrences.
+# Weights of the wider counts in smoothing, in numbers of occurrences.
 WORD_PRIOR, CASE_PRIOR, SHAPE_PRIOR, GAP_PRIOR, LETTER_PRIOR = 3.0, 4.0, 4.0, 10.0, 3.0
 FORM, AS_WRITTEN, WORD_GONE, SOME_LETTERS, COARSER = range(5)  # kinds of an `Option`
 
@@ -337,10 +337,10 @@ def _form_weights(outcomes: Outcomes, clean: str) -> Weights:
 def _add_finer(
     channel: Channel, outcomes: Outcomes, clean: str, coarser: tuple[int, float], prior: float
 ) -> tuple[int, float]:
-    """Add a group of options smoothed towards a coarser group; return its number and its rate.
+    """Add a group of options, smoothed towards a coarser group; return its number and its rate.
 
     `outcomes` counts the replacements of `clean` (a gap or letters). `coarser` has the number and
-    rate of the coarser group, which counts as much as `prior` occurrences. Replacements that the
+    rate of the coarser group, which has the weight of `prior` occurrences. Replacements that the
     profile did not record are drawn from the coarser group, if it has options.
     """
     base, rate = coarser

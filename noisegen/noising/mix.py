@@ -26,9 +26,9 @@ M = TypeVar("M", bound="Mix")
 class Step:
     """One transform in a recipe, with its parameters and the chance `p` that a row gets it.
 
-    `values` has the parameters that the recipe sets. `weight` counts among the members of a
-    `one_of` group. `alias` is the name that the recipe gives the step, if any. `label` is the name,
-    unique in the mix, by which writers and random streams refer to the step.
+    `values` has the parameters that the recipe sets. `weight` is the weight of the step among the
+    members of a `one_of` group. `alias` is the name that the recipe gives the step, if any. Writers
+    and random streams refer to the step by its `label`, which is unique in the mix.
     """
 
     transform: str
@@ -41,10 +41,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Group:
-    """Steps and groups that run in their order (sequence), in random order (shuffle) or one only.
+    """Steps and groups that run together: its members.
 
-    In a `one_of` group, the member that runs is drawn by the weights of the members. `p` is the
-    chance that a row gets the group at all.
+    In a `sequence` all members run in order, in a `shuffle` all members run in random order. In a
+    `one_of` group a single member runs, which is drawn by the weights of the members. `p` is the
+    chance that a row gets the group.
     """
 
     kind: str
@@ -59,7 +60,7 @@ Member = Step | Group
 
 @dataclass(frozen=True)
 class Habit:
-    """Use of a step by a writer: the chance `p` of the step, and a factor of its rates."""
+    """Use of a step by a writer: the chance `p` of the step, and the factor of the step's rates."""
 
     p: Fraction
     strength: Fraction = Fraction(1)
@@ -137,9 +138,9 @@ def step_values(step: Step) -> dict[str, Any]:
 
 
 def over_members(member: Member, change: Callable[[Member], Member | None]) -> Member:
-    """Return a member with `change` applied to its own members, dropped where the result is None.
+    """Return a group with `change` applied to each of its members; None drops the member.
 
-    A step has no members and is returned as it is.
+    A step, which has no members, is returned as it is.
     """
     if isinstance(member, Step):
         return member
@@ -241,9 +242,9 @@ def _writers(content: object, mix: Mix, where: str) -> Iterator[Writer]:
 
 
 def _habit(value: object, where: str) -> Habit:
-    """Read a habit from a number (its chance) or a mapping with p and strength.
+    """Read a habit from a number (the chance) or a mapping with p and strength.
 
-    Raises RecipeError, which names the place `where`.
+    Raises RecipeError; its message begins with `where`.
     """
     options = value if isinstance(value, dict) else {"p": value}
     check_keys(options, ("p", "strength"), f"{where}: no option")

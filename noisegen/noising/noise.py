@@ -135,7 +135,7 @@ def _recipe_of(given: Any) -> Recipe:
 
 @lru_cache(ENGINES_MAX)
 def _recipe_in(path: str, _: tuple[int, ...]) -> Recipe:
-    """Read a recipe file; the second argument identifies its version, so that changes are read."""
+    """Read a recipe file; the second argument is its version, so that changed files are read."""
     return Recipe.from_yaml(path)
 
 

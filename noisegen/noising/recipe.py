@@ -1,7 +1,7 @@
 """Recipes: mixes of transforms, read from YAML files or packaged with noisegen.
 
-A recipe has one mix for all languages, or further mixes for some of them. For each language it is
-made ready once per process as an engine, which adds the noise.
+A recipe has a mix for all languages, and may have other mixes for some languages. The mix for a
+language is made ready once per process as an engine, which adds the noise.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ _NOT_EXTENDED = ("languages", "steps", "strength")
 
 @dataclass(frozen=True)
 class Recipe(Mix):
-    """A mix of transforms; `languages` maps codes of languages to mixes that replace it."""
+    """A mix of transforms; `languages` maps the codes of some languages to other mixes for them."""
 
     languages: dict[str, "Recipe"] = field(default_factory=dict)
 
@@ -167,7 +167,7 @@ class Recipe(Mix):
     def for_language(self, lang: str) -> tuple["Recipe", list[str]]:
         """Return the mix for a language, and the names of the transforms left out of it.
 
-        Transforms without data for the language are left out. Raises UsageError if all are.
+        Transforms without data for the language are left out. Raises UsageError if none is left.
         """
         mix = self.mix_of(lang)
         names = [step.transform for step in mix.steps()]
@@ -196,7 +196,7 @@ class Recipe(Mix):
 
     @cached_property
     def key(self) -> str:
-        """The recipe as JSON text, which is equal for equal recipes."""
+        """The recipe as JSON text; equal recipes have equal texts."""
         return json.dumps(self.to_dict(), default=str)
 
     @property

@@ -28,8 +28,9 @@ from noisegen.text.languages import MATCHED_BY, normalize_language
 from noisegen.text.rows import Row, RowEdit
 from noisegen.text.spans import Spans
 
-# Groups of entry points. In the first group, a name stands for a module or function that registers
-# the transform of this name; in the second group, for a function from 'name:rest' to a Transform.
+# Groups of entry points. In the first group, an entry point has the name of a transform, and leads
+# to a module or function that registers the transform. In the second group, an entry point has the
+# name of a family, and leads to a function from a name 'family:rest' to a Transform.
 ENTRY_POINTS = "noisegen.transforms"
 FAMILIES = "noisegen.transform_families"
 F = TypeVar("F", bound=Callable[..., Any])
@@ -125,7 +126,7 @@ class Settings:
         return MATCHED_BY.get(self.lang, "tokens")
 
     def rates(self, rate: float) -> tuple[Fraction, ...]:
-        """Return the value of a rate at every strength: times each factor, but 1 at most.
+        """Return a rate at every strength: the rate times each of `factors`, but 1 at most.
 
         A rate of 1 or more means "always" and stays as it is.
         """
@@ -155,7 +156,7 @@ _READERS: dict[type, Callable[[Any], Value]] = {
 class Parameter:
     """A parameter of a transform, read from the signature of its function.
 
-    `kind` is the type of its values; `most` is the greatest value allowed if it is a rate.
+    `kind` is the type of its values; `most` is the greatest value of a parameter that is a rate.
     """
 
     name: str
@@ -259,7 +260,7 @@ class Transform:
 
 
 _REGISTERED: dict[str, Transform] = {}
-_CODE: dict[Path, tuple[str, set[str]]] = {}  # file of `--code` -> digest, names it registered
+_CODE: dict[Path, tuple[str, set[str]]] = {}  # file given by `--code` -> digest, registered names
 
 
 def register(transform: Transform) -> None:
@@ -303,7 +304,7 @@ def get(name: str) -> Transform:
                 loaded = point.load()
             except Exception as error:
                 raise NoisegenError(f"plug-in {name!r} cannot be imported: {error!r}") from error
-            if name not in _REGISTERED and callable(loaded):  # a plain function
+            if name not in _REGISTERED and callable(loaded):  # an undecorated function
                 transform(name)(loaded)
     if name not in _REGISTERED:
         near = did_you_mean(name, names()) or f"; known: {', '.join(names())}"

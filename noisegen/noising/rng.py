@@ -242,13 +242,13 @@ class GapTables:
             # depends on its number only.
             expected = (length - done) * self.rates.take(variant)
             counts = np.minimum((expected * 1.1).astype(np.int64) + 3, DRAWS_MAX)
-            lasts = np.cumsum(counts)  # index behind the draws of each row
+            lasts = np.cumsum(counts)  # index behind the last draw of each row
             firsts = lasts - counts
             numbers = np.arange(lasts[-1]) - np.repeat(firsts - drawn, counts)
             draws = draw_array(np.repeat(keys.take(rows), counts), numbers)
             gaps, hit = self.gaps(decisions(draws), np.repeat(variant, counts))
             gaps += hit
-            # Positions passed after each draw: summed over all rows, then counted from each row's.
+            # Positions passed after each draw: first summed over all rows, then counted per row.
             ends = np.cumsum(gaps)
             ends -= np.repeat(ends.take(firsts) - gaps.take(firsts) - done, counts)
             hit &= ends <= np.repeat(length, counts)
@@ -355,8 +355,8 @@ def hits(
     `rows` (ascending) has the row of each candidate. `keys` and `limits` (48-bit thresholds) have
     one entry per row. A candidate is hit if the decision of its draw is below the threshold of its
     row. The number of its draw is its entry in `numbers` (default: its position among the
-    candidates of its row). Candidates not flagged in `eligible` are never hit, but still count as
-    positions.
+    candidates of its row). `eligible` flags the candidates that may be hit (default: all); for the
+    positions, all candidates count.
     """
     at = np.arange(len(rows)) if eligible is None else np.flatnonzero(eligible)
     numbers = (ordinals(rows) if numbers is None else numbers).take(at)
@@ -408,9 +408,9 @@ def form_hits(key: int, forms: Sequence[int], limit: int) -> list[tuple[int, int
 class WeightedChoices:
     """Weighted choices among the alternatives of numbered groups, by one binary search.
 
-    `bounds` is ascending and has one entry per alternative. Its high bits, shifted left by
-    `bits` + 1, are the number of the group. Its low bits are the sum of the group's weights up to
-    and with this alternative, as a share of 2^`bits`.
+    `bounds` is ascending and has one entry per alternative: the number of the group, shifted left
+    by `bits` + 1, plus the sum of the group's weights up to and with this alternative, as a share
+    of 2^`bits`.
     """
 
     bounds: I64
@@ -436,7 +436,7 @@ class WeightedChoices:
     def pick(self, groups: I64 | int, drawn: I64) -> I64:
         """Return the number of the alternative that each draw of `bits` bits chooses in its group.
 
-        Alternatives are numbered through all groups. A group must not be empty.
+        The alternatives of all groups are numbered in one sequence. A group must not be empty.
         """
         wanted = (np.asarray(groups, np.int64) << (self.bits + 1)) + drawn
         return np.searchsorted(self.bounds, wanted, side="right").astype(np.int64)
@@ -448,7 +448,7 @@ class WeightedChoices:
 
     @cached_property
     def _of_group(self) -> Memo[int, tuple[int, list[int]]]:
-        """Cache from a group to the number of its first alternative and the sums of its weights.
+        """Cache from a group to the number of its first alternative, and the sums of its weights.
 
         A search in the sums of one group takes a third of the time of a search in `bounds`.
         """
