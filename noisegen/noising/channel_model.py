@@ -134,12 +134,9 @@ def letter_pairs(framed: str) -> set[str]:
     return {
         a + b
         for a, b in pairwise(framed)
-        if max(a, b) < _IDEOGRAPHS and all(c in (START, END) or _is_letter(c) for c in (a, b))
+        if max(a, b) < _IDEOGRAPHS
+        and all(c in (START, END) or unicodedata.category(c)[0] in "LM" for c in (a, b))
     }
-
-
-def _is_letter(character: str) -> bool:
-    return unicodedata.category(character)[0] in "LM"
 
 
 def channel_of(profile: Profile) -> Channel:

@@ -59,7 +59,7 @@ class ReadyStep:
     `rates` has the names of the rate parameters; a row draws a strength for each rate. If `needs`
     is not empty, rows that contain none of these bytes are left unchanged. `words_once` is True if
     the step edits words and skips words that other steps have changed. `edit_row` returns the edits
-    of one row.
+    of one row. `sparing` is the method `sparing` of a `SparingKernel`, else None.
     """
 
     transform: str
@@ -69,6 +69,7 @@ class ReadyStep:
     needs: bytes
     words_once: bool
     edit_row: RowEditor
+    sparing: Callable[[Spans], Kernel] | None
 
     @classmethod
     def of(cls, step: Step, settings: Settings, has_writers: bool) -> "ReadyStep":
@@ -91,6 +92,7 @@ class ReadyStep:
             needs=getattr(kernel, "needs", b""),
             words_once=has_writers and transform.kind in ("habit", "slip"),
             edit_row=edit_row,
+            sparing=kernel.sparing if isinstance(kernel, SparingKernel) else None,
         )
 
 
@@ -120,7 +122,7 @@ class Engine:
         self.schedule = Schedule.of(recipe)
         has_writers = bool(recipe.writers)
         self.steps = [ReadyStep.of(step, self.settings, has_writers) for step in recipe.steps()]
-        self._rates_max = max((len(step.rates) for step in self.steps), default=0)
+        self._rates = np.array([len(step.rates) for step in self.steps], np.int64)
         self._is_lexical = np.array(
             [isinstance(step.kernel, LexicalKernel) for step in self.steps], np.bool_
         )
@@ -164,7 +166,8 @@ class Engine:
         plan = self.schedule.draw(streams)
         writers = plan.writers.take(plan.rows)
         pairs = plan.rows, plan.steps
-        keys, strengths = self.schedule.pair_draws(streams, *pairs, writers, self._rates_max)
+        rates = int(self._rates.max(initial=0))
+        keys, strengths = self.schedule.pair_draws(streams, *pairs, writers, rates)
         columns = zip(*map(np.ndarray.tolist, (*pairs, keys, strengths)), strict=True)
         for number, step_number, key, drawn in columns:
             row, step = rows[number], self.steps[step_number]
@@ -198,7 +201,7 @@ class Engine:
             taken = draft.take(rows, first.needs if steps[0] == steps[-1] else b"")
             steps = steps[: len(taken.numbers)]  # `take` drops rows only if all steps are equal
             writers = plan.writers.take(taken.numbers)
-            rates = max((len(self.steps[step].rates) for step in np.unique(steps)), default=0)
+            rates = int(self._rates.take(steps).max(initial=0))
             draws = self.schedule.pair_draws(streams, taken.numbers, steps, writers, rates)
             changed = [taken.changed]
             parts = self._propose(taken, steps, draws, changed)
@@ -220,7 +223,8 @@ class Engine:
             kernel = self.kernel_for(steps[run], taken.protected)
             texts, keys = taken.texts[run], draws.keys[run]
             variants = dict(zip(step.rates, draws.strengths[run].T, strict=False))
-            if not step.words_once and isinstance(kernel, WindowedKernel) and _is_huge(texts):
+            is_huge = len(texts) == 1 and texts.lengths[0] >= HUGE_BYTES
+            if is_huge and not step.words_once and isinstance(kernel, WindowedKernel):
                 yield Edits.join(waiting)
                 waiting.clear()
                 for part in kernel.windows(texts, keys, variants):
@@ -250,8 +254,8 @@ class Engine:
         """Return the kernel for the rows of one run with the given steps and protected spans."""
         if steps[0] != steps[-1]:  # several word lists
             return self._word_lists.over_rows(self._list_numbers[steps])
-        kernel = self.steps[steps[0]].kernel
-        return kernel.sparing(spans) if isinstance(kernel, SparingKernel) else kernel
+        step: ReadyStep = self.steps[steps[0]]
+        return step.sparing(spans) if step.sparing else step.kernel
 
     @cached_property
     def _word_lists(self) -> LexicalKernel:
@@ -293,11 +297,6 @@ class Engine:
         """Return the transforms of the steps in a bit mask, each name once, joined by '+'."""
         named = [step.transform for bit, step in enumerate(self.steps) if makers >> bit & 1]
         return "+".join(dict.fromkeys(named))
-
-
-def _is_huge(texts: Texts) -> bool:
-    """Tell whether the texts are a single huge row."""
-    return len(texts) == 1 and int(texts.lengths[0]) >= HUGE_BYTES
 
 
 def check_options(lang: str, protect: str, tagger: str) -> None:

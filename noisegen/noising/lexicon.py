@@ -158,12 +158,7 @@ def parse_tsv(content: bytes, where: str) -> Lexicon:
     except UnicodeDecodeError as error:
         raise LexiconError(f"{where} is not UTF-8: {error}") from error
     comments = list(takewhile(lambda line: line.startswith("#"), lines))
-    head = _head_fields(comments)
-    missing = [key for key in ("name", "lang", "source", "license") if not head.get(key)]
-    if missing:
-        raise LexiconError(
-            f"{where} does not say its {' and '.join(missing)}; begin it with '# {missing[0]}: ...'"
-        )
+    head = _checked_head(comments, where)
     header, *lines = lines[len(comments) :] or [""]
     columns = header.rstrip("\r").split("\t")
     if columns[:2] != ["clean", "noisy"] or not set(columns[2:]) <= {"weight", "pos", "frequency"}:
@@ -182,6 +177,20 @@ def parse_tsv(content: bytes, where: str) -> Lexicon:
     if not entries:
         raise LexiconError(f"{where} has no entries")
     return Lexicon(head, entries)
+
+
+def _checked_head(comments: list[str], where: str) -> dict[str, str]:
+    """Return the fields of the comment lines at the head of a lexicon, by name.
+
+    Raises LexiconError if a required field is missing; `where` names the file.
+    """
+    head = _head_fields(comments)
+    missing = [key for key in ("name", "lang", "source", "license") if not head.get(key)]
+    if missing:
+        raise LexiconError(
+            f"{where} does not say its {' and '.join(missing)}; begin it with '# {missing[0]}: ...'"
+        )
+    return head
 
 
 def parse_parquet(content: bytes, where: str) -> Lexicon:

@@ -228,17 +228,24 @@ def _writers(content: object, mix: Mix, where: str) -> Iterator[Writer]:
         raise RecipeError(f"{where}: writers must map names to their weight and habits")
     labels = [step.label for step in mix.steps()]
     for name, given in (content or {}).items():
-        place = f"{where}: writer {name!r}"
-        if not isinstance(given, dict) or not isinstance(given.get("habits", {}), dict):
-            raise RecipeError(f"{place} needs 'weight: N' and 'habits: {{STEP: p, ...}}'")
-        check_keys(given, ("weight", "habits"), f"{place} has no option")
-        habits = {}
-        for label, value in (given.get("habits") or {}).items():
-            if label not in labels:
-                near = did_you_mean(str(label), labels) or f"; its steps: {', '.join(labels)}"
-                raise RecipeError(f"{place}: no step {label!r}{near}")
-            habits[label] = _habit(value, f"{place}, {label}")
-        yield Writer(str(name), read_odds(given, place)[1], habits)
+        yield _writer(str(name), given, labels, f"{where}: writer {name!r}")
+
+
+def _writer(name: str, given: object, labels: Sequence[str], where: str) -> Writer:
+    """Read the writer `name` of a mix; `labels` are the labels of the mix's steps.
+
+    Raises RecipeError, and begins its message with `where`.
+    """
+    if not isinstance(given, dict) or not isinstance(given.get("habits", {}), dict):
+        raise RecipeError(f"{where} needs 'weight: N' and 'habits: {{STEP: p, ...}}'")
+    check_keys(given, ("weight", "habits"), f"{where} has no option")
+    habits = {}
+    for label, value in (given.get("habits") or {}).items():
+        if label not in labels:
+            near = did_you_mean(str(label), labels) or f"; its steps: {', '.join(labels)}"
+            raise RecipeError(f"{where}: no step {label!r}{near}")
+        habits[label] = _habit(value, f"{where}, {label}")
+    return Writer(name, read_odds(given, where)[1], habits)
 
 
 def _habit(value: object, where: str) -> Habit:

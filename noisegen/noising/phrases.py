@@ -8,12 +8,12 @@ cache folder, one file per content, and memory-mapped from there.
 
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from hashlib import blake2b
-from itertools import compress
+from itertools import chain, compress
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,6 @@ from noisegen.text.rows import Memo, Row
 
 RowMatch = tuple[int, int, int]  # match in one row: first word, last word, key of the phrase
 FORMAT = 13  # version of the cached files: raise it when their layout or meaning changes
-# Cache from the hash of a phrase to its hash after a space, which the next word's hash continues.
-_AFTER_SPACE = Memo[int, int](lambda state: mix((state + ord(" ") * GOLDEN) & MASK))
 
 
 def row_forms(row: Row, matches: Sequence[RowMatch]) -> list[int]:
@@ -53,6 +51,10 @@ def phrase_hash(state: int, gap: str, word: int) -> int:
     `state` is the hash of the phrase so far, `gap` the character, `word` the hash of the word.
     """
     return mix((state + ord(gap) * GOLDEN) & MASK) ^ word
+
+
+# Cache from the hash of a phrase to its hash after a space, which the next word's hash continues.
+_AFTER_SPACE = Memo[int, int](lambda state: phrase_hash(state, " ", 0))
 
 
 def phrase_hashes(states: U64, gaps: I64, words: U64) -> U64:
@@ -295,28 +297,16 @@ def build(lexicon: Lexicon, matched_by: str = "tokens") -> PhraseTable:
 
     Raises LexiconError for a word that is too long, and for phrases that differ only in case.
     """
-    name = lexicon.head["name"]
-    groups = lexicon.groups()
-    cleans: dict[str, str] = {"": ""}  # lower-case phrase -> phrase; the key is the position here
-    for (folded, _), group in groups.items():
-        clean = cleans.setdefault(folded, group[0].clean)
-        if other := next((entry.clean for entry in group if entry.clean != clean), ""):
-            both = f"{clean!r} and {other!r}"
-            raise LexiconError(f"lexicon {name}: {both} differ only in case")
+    name, groups = lexicon.head["name"], lexicon.groups()
+    cleans = _cleans_of(groups, name)
     keys = {folded: key for key, folded in enumerate(cleans)}
     numbers = np.full((len(keys), len(POS)), -1, np.int32)
     for number, (folded, pos) in enumerate(groups):
         numbers[keys[folded], POS.index(pos)] = number
-    phrases = [  # every phrase with straight and with curly apostrophes
-        (form, key)
-        for key, clean in enumerate(cleans.values())
-        for form in dict.fromkeys(clean.replace("'", mark) for mark in buffers.APOSTROPHES)
-        if clean
-    ]
-    table, words_max = _hash_table(phrases, name, matched_by)
+    table, words_max = _hash_table(list(cleans.values()), name, matched_by)
     choices = WeightedChoices.of([entry.weight for entry in group] for group in groups.values())
-    cases_asked = np.array([_case_asked(clean) for clean in cleans.values()], np.uint8)
-    alternatives = [entry for group in groups.values() for entry in group]
+    cases_asked = np.array(list(map(_case_asked, cleans.values())), np.uint8)
+    alternatives = list(chain.from_iterable(groups.values()))
     pool = Texts.from_strings([form for entry in alternatives for form in _forms(entry)])
     stays = np.array([entry.noisy == entry.clean for entry in alternatives], np.uint8)
     return PhraseTable(
@@ -333,6 +323,21 @@ def build(lexicon: Lexicon, matched_by: str = "tokens") -> PhraseTable:
         words_max=words_max,
         matched_by=matched_by,
     )
+
+
+def _cleans_of(groups: Mapping[tuple[str, str], Sequence[Entry]], name: str) -> dict[str, str]:
+    """Return the phrases of a lexicon by lower-case form; the index of a phrase is its key.
+
+    `groups` has the entries of each lower-case phrase and part of speech. Key 0 belongs to no
+    phrase: in the hash table it marks the first words of longer phrases. Raises LexiconError for
+    phrases that differ only in case; `name` is the name of the lexicon.
+    """
+    cleans = {"": ""}
+    for (folded, _), group in groups.items():
+        clean = cleans.setdefault(folded, group[0].clean)
+        if other := next((entry.clean for entry in group if entry.clean != clean), ""):
+            raise LexiconError(f"lexicon {name}: {clean!r} and {other!r} differ only in case")
+    return cleans
 
 
 def _forms(entry: Entry) -> tuple[str, str, str]:
@@ -361,13 +366,18 @@ def _case_asked(clean: str) -> int:
     return 2 if len(clean) > 1 and clean == upper(clean) else 1
 
 
-def _hash_table(
-    phrases: list[tuple[str, int]], name: str, matched_by: str
-) -> tuple[HashTable, int]:
-    """Return a hash table of (phrase, key) pairs, and the number of words of the longest phrase.
+def _hash_table(cleans: list[str], name: str, matched_by: str) -> tuple[HashTable, int]:
+    """Return a hash table of phrases, and the number of words of the longest phrase.
 
-    `name` is the name of the lexicon in errors.
+    The key of a phrase is its index in `cleans`. Each phrase is found with straight and with curly
+    apostrophes. `name` is the name of the lexicon in errors.
     """
+    phrases = [
+        (form, key)
+        for key, clean in enumerate(cleans)
+        for form in dict.fromkeys(clean.replace("'", mark) for mark in buffers.APOSTROPHES)
+        if clean
+    ]
     words = Texts.from_strings([form for form, _ in phrases]).words(matched_by)
     firsts = np.searchsorted(words.rows, np.arange(len(phrases) + 1))
     entries: dict[int, int] = {}

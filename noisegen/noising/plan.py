@@ -137,6 +137,13 @@ class Level(NamedTuple):
     numbers: I64
     streams: U64
 
+    @classmethod
+    def of(cls, turns: Sequence[Turn]) -> "Level":
+        """Return the level of these turns, one per step."""
+        numbers = [turn if isinstance(turn, int) else 0 for turn in turns]
+        streams = [name_number(turn) if isinstance(turn, str) else 0 for turn in turns]
+        return cls(np.array(numbers, np.int64), np.array(streams, np.uint64))
+
 
 class Conditions(NamedTuple):
     """All conditions of a recipe as arrays, and the numbers of the conditions of each step.
@@ -196,7 +203,7 @@ class Schedule:
             conditions=Conditions.of(places, len(writers)),
             levels=tuple(_levels([place.turns for place in places])),
             labels=_numbers(step.label for step in steps),
-            strength_labels=_numbers(map(strength_label, steps)),
+            strength_labels=_numbers(f"{step.label}/strength" for step in steps),
             is_habit=np.array(habits, np.bool_) & bool(recipe.writers),
             weights=_weighted([weight for _, weight in recipe.strength]),
             writers=_weighted([writer.weight for writer in writers]),
@@ -266,11 +273,6 @@ class Schedule:
 _WRITER = np.array([name_number("writer")], np.uint64)  # the stream that draws the writer of a row
 
 
-def strength_label(step: Step) -> str:
-    """Return the name of the stream that draws the strengths of a step."""
-    return f"{step.label}/strength"
-
-
 def _numbers(names: Iterable[str]) -> U64:
     return np.array([name_number(name) for name in names], np.uint64)
 
@@ -334,8 +336,5 @@ def _levels(turns: Sequence[tuple[Turn, ...]]) -> Iterator[Level]:
     ]
     for depth in range(max(depths, default=0)):
         at_depth = [of_step[depth] if depth < len(of_step) else 0 for of_step in turns]
-        if len(set(at_depth)) == 1:
-            continue
-        numbers = [turn if isinstance(turn, int) else 0 for turn in at_depth]
-        streams = [name_number(turn) if isinstance(turn, str) else 0 for turn in at_depth]
-        yield Level(np.array(numbers, np.int64), np.array(streams, np.uint64))
+        if len(set(at_depth)) > 1:
+            yield Level.of(at_depth)

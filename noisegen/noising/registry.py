@@ -378,17 +378,8 @@ def transform(
         def make(settings: Settings, values: Mapping[str, Any]) -> Kernel:
             return RowFunction(name, function, dict(values), settings.factors)
 
-        register(
-            Transform(
-                name=name,
-                summary=summary_of(function),
-                parameters=parameters_of(function),
-                make=make,
-                languages=lambda: languages,
-                source=defined_at(function),
-                keeps_meaning=keeps_meaning,
-                kind=kind,
-            )
+        _register_function(
+            function, name, make, lambda: languages, keeps_meaning=keeps_meaning, kind=kind
         )
         return function
 
@@ -414,22 +405,25 @@ def kernel(
             made: Kernel = function(settings, **values)
             return made
 
-        register(
-            Transform(
-                name=name,
-                summary=summary_of(function),
-                parameters=parameters_of(function),
-                make=make,
-                languages=languages,
-                data=data,
-                source=defined_at(function),
-                keeps_meaning=keeps_meaning,
-                kind=kind,
-            )
+        _register_function(
+            function, name, make, languages, data=data, keeps_meaning=keeps_meaning, kind=kind
         )
         return function
 
     return add
+
+
+def _register_function(
+    function: Callable[..., Any],
+    name: str,
+    make: Callable[[Settings, Mapping[str, Any]], Kernel],
+    languages: Callable[[], list[str]],
+    **options: Any,
+) -> None:
+    """Register a transform; its summary, parameters and place are read from `function`."""
+    summary, parameters = summary_of(function), parameters_of(function)
+    source = defined_at(function)
+    register(Transform(name, summary, parameters, make, languages, source=source, **options))
 
 
 @dataclass(frozen=True)

@@ -49,18 +49,21 @@ class SpacyTagger:
         rows = np.unique(matches.rows)
         rows = rows[texts.lengths[rows] <= TAGGED_BYTES_MAX]
         encoded = dict(zip(rows.tolist(), texts.to_arrow().take(rows).to_pylist(), strict=True))
-        if len(self._tags) > CACHED_TEXTS_MAX:
-            self._tags.clear()
-        new = dict.fromkeys(text.decode() for text in encoded.values())
-        for doc in self._pipeline.pipe(text for text in new if text not in self._tags):
-            ends_and_tags = ((token.idx + len(token), token.pos_) for token in doc)
-            self._tags[doc.text] = [(end, _SPACY_TAGS.get(tag, 0)) for end, tag in ends_and_tags]
+        self._learn(dict.fromkeys(text.decode() for text in encoded.values()))
         stops = (matches.stops - texts.offsets[matches.rows]).tolist()
         for match, (row, stop) in enumerate(zip(matches.rows.tolist(), stops, strict=True)):
             if text := encoded.get(row):
                 tokens, end = self._tags[text.decode()], len(text[:stop].decode())
                 tags[:, match] = next((tag for ends, tag in tokens if ends >= end), 0)
         return tags
+
+    def _learn(self, texts: Iterable[str]) -> None:
+        """Tag the texts that are not in the cache, and add their tags to it."""
+        if len(self._tags) > CACHED_TEXTS_MAX:
+            self._tags.clear()
+        for doc in self._pipeline.pipe(text for text in texts if text not in self._tags):
+            ends_and_tags = ((token.idx + len(token), token.pos_) for token in doc)
+            self._tags[doc.text] = [(end, _SPACY_TAGS.get(tag, 0)) for end, tag in ends_and_tags]
 
     def tag_row(self, row: Row, matches: Sequence[RowMatch]) -> Iterable[tuple[int, int]]:
         """Return the best and second tag of each match in one row."""

@@ -5,15 +5,13 @@ clean text comes from real pairs, rows with the real noise of the pairs are judg
 """
 
 import json
-import re
 import secrets
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import cache
-from itertools import accumulate, chain, groupby, islice, tee
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -25,33 +23,23 @@ import pyarrow.compute as pc
 
 from noisegen.augmentation import NoiseRequest
 from noisegen.augmentation.plan import recipe_of
-from noisegen.data.columns import BATCH_BYTES, BATCH_ROWS, by_reason
-from noisegen.data.files import reading, shard_files
-from noisegen.data.formats.parquet import parquet_head, parquet_tables
-from noisegen.data.pairs import stream_pairs
-from noisegen.data.sources import Columns, expand, is_string, no_column, read, shard_ranges
+from noisegen.data.columns import by_reason
+from noisegen.data.files import shard_files
 from noisegen.errors import SourceError, UsageError
-from noisegen.noising import registry
-from noisegen.noising.engine import Engine, add_noise
-from noisegen.noising.plan import Streams
 from noisegen.noising.recipe import Recipe
-from noisegen.noising.registry import Settings, load_code
-from noisegen.noising.rng import fraction, id_numbers, row_keys, stream_key
+from noisegen.noising.registry import load_code
+from noisegen.noising.rng import id_numbers, row_keys, stream_key
 from noisegen.options import Strings, decode, listed, option, public
 from noisegen.review import store
+from noisegen.review.sources import SLOT_COLUMNS, ReviewSource, strength_labels
 from noisegen.review.store import Judged, Stratum
-from noisegen.runs.manifest import Manifest, counted
+from noisegen.runs.manifest import counted
 from noisegen.runs.options import Folder, IdColumn, Limit, TextColumn
-from noisegen.text.buffers import one_chunk
-from noisegen.text.spans import PROTECTED, protect_kinds
+from noisegen.text.spans import PROTECTED
 
 TEXT_MAX = 2_000  # most characters of a text that a reviewer is asked to read
 BEST = "best"
-SLOT_COLUMNS = ("tokens", "labels", "noisy_tokens", "noisy_labels")
-_NUMBER = re.compile(r"x?(?:[0-9]{1,6}(?:\.[0-9]{1,12})?|\.[0-9]{1,12})")
 
-# Rows of one stratum: string columns row_id, clean and noisy, and all of SLOT_COLUMNS or none.
-Batch = tuple[Stratum, pa.Table]
 Row = dict[str, Any]  # a row of a batch, with the column "key" that orders rows
 StratumName = tuple[str, str, str]
 Sample = list[tuple[Stratum, list[Row]]]
@@ -208,7 +196,7 @@ def make(
 
 def _make(options: MakeOptions) -> SampleSummary:
     """Run `make` with checked options."""
-    source, path = ReviewSource.of(options), Path(options.out)
+    source, path = source_of(options), Path(options.out)
     with store.created(path) as database:
         plan = msgspec.json.encode(source, enc_hook=str).decode()
         review = {"id": secrets.token_hex(8), "seed": str(source.seed), "plan": plan}
@@ -249,7 +237,7 @@ def _more(options: MoreOptions) -> SampleSummary:
     return SampleSummary(path, 2, options.rows, *added, unjudged)
 
 
-def _stored_source(database: sqlite3.Connection, options: MoreOptions) -> "ReviewSource":
+def _stored_source(database: sqlite3.Connection, options: MoreOptions) -> ReviewSource:
     """Return the source of a review; sources and code named in the options replace its own.
 
     Raises UsageError if the review was made with code or from standard input, and the options do
@@ -307,7 +295,7 @@ def _best(judged: Judged) -> set[StratumName]:
 
 def _add(
     database: sqlite3.Connection,
-    source: "ReviewSource",
+    source: ReviewSource,
     stage: int,
     count: int,
     only: Collection[StratumName] | None = None,
@@ -347,7 +335,7 @@ def _add(
 
 
 def _drawn(
-    source: "ReviewSource",
+    source: ReviewSource,
     count: int,
     taken: dict[str, set[str]],
     only: Collection[StratumName] | None,
@@ -453,67 +441,45 @@ def slots_of(tokens: Sequence[Any], labels: Sequence[Any]) -> list[tuple[str, st
     return slots
 
 
-# Sources of the rows.
+# The source that the options of `make` describe.
 
 
-@dataclass(frozen=True)
-class ReviewSource:
-    """Sources and noise options of a review, stored in the review file for the second stage.
+def source_of(options: MakeOptions) -> ReviewSource:
+    """Return the source that `options` describe.
 
-    `recipe` is the recipe as plain data, None if the sources are outputs of `augment`.
+    Raises UsageError for options that do not fit the type of the sources.
     """
-
-    sources: tuple[str, ...]
-    recipe: dict[str, Any] | None = None
-    strengths: tuple[str, ...] = ()
-    seed: int = 0
-    lang: str = "en"
-    lang_column: str = "lang"
-    text_column: str = "text"
-    id_column: str | None = None
-    protect: str = PROTECTED
-    tagger: str = "rule"
-    limit: int | None = None
-    code: tuple[str, ...] = ()
-    nlaug_data: str | None = None
-    with_real: bool = False
-
-    @classmethod
-    def of(cls, options: MakeOptions) -> "ReviewSource":
-        """Return the source that `options` describe.
-
-        Raises UsageError for options that do not fit the type of the sources.
-        """
-        sources, code = listed(options.sources), listed(options.code)
-        if not sources:
-            raise UsageError("name at least one SOURCE")
-        values = {**vars(options), "sources": _absolute(sources), "code": _absolute(code)}
-        strengths = strength_labels(options.strengths or ("x1" if options.with_real else ""))
-        values |= {"strengths": strengths, "recipe": None}
-        if options.nlaug_data:
-            values["nlaug_data"] = str(Path(options.nlaug_data).resolve())
-        if options.with_real:
-            of_texts = ("text_column", "id_column", "lang_column")
-            _refuse(options, of_texts, "real pairs have columns of their own and one language")
-        if options.with_real or not _are_outputs(sources):
-            if not strengths:
-                raise UsageError("clean text needs --strengths, such as 0.05,0.1,0.2 or x0.5,x1,x2")
-            load_code(*code)
-            recipe = recipe_of(options)
-            if options.with_real and recipe.name == store.REAL:
-                raise UsageError(f"the recipe cannot be named {store.REAL!r} beside real pairs")
-            return msgspec.convert(values | {"recipe": recipe.to_dict()}, cls)
+    sources, code = listed(options.sources), listed(options.code)
+    if not sources:
+        raise UsageError("name at least one SOURCE")
+    strengths = strength_labels(options.strengths or ("x1" if options.with_real else ""))
+    values = {**vars(options), "sources": _absolute(sources), "code": _absolute(code)}
+    values |= {"strengths": strengths, "recipe": None}
+    if options.nlaug_data:
+        values["nlaug_data"] = str(Path(options.nlaug_data).resolve())
+    if options.with_real:
+        of_texts = ("text_column", "id_column", "lang_column")
+        _refuse(options, of_texts, "real pairs have columns of their own and one language")
+    if options.with_real or not _are_outputs(sources):
+        if not strengths:
+            raise UsageError("clean text needs --strengths, such as 0.05,0.1,0.2 or x0.5,x1,x2")
+        values["recipe"] = _recipe_for_text(options).to_dict()
+    else:
         fixed = ("recipe", "transforms", "values", "limit", "text_column", "id_column")
         _refuse(options, fixed, "outputs of augment bring their own noise and columns")
-        return msgspec.convert(values, cls)
+    return msgspec.convert(values, ReviewSource)
 
-    def batches(self, dropped: Counter[str]) -> Iterator[Batch]:
-        """Yield all rows of the source in batches of one stratum.
 
-        Unreadable rows and files are counted in `dropped`, by reason.
-        """
-        load_code(*self.code)
-        yield from _noised(self, dropped) if self.recipe else _outputs(self)
+def _recipe_for_text(options: MakeOptions) -> Recipe:
+    """Return the recipe that noises the text of a review.
+
+    Raises UsageError if the recipe has the name that rows with real noise have.
+    """
+    load_code(*listed(options.code))
+    recipe = recipe_of(options)
+    if options.with_real and recipe.name == store.REAL:
+        raise UsageError(f"the recipe cannot be named {store.REAL!r} beside real pairs")
+    return recipe
 
 
 def _are_outputs(sources: Sequence[str]) -> bool:
@@ -538,212 +504,3 @@ def _absolute(sources: Sequence[str]) -> tuple[str, ...]:
     Other sources, such as URLs, are returned unchanged.
     """
     return tuple(str(Path(name).resolve()) if Path(name).exists() else name for name in sources)
-
-
-def _outputs(source: ReviewSource) -> Iterator[Batch]:
-    """Yield the rows of outputs of `augment`, in batches of one stratum."""
-    labels = source.strengths or (None,) * len(source.sources)
-    if len(labels) != len(source.sources):
-        raise UsageError(
-            f"{len(labels)} strengths for {len(source.sources)} outputs of augment: "
-            f"name one for each, in their order"
-        )
-    for folder, label in zip(map(Path, source.sources), labels, strict=True):
-        recipe, options = _recorded(folder)
-        strength = label or strength_of(recipe) or folder.name
-        lang, name = str(options.get("lang") or source.lang), str(recipe.get("name") or "unknown")
-        stratum = Stratum(lang, name, strength, strength_value(strength))
-        slots = _slot_columns(options)
-        for path in shard_files(folder):
-            for table in _shard(path, slots):
-                yield from _by_language(table, stratum, source.lang_column)
-
-
-def _recorded(folder: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return recipe and options from the manifest of an output of `augment`.
-
-    Both are empty if the folder has no manifest.
-    """
-    if not (folder / "manifest.json").exists():
-        return {}, {}
-    manifest = Manifest.load(folder)
-    return manifest.recipe, manifest.options
-
-
-def _slot_columns(options: Mapping[str, Any]) -> dict[str, str]:
-    """Map the names in SLOT_COLUMNS to columns of an output of `augment`.
-
-    `options` are the options that the output was made with.
-    """
-    columns = {"noisy_tokens": "noisy_tokens", "noisy_labels": "noisy_labels"}
-    for name in ("tokens", "labels"):
-        if options.get(name):
-            columns[name] = str(options[name])
-    return columns
-
-
-def _shard(path: Path, slots: Mapping[str, str]) -> Iterator[pa.Table]:
-    """Yield the rows of a shard in tables.
-
-    `slots` maps the names in SLOT_COLUMNS to columns of the shard. Raises SourceError if the file
-    is damaged or is no shard of `augment`.
-    """
-    with reading(str(path)):
-        schema, rows = parquet_head(str(path))
-        if missing := [name for name in ("id", "clean", "noisy") if name not in schema.names]:
-            raise no_column(str(path), missing[0], schema.names, "; is it from noisegen augment?")
-        is_complete = len(slots) == len(SLOT_COLUMNS) and set(slots.values()) <= set(schema.names)
-        for batch in parquet_tables(str(path), 0, rows, BATCH_BYTES):
-            batch.validate(full=True)  # raises an error for damaged UTF-8
-            columns = {name: batch[name] for name in schema.names}
-            columns |= {name: batch[slots[name]] for name in slots} if is_complete else {}
-            columns["row_id"] = pc.cast(batch["id"], pa.string())
-            for name in ("clean", "noisy"):
-                columns[name] = pc.fill_null(pc.cast(batch[name], pa.string()), "")
-            yield pa.table(columns)
-
-
-def _by_language(table: pa.Table, stratum: Stratum, column: str) -> Iterator[Batch]:
-    """Split a table by the language in `column`; yield the rows of each language as a batch.
-
-    Without a text column of this name, all rows have the language of `stratum`.
-    """
-    kind = table[column].type if column in table.column_names else pa.null()
-    if pa.types.is_dictionary(kind):  # type of categories that pandas writes
-        kind = kind.value_type
-    if not is_string(kind):
-        yield stratum, table
-        return
-    spoken = pc.fill_null(pc.cast(table[column], pa.string()), stratum.lang)
-    for lang in sorted(pc.unique(spoken).to_pylist()):
-        yield stratum._replace(lang=lang.lower()), table.filter(pc.equal(spoken, lang))
-
-
-def _noised(source: ReviewSource, dropped: Counter[str]) -> Iterator[Batch]:
-    recipe = Recipe.from_dict(source.recipe, "the recipe of the review")
-    recipes = {label: at_strength(recipe, label) for label in source.strengths}
-    engine = cache(lambda label, lang: _engine(recipes[label], lang, source))
-    protected = protect_kinds(source.protect)
-    every = Stratum(source.lang, recipe.name, "")
-    for texts in (_pairs if source.with_real else _clean_texts)(source, dropped):
-        for stratum, part in _by_language(texts, every, source.lang_column):
-            ids, clean = (one_chunk(part[name]) for name in ("id", "clean"))
-            table = pa.table({"row_id": pc.cast(ids, pa.string()), "clean": clean})
-            if source.with_real:
-                real = stratum._replace(recipe=store.REAL, strength="x1", value=1.0)
-                yield real, table.append_column("noisy", part["noisy"])
-            streams = Streams(id_numbers(ids), source.seed)
-            for label in recipes:
-                if noise := engine(label, stratum.lang):
-                    noisy = add_noise(noise, table, clean, streams, protected, edits=False)
-                else:
-                    noisy = table.append_column("noisy", clean)
-                yield stratum._replace(strength=label, value=strength_value(label)), noisy
-
-
-def _clean_texts(source: ReviewSource, dropped: Counter[str]) -> Iterator[pa.Table]:
-    columns = Columns(source.text_column, source.id_column)
-    named = expand(source.sources)
-    inputs = [item for item in named if not item.skipped]
-    dropped.update(["unread_file"] * (len(named) - len(inputs)))
-    tasks = shard_ranges(inputs, columns, BATCH_ROWS, source.limit)
-    for batch in chain.from_iterable(read(task, columns) for task in tasks):
-        dropped.update(batch.dropped)
-        yield batch.table
-
-
-def _pairs(source: ReviewSource, dropped: Counter[str]) -> Iterator[pa.Table]:
-    measured, pairs = tee(islice(stream_pairs(source.sources, dropped), source.limit))
-    rows = ({"id": n, "noisy": noisy, "clean": clean} for n, (noisy, clean) in enumerate(pairs))
-    # Batches end at a size in bytes. Each row counts as some extra bytes, so that a batch of short
-    # rows has at most BATCH_ROWS rows.
-    least = BATCH_BYTES // BATCH_ROWS
-    ends = accumulate(least + len(noisy) + len(clean) for noisy, clean in measured)
-    for _, batch in groupby(zip(ends, rows, strict=True), lambda pair: pair[0] // BATCH_BYTES):
-        yield pa.Table.from_pylist([row for _, row in batch])
-
-
-def _engine(recipe: Recipe, lang: str, source: ReviewSource) -> Engine | None:
-    """Return the engine that noises one language; None if the recipe has no data for it.
-
-    Raises UsageError if the recipe has no data for the main language of the source.
-    """
-    data = Path(source.nlaug_data) if source.nlaug_data else None
-    try:
-        settings = Settings(lang, nlaug_data=data, tagger=source.tagger)
-        return Engine(recipe.for_language(lang)[0], settings)
-    except UsageError:
-        if lang == source.lang:
-            raise
-        return None
-
-
-# Strengths as users write them: '0.1' sets all rates of a recipe, 'x2' multiplies them.
-
-
-def strength_labels(text: str) -> tuple[str, ...]:
-    """Split a list of strengths such as '0.05,0.1,0.2'.
-
-    Raises UsageError for an empty or repeated strength.
-    """
-    labels = [part.strip() for part in text.split(",")] if text else []
-    if not all(labels) or len(set(labels)) < len(labels):
-        raise UsageError(f"cannot read strengths {text!r}: write each once, as in 0.05,0.1,0.2")
-    return tuple(labels)
-
-
-def strength_value(label: str) -> float | None:
-    """Return the number in a strength such as '0.1' or 'x2', which orders strengths.
-
-    Returns None for a strength that is only a name.
-    """
-    return float(fraction(label.removeprefix("x"))) if _NUMBER.fullmatch(label) else None
-
-
-def at_strength(recipe: Recipe, label: str) -> Recipe:
-    """Return a copy of a recipe at the strength `label`.
-
-    A number such as '0.1' becomes every rate of every step. A factor such as 'x2' multiplies the
-    rates below 1, as the `strength` of a recipe file does. Raises UsageError for other labels.
-    """
-    if (value := strength_value(label)) is None:
-        raise UsageError(
-            f"strength {label!r} is neither a rate such as 0.1 nor a factor such as x2"
-        )
-    if label.startswith("x"):
-        factor = fraction(label.removeprefix("x"))
-        return recipe.each_mix(
-            lambda mix: replace(mix, strength=tuple((s * factor, n) for s, n in mix.strength))
-        )
-    if value > 1:
-        raise UsageError(
-            f"strength {label} is above 1, and a rate is a share: write x{label} to multiply rates"
-        )
-    rates = {
-        f"{step.transform}.{name}": label
-        for mix in recipe.mixes
-        for step in mix.steps()
-        for name in registry.get(step.transform).rates
-    }
-    if not rates:
-        raise UsageError(f"recipe {recipe.name} has no rate that a strength could set")
-    return recipe.with_values(rates)
-
-
-def strength_of(recipe: Mapping[str, Any]) -> str | None:
-    """Return the rate that a recipe (plain data) gives to all its steps; None if rates differ.
-
-    >>> strength_of({"steps": [{"wiki": {"rate": 0.1}}]})
-    '0.1'
-    """
-    rates = set(_rates(recipe.get("steps")))
-    return rates.pop() if len(rates) == 1 else None
-
-
-def _rates(content: object) -> Iterator[str]:
-    if isinstance(content, Mapping):
-        for name, part in content.items():
-            is_rate = name == "rate" or str(name).endswith("_rate")
-            yield from [str(part)] if is_rate else _rates(part)
-    elif isinstance(content, list):
-        yield from chain.from_iterable(map(_rates, content))

@@ -137,7 +137,7 @@ class Row:
 
     def outside(self, edits: list[RowEdit]) -> list[RowEdit]:
         """Return the edits that change nothing protected."""
-        return [edit for edit in edits if not _overlaps(edit[:2], self.protected)]
+        return [edit for edit in edits if not overlaps(edit[:2], self.protected)]
 
     def once(self, edits: list[RowEdit], words: str) -> tuple[list[RowEdit], list[Span]]:
         """Return the edits of words that are unchanged so far, one edit per word, and their spans.
@@ -152,13 +152,13 @@ class Row:
         for edit in edits:
             span = _with_words(edit[:2], every)
             is_first = not spans or span[0] >= spans[-1][1]
-            if is_first and not _overlaps(span, self.changed):
+            if is_first and not overlaps(span, self.changed):
                 kept.append(edit)
                 spans.append(span)
         return kept, spans
 
 
-def _overlaps(span: Span, others: Iterable[Span]) -> bool:
+def overlaps(span: Span, others: Iterable[Span]) -> bool:
     """Tell whether a span overlaps one of several other spans."""
     start, stop = span
     return any(low < stop and start < high for low, high in others)

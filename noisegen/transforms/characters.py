@@ -167,14 +167,22 @@ def _are_chosen(texts: Texts, chosen: str) -> Bool | None:
     if chosen == "i":
         return _are_i(texts)
     begin_row = begins_row(words)
-    begin_sentence = begins_sentence(texts, words, np.arange(len(words)))
-    cases = case_classes(texts.values, words.starts, words.stops, any_script=True)
     if chosen == "first":
-        return begin_row & (cases < 2)
+        return _without_acronyms(texts, begin_row)
+    begin_sentence = begins_sentence(texts, words, np.arange(len(words)))
     if chosen == "next":
-        return begin_sentence & (cases < 2)
+        return _without_acronyms(texts, begin_sentence)
+    cases = case_classes(texts.values, words.starts, words.stops, any_script=True)
     are_names: Bool = (cases == 1) & ~begin_row & ~begin_sentence & ~_are_i(texts)
     return are_names
+
+
+def _without_acronyms(texts: Texts, chosen: Bool) -> Bool:
+    """Clear the flags of acronyms in `chosen`, which has a flag per word, and return it."""
+    words, at = texts.tokens, np.flatnonzero(chosen)
+    starts, stops = words.starts.take(at), words.stops.take(at)
+    chosen[at] = case_classes(texts.values, starts, stops, any_script=True) < 2
+    return chosen
 
 
 def _are_i(texts: Texts) -> Bool:

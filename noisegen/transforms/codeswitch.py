@@ -27,7 +27,7 @@ from noisegen.noising.rng import (
 )
 from noisegen.text.buffers import I64, U64, Texts, is_byte, ordinals
 from noisegen.text.case import case_class, case_classes, fold, title
-from noisegen.text.rows import Row, RowEdit
+from noisegen.text.rows import Row, RowEdit, overlaps
 from noisegen.text.spans import NO_SPANS, Spans
 from noisegen.transforms import existing, remembered
 
@@ -102,7 +102,11 @@ class CodeSwitch:
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Return an edit for each match of one row that is replaced by its translation."""
         limit = int(self.limits[draws.variants["rate"]])
-        matches = [match for match in self.table.find_row(row) if self._is_free(row, match)]
+        matches = [
+            match
+            for match in self.table.find_row(row)
+            if not overlaps(row.span(*match[:2]), row.protected)
+        ]
         if not matches or not limit:
             return []
         drawn = [draw(draws.key, number) for number in range(len(matches))]
@@ -112,10 +116,6 @@ class CodeSwitch:
             for match, number in zip(matches, drawn, strict=True)
             if number >> CHOICE_BITS < max(limit, lowest + 1)
         ]
-
-    def _is_free(self, row: Row, match: RowMatch) -> bool:
-        start, stop = row.span(*match[:2])
-        return not any(low < stop and start < high for low, high in row.protected)
 
     def _translation_in(self, row: Row, match: RowMatch, chosen: int) -> str:
         """Return the translation that 16 random bits choose for a match, in the case of the match.

@@ -250,12 +250,10 @@ class Mashing:
     def _letters(self, texts: Texts, words: Tokens, hit: I64) -> "_Letters":
         """Return the letters of the words with the indices `hit` in a batch."""
         starts = words.starts.take(hit)
-        sizes = words.stops.take(hit) - starts
-        at = np.arange(int(sizes.sum())) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
+        at, owners = buffers.within(starts, words.stops.take(hit) - starts)
         points = buffers.code_points(texts.values, at)
         lead = np.flatnonzero(points >= 0)
-        at, points = at.take(lead), points.take(lead)
-        owners = np.repeat(np.arange(len(hit)), sizes).take(lead)
+        at, points, owners = at.take(lead), points.take(lead), owners.take(lead)
         _, known = self.keys.find(points)
         counts = np.bincount(owners, minlength=len(hit))
         typed = counts * (np.bincount(owners, known, len(hit)) == counts)

@@ -192,7 +192,9 @@ class Punctuation:
             is_allowed, starts, stops, groups = possible[rate]
             limits = self.limits[rate].take(variants[rate])
             at, draws = hits(fork_array(keys, rate), rows, limits, is_allowed & may_change)
-            written = _WRITTEN.pick(np.broadcast_to(groups, len(rows)).take(at), choices(draws))
+            if isinstance(groups, np.ndarray):  # else all signs have one group
+                groups = groups.take(at)
+            written = _WRITTEN.pick(groups, choices(draws))
             edges = starts.take(at), stops.take(at)
             parts.append(Edits(rows.take(at), *edges, written, _WRITTEN.pool))
             if rate in LEAVING_OUT:

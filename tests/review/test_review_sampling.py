@@ -19,13 +19,8 @@ from noisegen.noising.recipe import Recipe
 from noisegen.noising.rng import id_number, row_key, stream_key
 from noisegen.review import sample
 from noisegen.review.review_file import ReviewFile, marked, order_of, tokens
-from noisegen.review.sample import (
-    at_strength,
-    slots_of,
-    strength_labels,
-    strength_of,
-    strength_value,
-)
+from noisegen.review.sample import slots_of
+from noisegen.review.sources import at_strength, strength_labels, strength_of, strength_value
 from noisegen.review.store import created
 from noisegen.text.resources import DICTIONARIES
 
@@ -164,7 +159,7 @@ def test_rows_of_a_megabyte_are_read_a_few_at_a_time(tmp_path, source):
         lines = ["clean\tnoisy", *map("\t".join, pairs)]
         name.write_text("\n".join(lines))
     options = sample.MakeOptions((str(name),), tmp_path / "r.sqlite", **given)
-    batches = [table for _, table in sample.ReviewSource.of(options).batches(Counter())]
+    batches = [table for _, table in sample.source_of(options).batches(Counter())]
     assert sum(map(len, batches)) == len(pairs) * (1 + bool(given))
     assert max(map(len, batches)) <= 3  # of two megabytes each
 
