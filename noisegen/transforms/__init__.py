@@ -26,23 +26,23 @@ class LanguageFiles:
         return DICTIONARIES / lang / self.name
 
     def read(self, settings: Settings, _: Mapping[str, Any]) -> list[Path]:
-        """Return the file for the language of the settings, or [] if the language has none.
+        """Return a list of the file for the language of the settings; [] if there is no file.
 
-        The result is the `data` of a transform.
+        Transforms that read the file take this method as their `data`.
         """
         return existing(self.of(settings.lang))
 
     def read_or_any(self, settings: Settings, _: Mapping[str, Any]) -> list[Path]:
-        """Return the file for the language of the settings, or else the file for all languages."""
+        """Return a list of the file for the language of the settings, or else for all languages."""
         return existing(self.of(settings.lang)) or [self.of("any")]
 
     def languages(self) -> list[str]:
-        """Return the names of the dictionary folders with the file: language codes, or 'any'."""
+        """Return the names of the folders that contain the file: language codes, or 'any'."""
         return sorted(path.parent.name for path in DICTIONARIES.glob(f"*/{self.name}"))
 
 
 def existing(*paths: Path) -> list[Path]:
-    """Return the paths that exist."""
+    """Return a list of the given paths without paths of missing files."""
     return [path for path in paths if path.exists()]
 
 
@@ -51,9 +51,9 @@ IS_SPACE, IS_BREAK, IS_END = is_byte(SPACES.encode()), is_byte(b"\n\r"), is_byte
 
 
 def remembered(load: Callable[..., Loaded]) -> Callable[..., Loaded]:
-    """Cache the results of `load`, which reads a file or folder of the user.
+    """Return `load`, a function that reads a file or folder of the user, with a cache.
 
-    A file or folder whose modification times have changed is loaded again.
+    A file or folder is loaded again if its modification times have changed.
     """
 
     @lru_cache(maxsize=8)

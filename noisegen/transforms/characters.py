@@ -40,8 +40,9 @@ def leet(
 ) -> Substitution | CountedSubstitution:
     """Replace letters with digits and signs that look alike: 'elite' -> '31173'.
 
-    `rate` is the chance of a letter that has such a sign. With by_length=true, the number of draws
-    is rate x length of the row, rounded down. A letter may be drawn twice, as in RoLASER's script.
+    `rate` is the chance that a letter with such a sign is replaced. With by_length=true, a fixed
+    number of letters is drawn instead: rate x length of the row, rounded down. A letter may be
+    drawn twice, as in RoLASER's script.
     """
     entries = original_characters(settings.nlaug_data, "leet")
     characters = character_map(entries or Lexicon.load(_LEET.of(settings.lang)).entries)
@@ -71,7 +72,7 @@ def is_i(word: str) -> bool:
 def recased(word: str, case: str, dotted: bool) -> str:
     """Write a word, or a text of ASCII characters, in upper or lower case.
 
-    `case` is a key of `CASES`. `dotted` tells that the language is in `DOTTED_I`.
+    `case` is a key of `CASES`. `dotted` is True if the language is in `DOTTED_I`.
     """
     if word.isascii() and not dotted:
         return word.upper() if case == "upper" else word.lower()
@@ -88,10 +89,10 @@ _RECASED = {
 
 
 def is_chosen(row: Row, number: int, chosen: str) -> bool:
-    """Tell whether word `number` of a row is among the words that `chosen`, one of `WORDS`, names.
+    """Tell whether a word of a row, given by its number, is of the kind `chosen`.
 
-    `caps` explains the names. An acronym such as RT or NASA is neither 'first' nor 'next': nobody
-    writes it with a small first letter.
+    `chosen` is one of `WORDS`, which `caps` explains. An acronym such as RT or NASA is neither
+    'first' nor 'next', as nobody writes it with a small first letter.
     """
     word = row.words[number]
     if chosen == "all":
@@ -108,9 +109,9 @@ def is_chosen(row: Row, number: int, chosen: str) -> bool:
 
 @dataclass(frozen=True)
 class Recased:
-    """Write chosen words of a row in upper or lower case, each with chance `rate`.
+    """Kernel that writes chosen words in upper or lower case, each with chance `rate`.
 
-    `limits` holds the 48-bit threshold of `rate` at every strength. Draw number i of a row decides
+    `limits` has the 48-bit threshold of `rate` at every strength. Draw number i of a row decides
     whether the i-th word of the row changes. `case` is a key of `CASES`.
     """
 
@@ -120,7 +121,7 @@ class Recased:
     chosen: str = "all"  # words that may change: one of `WORDS`
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Return the edits of one row: each changed word, or the whole row at once."""
+        """Return the edits of one row: one for each changed word, or a single one for the row."""
         limit = int(self.limits[draws.variants["rate"]])
         is_whole = self.chosen == "all" and limit == CERTAIN
         if is_whole and row.text.isascii() and not (self.dotted or row.protected):
@@ -135,7 +136,7 @@ class Recased:
 
     @property
     def needs(self) -> bytes:
-        """Bytes to look for: a row without any of them has no chosen word; empty for all rows."""
+        """Bytes to look for: rows with none of these bytes stay; empty if any row may change."""
         return {"i": b"I", "next": SENTENCE_ENDS}.get(self.chosen, b"")
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:

@@ -85,7 +85,7 @@ def original_files(folder: Path | None, name: str) -> list[Path]:
 
 
 def _transformations(folder: Path) -> Path:
-    """Return the folder of a checkout that holds its transformations.
+    """Return the folder with the transformations of a checkout.
 
     Raises UsageError if the checkout has no such folder.
     """
@@ -126,7 +126,7 @@ def _changes_text(entry: Entry) -> bool:
 def _is_findable(phrase: str) -> bool:
     """Tell whether the matcher can find a phrase.
 
-    Its words have at most `WORD_BYTES_MAX` bytes each, with one ASCII sign between neighbours.
+    It can if each word has at most `WORD_BYTES_MAX` bytes, and one ASCII sign separates neighbours.
     """
     fits = all(len(word.encode()) <= WORD_BYTES_MAX for word in phrase.split())
     return fits and matchable(phrase)

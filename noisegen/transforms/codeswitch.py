@@ -31,16 +31,16 @@ from noisegen.text.rows import Row, RowEdit, overlaps
 from noisegen.text.spans import NO_SPANS, Spans
 from noisegen.transforms import existing, remembered
 
-RATE = 0.3  # near the share in the three examples that ORACLE prints: 5 of 18 words are replaced
-FORMS = 4  # forms per translation: as listed, Title, UPPER, and for a Title within a sentence
-TITLE, TITLE_WITHIN = 1, 3  # indices of the forms for capitalised words, see `FORMS`
+RATE = 0.3  # close to the three examples in ORACLE's paper, where 5 of 18 words are replaced
+FORMS = 4  # forms of a translation: as listed, Title, UPPER, and for Title words within a sentence
+TITLE, TITLE_WITHIN = 1, 3  # indices of the two forms for Title words, see `FORMS`
 _ENDS = frozenset(".!?\n")  # characters that end a sentence or line
 _IS_END = is_byte("".join(_ENDS).encode())
 
 
 @remembered
 def table_of(path: Path, lang: str, into: str | None) -> PhraseTable:
-    """Return the compiled dictionary of a file, from `lang` to `into`; raises LexiconError."""
+    """Compile a file of translations from language `lang` to `into`; raises LexiconError."""
     check_size(path)
     content, meant = read_lexicon_file(path), f"codeswitch {lang} {into} {path.suffix}"
     return cached_table(
@@ -51,10 +51,9 @@ def table_of(path: Path, lang: str, into: str | None) -> PhraseTable:
 def compiled(entries: list[Entry]) -> PhraseTable:
     """Return a phrase table whose pool has `FORMS` forms of each translation.
 
-    Words that differ only in case are merged into one word, which has the translations of all of
-    them. Some words have a capital wherever they stand: the dictionary lists them with it, such as
-    'I', 'Monday' or a German noun. The translation of such a word gets a capital only at the
-    beginning of a sentence.
+    Words that differ only in case are merged into one word with all their translations. Words that
+    the dictionary lists with a capital, such as 'I', 'Monday' or a German noun, have the capital
+    wherever they stand; their translations get a capital only at the beginning of a sentence.
     """
     words: dict[str, list[tuple[Entry, list[str]]]] = defaultdict(list)
     for entry in entries:
@@ -71,10 +70,10 @@ def compiled(entries: list[Entry]) -> PhraseTable:
 
 
 def _spellings(entry: Entry) -> dict[str, str]:
-    """Map the spellings of an entry's clean word to its translation in the same case.
+    """Return a dictionary from spellings of an entry's clean word to translations in that case.
 
-    Spellings are as listed, Title and UPPER. The matcher ignores case in ASCII and Latin-1 only, so
-    'Și' and 'Дом' need keys of their own.
+    The word is spelled as listed, Title and UPPER. The matcher ignores case only in ASCII and
+    Latin-1, so that 'Și' and 'Дом' need keys of their own.
     """
     clean, noisy = entry.clean, entry.noisy
     spellings = {fold(clean): noisy}
@@ -87,11 +86,11 @@ def _spellings(entry: Entry) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class CodeSwitch:
-    """Replace words and phrases by their translations, at least one in each row with a match.
+    """Kernel that replaces words and phrases by translations, at least one in a row with a match.
 
     A match is a word or phrase of the dictionary `table` outside the protected `spans`. Each match
-    has chance `rate`; `limits` holds the 48-bit threshold of `rate` at every strength. Draw number
-    i of a row decides on the i-th match of the row and chooses its translation. If the draws hit no
+    has chance `rate`; `limits` has the 48-bit threshold of `rate` at every strength. Draw number i
+    of a row decides on the i-th match of the row and chooses its translation. If the draws hit no
     match, the match with the lowest draw is replaced. At a threshold of 0 nothing is replaced.
     """
 
@@ -120,7 +119,7 @@ class CodeSwitch:
     def _translation_in(self, row: Row, match: RowMatch, chosen: int) -> str:
         """Return the translation that 16 random bits choose for a match, in the case of the match.
 
-        `chosen` are these bits. A sentence begins at the start of the row, and after a character of
+        `chosen` has the bits. A sentence begins at the start of the row, and after a character of
         `_ENDS`.
         """
         first, last, key = match
@@ -133,7 +132,7 @@ class CodeSwitch:
         return self.table.pool_values[start:stop].tobytes().decode()
 
     def sparing(self, spans: Spans) -> Kernel:
-        """Return a copy of this kernel that replaces nothing inside these spans of a batch."""
+        """Return a copy of this kernel that replaces nothing inside the protected `spans`."""
         return replace(self, spans=spans)
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:

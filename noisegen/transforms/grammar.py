@@ -52,9 +52,9 @@ class Phrases:
     """Phrases of `drop.tsv` that are searched together in a text.
 
     `kinds[key]` is the kind of the phrase with this key in `table`, as an index of `KINDS`.
-    `left_out[a]` is the number of words that alternative a leaves out from the start of a match; it
-    is 0 if the alternative replaces the whole match by its text. With `within`, the phrases may
-    also be left out within a sentence, not only at its beginning.
+    `left_out[a]` is the number of words that alternative a leaves out from the start of a match. It
+    is 0 if the alternative replaces the whole match by its text. Phrases are left out at the
+    beginning of a sentence and, with `within`, also inside a sentence.
     """
 
     table: PhraseTable
@@ -94,13 +94,13 @@ def phrases_of(path: Path) -> tuple[Phrases, Phrases]:
 
 @dataclass(frozen=True)
 class Omissions:
-    """Leave out listed phrases that stand before another word.
+    """Kernel that leaves out listed phrases before another word.
 
     Each kind of phrase has its own rate and its own random stream. `limits` maps the name of each
     rate to its 48-bit thresholds, one per strength. Draw number i of the stream decides on the i-th
-    phrase of this kind that may be left out in a row, and chooses its alternative. If two
-    omissions overlap, only the first is made. If a capitalised phrase is left out, the next word
-    gets the capital.
+    phrase of this kind that may be left out in a row, and chooses an alternative of the phrase. If
+    two omissions overlap, only the first is made. If a capitalised phrase is left out, the next
+    word is capitalised.
     """
 
     phrases: tuple[Phrases, ...]
@@ -151,8 +151,8 @@ class Omissions:
 def _may_go(row: Row, match: RowMatch, phrases: Phrases) -> bool:
     """Tell whether a match may be left out: it begins a sentence, and a space and a word follow.
 
-    With `phrases.within` the match may also stand within a sentence. There it is kept if it has a
-    capital that the listed phrase does not have: it begins a name, such as 'The Hague'.
+    With `phrases.within` the match may also stand inside a sentence, unless it has a capital there
+    that the listed phrase lacks: then it begins a name, such as 'The Hague'.
     """
     first, last, key = match
     start = row.span(first)[0]
@@ -184,9 +184,9 @@ def _capital(letter: str) -> str:
 
 
 def _omission(row: Row, match: RowMatch, phrases: Phrases, drawn: int) -> RowEdit:
-    """Return the edit of a match, whose alternative is chosen by the 16 random bits `drawn`.
+    """Return the edit of a match; the 16 random bits `drawn` choose its alternative.
 
-    If the alternative keeps the phrase, the edit writes the same text again.
+    If the alternative keeps the phrase, the edit replaces the phrase by itself.
     """
     (first, last, key), table = match, phrases.table
     start, stop = row.span(first, last)
@@ -202,7 +202,7 @@ def _omission(row: Row, match: RowMatch, phrases: Phrases, drawn: int) -> RowEdi
 
 
 def _omissions(texts: Texts, matches: Matches, phrases: Phrases, drawn: I64) -> Edits:
-    """Return the edits of the matches in a batch, as `_omission`; matches that stay have none."""
+    """Return the edits of the matches in a batch, see `_omission`; a match that stays has none."""
     table, words = phrases.table, texts.tokens
     forms = table.alternatives(texts.values, matches, table.first_pos.take(matches.keys), drawn)
     goes = np.flatnonzero(table.stays.take(forms // 3) == 0)
@@ -276,7 +276,7 @@ for _name, _rate, _summary in MIXED_UP:
 
 
 class RunOn(NamedTuple):
-    """A way to run two sentences together: `between` replaces the full stop and space."""
+    """A way to join two sentences: `between` replaces the full stop and the space behind it."""
 
     between: str
     lowers: bool  # True if the first letter of the second sentence becomes small
@@ -298,12 +298,12 @@ _WAYS = WeightedChoices.of([[way.weight for way in RUN_ON]])
 
 @dataclass(frozen=True)
 class RunOns:
-    """Join two sentences with chance `rate` if the second begins with an opener.
+    """Kernel that joins two sentences with chance `rate` if the second begins with an opener.
 
-    An opener is a word that often begins a sentence. `openers` holds the ascending hashes of the
-    capitalised openers; `small` tells for each whether it may lose its capital ('I' may not).
-    `limits` holds the 48-bit threshold of `rate` at every strength. Draw number i of a row decides
-    on the i-th place of the row where two sentences may be joined.
+    An opener is a word that often begins a sentence. `openers` has the ascending hashes of the
+    capitalised openers; `small` tells for each opener whether it may lose its capital ('I' may
+    not). `limits` has the 48-bit threshold of `rate` at every strength. Draw number i of a row
+    decides on the i-th place of the row where two sentences may be joined.
     """
 
     openers: U64
@@ -313,7 +313,7 @@ class RunOns:
 
     @classmethod
     def of(cls, path: Path, limits: I64) -> "RunOns":
-        """Read openers from a file that spells them as they stand within a sentence."""
+        """Read openers from a file, where they are spelled as inside a sentence: 'but', 'I'."""
         words = [word for [word] in rows_of(path)]
         forms = {title(word).replace("'", mark): word for word in words for mark in APOSTROPHES}
         hashes = Texts.from_strings(list(forms)).tokens.hashes
@@ -334,23 +334,24 @@ class RunOns:
                 row.span(number)[0],
             )
             lowers = way.lowers and self._is_small[row.hashes[number]]
-            lowers = lowers and case_class(word) < 2  # not 'THE END'
+            lowers = lowers and case_class(word) < 2  # 'THE END' keeps its capitals
             written = way.between + (word[0].lower() if lowers else "")
             edits.append((row.span(number - 1)[1], start + lowers, written))
         return edits
 
     def _may_join(self, row: Row, number: int) -> bool:
-        """Tell whether the sentence that ends before word `number` may be joined with the next."""
+        """Tell whether word `number` begins a sentence that may be joined to the one before it."""
         before, word = row.words[number - 1], row.words[number]
         if row.gaps[number - 1] != ". " or row.hashes[number] not in self._is_small:
             return False
         is_initial = len(before.encode()) == 1
-        # Hashes ignore case in ASCII and Latin-1 only: other openers match with their capital only.
+        # Hashes ignore case only in ASCII and Latin-1. The case of these openers must be checked;
+        # other openers match only with a capital.
         return not is_initial and (case_class(word) > 0 or word[0].encode()[0] > _LATIN_1)
 
     @cached_property
     def _is_small(self) -> dict[int, bool]:
-        """Map the hash of each opener to its value in `small`."""
+        """Dictionary from the hash of each opener to its value in `small`."""
         return dict(zip(self.openers.tolist(), self.small.tolist(), strict=True))
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:

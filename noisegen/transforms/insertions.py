@@ -24,7 +24,7 @@ from noisegen.text.rows import Row, RowEdit
 from noisegen.transforms import IS_BREAK, IS_END, IS_SPACE, SPACES, LanguageFiles
 
 START, OPENING, COMMA, BARE, MARK, STOP = range(6)  # kinds of places for insertions
-# Each entry of a list has a role. The roles that fit each kind of place, in the order of the kinds.
+# Roles of list entries that fit each kind of place, in the order of the kinds.
 ROLES = (
     ("start",),  # START: before the first letter of a row, if it is no capital
     ("opening",),  # OPENING: before the first letter of a row, if it is a capital
@@ -33,15 +33,15 @@ ROLES = (
     ("end", "before"),  # MARK: the end of a line or sentence, behind a single ! or ?
     ("end", "before", "instead"),  # STOP: the end of a line or sentence, behind a single full stop
 )
-WORDS_BESIDE_COMMA = 3  # least words on each side of a comma; after fewer it ends a greeting
-STOPPED_WORD_MIN = 5  # least characters of a word whose full stop ends a sentence: not 'etc.'
+WORDS_BESIDE_COMMA = 3  # fewest words on each side of a comma: 'Hi Ann,' is only a greeting
+STOPPED_WORD_MIN = 5  # fewest characters of a word whose full stop ends a sentence: not 'etc.'
 
 _LINE_END = re.compile(r"[^ \t\n\r\v\f](?=[ \t\v\f]*(?:[\n\r]|\Z))")
-_SENTENCE_END = re.compile(r"[.!?](?= [^a-z0-9])")  # before a small letter or digit it goes on
+_SENTENCE_END = re.compile(r"[.!?](?= [^a-z0-9])")  # no end before a small letter or a digit
 
 
 class Insertion(NamedTuple):
-    """A text to insert at a place: `back` characters before it, replacing `width` characters."""
+    """A text that is inserted `back` characters before a place, and replaces `width` characters."""
 
     text: str
     back: int
@@ -56,11 +56,11 @@ class Insertion(NamedTuple):
 
 @dataclass(frozen=True)
 class Insertions:
-    """Insert a listed text at each suitable place of a row, each with chance `rate`.
+    """Kernel that inserts a listed text at each suitable place of a row, with chance `rate`.
 
-    `limits` holds the 48-bit threshold of `rate` at every strength. Group k of `choices` holds the
+    `limits` has the 48-bit threshold of `rate` at every strength. Group k of `choices` has the
     weights of the `listed` insertions that fit places of kind k. Draw number i of a row decides on
-    the i-th place of the row that has such insertions, and chooses one of them.
+    the i-th place of the row for which there are insertions, and chooses an insertion.
     """
 
     choices: WeightedChoices
@@ -99,7 +99,7 @@ class Insertions:
 
     @cached_property
     def _kinds(self) -> frozenset[int]:
-        """The kinds of places that have an insertion in the list."""
+        """Kinds of places that have an insertion in the list."""
         return frozenset(self.choices.groups.tolist())
 
     @cached_property
@@ -154,16 +154,16 @@ def _kind_of_end(text: str, end: int) -> int:
 
 
 def _row_start(row: Row) -> Iterator[tuple[int, int]]:
-    """Yield the (position, kind) of the first character that is no space, if it is a letter."""
+    """Yield the (position, kind) before the first character but spaces, if it is a letter."""
     stripped = row.text.lstrip(SPACES)
     if stripped[:1].isalpha():
         yield len(row.text) - len(stripped), OPENING if stripped[0].isupper() else START
 
 
 def _row_comma(row: Row) -> Iterator[tuple[int, int]]:
-    """Yield the (position, kind) behind the only comma of a row.
+    """Yield the (position, kind) behind the comma of a row that has a single comma.
 
-    Nothing is yielded if either side has fewer than `WORDS_BESIDE_COMMA` words.
+    Nothing is yielded if fewer than `WORDS_BESIDE_COMMA` words stand on either side of the comma.
     """
     if row.text.count(",") == 1 and ", " in row.text:
         at = row.text.index(",")

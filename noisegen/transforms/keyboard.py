@@ -29,7 +29,7 @@ from noisegen.transforms import rows_of
 from noisegen.transforms.checkout import original_characters, original_files
 
 KEYBOARDS = DICTIONARIES / "keyboards"
-REACH = 1.3  # key widths: keys whose centres are at most this far apart are neighbours, up to six
+REACH = 1.3  # greatest distance of the centres of neighbouring keys, in key widths
 
 
 class Key(NamedTuple):
@@ -50,11 +50,10 @@ class Keyboard:
     keys: tuple[Key, ...]
 
     def neighbours(self) -> list[Entry]:
-        """Return an entry for each letter and neighbouring letter: the wanted and the hit letter.
+        """Return an entry (wanted letter, hit letter) for each pair of neighbouring letters.
 
         The two keys are at most `REACH` apart, both without or both with shift. A letter on the
-        number row, such as é on a French keyboard, is hit instead of another letter of that row
-        only.
+        number row, such as é on a French keyboard, is hit only instead of a letter of the same row.
         """
         pairs = set[tuple[str, str]]()
         for key, other in permutations(self.keys, 2):
@@ -64,9 +63,9 @@ class Keyboard:
         return sorted(Entry(wanted, hit) for wanted, hit in pairs if wanted and hit)
 
     def substitutes(self) -> list[Entry]:
-        """Return the `neighbours` that may stand wherever the wanted letter may stand.
+        """Return the `neighbours` whose hit letter may stand wherever the wanted letter may stand.
 
-        A vowel sign may not stand for a letter. This matters only for the layout Inscript, where
+        A vowel sign may not replace a letter. This matters only for the layout Inscript, where
         vowel signs have their own keys.
         """
         return [entry for entry in self.neighbours() if may_replace(entry.clean, entry.noisy)]
@@ -123,7 +122,7 @@ def fing(settings: Settings, *, rate: float = 0.05, layout: str | None = None) -
     return Substitution(character_map(entries), settings.gaps(rate))
 
 
-SLIPS_FROM = (3, 6, 10)  # least letters of a word that gets one, two or three slips
+SLIPS_FROM = (3, 6, 10)  # fewest letters of words that get one, two and three slips
 ADDED, SWAPPED, DOUBLED, DROPPED = range(4)  # kinds of slips; ADDED: a neighbouring key is also hit
 KINDS = np.array(
     [ADDED] * 3 + [SWAPPED] * 2 + [DOUBLED] + [DROPPED] * 2
@@ -135,8 +134,8 @@ def allowed_slips(word: str, slips: list[RowEdit]) -> list[RowEdit]:
     """Return the first slips of a word that add no letter sequence which the script forbids.
 
     The last slip is dropped until the noisy word has no more forbidden sequences than `word`. All
-    slips are dropped if together they leave the word unchanged: one letter of a pair is left out,
-    the other is doubled.
+    slips are dropped if together they leave the word unchanged, as when one of two equal letters is
+    left out and the other is doubled.
     """
     forbidden = forbidden_sequences(word).total()
     while slips:
@@ -151,13 +150,13 @@ def allowed_slips(word: str, slips: list[RowEdit]) -> list[RowEdit]:
 
 @dataclass(frozen=True)
 class Mashing:
-    """Make slips in words of three letters or more, each word with chance `rate`.
+    """Kernel that makes slips in words of three letters or more, each word with chance `rate`.
 
-    `keys` maps letters to neighbouring letters; all letters of a word that changes must be among
-    them. `limits` holds the 48-bit threshold of `rate` at every strength. Draw number i of a row
-    decides on its i-th word. The first letter of a word stays, as it is seldom wrong (Kukich,
-    1992). The other letters are split into runs, one per slip. Draws 6i + 2k and 6i + 2k + 1 of the
-    stream "slip" make slip k (from 0), in run k of word i.
+    `keys` maps letters to neighbouring letters; words with other letters stay. `limits` has the
+    48-bit threshold of `rate` at every strength. Draw number i of a row decides on the i-th word of
+    the row. The first letter of a word stays, as it is seldom wrong (Kukich, 1992). The other
+    letters are split into runs, one per slip. Draws 6i + 2k and 6i + 2k + 1 of the stream "slip"
+    make slip k (from 0), in run k of word i.
     """
 
     keys: rng.WeightedTexts
@@ -182,7 +181,7 @@ class Mashing:
     def _slips(self, word: str, stream: int, first: int) -> list[RowEdit]:
         """Return the slips of a word as edits of the word.
 
-        The draws come from the stream with the key `stream`, from draw number `first` on.
+        They are drawn from the stream with the key `stream`, from draw number `first` on.
         """
         count = bisect_right(SLIPS_FROM, len(word))
         slips: list[RowEdit] = []
@@ -197,8 +196,8 @@ class Mashing:
     def _slip(self, word: str, run: range, draw: int, key_draw: int) -> RowEdit:
         """Return the slip that two draws make in a run of letters, as an edit of the word.
 
-        `draw` gives kind and position of the slip. `key_draw` gives the key of an added letter, and
-        whether this letter comes before or after the right one.
+        `draw` chooses the kind and the position of the slip. `key_draw` chooses the key of an added
+        letter, and whether this letter comes before or after the right letter.
         """
         kind = KINDS[(draw & rng.CHOICE_MASK) * len(KINDS) >> rng.CHOICE_BITS]
         at = run.start + ((draw >> rng.CHOICE_BITS) * len(run) >> rng.DECISION_BITS)
@@ -221,7 +220,7 @@ class Mashing:
         limits = self.limits.take(variants["rate"])
         hit, _ = rng.hits(keys, words.rows, limits, has_length)
         letters = self._letters(texts, words, hit)
-        # From here on arrays have one entry per slip. `owners` is the index of its word in `hit`.
+        # The arrays below have one entry per slip; `owners` has the index in `hit` of its word.
         counts = np.searchsorted(SLIPS_FROM, letters.counts, side="right")
         owners = np.repeat(np.arange(len(hit)), counts)
         run, runs = buffers.ordinals(owners), counts.take(owners)
@@ -260,10 +259,10 @@ class Mashing:
         return _Letters(at, points, np.cumsum(counts) - counts, typed)
 
     def _written(self, kinds: I64, here: I64, following: I64, draws: U64) -> I64:
-        """Return the two letters that each slip of a batch writes, as a number made by `_pair`.
+        """Return the letters that each slip of a batch writes, as a number made by `_pair`.
 
-        A number of 0 stands for no letter. `here` is the letter at the slip and `following` the
-        next one.
+        The number is 0 if the slip writes no letter. `here` has the letter at each slip, and
+        `following` the letter behind it.
         """
         groups, _ = self.keys.find(here)
         hit = self._key_points.take(self.keys.pick(groups, rng.choices(draws)))
@@ -297,12 +296,12 @@ class Mashing:
 
     @cached_property
     def _has_marks(self) -> bool:
-        """Whether the keyboard has vowel signs, which may stand only behind a letter."""
+        """True if the keyboard has vowel signs, which may stand only behind a letter."""
         return any(map(buffers.joins, self.keys.group_of))
 
     @cached_property
     def _key_points(self) -> I64:
-        """The code points of the neighbouring letters, in the order of the pool of `keys`."""
+        """Code points of the neighbouring letters, in the order of the pool of `keys`."""
         pool = Texts.from_arrow(self.keys.pool)
         return buffers.code_points(pool.values, pool.offsets[:-1])
 

@@ -1,15 +1,15 @@
 """Noise learned from real errors: `wiki` from a mined dictionary, `channel` from a profile.
 
-`wiki` puts wrong forms of words into text by the rule that fits the errors released with RCP. From
-each row, n tokens are drawn without replacement, n uniform on 1 to ceil(min(4, rate * L)), where L
-is the number of tokens in the row. Each drawn token becomes one of its wrong forms, chosen by their
-weights. A token is a run of characters between spaces. It matches a word of the dictionary with
-equal case, as in RCP: whole, or without the signs around it. These signs stay: 'word,' matches
-'word'.
+`wiki` puts wrong forms of words into text by the rule that fits the errors released with RCP. In
+each row, n tokens are drawn without replacement, where n is uniform on 1 to ceil(min(4, rate * L))
+and L is the number of tokens in the row. A drawn token is replaced by one of its wrong forms, which
+is chosen by weight. A token is a run of characters between spaces. As in RCP, it matches a word of
+the dictionary in equal case: whole, or without the signs around it. The signs stay: 'word,' matches
+'word' and keeps its comma.
 
-Dictionaries that are packaged, or mined with the profile `spelling`, say how often each word was
-right. With these counts, words that people seldom misspell are seldom replaced: 'und' was wrong
-once in a thousand times, so it rarely becomes 'unde'.
+Dictionaries that are packaged, or mined with the profile `spelling`, have the number of times that
+each word was right. With these counts, words that people seldom misspell are seldom replaced: 'und'
+was wrong once in a thousand times, so that it rarely becomes 'unde'.
 """
 
 import re
@@ -39,7 +39,7 @@ from noisegen.text.rows import Row, RowEdit, word_hash
 from noisegen.transforms import IS_SPACE, SPACES, LanguageFiles, existing, remembered
 
 REPLACED_MAX = 4  # most tokens replaced in a row, as in RCP
-SMOOTHING = 10  # occurrences added to each word, with the share of errors of the whole dictionary
+SMOOTHING = 10  # occurrences added to each word, as often wrong as in the whole dictionary
 SIGNS_MAX = 16  # most signs removed from each end of a token; a token with more matches no word
 _TOKEN = re.compile(f"[^{SPACES}]+")
 _SIGNS = "PSZC"  # first letters of the Unicode categories that count as signs
@@ -48,7 +48,7 @@ _PACKAGED = LanguageFiles("wiki.tsv")
 
 
 def compiled(entries: Sequence[Alternative]) -> tuple[rng.WeightedTexts, I64]:
-    """Return the wrong forms of words, by the hash of each word, and the `limits` of the words.
+    """Return the wrong forms of words by the hash of the word, and the `limits` of the words.
 
     `entries` belong to one language and are sorted by their clean word. Words over 64 bytes, which
     have no hash, are left out.
@@ -66,10 +66,11 @@ def compiled(entries: Sequence[Alternative]) -> tuple[rng.WeightedTexts, I64]:
 def limits(counts: Sequence[tuple[int, int]]) -> I64:
     """Return for each word the 48-bit threshold of the chance that it may be replaced.
 
-    `counts` holds for each word how often it was wrong and how often right. The share of a word is
-    the number of its wrong occurrences over the number of all its occurrences, smoothed towards the
-    share of the whole dictionary. The chance of a word is its share over the median share, at most
-    1; in the median a word counts once per error. If no word was ever right, all chances are 1.
+    `counts` has for each word the number of times that it was wrong, and that it was right. The
+    share of a word is the number of its wrong occurrences over the number of all its occurrences,
+    smoothed towards the share of the whole dictionary. The chance of a word is its share over the
+    median share, at most 1. In the median, the weight of a word is its number of errors. If no word
+    was ever right, all chances are 1.
     """
     wrong, right = sum(bad for bad, _ in counts), sum(good for _, good in counts)
     if not right:
@@ -99,7 +100,7 @@ def _median(values: Sequence[int], weights: Sequence[int]) -> int:
 
 
 def least_tokens(rate: Fraction) -> list[int]:
-    """Return four lengths: with this many tokens, a row may get 1, 2, 3 and 4 replacements.
+    """Return the least numbers of tokens of a row that may get 1, 2, 3 and 4 replacements.
 
     In a row of L tokens, up to ceil(min(4, rate * L)) tokens are replaced.
 
@@ -111,7 +112,7 @@ def least_tokens(rate: Fraction) -> list[int]:
 
 
 def core_of(token: str) -> range:
-    """Return the range of a token's characters without the signs at its two ends.
+    """Return the range of the characters of a token that are left without the signs at its ends.
 
     At most `SIGNS_MAX` signs are removed from each end. Signs are punctuation, symbols, separators
     and controls.
@@ -127,13 +128,14 @@ def core_of(token: str) -> range:
 
 @dataclass(frozen=True)
 class WordSubstitution:
-    """Replace n tokens of a row by wrong forms, n uniform on 1..ceil(min(4, rate * L)).
+    """Kernel that replaces n tokens of a row by wrong forms.
 
-    L counts all tokens of the row. `least` holds the result of `least_tokens` for each strength.
-    `table` has the wrong forms of words, and `limits` the thresholds of these words. Draw 0 of a
-    row gives n. Draw t of the stream "errs" decides whether token t may be replaced, by the
-    threshold of its word. Draw 1 + t ranks this token and chooses its wrong form; the n tokens with
-    the lowest ranks are replaced.
+    The number n is uniform on 1..ceil(min(4, rate * L)), where L is the number of tokens in the
+    row. `table` has the wrong forms of words, and `limits` the 48-bit thresholds of these words.
+    `least` has the result of `least_tokens` for each strength. Draw 0 of a row gives n. Draw t of
+    the stream "errs" decides by the threshold of the word whether token t may be replaced. Draw
+    1 + t ranks this token and chooses its wrong form. The n tokens with the lowest ranks are
+    replaced.
     """
 
     table: rng.WeightedTexts
@@ -159,10 +161,10 @@ class WordSubstitution:
         return sorted(edit for _, edit in ranked[:wanted])
 
     def _found(self, token: str, at: int) -> tuple[int | None, int, int]:
-        """Look up a token in `table`, whole or else as its core; return its group, start and stop.
+        """Look up a token in `table`, first whole and then without signs (see `core_of`).
 
-        The group is None if neither is in the table. Start and stop are characters of the row, in
-        which the token begins at `at`.
+        Returns the group of wrong forms, and start and stop of the match as character positions of
+        the row; the token begins at `at`. The group is None if the table lacks both.
         """
         group_of = self.table.group_of
         if (group := group_of.get(word_hash(token))) is not None:
@@ -214,14 +216,14 @@ def spaced_tokens(texts: Texts) -> tuple[I64, I64]:
 
 
 def without_signs(values: U8, starts: I64, stops: I64) -> tuple[I64, I64]:
-    """Narrow byte ranges of tokens by the signs at their ends, as `core_of` does for one token."""
+    """Return byte ranges of tokens without the signs at their ends, as `core_of` does for one."""
     starts, stops = starts.copy(), stops.copy()
     for ahead in (True, False):
         left = np.arange(len(starts))
         for _ in range(SIGNS_MAX):
             left = left[starts[left] < stops[left]]
             at = starts[left] if ahead else stops[left] - 1
-            for _ in range(3):  # step back to the first byte of the character, at most 4 bytes long
+            for _ in range(3):  # step back to the first of the character's bytes, at most four
                 at = at - ((values[at] & 0xC0) == 0x80)
             points = buffers.code_points(values, at)
             sign = np.flatnonzero(is_sign(points))
@@ -245,8 +247,8 @@ def is_sign(points: I64) -> Bool:
 def _dictionary_file(dictionary: str | None, lang: str) -> Path:
     """Return the path of a dictionary file.
 
-    `dictionary` is this path or the folder of a mining run. Without it, the path of the packaged
-    dictionary for the language is returned, which may not exist.
+    `dictionary` is the path itself or the folder of a mining run. Without `dictionary`, the result
+    is the path of the packaged dictionary for the language, which may not exist.
     """
     path = Path(dictionary) if dictionary else _PACKAGED.of(lang)
     return path / "dictionary.parquet" if path.is_dir() else path
@@ -276,7 +278,7 @@ def wiki(
 
 @remembered
 def _table(path: Path, lang: str) -> tuple[rng.WeightedTexts, I64]:
-    """Return the compiled dictionary of a file for one language.
+    """Compile the entries of a dictionary file for one language, see `compiled`.
 
     Raises UsageError if the file has entries for other languages only.
     """

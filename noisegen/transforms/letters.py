@@ -34,22 +34,22 @@ class Misplacing(NamedTuple):
     late: int  # dont', in English only
 
 
-WITHIN_WORDS = Misplacing(980, 4, 6, 8, 2)  # counted in tweets
+WITHIN_WORDS = Misplacing(980, 4, 6, 8, 2)  # for apostrophes within a word; counted in tweets
 BETWEEN_WORDS = Misplacing(600, 320, 80, 0, 0)  # for apostrophes that join words, as in j'ai, c'è
 JOINING = ("ca", "fr", "it", "oc")  # languages whose apostrophes join two words
 ACCENTS = ("`", "´")  # accents that people type instead of an apostrophe
 NEAR = (";", ",")  # signs on keys near the apostrophe of the American keyboard
-AMERICAN = ("en", "nl", "af", "id", "ms", "pl", "vi", "sw", "tl")  # languages of this keyboard
+AMERICAN = ("en", "nl", "af", "id", "ms", "pl", "vi", "sw", "tl")  # languages with this keyboard
 _LEADS = bytes(sign.encode()[0] for sign in APOSTROPHES)
 _NO_APOSTROPHE = str.maketrans(dict.fromkeys(APOSTROPHES))
 ENDING_MAX = 2  # most letters of an English ending ('t, 's, 're) whose apostrophe is misplaced
 
 
 def misplaced(word: str, lang: str) -> Forms:
-    """Return the forms of a word without its apostrophes, or with the first one misplaced."""
+    """Return the forms of a word without apostrophes, or with its first apostrophe misplaced."""
     at = next((at for at, sign in enumerate(word) if sign in APOSTROPHES), 0)
     before, sign, after = word[:at], word[at : at + 1], word[at + 1 :]
-    if not before or (before + after).isdecimal():  # numbers such as 5'11 are measures: unchanged
+    if not before or (before + after).isdecimal():  # numbers such as 5'11 are measures and stay
         return []
     shares = BETWEEN_WORDS if lang in JOINING else WITHIN_WORDS
     others = ACCENTS + NEAR if lang in AMERICAN else ACCENTS
@@ -89,7 +89,7 @@ _OWN_LETTERS = LanguageFiles("diac.tsv")
 def unmarked(word: str, lang: str) -> Forms:
     """Return the forms of a word without marks, one for each of the `spellings` of its language.
 
-    Some forms may equal the word. Returns [] if all of them do.
+    Some forms may equal the word. Returns [] if all forms do.
     """
     ways = [] if word.isascii() else spellings(lang)
     forms = [(_without_marks(word, letters), weight) for letters, weight in ways]
@@ -120,12 +120,13 @@ def _without_marks(word: str, letters: Mapping[str, str]) -> str:
 
 @cache
 def spellings(lang: str) -> list[tuple[dict[str, str], int]]:
-    """Return the weighted ways to write a language without marks: ä as ae everywhere, or as a.
+    """Return the ways to write a language without marks, such as ä always as ae, or always as a.
 
-    Each way maps letters to plain spellings. Way k takes the k-th alternative of every letter, or
-    the last alternative of a letter with fewer. The letter with the most alternatives gives the
-    number of ways; their weights are the greatest weights of such letters. If the list has a field
-    `of`, the first alternative of a letter is to stay.
+    A way is a dictionary from letters to plain spellings, with a weight. Each letter has one or
+    more alternatives; the number of ways is the number of alternatives of the letter with the most.
+    Way k uses alternative k of every letter, or the last alternative of a letter that has fewer.
+    The weight of way k is the greatest weight of an alternative k, among the letters with the most
+    alternatives. If the list has a field `of`, alternative 0 of a letter is the letter itself.
     """
     groups = []
     for lexicon in map(Lexicon.load, _letter_files(Settings(lang), {})):
@@ -157,18 +158,18 @@ def diac(settings: Settings, *, rate: float = 0.7) -> WordKernel:
 
 
 VOWELS_LEFT_OUT = range(4, 10)  # lengths of words that may lose vowels
-# Least numbers of letters and of consonants that a word must keep to be recognised.
+# Fewest letters and fewest consonants that a word must have left to be recognised.
 LEFT_MIN, CONSONANTS_MIN = 3, 2
 NOUNS_HAVE_CAPITALS = ("de",)  # languages in which a capital within a sentence marks no name
 _VOWELS = DICTIONARIES / "any" / "vowels.tsv"
 
 
 def without_vowels(word: str, vowels: frozenset[str]) -> Forms:
-    """Return the forms of a word without its inner vowels.
+    """Return the forms of a word without inner vowels, which are between first and last letter.
 
-    One form drops all inner vowels, one only the first group of adjacent vowels, one only the last
-    group. If the word ends in a consonant and a vowel, another form drops all inner vowels and the
-    last. The first letter stays.
+    One form lacks all inner vowels, one form only the first group of adjacent vowels, one form only
+    the last group. If the word ends in a consonant and a vowel, a further form lacks all inner
+    vowels and the last vowel.
     """
     if len(word) not in VOWELS_LEFT_OUT or not word.isalpha():
         return []
@@ -201,7 +202,7 @@ def _vowels_to_drop(word: str, is_vowel: Sequence[bool]) -> list[tuple[set[int],
 def _inner_vowels(word: str, is_vowel: Sequence[bool]) -> list[int]:
     """Return the positions of the vowels that may be dropped between first and last letter.
 
-    A vowel directly before a last vowel or y is not among them: it must stay.
+    A vowel directly before a vowel or y at the end of the word must stay.
     """
     last = len(word) - 1
     inner = [at for at in range(1, last) if is_vowel[at]]
@@ -231,9 +232,9 @@ def vowels_by_language() -> dict[str, frozenset[str]]:
 def vowl(settings: Settings, *, rate: float = 0.1) -> WordKernel:
     """Drop vowels inside words: 'some text from you' -> 'sme txt frm you'.
 
-    `rate` is the chance of each word of 4 to 9 letters that readers recognise without its vowels. A
-    capitalised word within a sentence is a name and stays, except in German, where all nouns are
-    capitalised.
+    `rate` is the chance that a word loses vowels, if it has 4 to 9 letters and readers recognise it
+    without the vowels. A capitalised word within a sentence is a name and stays, except in German,
+    where all nouns are capitalised.
     """
     rule = partial(without_vowels, vowels=vowels_by_language()[settings.lang])
     made = WordKernel if settings.lang in NOUNS_HAVE_CAPITALS else NamesStay
@@ -241,24 +242,24 @@ def vowl(settings: Settings, *, rate: float = 0.1) -> WordKernel:
     return made(rule, settings.limits(rate), by_form=settings.by_form, bytes_min=shortest)
 
 
-ADDED = (24, 32, 19, 11, 7, 4, 2, 1)  # weights of repeating a letter 1, 2, ... 8 more times
+ADDED = (24, 32, 19, 11, 7, 4, 2, 1)  # weights of writing a letter 1, 2, ... 8 more times
 # Vowels, without diacritical marks: Latin, Cyrillic, Greek, Arabic, and vowel signs of Devanagari.
 VOWELS = frozenset("aeiouyæøœıə" + "аеиоуыэюяіє" + "αεηιουω" + "اوي" + "ाीुूेैोौ")
 LAST_CONSONANTS = frozenset(
     "lmnrsyhzfw" + "лмнрсшхйвз" + "λμνρς"
 )  # consonants that may be lengthened at the end of a word
-UNLISTED_LENGTHS = range(2, 9)  # letters of words outside `long.tsv` that may be lengthened
+UNLISTED_LENGTHS = range(2, 9)  # lengths of words outside `long.tsv` that may be lengthened
 FULL = 8  # sum of the weights of a word in `long.tsv` that is lengthened at the full rate
 OTHERS_SHARE = 40  # words outside `long.tsv` are lengthened at one 40th of the rate
 
 _LISTED_WORDS, _FUNCTION_WORDS = LanguageFiles("long.tsv"), LanguageFiles("before.tsv")
-Places = list[tuple[int, int]]  # letters of a word that may be repeated: positions and weights
+Places = list[tuple[int, int]]  # letters of a word that may be repeated, as (position, weight)
 
 
 def lengthened(word: str, lang: str) -> Forms:
     """Return the weighted forms of a word in which one letter is repeated.
 
-    A word that is lengthened less often than at the full rate is also a form of itself.
+    If the word is lengthened less often than at the full rate, the word itself is also a form.
     """
     lower = word.lower()
     listed = listed_places(lang).get(lower) if len(lower) == len(word) else None
@@ -275,15 +276,15 @@ def lengthened(word: str, lang: str) -> Forms:
 
 
 def _lengthened_at(word: str, at: int) -> Iterator[str]:
-    """Yield the forms of a word in which the letter at a position is repeated 1, 2, ... 8 times."""
-    # A first capital is followed by small letters, unless the whole word is in capitals.
+    """Yield the forms of a word in which the letter at `at` is written 1, 2, ... 8 more times."""
+    # The repeated letters are small, even after a capital, unless the whole word is in capitals.
     letter = lengthening_of(word[at] if word.isupper() else word[at].lower()[0])
     for count in range(1, len(ADDED) + 1):
         yield word[: at + 1] + letter * count + word[at + 1 :]
 
 
 def lengthening_of(letter: str) -> str:
-    """Return the letter to repeat after a letter: itself, or the vowel of an Indic vowel sign."""
+    """Return the letter that lengthens a letter: the same, or the vowel of an Indic vowel sign."""
     try:
         vowel = unicodedata.name(letter).replace("VOWEL SIGN", "LETTER")
         return unicodedata.lookup(vowel)
@@ -294,8 +295,8 @@ def lengthening_of(letter: str) -> str:
 def _guessed_places(word: str) -> Places:
     """Return the letters that may be repeated in a word outside `long.tsv`.
 
-    They are its last letter, its last vowel and its first vowel. Returns [] if the word does not
-    look ordinary.
+    These are the last letter, the last vowel and the first vowel. Returns [] if the word does not
+    look ordinary, see `_looks_ordinary`.
     """
     if not _looks_ordinary(word):
         return []
@@ -312,9 +313,9 @@ def _guessed_places(word: str) -> Places:
 def _looks_ordinary(word: str) -> bool:
     """Tell whether a word may be lengthened although `long.tsv` lacks it.
 
-    Its length is in `UNLISTED_LENGTHS`, it has only letters and their marks, no first capital, and
-    no letter three times in a row. Its letters are composed (NFC): a separate mark would follow
-    only the last of the repeated letters.
+    An ordinary word has a length in `UNLISTED_LENGTHS`, only letters and their marks, no first
+    capital, and no letter three times in a row. Its letters are composed (NFC), as a separate mark
+    would follow only the last of the repeated letters.
     """
     has_long_letter = re.search(r"(.)\1\1", word.lower())
     if len(word) not in UNLISTED_LENGTHS or word[0].isupper() or has_long_letter:
@@ -326,7 +327,7 @@ def _looks_ordinary(word: str) -> bool:
 
 def _vowel_places(word: str) -> list[int]:
     """Return the positions of a word's vowels, except an Arabic alef at the start of the word."""
-    first = int(word[0] == "ا")  # this alef usually begins the article
+    first = int(word[0] == "ا")  # an alef at the start usually belongs to the article
     return [at for at in range(first, len(word)) if _is_vowel(word[at].lower()[0])]
 
 
@@ -336,7 +337,7 @@ def _is_vowel(letter: str) -> bool:
 
 @cache
 def listed_places(lang: str) -> dict[str, Places]:
-    """Return the words in `long.tsv` of a language, each with the letters to repeat.
+    """Return the words in `long.tsv` of a language, each with the letters that may be repeated.
 
     A word that is never lengthened has an empty list.
     """
@@ -351,7 +352,7 @@ def listed_places(lang: str) -> dict[str, Places]:
 
 @cache
 def function_words(lang: str) -> frozenset[str]:
-    """Return the function words in `before.tsv`, which stay unless `long.tsv` has them too."""
+    """Return the function words in `before.tsv`; only those also in `long.tsv` are lengthened."""
     paths = existing(_FUNCTION_WORDS.of(lang))
     return frozenset(word for path in paths for word, *_ in rows_of(path))
 
@@ -377,11 +378,11 @@ def _word_files(settings: Settings, _: Mapping[str, Any]) -> list[Path]:
 def long(settings: Settings, *, rate: float = 0.2) -> Kernel:
     """Lengthen words by repeating letters: 'so good' -> 'soooo goood'.
 
-    `rate` is the chance of words that people often lengthen, such as 'so' and 'please'. Other words
-    in `long.tsv` of the language have a part of this chance, and words of 2 to 8 letters outside
-    the list have one fortieth. Half of the lengthened words have three or four equal letters in a
-    row, one in fourteen has seven or more. In Thai, which has no spaces between words, only listed
-    words are lengthened.
+    `rate` is the chance that words are lengthened which people often lengthen, such as 'so' and
+    'please'. The chance of other words in `long.tsv` of the language is a part of `rate`, and the
+    chance of words of 2 to 8 letters outside this list is one fortieth of it. Half of the
+    lengthened words have three or four equal letters in a row; one in fourteen has seven or more.
+    In Thai, which has no spaces between words, only listed words are lengthened.
     """
     if settings.matched_by != "tokens" and listed_places(settings.lang):
         table = listed_phrases(settings.lang, settings.matched_by)

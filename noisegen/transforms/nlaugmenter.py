@@ -1,8 +1,8 @@
 """The transformations of NL-Augmenter as transforms, named `nlaugmenter:ClassName`.
 
 They need the installed package `nlaugmenter`. NL-Augmenter draws from the global random generators
-of Python and numpy. So only one call runs at a time: before it, the generators are seeded from the
-random stream of the row; after it, their former state is restored.
+of Python and NumPy. Therefore only one transformation runs at a time. Before it runs, the
+generators are seeded from the random stream of the row; afterwards, their former state is restored.
 """
 
 import ast
@@ -116,9 +116,10 @@ def _imported(name: str, folder: str, class_name: str) -> type[Any]:
 
 @contextmanager
 def _fenced(seed: int) -> Iterator[None]:
-    """Run a block of foreign code with seeded global random generators; print to stderr.
+    """Run a block of NL-Augmenter's code with seeded global random generators.
 
-    After the block, the generators get their former state. Only one block runs at a time.
+    The code prints to stderr. After the block, the former state of the generators is restored. Only
+    one block runs at a time.
     """
     with _ONE_AT_A_TIME, redirect_stdout(sys.stderr):
         of_python, of_numpy = random.getstate(), np.random.get_state()
@@ -134,7 +135,8 @@ def _fenced(seed: int) -> Iterator[None]:
 def _parameters(operation: type[Any]) -> dict[str, Parameter]:
     """Return the arguments of a class's constructor that users can set as options.
 
-    These have a default that is a number, bool or text, and are not in `_NO_OPTIONS`.
+    An argument is an option if its default is a number, bool or text, and it is not in
+    `_NO_OPTIONS`.
     """
     parameters = {}
     for hint in inspect.signature(operation.__init__).parameters.values():
@@ -150,10 +152,10 @@ def _parameters(operation: type[Any]) -> dict[str, Parameter]:
 def _make(
     name: str, operation: type[Any], settings: Settings, values: Mapping[str, Any]
 ) -> RowFunction:
-    """Return the kernel that runs a transformation.
+    """Return the kernel that runs the transformation of a class.
 
     The class `operation` is instantiated once per set of options. The instance for `values` is made
-    now, so that errors in the options are raised before any text is read.
+    at once, so that errors in the options are raised before any text is read.
     """
     accepted = inspect.signature(operation.__init__).parameters
     fixed = {key: value for key, value in _FIXED.items() if key in accepted}

@@ -24,8 +24,8 @@ from noisegen.text.case import title
 from noisegen.text.rows import Row, RowEdit
 from noisegen.transforms import Forms, LanguageFiles, existing, rows_of
 
-LETTERS_MIN = 4  # least letters of a word respelled by rules; shorter words need an entry in a list
-RESPELLINGS_MAX = 6  # most forms of a word that rules give; the likeliest forms are kept
+LETTERS_MIN = 4  # fewest letters of a word that rules respell; shorter words must be in the list
+RESPELLINGS_MAX = 6  # most forms of a word by rules; the likeliest forms are kept
 _LIST, _RULES = LanguageFiles("phon.tsv"), LanguageFiles("phon_rules.tsv")
 
 
@@ -41,9 +41,10 @@ def rules_of(path: Path) -> tuple[Rule, ...]:
 
 @cache
 def whole_of(path: Path) -> int:
-    """Return the weight that stands for a chance of 1 in a file of rules, its field `of`.
+    """Return the field `of` of a file of rules: the weight that stands for a chance of 1.
 
-    Returns 0 if the file has no such field: then weights only compare rules with each other.
+    Returns 0 if the file has no such field. Then the weights say only how likely a rule is compared
+    with other rules.
     """
     return int(head_of(path, "of").get("of", 0)) if path.exists() else 0
 
@@ -65,9 +66,9 @@ class Rewriting(NamedTuple):
 def respelled(word: str, rules: tuple[Rule, ...], of: int = 0) -> Forms:
     """Return the likeliest forms of a word in which one or two places are respelled by rules.
 
-    If `of` is not 0, a rule of weight w has a chance of w / `of`, and the word itself is a form
-    with the remaining chance. Words with capitals have no forms: most of them are names, or words
-    that begin a sentence and are in the list of `phon`.
+    If `of` is not 0, a rule of weight w has the chance w / `of`, and the word itself is a form with
+    the remaining chance. Words with capitals have no forms: most of these words are names, or they
+    begin a sentence and are in the list of `phon`.
     """
     if not _is_respellable(word) or not _any_of(rules).search(word):
         return []
@@ -108,11 +109,12 @@ def _likeliest(forms: Mapping[str, int], most: int) -> Forms:
 
 @dataclass(frozen=True)
 class Respelling:
-    """Respell words by a list and, outside the matches of the list, by rules.
+    """Kernel that respells words by a list and, outside the matches of the list, by rules.
 
     Each match and each word has chance `rate`. `listed` and `rules` are the kernels of list and
-    rules. Draw number i of a row decides on its i-th match; draw number i of the stream "rules"
-    decides on its i-th word. If the kernels have `by_form` set, equal words get the same draw.
+    rules. Draw number i of a row decides on the i-th match of the row; draw number i of the stream
+    "rules" decides on its i-th word. If the kernels have `by_form` set, equal words get equal
+    draws.
     """
 
     listed: LexicalKernel
@@ -138,7 +140,7 @@ class Respelling:
         """Return the edits of all respelled words in a batch of rows."""
         matches = self.listed.table.find(texts)
         ruled = self.rules.propose(texts, fork_array(keys, "rules"), variants)
-        # A word is outside all matches if it starts behind the last match that starts before it.
+        # A word is outside all matches if it starts behind the end of the last match before it.
         stops = np.append(0, matches.stops)
         last_stop = stops.take(np.searchsorted(matches.starts, ruled.starts, side="right"))
         listed = self.listed.replaced(texts, matches, keys, variants)
@@ -162,14 +164,14 @@ def phon(settings: Settings, *, rate: float = 0.15) -> Respelling:
 
 # Words of another script in Latin letters.
 
-FORMS_MAX = 8  # most Latin forms of a word; the likeliest are kept
+FORMS_MAX = 8  # most Latin forms of a word; the likeliest forms are kept
 WHOLE = 1 << 40  # sum of the weights of all Latin forms of a word, apart from rounding
 GROUP_MAX = 4  # most letters of a group that a letter table writes as a whole
-FULL_STOPS = "।॥։"  # the tokenizer counts these full stops as last letters of words
+FULL_STOPS = "।॥։"  # full stops that the tokenizer takes for the last letter of a word
 _LETTER_TABLES = LanguageFiles("latn.tsv")
 
-# Letter or group -> place in the word -> weighted Latin spellings. Places are 'start', 'end',
-# 'word' (the letters are the whole word) and '' (anywhere).
+# Letter or group of letters -> place in the word -> weighted Latin spellings. Places are 'start',
+# 'end', 'word' (the letters are the whole word) and '' (anywhere).
 LetterTable = Mapping[str, Mapping[str, Forms]]
 
 
@@ -185,8 +187,8 @@ def letters_of(path: Path) -> LetterTable:
 def latinised(word: str, table: LetterTable, spoken: Callable[[str], str] = str) -> Forms:
     """Return the likeliest forms of a word in Latin letters, with their weights.
 
-    Returns [] if the table lacks a letter of the word. `spoken` is called first, to spell the word
-    as it is spoken; `with_schwas` is such a function.
+    Returns [] for a word in ASCII, and if the table lacks a letter beyond ASCII. `spoken` is a
+    function that first spells the word as it is spoken, such as `with_schwas` (default: no change).
     """
     plain = unicodedata.normalize("NFC", word.lower())
     core = plain.rstrip(FULL_STOPS)
@@ -202,8 +204,8 @@ def latinised(word: str, table: LetterTable, spoken: Callable[[str], str] = str)
 def _joined(units: Sequence[Forms]) -> Forms:
     """Return the likeliest forms of a word; a form joins one Latin spelling of each unit.
 
-    A unit is a letter or group of letters, given as its weighted Latin spellings. The weights of
-    all forms, before unlikely ones are dropped, add up to `WHOLE`, apart from rounding.
+    A unit is a letter or group of letters, given as its weighted Latin spellings. Before unlikely
+    forms are dropped, the weights of all forms sum to `WHOLE`, apart from rounding.
     """
     forms: Forms = [("", WHOLE)]
     for unit in units:
@@ -218,7 +220,8 @@ def _joined(units: Sequence[Forms]) -> Forms:
 def _casing_of(word: str) -> Callable[[str], str]:
     """Return a function that writes a text in the case of a word.
 
-    The case is upper case, a first capital, or as the text is.
+    It writes upper case for a word in capitals, a first capital for a capitalised word, and else
+    leaves the text as it is.
     """
     if word.isupper() and len(word) > 1:
         return str.upper
@@ -226,10 +229,10 @@ def _casing_of(word: str) -> Callable[[str], str]:
 
 
 def _units(core: str, table: LetterTable) -> list[Forms]:
-    """Split a word into letters or groups that the table knows; return the spellings of each.
+    """Split a word into letters or groups in the table; return the Latin spellings of each.
 
-    At each place the longest known group is taken. Returns [] if a letter is unknown, or if all
-    letters are ASCII.
+    At each place the longest group in the table is taken. ASCII letters that the table lacks stay.
+    Returns [] if it lacks another letter, or if all letters of the word are ASCII.
     """
     units, at = list[Forms](), 0
     while at < len(core):
@@ -250,15 +253,15 @@ _AKSHARA = re.compile(
     re.DOTALL,
 )
 _VIRAMA = "\u094d"  # sign of a consonant without a vowel
-_GLIDES = "\u092f\u0930\u0932\u0935"  # y, r, l, v: their last vowel is spoken behind a consonant
+_GLIDES = "\u092f\u0930\u0932\u0935"  # y, r, l, v: behind a consonant, their last vowel is spoken
 
 
 def with_schwas(word: str) -> str:
     """Return a Devanagari word with an added 'a' for each inherent vowel that Hindi speaks.
 
-    After Ohala (1983), Aspects of Hindi Phonology: an inherent vowel is not spoken at the end of a
-    word. Nor is it spoken after one consonant that follows a vowel, before a consonant with a
-    spoken vowel. The word is processed from right to left.
+    Rules of Ohala (1983), Aspects of Hindi Phonology: an inherent vowel is not spoken at the end of
+    a word. It is not spoken either if the consonant before it follows a vowel, and the consonant
+    behind it has a spoken vowel. The word is processed from right to left.
     """
     parts = list(_AKSHARA.finditer(word))
     inherent = [bool(part["consonant"]) and not part["vowel"] for part in parts]
@@ -274,7 +277,8 @@ def with_schwas(word: str) -> str:
 def _keeps_schwa(parts: Sequence[re.Match[str]], spoken: Sequence[bool], at: int) -> bool:
     """Tell whether Hindi speaks the inherent vowel of part `at` of a word.
 
-    A part is a consonant with its signs. `spoken` has this answer for all later parts.
+    A part is a consonant with its signs, or another character. `spoken` tells for all later parts
+    whether their inherent vowel is spoken.
     """
     is_joined = parts[at - 1]["vowel"] == _VIRAMA
     if at == len(parts) - 1:

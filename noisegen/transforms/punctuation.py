@@ -1,8 +1,8 @@
 """Transforms of punctuation: `punc` drops, repeats and misplaces signs, `mark` types plain signs.
 
-A sign is one of `SIGNS`. `changes` decides how each rate of `punc` may change a sign. One function
-serves both forms of the kernel: it gets facts about one sign as bools and numbers from the row
-form, facts about many signs as arrays from the array form.
+A sign is one of `SIGNS`. `changes` decides how a sign may be changed under each rate of `punc`.
+This function serves both forms of the kernel. The row form gives it facts about one sign, as bools
+and numbers; the array form gives it facts about many signs, as arrays.
 """
 
 import re
@@ -50,15 +50,16 @@ SIGNS = "".join(sorted(ENDS + COMMAS + OTHERS))
 SET_APART = ",!?;:،؟؛।"  # signs before which some writers put a space, as in French
 CLOSING = ".!?"  # signs after which some writers leave out the space
 WIDE = "。！？｡，、；："  # East Asian signs, which no space follows
-# Forms of a repeated sign: the weight of writing it two to five times, or with its partner.
+# Forms of a repeated sign. `REPEATED`: times that the sign is written -> weight. `MIXED`: sign ->
+# form with another sign, which has the weight `MIXED_WEIGHT`.
 REPEATED = {2: 4, 3: 5, 4: 2, 5: 1}
 MIXED = {"!": "!?", "?": "?!", "！": "！？", "？": "？！"}
 MIXED_WEIGHT = 2
-SPACES_MAX = 16  # most spaces behind a sign that still counts as the end of its row
+SPACES_MAX = 16  # most spaces between a sign and the end of a row that the sign ends
 
 # The rates of `punc`, in the order in which their changes are tried.
 RATES = ("drop_rate", "comma_rate", "blank_rate", "repeat_rate", "glue_rate")
-LEAVING_OUT = RATES[:2]  # the rates whose changes drop a sign
+LEAVING_OUT = RATES[:2]  # rates of the changes that drop a sign
 
 
 # Texts written instead of a sign: numbered groups of weighted alternatives.
@@ -108,33 +109,33 @@ def _kind(sign: str) -> Kind:
 
 
 class Sign(NamedTuple):
-    """Facts about a sign in its row, or as arrays about all signs of a batch.
+    """Facts about a sign in its row, or arrays of such facts for all signs of a batch.
 
-    Positions count the characters of a row, or the bytes of a batch. Signs that touch another sign
-    are not changed.
+    Positions are counted in characters of the row, or in bytes of the batch. Signs that touch
+    another sign are never changed.
     """
 
     kind: Kind
     start: Fact
     stop: Fact
     text_stop: Fact  # position of the end of the row, without up to `SPACES_MAX` last spaces
-    is_behind_text: Fact  # some character before the sign in its row is no space
+    is_behind_text: Fact  # the row has a character before the sign that is no space
     is_behind_space: Fact
     is_behind_word: Fact  # the character directly before the sign is no space
     is_behind_small: Fact  # three bytes of small letters precede the sign, unlike in 'Mrs.'
     is_before_space: Fact  # a space or the end of the row follows the sign
-    is_before_word: Fact  # one space and then neither a space nor a sign follow the sign
+    is_before_word: Fact  # behind the sign are one space and a character that is no space or sign
 
 
-# A change of a sign: whether it is allowed, start and stop of the replaced text, and the number of
-# the group that the new text is chosen from.
+# A change of a sign: whether it is allowed, start and stop of the replaced text, and the group in
+# `_WRITTEN` from which the new text is chosen.
 Change = tuple[Fact, Fact, Fact, Fact]
 
 
 def changes(sign: Sign) -> dict[str, Change]:
-    """Return the change that each rate of `punc` may make to one sign, or to all signs of a batch.
+    """Return for each rate of `punc` its change of a sign, or its changes of all signs of a batch.
 
-    A sign at the beginning of its row is not dropped: a row of '?' alone would become empty.
+    A sign at the beginning of its row is not dropped, as a row of '?' alone would become empty.
     """
     kind, start, stop = sign.kind, sign.start, sign.stop
     ends_word = sign.is_before_space | kind.is_wide
@@ -157,7 +158,7 @@ def changes(sign: Sign) -> dict[str, Change]:
 
 @dataclass(frozen=True)
 class Punctuation:
-    """Change the punctuation signs of a row in several ways, each with its own rate.
+    """Kernel that changes punctuation signs in several ways, each with its own rate.
 
     `limits` maps each rate to its 48-bit thresholds, one per strength. Each rate has its own random
     stream, whose draw number i decides on the i-th sign of a row. A sign that is dropped gets no
@@ -208,7 +209,7 @@ _SMALL = re.compile(rb"[a-z\x80-\xff]{3}")
 
 
 def _row_changes(text: str) -> dict[int, dict[str, Change]]:
-    """Return the possible changes of each sign in a row, by the number of the sign in the row.
+    """Return a dictionary from the number of a sign in a row to the possible changes of the sign.
 
     Signs that touch another sign are left out.
     """
@@ -249,9 +250,9 @@ _IS_SMALL = is_byte(bytes(byte for byte in range(256) if _SMALL.match(bytes([byt
 
 
 def _signs_of(texts: Texts, lead_bytes: bytes) -> tuple[I64, Bool, Sign]:
-    """Find all signs of a batch; return their rows, whether each touches no other sign, and facts.
+    """Find all signs of a batch; return their rows, whether each is alone, and their facts.
 
-    `lead_bytes` are the first bytes that a sign can have.
+    A sign is alone if it touches no other sign. `lead_bytes` has the first byte of every sign.
     """
     starts = texts.positions_of(lead_bytes)
     numbers, known = find_sorted(_POINTS, code_points(texts.values, starts))
@@ -265,7 +266,7 @@ def _signs_of(texts: Texts, lead_bytes: bytes) -> tuple[I64, Bool, Sign]:
     is_inner = starts > row_starts
     small = [_IS_SMALL[values.take(starts - back, mode="clip")] for back in (1, 2, 3)]
     inked = np.flatnonzero(~IS_SPACE[texts.window]) + texts.offsets[0]
-    inked_before = np.searchsorted(inked, texts.offsets)  # number of inked bytes before each row
+    inked_before = np.searchsorted(inked, texts.offsets)  # bytes before each row that are no spaces
     last_inked = inked.take(inked_before.take(rows + 1) - 1)
     is_before_word = (stops + 1 < row_stops) & (behind == ord(" ")) & ~IS_SPACE[then]
     return (
@@ -314,17 +315,18 @@ def punc(
     return Punctuation({name: settings.limits(rate) for name, rate in rates.items()})
 
 
-# Signs that people type in another form than in print: straight quotes, three full stops.
+# Signs that people type in another form than books print them: straight quotes, three full stops.
 
 _TYPED = LanguageFiles("mark.tsv")
 
 
 @dataclass(frozen=True)
 class TypedForms:
-    """Printed strings, such as '“', and the typed forms of each; the longest string comes first.
+    """Printed strings, such as '“', and the typed forms of each string.
 
-    Group 2n of `written` has the typed forms of string n within a row, group 2n + 1 its forms at
-    the end of a row. `stays` tells for each typed form whether it equals its string.
+    `strings` has the printed strings, the longest first. Group 2n of `written` has the typed forms
+    of string n within a row, group 2n + 1 its typed forms at the end of a row. `stays` tells for
+    each typed form whether it equals the printed string.
     """
 
     strings: tuple[str, ...]
@@ -333,12 +335,12 @@ class TypedForms:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """The pattern that finds the printed strings in a row."""
+        """Pattern that finds the printed strings in a row."""
         return re.compile("|".join(map(re.escape, self.strings)))
 
     @cached_property
     def number_of(self) -> dict[str, int]:
-        """The number of each printed string, its index in `strings`."""
+        """Dictionary from each printed string to its number: its index in `strings`."""
         return {string: number for number, string in enumerate(self.strings)}
 
 
@@ -366,11 +368,11 @@ def table_of(path: Path) -> TypedForms:
 
 @dataclass(frozen=True)
 class TypedMarks:
-    """Replace printed strings by typed forms, each string with chance `rate`.
+    """Kernel that replaces printed strings by typed forms, each string with chance `rate`.
 
-    `limits` holds the 48-bit threshold of `rate` at every strength. Draw number i of a row decides
-    on the i-th printed string of the row and chooses its typed form. A string that a combining mark
-    follows stays.
+    `limits` has the 48-bit threshold of `rate` at every strength. Draw number i of a row decides on
+    the i-th printed string of the row and chooses its typed form. A string stays if a combining
+    mark follows it.
     """
 
     table: TypedForms
@@ -378,9 +380,10 @@ class TypedMarks:
 
     @property
     def needs(self) -> bytes:
-        """The greatest byte of each string: of ' — ' a byte of the dash, which most rows lack.
+        """Greatest UTF-8 byte of each printed string, such as a byte of the dash for ' — '.
 
-        A row without these bytes has no string to replace.
+        A row without any of these bytes has no string to replace. The greatest byte is the rarest:
+        most rows lack it.
         """
         return bytes({max(string.encode()) for string in self.table.strings})
 
@@ -415,7 +418,7 @@ class TypedMarks:
     def _found_in(self, texts: Texts) -> I64:
         """Find the printed strings of a batch; return an array of shape (4, strings).
 
-        Its lines are the row, the first byte, the end and the number of each string.
+        The array has the row, the first byte, the end and the number of each string found.
         """
         pattern = re.compile(self.table.pattern.pattern.encode())
         number_of = {string.encode(): n for string, n in self.table.number_of.items()}
