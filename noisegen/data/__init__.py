@@ -1,1 +1,1 @@
-"""Readers of all input: files and formats, tables, noisy-clean pairs, bitext, dictionaries."""
+"""Readers of input: files of all formats, tables, noisy-clean pairs, bitext and dictionaries."""

@@ -25,10 +25,10 @@ from noisegen.text.languages import is_known_language, language_code, language_p
 
 TEXT_MAX = 20_000  # characters of a source or target text; a row with a longer text is dropped
 SIDES = ("source", "target")
-# Columns of a table with several language pairs
+# Columns of a table whose rows name their languages; `dataset` may be missing
 MIXED = (*SIDES, "source_lang", "target_lang", "dataset")
-_MEMBERS_MAX = 10_000  # most files in a zip archive
-# Most decompressed bytes per compressed byte of a file in a zip archive; text has 10
+_MEMBERS_MAX = 10_000  # most files in a zip archive that is read
+# Most decompressed bytes per compressed byte of a file in a zip archive; text has about 10
 _EXPANDS_MAX = 200
 _UNPAIRED = ("noisy", "clean", "text")  # a table with one of these columns is no bitext
 _SIDE_ENDS = ("src", "trg")
@@ -41,11 +41,11 @@ Kind = tuple[str, str, str]  # source language, target language, name of the dat
 
 @dataclass(frozen=True)
 class Bitext:
-    """Where bitext is: two aligned files of lines, or a table.
+    """Bitext that can be read: two aligned files of lines, or a table.
 
     `columns` names the columns of a table; it is None for files of lines. `archive` is the zip
-    archive that holds the files. With `gold`, as in BUCC, each line of both files begins with an
-    id, and each line of the file `gold` has the two ids of one pair.
+    archive that holds the files, or ''. If `gold` names a file, as in BUCC, each line of the two
+    files begins with an id, and each line of `gold` has the two ids of one pair.
     """
 
     paths: tuple[str, ...]
@@ -57,12 +57,12 @@ class Bitext:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether each row of the table names its own languages, and maybe its data set."""
+        """Whether columns of the table name the languages of each row."""
         return self.columns is not None and len(self.columns) > 2
 
 
 class BitextRow(NamedTuple):
-    """A sentence with its translation. Both languages are codes as `language_code` returns them."""
+    """A sentence with its translation; languages are codes that `language_code` returns."""
 
     source: str
     target: str
@@ -104,11 +104,11 @@ def find_bitext(source: str, langs: Languages | None = None) -> list[Bitext]:
     - a zip archive of OPUS;
     - a table (.tsv .csv .jsonl .parquet) with columns source and target, or two columns named by
       languages; in a file `deu-eng.tsv` without a header line the first two columns are taken;
-    - a folder or glob of such files, also de-en/test.src with test.trg, and BUCC's with .gold.
-    Text files may be compressed (.gz .zst .bz2 .xz). `de-en=SOURCE` names the languages where the
-    file names do not, and `langs` does so for a SOURCE without `de-en=`; hf:... needs one of the
-    two. Raises SourceError for a file whose other side is missing, UsageError for unknown
-    languages.
+    - a folder or glob of such files, of files de-en/test.src and de-en/test.trg, or of BUCC's
+      files, which have a third file ending in .gold.
+    Text files may be compressed (.gz .zst .bz2 .xz). If the file names do not say the languages,
+    write `de-en=SOURCE` or give `langs`; an hf:... source always needs one of the two. Raises
+    SourceError if one of two files is missing, UsageError for unknown languages.
     """
     name, named = named_source(source)
     own = language_pair(name) if named != source else None
@@ -167,15 +167,15 @@ def _two_files(source: str, langs: Languages | None) -> list[Bitext]:
 
 
 def _language_in(name: str) -> str:
-    """Return the language that ends a file's name, as deu in 'newstest-ref.deu.txt'; else ''."""
+    """Return the language at the end of a file name, deu in 'newstest-ref.deu.txt'; '' if none."""
     end = _TEXT_END.sub("", without_compression(name)).rpartition(".")[2]
     return next(filter(language_code, (end, end.rpartition("-")[2])), "")
 
 
 def _with_prefix(prefix: Path, langs: Languages | None) -> list[Bitext]:
-    """Return the bitext of two files named by `prefix`, a dot and a language; [] without any.
+    """Return the bitext of the two files named by `prefix`, a dot and a language.
 
-    Raises SourceError for another number of files.
+    Returns [] if there are no such files. Raises SourceError if there are one, or three or more.
     """
     begin = f"{prefix.name}."
     there = sorted(prefix.parent.glob(f"{escape(begin)}*")) if prefix.name else []
@@ -187,7 +187,7 @@ def _with_prefix(prefix: Path, langs: Languages | None) -> list[Bitext]:
         names = ", ".join(path.name for path in sides.values())
         raise SourceError(f"{prefix}: two files that begin so are wanted, there are {names}")
     first = (language_pair(prefix.name) or ("", ""))[0]
-    # The language that the prefix names first
+    # If the prefix names two languages, the file in the first language is the source
     named = sorted(sides, key=lambda lang: lang != first)
     return [_aligned([str(sides[lang]) for lang in named], langs or named, prefix)]
 
@@ -208,7 +208,7 @@ def _in_archive(archive: str, langs: Languages | None) -> list[Bitext]:
 
 
 class _Twins(NamedTuple):
-    """Names of the two files of bitext: their common part, their languages and endings."""
+    """Two files of one bitext: the common part of their names, their languages, their endings."""
 
     stem: str
     langs: Languages
@@ -216,9 +216,9 @@ class _Twins(NamedTuple):
 
 
 def _twins(path: str, langs: Languages | None) -> tuple[_Twins | None, str]:
-    """Return the pair of files that a file belongs to, and the ending of the file itself.
+    """Return the two files of bitext to which a file belongs, and the ending of this file.
 
-    The pair is None for a file whose name or folder does not name two languages.
+    The two files are None if neither the name nor the folder of the file names two languages.
     """
     stem, _, end = without_compression(path).rpartition(".")
     if end in _SIDE_ENDS:
@@ -238,7 +238,7 @@ def _halves(paths: Iterable[str], langs: Languages | None, archive: str = "") ->
     Files of the Tatoeba Challenge are named xx-yy/NAME.src and xx-yy/NAME.trg. Raises SourceError
     for a file whose other side is missing.
     """
-    # Per pair of names: the path of each side by its ending
+    # Paths of the two files of each bitext, by their endings
     halves: dict[_Twins, dict[str, str]] = {}
     for path in sorted(paths):
         twins, end = _twins(path, langs)
@@ -277,7 +277,7 @@ def _table(path: Path, given: Languages | None) -> list[Bitext]:
 def _table_names(file: FileRange) -> list[str]:
     """Return the names of a table's columns; [] for plain text.
 
-    A column of `MIXED` that published tables give another name is listed under both names.
+    If a column has a name that published tables use for a column of `MIXED`, both names are listed.
     """
     is_table = file.format != "txt" or layouts_of(file.path)
     headed = read_head(file, Columns()) if is_table else None
@@ -288,7 +288,8 @@ def _table_names(file: FileRange) -> list[str]:
 def _table_of_sides(path: Path, names: Sequence[str], langs: Languages | None) -> Bitext:
     """Return the bitext of a table with the columns source and target.
 
-    Its rows may name their languages. Raises UsageError if neither the rows nor `langs` name them.
+    Columns may name the languages of each row. Raises UsageError if neither columns nor `langs`
+    name the languages.
     """
     columns: tuple[str, ...] = SIDES
     if {*MIXED[2:4]} <= {*names}:
@@ -327,7 +328,10 @@ def _codes(langs: Sequence[str], source: str) -> Languages:
 
 
 def _dataset(path: Path, langs: Sequence[str] | None) -> str:
-    """Return the data set's name: the file name without languages, or else the folder's name."""
+    """Return the name of a data set: its file name without languages.
+
+    If nothing is left of the file name, the name of the folder is returned.
+    """
     name = name_of(without_compression(path.name))
     if langs:
         name = re.sub(rf"(^|[._-]){re.escape('-'.join(langs))}(?=$|[._-])", "", name)
@@ -344,10 +348,11 @@ def stream_bitext(
 ) -> Iterator[BitextRow]:
     """Yield rows of bitext; count dropped rows by reason in `dropped`.
 
-    At most `most` rows are yielded per language pair of a data set. A file in one language pair is
-    not read beyond them. Reasons are `empty_side`, `too_long` and `unreadable`; for tables whose
-    rows name their languages also `unknown_language`, `same_language` and `over_limit`. Raises
-    SourceError for damage, and for aligned files with different numbers of lines.
+    At most `most` rows are yielded per language pair of a data set. Reading a file in a single
+    language pair ends after its last yielded row. Reasons are `empty_side`, `too_long` and
+    `unreadable`; for tables whose rows name their languages also `unknown_language`,
+    `same_language` and `over_limit`. Raises SourceError for damage, and for aligned files with
+    different numbers of lines.
     """
     yielded: Counter[Kind] = Counter()
     for file in files:
@@ -379,9 +384,10 @@ def _reason(source: str | None, target: str | None, kind: Kind) -> str:
 
 
 def _table_rows(file: Bitext, dropped: Counter[str]) -> Iterator[tuple[str, str, Kind]]:
-    """Yield source text, target text, and languages with data set, per row of a table.
+    """Yield source text, target text and `Kind` (languages and data set) per row of a table.
 
-    Where rows do not name languages and data set, the file's are yielded.
+    If the rows do not name languages or data set, they are taken from `file`. Lost rows are counted
+    in `dropped`.
     """
     columns = TextColumns({})
     for texts in stream_columns(file.paths[0], [file.columns or ()], "bitext", columns):
@@ -424,7 +430,10 @@ def _gold_rows(file: Bitext) -> Iterator[tuple[str | None, str | None, Kind]]:
 
 
 def _lines(file: Bitext, path: str) -> Iterator[str | None]:
-    """Yield the lines of one side, None for an unreadable line; raises SourceError for damage."""
+    """Yield the lines of one file of bitext, None for an unreadable line.
+
+    Raises SourceError for damage.
+    """
     parts = _member_parts(file.archive, path) if file.archive else read_parts(path)
     return undamaged_lines(not_wide(parts, path), path)
 
@@ -432,7 +441,7 @@ def _lines(file: Bitext, path: str) -> Iterator[str | None]:
 def _member_parts(archive: str, name: str) -> Iterator[bytes]:
     """Yield the content of a file in a zip archive in parts.
 
-    Raises SourceError for a file that expands over _EXPANDS_MAX times.
+    Raises SourceError for a file with over `_EXPANDS_MAX` times its compressed bytes.
     """
     try:
         with zipfile.ZipFile(archive) as packed, packed.open(name) as member:

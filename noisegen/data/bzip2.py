@@ -19,9 +19,10 @@ def decode_bzip2(
 ) -> Generator[bytes, None, None]:
     """Yield the decoded blocks of one or several bzip2 streams; b'' stands for a lost block.
 
-    With `inside`, `parts` may begin anywhere in a file, and decoding starts with the first block
-    found. Decoding ends before the first block that begins at byte `stop` of the parts or later:
-    another call decodes it. The call that reads the bytes at the end of a stream checks that end.
+    `parts` are the bytes of a file. With `inside`, they may begin anywhere in the file, and
+    decoding starts with the first block found. Decoding ends before the first block that begins at
+    byte `stop` of the parts or later; another call decodes this block. If several calls decode one
+    file, only the call that reads the end of a stream checks the end.
     """
     scan = _Scan(note, _LOST if inside else _HEADER)
     last = sys.maxsize if stop is None else stop
@@ -45,7 +46,7 @@ def decode_bzip2(
         scan.forget()
     if scan.kind == _BLOCK:
         yield from _unended_block(scan.held, scan.start)
-    # Otherwise the call that decodes the preceding bytes checks the end
+    # If no block begins in these parts, the call that decodes the preceding bytes checks the end
     if scan.has_begun or not inside:
         scan.check_end()
 

@@ -1,4 +1,4 @@
-"""Columns of text of any source, found by their names and read in full or as a stream of rows."""
+"""Text columns of any source, found by name and read as lists or as a stream of rows."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,21 +18,21 @@ from noisegen.text.buffers import one_chunk
 
 _TWEET = "tweet_id"
 _ONLY_IDS = "; it has ids of tweets without their text, which has to be fetched first"
-_TWEET_COLUMNS = 3  # a table with a tweet_id and fewer columns has no text
+_TWEET_COLUMNS = 3  # a table with a tweet_id and fewer columns than this has no text
 _GOLD = ("label", "score")
-ROWS_MAX = 1_000_000  # rows of a source that are held in memory
+ROWS_MAX = 1_000_000  # most rows of a source that are held in memory
 BATCH_BYTES, BATCH_ROWS = 4 << 20, 10_000
 T = TypeVar("T")
-# Alternative lists of columns; the first list is read whose columns a source all has
+# Alternative lists of columns; the first list is read that a source has completely
 Choices = Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True)
 class TextColumns:
-    """Columns of text of one source: lists of equal length without empty texts.
+    """Text columns of one source: lists of equal length without empty texts, by name.
 
     `dropped` counts rows that were left out, by reason. `unread` counts rows that could not be
-    read, by a reason of `tables.REASONS`, and `damaged` has a line of text per file and such
+    read, by a reason in `tables.REASONS`; `damaged` has a line of text about them for each file and
     reason.
     """
 
@@ -51,17 +51,18 @@ class TextColumns:
 
 
 def evenly(rows: Sequence[T], most: int) -> list[T]:
-    """Return at most `most` of the rows, spread evenly over all of them."""
+    """Return at most `most` rows, spread evenly over all rows."""
     if len(rows) <= most:
         return list(rows)
     return [rows[number * len(rows) // most] for number in range(most)]
 
 
 def column_named(name: str, there: Sequence[str]) -> str:
-    """Return the column of `there` that `name` means.
+    """Return the column that `name` means among the columns `there`.
 
-    It is the column of that name, the column at that number, or a column with another name that
-    published data sets use. Without one of these, the name is returned as it is.
+    `name` is the name of a column, or its number in a file without a header line. If no column
+    fits, a column with another name that published data sets use for it is returned. If there is
+    none either, `name` is returned.
     """
     found = numbered(name, there)
     if found in there:
@@ -74,7 +75,7 @@ def column_named(name: str, there: Sequence[str]) -> str:
 
 
 def read_columns(source: str, choices: Choices, what: str, advice: str = "") -> TextColumns:
-    """Read the first list of columns in `choices` that the source has.
+    """Read the first list of columns in `choices` that the source has completely.
 
     `source` is a file, folder, glob or hf:...; a text file has one column, its lines. Names are
     matched as in `column_named`; columns of a file without a header line are numbers from 1. Only
@@ -90,7 +91,7 @@ def read_columns(source: str, choices: Choices, what: str, advice: str = "") -> 
 
 
 def within_memory(rows: Iterable[T], dropped: Counter[str]) -> Iterator[T]:
-    """Yield the first ROWS_MAX rows; count the others under `over_limit`."""
+    """Yield the first ROWS_MAX rows; count the others in `dropped` under `over_limit`."""
     for number, row in enumerate(rows):
         if number < ROWS_MAX:
             yield row
@@ -136,7 +137,8 @@ def stream_columns(
 class _Choice:
     """Choice among alternative lists of columns, `choices`: the first file decides.
 
-    `columns` gets a key per column of the chosen list. `read_columns` explains `what` and `advice`.
+    `columns` then has a key per column of the chosen list. `read_columns` explains `what` and
+    `advice`.
     """
 
     choices: Choices
@@ -191,10 +193,11 @@ def _reason_against(texts: Sequence[Any], names: Sequence[str], seen: set[str]) 
 def column_batches(
     file: FileRange, names: Sequence[str]
 ) -> Iterator[tuple[tables.Codes, list[pa.Array]]]:
-    """Yield columns of a file or range, nested or not, as Arrow arrays in batches of bounded size.
+    """Yield the columns `names` of a file or range in batches of at most `BATCH_ROWS` rows.
 
-    `file` is a result of `read_head`. A batch is a code of `tables.REASONS` per row, and an array
-    per name. If the first column holds text, a row without a value there gets a code.
+    `file` is a result of `read_head`. A batch is an array with a code of `tables.REASONS` per row,
+    and an Arrow array per column, nested or not. If the first column has text, the code of a row
+    without a text is not 0.
     """
     rows = range_tables(file, Columns(text=names[0]), BATCH_BYTES)
     for table in tables.regroup(rows, BATCH_ROWS, BATCH_BYTES):
@@ -217,8 +220,9 @@ def text_batches(
 def _texts_of(array: pa.Array, where: str, codes: tables.Codes, *, only_text: bool) -> list[Any]:
     """Return a column as a list of strings and None; numbers become text.
 
-    Rows not in UTF-8 are marked in `codes`. With `only_text` the column may hold lists of strings
-    but no numbers. Raises SourceError for other types; `where` names the column in the error.
+    `codes` gets a reason for each row that is not in UTF-8. With `only_text` the column may have
+    lists of strings but no numbers. Raises SourceError for other types; `where` names the column in
+    the error.
     """
     array = _plain(array, codes)
     kind = array.type.value_type if only_text and is_list(array.type) else array.type
@@ -234,7 +238,7 @@ def _texts_of(array: pa.Array, where: str, codes: tables.Codes, *, only_text: bo
 def _plain(array: pa.Array, codes: tables.Codes) -> pa.Array:
     """Return a column with dictionaries decoded and bytes as strings.
 
-    Rows not in UTF-8 are marked in `codes`.
+    `codes` gets a reason for each row that is not in UTF-8.
     """
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()

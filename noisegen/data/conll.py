@@ -14,14 +14,14 @@ from noisegen.data.files import SCAN
 from noisegen.data.lines import TEXT_MAX, blocks
 
 TOKENS, LABELS, TEXT, SENTENCE = "tokens", "labels", "text", "sent_id"
-INDEX = "index"  # column that numbers the tokens of a sentence; rows do not keep it
+INDEX = "index"  # column that numbers the tokens of a sentence; it is not kept in rows
 CONLLU = (INDEX, "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 NORM = ("raw", "norm")
 # Names of the columns read as tokens and as labels by default
 WORDS, LABELLED = (TOKENS, "form", "raw"), (LABELS, "upos", "norm")
 HEAD, DEPS = CONLLU.index("head"), CONLLU.index("deps")
 TAG = re.compile(r"O|[BIESLU]-\S+")
-# A token 3, a contraction of tokens 3-4, or an empty node 3.1
+# Number in the first field of CoNLL-U: 3 of a token, 3-4 of a contraction, 3.1 of an empty node
 NUMBER = re.compile(r"(\d{1,9})([-.]\d{1,9})?")
 FIELD = re.compile(r"[^ \r\n]+")  # a field of a line that is split at spaces
 _WORDS_MIN = 0.95  # least share of first fields without a space in a file with a token per line
@@ -36,7 +36,10 @@ Fields = list[list[str]]  # fields of each line of a sentence
 
 
 def sentences(parts: Iterable[bytes]) -> Iterator[Sentence | str]:
-    """Yield the lines of each sentence, or the reason to drop it; raises the errors of `parts`."""
+    """Yield the lines of each sentence, or the reason to drop it.
+
+    `parts` are the bytes of a file; errors that they raise are raised.
+    """
     return map(decoded_lines, sentence_blocks(parts))
 
 
@@ -49,8 +52,8 @@ def looks_split(head: bytes, wanted: Sequence[str]) -> bool:
     """Tell whether a file with these first bytes has a token per line.
 
     Such a file has blank lines between sentences, and the same number of fields on all other lines.
-    If they are split at spaces, the last field must be a tag such as B-x. A first line with one of
-    the `wanted` names is the header of a table.
+    If the fields are split at spaces, the last field must be a tag such as B-x. A file whose first
+    line has one of the `wanted` column names is a table with a header line.
     """
     found = head_sentences(head[: head.rfind(b"\n") + 1] or head)
     lines = [cells for sentence in found for cells in after_comments(sentence)[1]]

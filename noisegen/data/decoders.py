@@ -147,7 +147,7 @@ def _bounded(
         yield part
 
 
-# Decoders of a file by its compression. After damage they call `note`, then go on or end.
+# Decoders of each compression. After damage, a decoder calls `note`, then goes on or ends.
 
 
 def _plain(path: str | Path, note: Note, start: int, stop: int | None) -> Parts:
@@ -292,7 +292,7 @@ def entries(path: str | Path, size: int) -> list[int]:
 
 
 def _spaced(starts: Iterable[int], size: int) -> list[int]:
-    """Return 0 and each start that is at least `size` after the last chosen start."""
+    """Choose 0 and then each offset in `starts` that is at least `size` after the last chosen."""
     chosen = [0]
     for start in starts:
         if start - chosen[-1] >= size:
@@ -328,9 +328,10 @@ def _frame_starts(file: BinaryIO) -> list[int]:
 
 
 def _member_starts(file: BinaryIO) -> Iterator[int]:
-    """Yield the offsets of the members of a gzip file, up to the first that does not name its size.
+    """Yield the offsets of the members of a gzip file.
 
-    bgzip writes these sizes (BGZF).
+    Ends before the first member without a header field for its size; bgzip writes this field
+    (BGZF).
     """
     start = 0
     while (head := file.read(18)).startswith(_SIZED) and head[12:16] == b"BC\2\0":

@@ -46,13 +46,13 @@ _MAY_BE_ZERO = ("pages", "reverse_count", "frequency")
 _KNOWN = (*TEXTS, *WEIGHTS, *_MAY_BE_ZERO)
 COUNT_MAX = 1 << 48
 
-# Per row: its place in the file, for errors, and its values by column
+# For each row, a name of its place for errors, and its values by column
 _Rows = Iterator[tuple[str, dict[str, Any]]]
 _Word = Annotated[str, Meta(max_length=TEXT_MAX, pattern=r"\A\S+\Z")]
 
 
 class _Weights(msgspec.Struct):
-    """Weight of a row: a count, a weight or a probability; 0 for each that the file lacks."""
+    """Weight of a row: a count, a weight or a probability; each is 0 if its column is missing."""
 
     count: Annotated[int, Meta(ge=1, le=COUNT_MAX)] = 0
     weight: Annotated[int, Meta(ge=1, le=COUNT_MAX)] = 0
@@ -107,7 +107,7 @@ def load_dictionary(path: str | Path) -> list[Alternative]:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Turn errors about an unreadable file into a LexiconError of one line."""
+    """Turn errors about the unreadable file `path`, in this block, into a one-line LexiconError."""
     try:
         yield
     except (OSError, SourceError, Damaged) as error:
@@ -162,7 +162,10 @@ def _short_words(column: pa.Array, path: Path) -> pa.Array:
 
 
 def _known_columns(names: list[str], where: str) -> list[str]:
-    """Return which names are columns of a dictionary; raises LexiconError without a needed one."""
+    """Return the names that are columns of a dictionary.
+
+    Raises LexiconError if a needed column is missing; `where` names the file in the error.
+    """
     needed = ("clean", "noisy") if {*WEIGHTS} & {*names} else ("clean", "noisy", "count")
     for name in needed:
         if name not in names:
@@ -300,9 +303,10 @@ class Translations:
         return len({entry.clean for entry in self.entries})
 
     def by_word(self, word: str | None, most: int) -> list[list[Entry]]:
-        """Return entries grouped by word, of at most `most` words.
+        """Return the entries of each of at most `most` words.
 
-        With `word` these are its spellings in any case, else the first words of the file.
+        With `word`, only the spellings of this word in lower, upper or mixed case are returned;
+        without it, the first words of the file.
         """
         ordered = sorted(self.entries, key=lambda entry: entry.clean) if word else self.entries
         groups: dict[str, list[Entry]] = {}
@@ -324,8 +328,9 @@ def source_of(
 ) -> tuple[Path, str | None]:
     """Return the path of the dictionary to use, and the target language.
 
-    The dictionary is the user's, or else the packaged one. For the packaged one the default target
-    is English, or Spanish for English text. Raises UsageError if it lacks one of the two languages.
+    The dictionary is the user's file `dictionary`, or else the packaged table. With the packaged
+    table, the target language is `into`, by default English, or Spanish for English text. Raises
+    UsageError if the packaged table lacks `lang` or the target language.
     """
     if dictionary:
         return Path(dictionary), into
@@ -341,11 +346,11 @@ def source_of(
 
 
 def load_translations(path: str | Path, lang: str, into: str | None = None) -> Translations:
-    """Read translations of words in `lang`; with `into`, those into this language only.
+    """Read translations of words in `lang`; with `into`, only translations into this language.
 
     A .parquet file is Parquet. In other files the first bytes tell TEI, a table with a header line,
     and MUSE apart. A file may be compressed (.gz, .xz, .bz2, .zst). The weights of rows with the
-    same word and translation are added up. Raises LexiconError of one line.
+    same word and translation are added up. Raises LexiconError with a message of one line.
     """
     path = Path(path)
     check_size(path)
@@ -378,7 +383,8 @@ def load_translations(path: str | Path, lang: str, into: str | None = None) -> T
 def check_size(path: Path, most: int | None = None) -> None:
     """Raise LexiconError for a file of over `most` bytes (default: UNPACKED_MAX).
 
-    A compressed file is measured after decompression; it may also expand only GROWS_MAX times.
+    A compressed file is measured after decompression. It is also refused if it has over GROWS_MAX
+    decompressed bytes per compressed byte.
     """
     with _reading(path):
         refuse_endless(path)
@@ -400,7 +406,7 @@ def check_size(path: Path, most: int | None = None) -> None:
 
 
 def _reason(clean: str, noisy: str) -> str:
-    """Return why a translation is dropped; '' if it is kept."""
+    """Return the reason why a translation is dropped; '' if it is kept."""
     if not clean or not noisy:
         return "empty"
     if max(len(clean), len(noisy)) > TEXT_MAX:
@@ -413,7 +419,7 @@ def _reason(clean: str, noisy: str) -> str:
 
 
 def _translation_rows(path: Path, lang: str, into: str | None) -> Iterator[Entry | str]:
-    """Yield the translations in a file of any format; a reason instead of each dropped row."""
+    """Yield the translations in a file of any format; a dropped row yields its reason instead."""
     if path.suffix == ".parquet":
         for _, row in _parquet_rows(path):
             yield _translation(row, lang, into)
@@ -430,7 +436,7 @@ def _translation_rows(path: Path, lang: str, into: str | None) -> Iterator[Entry
 def _line_rows(
     lines: Iterator[str | None], path: Path, lang: str, into: str | None
 ) -> Iterator[Entry | str]:
-    """Yield the translations in lines of MUSE or of a table; a reason instead of each dropped line.
+    """Yield the translations in lines of MUSE or of a table; a dropped line yields its reason.
 
     A table begins with a header line: the columns clean and noisy, or a column per language.
     """
@@ -454,9 +460,10 @@ def _line_rows(
 def _line_translations(
     line: str, fields: list[str], names: list[str], lang: str, into: str | None
 ) -> Iterator[Entry | str]:
-    """Yield the translations in one line; a reason instead if the line is dropped.
+    """Yield the translations in one line; a dropped line yields its reason instead.
 
-    `fields` are its tab-separated fields, and `names` the columns of the file; [] for MUSE.
+    `fields` are the tab-separated fields of the line, and `names` the columns of the file, [] for
+    MUSE.
     """
     row = dict(zip(names, fields, strict=False))
     if not names:
@@ -479,9 +486,10 @@ def _check_language(line: str, lang: str, into: str | None, path: Path) -> None:
 
 
 def _concept(words: str, translations: str) -> Iterator[Entry]:
-    """Yield every word of one cell with every word of its translation in another cell.
+    """Yield an entry for each word in `words` and each word in `translations`.
 
-    The weight falls with the places of both words in their cells.
+    Both are cells of a table with alternatives separated by `BETWEEN`. The later a word stands in
+    its cell, the lower is the weight of the entry.
     """
     ranked = (enumerate(cell.split(BETWEEN), 1) for cell in (words, translations))
     for (rank, clean), (other, noisy) in product(*ranked):

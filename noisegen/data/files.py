@@ -1,4 +1,4 @@
-"""Input files as bytes: opening local files and URLs, counting bytes read, errors of one line.
+"""Bytes of input files: open local files and URLs, count the bytes read, and report errors.
 
 fsspec opens the URLs, such as s3://bucket/news.txt.
 """
@@ -105,7 +105,7 @@ def metered() -> Iterator[Counter[str]]:
 
 
 def with_bytes(items: Iterable[T]) -> Iterator[tuple[T, int]]:
-    """Yield each item with the number of input bytes that were read to make it."""
+    """Yield each item with the number of (compressed) input bytes that were read to make it."""
     items, nothing = iter(items), cast(T, None)
     while True:
         with metered() as meter:
@@ -116,7 +116,7 @@ def with_bytes(items: Iterable[T]) -> Iterator[tuple[T, int]]:
 
 
 def count_bytes(count: int) -> None:
-    """Add to the number of input bytes read, if a block of `metered` is active."""
+    """Add `count` to the input bytes counted by the active block of `metered`, if there is one."""
     if (meter := _meter.get()) is not None:
         meter["bytes"] += count
 
@@ -144,7 +144,7 @@ class _MeteredFile:
 def opened(path: str | Path, start: int = 0, stop: int | None = None) -> Iterator[BinaryIO]:
     """Open an input file or URL to read the bytes `start` to `stop`; raises SourceError.
 
-    `metered` counts the bytes read.
+    Bytes read are counted in an active block of `metered`.
     """
     with reading(path):
         refuse_endless(path)
@@ -162,9 +162,9 @@ def opened(path: str | Path, start: int = 0, stop: int | None = None) -> Iterato
 
 @contextmanager
 def for_arrow(path: str) -> Iterator[Any]:
-    """Yield what Arrow can open: the path of a local file, or a URL as an open file.
+    """Yield a file as Arrow can open it: the path of a local file, or an open file for a URL.
 
-    Raises SourceError, also for damage that Arrow finds within the block.
+    Raises SourceError if the file cannot be read, or if Arrow finds damage within the block.
     """
     with reading(path):
         refuse_endless(path)

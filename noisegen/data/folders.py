@@ -18,7 +18,7 @@ from noisegen.errors import SourceError
 
 T = TypeVar("T")
 
-# Name of a file, not a path
+# Pattern of a file name without folders
 Name = Annotated[str, msgspec.Meta(pattern=r"^(?!\.\.?$)[^/\\\x00]+$")]
 
 
@@ -69,7 +69,7 @@ def in_folder(folder: str) -> Iterator[FileRange]:
 
 
 def _other_splits(folder: str, splits: Sequence[str]) -> list[str]:
-    """Return the folders of the splits that are not read: all except `train` or the only split.
+    """Return the folders of the splits that are not read: all but `train` or the only split.
 
     Raises SourceError for several splits without `train`.
     """
@@ -83,7 +83,10 @@ def _other_splits(folder: str, splits: Sequence[str]) -> list[str]:
 
 
 def _without_records(names: Mapping[str, str]) -> list[str]:
-    """Return the paths in a folder, given by file name, without the manifest and card of a run."""
+    """Return the paths of the files in a folder, without the manifest and the card of a run.
+
+    `names` maps the names of the files to their paths.
+    """
     if not names.keys() >= _RUN:
         return list(names.values())
     return [
@@ -92,7 +95,7 @@ def _without_records(names: Mapping[str, str]) -> list[str]:
 
 
 def _content(path: str, kind: type[T]) -> T:
-    """Return a JSON file that `datasets` wrote, parsed as `kind`; raises SourceError."""
+    """Return the content of a JSON file that `datasets` wrote, as a `kind`; raises SourceError."""
     try:
         return msgspec.json.decode(b"".join(read_parts(path)), type=kind)
     except msgspec.MsgspecError as error:
@@ -132,7 +135,7 @@ def store_files(url: str) -> Iterator[str]:
 
 
 def _meant(url: str) -> dict[str, bool]:
-    """Return the URLs that a URL or glob matches; the value tells whether each is a folder.
+    """Return the URLs that a URL or glob matches, each mapped to True if it is a folder.
 
     Raises SourceError if nothing matches.
     """

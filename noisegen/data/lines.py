@@ -203,7 +203,7 @@ def _chunks(parts: Iterable[bytes], size: int) -> Iterator[bytes]:
 def line_ranges(file: FileRange, first: int, step: int) -> Iterator[FileRange]:
     """Split a text file into ranges: the first has `first` lines, the next ones `step` lines.
 
-    In a damaged file the last range has no end, and an extra row that stands for the damage.
+    In a damaged file, the last range has no `stop`, and one more row, which stands for the damage.
     """
     cutter = _LineCutter(file)
     wanted, ends_in_newline = first, True
@@ -229,9 +229,10 @@ def line_ranges(file: FileRange, first: int, step: int) -> Iterator[FileRange]:
 
 
 class _LineCutter:
-    """Position `at` in a text file that is being split; the open range starts at byte `begin`.
+    """State of splitting a text file into ranges of lines.
 
-    `rows` counts the lines of the open range so far.
+    `at` is the position in the file. The range that is being made starts at byte `begin` and has
+    `rows` lines so far.
     """
 
     def __init__(self, file: FileRange) -> None:
@@ -240,17 +241,17 @@ class _LineCutter:
         self.rows = 0
         self._first = file.first
         self._block = 0, file.content  # index and decompressed offset of the current block
-        self._head = self._block  # the same of the block in which the open range begins
-        self._counted = 0  # blocks whose compressed bytes an earlier range has in its `size`
+        self._head = self._block  # index and offset of the block in which the range begins
+        self._counted = 0  # blocks whose compressed bytes are in the `size` of an earlier range
 
     def enter(self, block: int, content: int) -> None:
-        """Note that the next part is of this block, whose decompressed offset is `content`."""
+        """Note that the next part of the file is in `block`, at decompressed offset `content`."""
         self._block = block, content
         if self.at == self.begin:
             self._head = self._block
 
     def cut(self, stop: int | None, *, is_last: bool = False) -> FileRange:
-        """Return the open range, ended at byte `stop`, and open the next range there."""
+        """End the current range at byte `stop` and return it; the next range begins there."""
         size = 0 if stop is None else stop - self.begin
         blocks, content = self.file.blocks, 0
         if blocks:
@@ -276,7 +277,7 @@ class _LineCutter:
 
 
 def _numbered_parts(file: FileRange) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the parts of a text from its `start`, with index and offset of their blocks."""
+    """Yield the parts of a text, each after the index and decompressed offset of its block."""
     if not file.blocks:
         yield from ((0, 0, part) for part in read_range(file))
         return

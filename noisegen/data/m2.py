@@ -91,7 +91,7 @@ def read_m2(file: FileRange, damaged: list[str]) -> Iterator[M2Sentence]:
 
 
 def _rest_of(file: FileRange) -> FileRange:
-    """Return what follows a range in its file, as a range."""
+    """Return the rest of a file after a range, as another range."""
     blocks = with_blocks(FileRange(file.path)).blocks if file.blocks else ()
     return replace(
         file,

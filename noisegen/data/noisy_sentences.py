@@ -1,4 +1,4 @@
-"""Sentences of CoNLL files and treebanks, rewritten with noisy tokens; all else is kept."""
+"""Rewrite sentences of CoNLL files and treebanks with noisy tokens; keep everything else."""
 
 import io
 import re
@@ -33,12 +33,13 @@ _REFERENCE = re.compile(r"(?<![^|])\d+(\.\d+)?(?=:)")  # number of a word in the
 def rewritten(
     raw: bytes, names: Sequence[str], new: Mapping[str, Sequence[str]], owners: Owners
 ) -> str:
-    """Return the lines of a sentence, `raw`, with its noisy tokens.
+    """Return the lines `raw` of a sentence, with its clean tokens replaced by noisy tokens.
 
-    `names` are the columns of the row. `new` has values per noisy token for some columns. In the
-    other columns a noisy token has the value of its clean token, and tags such as B-x are
-    transferred by `labels.carried`. Comments except `# text`, separators and line ends stay. A
-    sentence that lost all its tokens is returned unchanged.
+    `names` are the columns of the row. `owners` has the index of the clean token of each noisy
+    token. `new` has a value per noisy token for some columns. In other columns a noisy token gets
+    the value of its clean token; tags such as B-x are transferred by `labels.carried`. Separators,
+    line ends and comments except `# text` stay. A sentence that lost all its tokens is returned
+    unchanged.
     """
     if not owners:
         return raw.decode()
@@ -91,9 +92,9 @@ class NoisySentence:
         return self.names[0] != INDEX or cells[0].isdecimal()
 
     def rows(self, new: Mapping[str, Sequence[str]]) -> Iterator[tuple[int, list[str]]]:
-        """Yield the fields of each line of the noisy sentence, after the index of its clean line.
+        """Yield (index of the clean line, fields) for each line of the noisy sentence.
 
-        `rewritten` explains `new`.
+        `new` has a value per noisy token for some columns.
         """
         tokens = self.tokens()
         for name, values in new.items():
@@ -110,7 +111,7 @@ class NoisySentence:
                 yield line, self.other(number, cells, tokens)
 
     def tokens(self) -> Fields:
-        """Return the fields of each noisy token, with the values of its clean token."""
+        """Return the fields of each noisy token: the values of its clean token and a new number."""
         columns = []
         for name, values in zip(self.names, zip(*self.words, strict=True), strict=True):
             if name == INDEX:
@@ -154,9 +155,9 @@ class NoisySentence:
 class Treebank(NoisySentence):
     """A CoNLL-U sentence, whose words have relations to each other.
 
-    The first part of a split word has the columns of the word. Each other part is an X, attached to
-    the first part as `goeswith`. A merged word has the columns of its first word, and the relation
-    of the one of its words that is nearest to the root.
+    The first part of a split word gets the columns of the word; each other part is an X, attached
+    to the first part as `goeswith`. A merged word gets the columns of its first word, and the
+    relation of its word that is nearest to the root.
     """
 
     def __init__(self, fields: Fields, names: tuple[str, ...], owners: Owners) -> None:

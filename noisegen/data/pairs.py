@@ -26,7 +26,7 @@ HELD_BACK = 0.3  # default share of held-out pairs
 OPTIONS = (
     "; name it with --noisy-column or --clean-column",
     "; the clean side of a text file is another one: --clean-file",
-)  # advice in errors about a missing column: of a table, of a text file
+)  # ends of errors about a missing column: of a table, then of a text file
 PAIRS_ARE = "; pairs are tables with the columns noisy and clean"
 
 
@@ -80,8 +80,8 @@ class PairRow(NamedTuple):
 class PairColumns:
     """Columns of a table that hold pairs: names, or numbers from 1 without a header line.
 
-    A clean column may hold lists of versions. `advice` ends errors about a missing column: its
-    first text those about a table, its second those about a text file.
+    A clean column may hold lists of versions. `advice` has two texts that end errors about a
+    missing column: the first for a table, the second for a text file.
     """
 
     noisy: str = "noisy"
@@ -90,7 +90,7 @@ class PairColumns:
     advice: tuple[str, str] = OPTIONS
 
     def chosen(self, names: Sequence[str], path: str) -> list[str]:
-        """Return the columns of a table with `names`: noisy, then language if any, then clean.
+        """Return the columns to read from a table with columns `names`: noisy, language, clean.
 
         Raises SourceError for a missing column.
         """
@@ -220,7 +220,7 @@ def read_pairs(
 def stream_pairs(
     sources: Strings, dropped: Counter[str], advice: str = PAIRS_ARE
 ) -> Iterator[tuple[str, str]]:
-    """Yield (noisy, clean) per row; rows that lack one of the two are counted in `dropped`.
+    """Yield (noisy, clean) per row; rows that lack one of the two texts are counted in `dropped`.
 
     `read_pairs` explains the sources and errors. Damaged input raises SourceError. `advice` ends
     errors about a missing column.
@@ -263,7 +263,10 @@ def _first_versions(
     dropped: Counter[str],
     damaged: list[str],
 ) -> Iterator[tuple[str, str]]:
-    """Yield noisy text and first clean version per row; count rows that lack one of the two."""
+    """Yield the noisy text and the first clean version of each row of all sources.
+
+    Rows that lack one of the two are counted in `dropped`; `damaged` gets a line of text per loss.
+    """
     annotated = [source for source in sources if is_m2(source)]
     yield from _annotated_pairs(annotated, dropped, damaged)
     tables = [shards_of(source) for source in sources if source not in annotated]
@@ -272,7 +275,10 @@ def _first_versions(
 
 
 def _whole_pairs(rows: Iterable[PairRow], dropped: Counter[str]) -> Iterator[tuple[str, str]]:
-    """Yield noisy text and first clean version of rows that have both; count the other rows."""
+    """Yield the noisy text and the first clean version of each row that has both.
+
+    Other rows are counted in `dropped`.
+    """
     for row in rows:
         noisy, clean = row.noisy or "", next(iter(row.clean), None) or ""
         if noisy.strip() and clean.strip():
@@ -299,7 +305,7 @@ def _files_of_pairs(
 def _annotated_pairs(
     sources: Sequence[str], dropped: Counter[str], damaged: list[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the sentences of M2 files, each with the correction of its first annotator."""
+    """Yield (noisy, clean) per sentence of M2 files; clean is the first annotator's correction."""
     files = {file.path: file for source in sources for file in aligned_files(source, [])}
     for path, file in files.items():
         if not text_head(path).startswith(M2_STARTS):

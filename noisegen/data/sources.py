@@ -42,7 +42,8 @@ from noisegen.text.buffers import as_arrow, one_chunk
 
 NUMBERS = pa.list_(pa.int64())  # type of a column of labels that are class numbers
 RESERVED = ("id", "clean", "noisy", "transforms", "edits", "copy", "noisy_tokens", "noisy_labels")
-STREAM_BYTES = 64 << 20  # bytes of rows that a shard holds itself if its file cannot be read again
+# Most bytes of rows in a shard that holds its rows, since its file cannot be read again
+STREAM_BYTES = 64 << 20
 
 Head = Callable[[FileRange, Columns], FileRange | None]
 
@@ -113,7 +114,7 @@ def _in_local_folder(folder: str) -> Iterator[FileRange]:
 
 
 def named_source(given: str) -> tuple[str, str]:
-    """Return name and source of NAME=SOURCE; the default name is the file's."""
+    """Return name and source of NAME=SOURCE; without NAME=, the name of the file is the name."""
     name, equals, source = given.partition("=")
     if equals and source and not Path(given).exists() and not set(name) & set("/\\:*"):
         return name, source
@@ -333,11 +334,12 @@ def shard_ranges(
     limit: int | None = None,
     head: Head = read_head,
 ) -> Iterator[tuple[FileRange, ...]]:
-    """Yield the ranges of each shard, in input order; their `first` counts rows through all files.
+    """Yield the ranges of each shard, in input order; `first` of a range counts through all files.
 
-    All files are checked before the first shard. Lines are counted as the shards are made. `head`,
-    used in place of `read_head`, is called once per file in order. Raises SourceError for files
-    that cannot be read, do not agree, or have no rows at all.
+    A shard has at most `rows_per_shard` rows, all shards together at most `limit`. All files are
+    checked before the first shard; lines are counted as the shards are made. `head`, used in place
+    of `read_head`, is called once per file in order. Raises SourceError for files that cannot be
+    read, do not agree, or have no rows at all.
     """
     first = 0
     found = _headed(files, columns, head)
@@ -357,7 +359,7 @@ def shard_ranges(
 
 
 def _headed(files: Sequence[FileRange], columns: Columns, head: Head) -> list[FileRange]:
-    """Return the files that have rows, after `agree` with the first file; raises SourceError."""
+    """Return the files that have rows, all with the columns of the first; raises SourceError."""
     found: list[FileRange] = []
     for each in files:
         if (file := head(each, columns)) is not None:
@@ -375,7 +377,7 @@ def _first_rows(part: FileRange, rows: int) -> FileRange:
 def _packed(
     files: Sequence[FileRange], columns: Columns, rows_per_shard: int
 ) -> Iterator[list[FileRange]]:
-    """Yield lists of ranges that make up a shard; a streamed file has shards of its own."""
+    """Yield the ranges of each shard; a streamed file never shares a shard with another file."""
     for streamed, group in groupby(files, is_streamed):
         if streamed:
             for file in group:
@@ -396,7 +398,7 @@ def _packed(
 
 
 def _streamed(file: FileRange, columns: Columns, rows_per_shard: int) -> Iterator[FileRange]:
-    """Yield ranges that hold the rows themselves, of a file that only this process can read."""
+    """Yield ranges of a file that only this process can read; each range holds its rows itself."""
     read_here = tables.regroup(range_tables(file, columns), rows_per_shard, STREAM_BYTES)
     for table, size in with_bytes(read_here):
         yield replace(file, rows=len(table), size=size, table=table)
@@ -423,7 +425,7 @@ def read(
 
 
 def _counted(file: FileRange, columns: Columns, batch_bytes: int) -> Iterator[pa.Table]:
-    """Yield the rows of a range in tables; raises SourceError if counted rows are gone."""
+    """Yield the rows of a range in tables; raises SourceError if the file has fewer rows now."""
     left = file.rows
     for table in range_tables(file, columns, batch_bytes):
         yield table.slice(0, left)
@@ -436,7 +438,7 @@ def _counted(file: FileRange, columns: Columns, batch_bytes: int) -> Iterator[pa
 
 
 def _batch(table: pa.Table, columns: Columns, first: int) -> RowBatch:
-    """Return a batch: rows with their ids and texts, without the rows that cannot be used.
+    """Return the rows of a table as a batch, in which unusable rows are marked and dropped.
 
     `first` is the number of the first row; row numbers are the ids if the source has none.
     """
@@ -486,7 +488,7 @@ def _other_columns(
 def _usable(chunked: pa.ChunkedArray, codes: tables.Codes, null_reason: str) -> pa.Array:
     """Return a column as strings or 64-bit integers.
 
-    Rows that cannot be used are marked in `codes`; `null_reason` is the reason for a null.
+    `codes` gets a reason for each row that cannot be used; `null_reason` is the reason for a null.
     """
     column = one_chunk(chunked)
     if pa.types.is_dictionary(column.type):
@@ -506,7 +508,7 @@ def _usable(chunked: pa.ChunkedArray, codes: tables.Codes, null_reason: str) -> 
 
 
 def _mark_unequal(tokens: pa.ChunkedArray, labels: pa.ChunkedArray, codes: tables.Codes) -> None:
-    """Mark rows whose tokens and labels differ in number, or that have a null label."""
+    """Set `codes` of rows whose tokens and labels differ in number, or that have a null label."""
     labels = labels.cast(LISTS)
     lengths = pc.equal(pc.list_value_length(tokens), pc.list_value_length(labels))
     are_whole = pc.is_valid(pc.binary_join(labels, " "))  # joining gives null if one label is null

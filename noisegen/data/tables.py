@@ -55,13 +55,13 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def with_reasons(table: pa.Table, codes: Codes | None = None) -> pa.Table:
-    """Return the table with `codes` as its column REASON; by default all rows are readable."""
+    """Return the table with `codes` as its column REASON; without codes, all rows are readable."""
     codes = np.zeros(len(table), np.int8) if codes is None else codes
     return table.append_column(REASON, pa.array(codes, pa.int8()))
 
 
 def regroup(tables: Iterable[pa.Table], rows_max: int, bytes_max: int) -> Iterator[pa.Table]:
-    """Yield the rows in tables of `rows_max` rows, or fewer so as to have at most `bytes_max`."""
+    """Yield the rows of tables in new tables of `rows_max` rows, or fewer to fit `bytes_max`."""
     held: list[pa.Table] = []
     room, size = rows_max, 0
     for table in chain.from_iterable(_halved(table, bytes_max // 8) for table in tables):
@@ -94,7 +94,7 @@ def _halved(table: pa.Table, bytes_max: int) -> Iterator[pa.Table]:
 
 
 def joined(*tables: pa.Table) -> pa.Table:
-    """Return tables joined, with one chunk per column, which owns no memory besides its rows.
+    """Return tables joined into one with a chunk per column, copied out of larger tables.
 
     A slice would be pickled with its whole parent table. Joining an empty slice makes Arrow copy.
     """
@@ -121,7 +121,7 @@ def is_unicode(text: str) -> bool:
 
 
 def raw_lines(block: bytes) -> pa.Array:
-    """Return the lines of a block as an array of bytes, with LF or CRLF."""
+    """Return the lines of a block, with their line ends, as an array of bytes."""
     stops = np.flatnonzero(np.frombuffer(block, np.uint8) == 10) + 1
     last = [] if block.endswith(b"\n") else [len(block)]
     bounds = np.concatenate([[0], stops, last]).astype(np.int32)
@@ -130,9 +130,10 @@ def raw_lines(block: bytes) -> pa.Array:
 
 
 def delimited(block: bytes, names: Sequence[str], *, tabs: bool, ragged: bool = False) -> pa.Table:
-    """Return the lines of a block as rows; with `tabs` they are split. LF or CRLF ends a line.
+    """Return the lines of a block as the rows of a table with the columns `names`.
 
-    A line with fewer fields than `names` is marked as `wrong_columns`, and so is one with more
+    With `tabs`, lines are split into fields at tabs. LF or CRLF ends a line. The reason of a line
+    with fewer fields than names is `wrong_columns`; so is the reason of a line with more fields,
     unless `ragged`.
     """
     block = block if block.endswith(b"\n") else block + b"\n"
@@ -144,7 +145,7 @@ def delimited(block: bytes, names: Sequence[str], *, tabs: bool, ragged: bool = 
     widths = np.diff(last, prepend=-1)
     codes[(widths < len(names)) | ((widths > len(names)) & (not ragged))] = CODE["wrong_columns"]
     codes[np.diff(stops[last], prepend=-1) > LINE_MAX] = CODE["row_too_long"]
-    # Values with even indices are fields, those with odd indices the separators between them.
+    # Values with even indices are fields, values with odd indices the separators between fields.
     bounds = np.zeros(2 * len(stops) + 1, np.int32)
     bounds[2::2] = stops + 1
     bounds[1::2] = stops - (is_last & (data[stops - 1] == 13) & (stops > 0))

@@ -14,13 +14,13 @@ from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import RAW, REASON, is_unicode, raw_lines
 from noisegen.errors import SourceError
 
-COLUMNS_MAX = 50_000  # most columns of a table: time and memory grow faster than their number
+COLUMNS_MAX = 50_000  # most columns of a table: time and memory grow faster than the columns
 
 Tables = Iterator[pa.Table]
 
 
 class NoisyRow(NamedTuple):
-    """A noisy row to write: its values by column, and the line of the input it was read from."""
+    """A noisy row to write: its values by column, and the input line that it was read from."""
 
     values: dict[str, Any]
     columns: Columns  # names of the text, tokens and labels among the values
@@ -32,12 +32,12 @@ class NoisyRow(NamedTuple):
 
 @dataclass(frozen=True)
 class RowWriter:
-    """How to write noisy rows as one file of a format.
+    """Rules for writing noisy rows as one file of a format.
 
-    `line` returns a row as text without its line end; None means that whole tables are written as
-    Parquet. `keeps` names the input formats whose lines are edited in place; for other formats a
-    new line is built. `header` tells whether the first line has the names of the columns,
-    `has_columns` whether the format can hold columns that noise adds.
+    `line` is a function that returns a row as text without its line end. If it is None, whole
+    tables are written as Parquet. If the input has one of the formats `keeps`, its lines are edited
+    in place; otherwise new lines are built. `header` tells whether the first line has the names of
+    the columns, `has_columns` whether the format can hold columns that noise adds.
     """
 
     line: Callable[[NoisyRow], str] | None
@@ -50,12 +50,12 @@ class RowWriter:
 class Format:
     """A file format: how its files are recognised, read, split into ranges and written.
 
-    `head` takes a file, its first bytes (b'' unless it is text) and the user's columns. It returns
-    the file with its columns (`schema`) and, behind a header line, its `start`; None without rows.
-    `tables` takes a file or range, the user's columns and a number of bytes. It yields the rows as
-    Arrow tables of about this size, with all columns of the schema, nested or not, and REASON.
-    `cut` is the unit of ranges: lines or row numbers; '' if a file is only read from its beginning.
-    `head_bytes` is the number of first bytes that `head` takes.
+    `head` takes a file, its first `head_bytes` bytes (b'' if it is not text) and the user's
+    columns. It returns the file with its columns as `schema`; `start` is then the offset behind the
+    header line, if there is one. For a file without rows it returns None. `tables` takes a file or
+    range, the user's columns and a number of bytes. It yields the rows as Arrow tables of about
+    this size, with all columns of the schema, nested or not, and REASON. `cut` is the unit of
+    ranges: lines or row numbers; '' if a file can only be read from its beginning.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Format:
     cut: Literal["lines", "rows", ""] = ""
     is_text: bool = True
     has_header: bool = False  # the first line names the columns
-    has_token_lines: bool = False  # a token per line, a blank line after each sentence
+    has_token_lines: bool = False  # files have a token per line, a blank line after each sentence
     head_bytes: int = 64 << 10
     writer: RowWriter | None = None
 
@@ -79,13 +79,16 @@ def text_blocks(file: FileRange, batch_bytes: int) -> Iterator[bytes]:
 
 
 def with_raw(table: pa.Table, block: bytes, file: FileRange, columns: Columns) -> pa.Table:
-    """Return the rows of a block with the column RAW, their lines, if `columns` asks for it."""
+    """Return the table of a block, with the lines as column RAW if `columns.raw` has the format."""
     is_wanted = file.format in (columns.raw or ())
     return table.append_column(RAW, raw_lines(block)) if is_wanted else table
 
 
 def with_names(file: FileRange, names: Sequence[str]) -> FileRange:
-    """Return the file with `names` as its columns, all strings; refuses too many columns."""
+    """Return the file with `names` as its columns, all strings.
+
+    Raises SourceError for too many columns.
+    """
     refuse_many_columns(file.path, len(names))
     schema = pa.schema([(name, pa.string()) for name in names])
     return replace(file, schema=schema, names=tuple(names))
@@ -124,7 +127,7 @@ def plain_schema(schema: pa.Schema, columns: Columns) -> pa.Schema:
 
 
 def conform(tables: Iterable[pa.Table], file: FileRange) -> Tables:
-    """Yield tables with the columns and types of the file's schema, and REASON."""
+    """Yield tables cast to the columns and types of the file's schema, with the column REASON."""
     with reading(file.path):
         for table in tables:
             reasons, rows = table[REASON], table.select(file.schema.names)

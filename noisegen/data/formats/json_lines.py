@@ -35,7 +35,7 @@ FIELDS_MAX = 1_000  # most columns of a file, counting the fields of nested obje
 FIELDS = 128  # files with more fields are read in smaller blocks: absent fields take memory too
 _SCALARS = {bool: pa.bool_(), float: pa.float64(), int: pa.int64(), str: pa.string()}
 
-# Kind of a value: a type of Arrow; for a list [kind of its items]; for an object {name: kind}.
+# Kind of a value: an Arrow type, [kind of the items] for a list, {name: kind} for an object
 _Kind = Any
 
 
@@ -61,10 +61,10 @@ def _tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
 
 
 def json_types(block: bytes) -> dict[str, pa.DataType]:
-    """Return the columns in a block of JSON lines with their types; null for a field of only nulls.
+    """Return the Arrow type of each column in a block of JSON lines; null if all values are null.
 
-    A field is left out if every value has over `DEPTH_MAX` levels, or if it would exceed
-    `FIELDS_MAX` fields: its objects then serve as maps from any key.
+    A column is left out if all its values have over `DEPTH_MAX` levels. It is also left out if its
+    nested fields would exceed `FIELDS_MAX`, as in objects that have a new key in every line.
     """
     kinds: dict[str, _Kind] = {}
     for row, _ in map(_parsed, block.split(b"\n")):
@@ -117,7 +117,7 @@ def _kind_of(value: object) -> _Kind:
 
 
 def _common(first: _Kind, second: _Kind) -> _Kind:
-    """Return the kind that holds values of both kinds, or `first` if there is none.
+    """Return the kind that can hold values of both kinds, or `first` if no kind can.
 
     `first` is changed if it is a list or an object.
     """
@@ -161,7 +161,7 @@ def json_schema(kinds: Mapping[str, pa.DataType]) -> pa.Schema:
 
 
 def _settled(kind: pa.DataType) -> pa.DataType:
-    """Return a type with strings in place of nulls and empty objects, which Parquet cannot hold."""
+    """Return a type, with strings instead of nulls and empty objects, which Parquet cannot hold."""
     if pa.types.is_list(kind):
         return pa.list_(_settled(kind.value_type))
     if pa.types.is_struct(kind) and kind.num_fields:

@@ -51,7 +51,7 @@ class FileLayout:
         return match
 
     def problem(self, head: bytes) -> str:
-        """Return why a file with these first bytes does not have the layout; '' if it does."""
+        """Return the reason why a file with these first bytes lacks the layout; '' if it has it."""
         if not head.strip():
             return "it is empty"
         line = self._prepared(head.partition(b"\n")[0])
@@ -98,7 +98,7 @@ class FileLayout:
             )
 
     def _table(self, block: bytes) -> pa.Table:
-        """Return a block of lines as a table; the layout's patterns turn labels into its names."""
+        """Return a block of lines as a table, with labels renamed by the patterns in `labels`."""
         names = list(self.columns)
         table = delimited(self._prepared(block), names, tabs=len(names) > 1, ragged=True)
         if not self.labels:
@@ -107,7 +107,7 @@ class FileLayout:
         return table.set_column(names.index(LABEL), LABEL, pa.array(found, pa.string()))
 
     def _label(self, text: str | None) -> str | None:
-        """Return the label whose pattern matches a text; None if no pattern does."""
+        """Return the name of the label whose pattern matches a text; None if no pattern matches."""
         plain = (text or "").strip()
         return next((name for name, form in self.labels.items() if re.fullmatch(form, plain)), None)
 

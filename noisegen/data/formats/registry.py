@@ -190,8 +190,8 @@ def pieces(file: FileRange, columns: Columns, rows: int) -> list[FileRange]:
 def range_tables(file: FileRange, columns: Columns, batch_bytes: int = SCAN) -> Tables:
     """Yield the rows of a file or range in tables with all columns of its schema, and REASON.
 
-    `columns.raw` adds RAW. Damage becomes a last row with the reason `truncated`. Raises
-    SourceError.
+    If `columns.raw` is set, the tables also have RAW. Damage becomes a last row with the reason
+    `truncated`. Raises SourceError.
     """
     if file.table is not None:
         yield file.table
@@ -207,9 +207,9 @@ def range_tables(file: FileRange, columns: Columns, batch_bytes: int = SCAN) -> 
 
 
 def _completed(table: pa.Table, names: list[str], file: FileRange, columns: Columns) -> pa.Table:
-    """Return the columns `names` of a table.
+    """Return the columns `names` of a table, and RAW if `columns.raw` is set.
 
-    If `columns.raw` is set, RAW is added: null unless the file has one of these formats.
+    RAW is null unless the format of the file is in `columns.raw`.
     """
     rows = table.select(names)
     if columns.raw is not None:

@@ -113,7 +113,10 @@ def csv_tables(parts: Iterable[bytes], names: Sequence[str]) -> Tables:
 
 
 def _next_records(records: Iterator[tuple[_Record, str]]) -> list[tuple[_Record, str]]:
-    """Return the next ROWS records, or fewer of over SCAN characters, each with its raw lines."""
+    """Return the next records, each with its raw lines.
+
+    The batch ends after ROWS records, or after the record with which it has SCAN characters.
+    """
     batch, size = [], 0
     before = csv.field_size_limit(TEXT_MAX)
     try:
@@ -197,7 +200,7 @@ def _if_unicode(row: _Record) -> _Record:
 
 
 def _csv_line_of(row: NoisyRow) -> str:
-    """Return cells as a line of CSV, in quotes where they need them or the input line has them."""
+    """Return a row as a line of CSV; cells have quotes if they need them or had them before."""
     cells = [as_cell(value) for value in row.values.values()]
     was = _FIELD.findall(row.line.decode())[: len(cells)] if row.line is not None else []
     return ",".join(starmap(_csv_field, zip_longest(cells, was, fillvalue=""))) or '""'

@@ -144,8 +144,9 @@ def _tables(
     """Yield sentences as rows in tables of about SCAN bytes; raises Damaged after the last table.
 
     `row_of` returns the row of a sentence, the reason why it is dropped, or None for lines that are
-    no sentence. RAW holds the bytes of a sentence, of the blank lines after it, and of lines before
-    it that are no sentence: joined, the RAW of all rows is the whole file.
+    no sentence. `columns` has the types of the columns. RAW has the bytes of a sentence, of the
+    blank lines after it, and of preceding lines that are no sentence, so that the RAW of all rows,
+    joined, is the whole file.
     """
     schema = pa.schema(columns | {RAW: pa.binary()})
     rows: list[Row] = []
@@ -195,8 +196,8 @@ def _ended(raw: bytes, line_end: bytes) -> bytes:
 def _sentence(form: str, row: NoisyRow) -> str:
     """Return the lines of a noisy sentence.
 
-    A sentence of the input is rewritten. If the input has another format, each token becomes a line
-    `form`, filled with number, token and label.
+    If the row has an input line in this format, the line is rewritten. Otherwise each token becomes
+    a line in the format string `form`, filled with number, token and label.
     """
     columns = row.columns
     new = {str(name): row.values[str(name)] for name in (columns.tokens, columns.labels)}
