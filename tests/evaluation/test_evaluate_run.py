@@ -648,12 +648,17 @@ def test_a_correlation_that_is_left_out_is_told(tmp_path, tiny_models):
     assert "same: sts_clean of" in found.settings["notes"][0]
 
 
-def test_each_model_is_opened_once(tiny_models, files, tmp_path):
-    events = []
-    models = [f"one={tiny_models()}", f"two={tiny_models(seed=1)}"]
-    evaluate(models, tmp_path / "report", retrieval=files["match"], progress=events.append)
+def test_each_model_is_opened_once(tiny_models, files, tmp_path, monkeypatch):
+    opened, events = [], []
 
-    assert [event.doing for event in events if "opening" in event.doing] == [
-        "opening one",
-        "opening two",
-    ]
+    def watched(spec):
+        opened.append(spec)
+        return open_encoder(spec)
+
+    monkeypatch.setattr("noisegen.evaluation.models.open_encoder", watched)
+    models = {"one": str(tiny_models()), "two": str(tiny_models(seed=1))}
+    specs = [f"{name}={spec}" for name, spec in models.items()]
+    evaluate(specs, tmp_path / "report", retrieval=files["match"], progress=events.append)
+    assert opened == [*models.values()]
+    doing = [event.doing for event in events if "opening" in event.doing]
+    assert doing == ["opening one", "opening two"]

@@ -95,7 +95,9 @@ def test_what_is_no_plain_number_stays(text):
 
 def test_ordinals_take_their_endings():
     endings = {"1": "st", "2": "nd", "3": "rd"}
-    for new in altered("the 15th of them", tries=300):
+    made = altered("the 15th of them", tries=300)
+    assert len(made) > 15
+    for new in made:
         digits, ending = new[:-2], new[-2:]
         teen = digits in ("11", "12", "13")
         assert ending == ("th" if teen else endings.get(digits[-1], "th")), new
@@ -295,7 +297,7 @@ def test_of_equal_texts_the_first_has_the_negatives():
 
 @pytest.mark.parametrize("most", [0, 1, 2])
 def test_no_family_has_more_than_asked_for(english, most):
-    found = check(english[:48], per_kind=most)
+    found = check(english, per_kind=most)
     counts = Counter(zip(found.sources.tolist(), found.kinds, strict=True))
     assert max(counts.values(), default=0) == most
 

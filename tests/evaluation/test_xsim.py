@@ -84,6 +84,17 @@ def test_auto_takes_bfloat16_for_large_searches_where_the_processor_has_it(monke
         assert best_precision(LARGE) == ("bfloat16" if units else "float32")
 
 
+def test_auto_counts_the_multiplications_of_a_search(monkeypatch):
+    taken = []
+    monkeypatch.setattr(xsim_search, "best_precision", lambda n: taken.append(n) or "float32")
+    neighbours(np.eye(3), np.ones((2, 3)), 1)
+    assert taken == [3 * 2 * 3]
+    monkeypatch.setattr(xsim_search, "best_precision", lambda n: "bfloat16")
+    monkeypatch.setattr("torch.from_numpy", lambda array: pytest.fail("bfloat16", pytrace=False))
+    with pytest.raises(pytest.fail.Exception, match="bfloat16"):
+        neighbours(np.eye(3), np.ones((2, 3)), 1)
+
+
 def test_without_torch_auto_takes_float32(monkeypatch):
     with monkeypatch.context() as only_here:
         only_here.setitem(sys.modules, "torch", None)

@@ -116,6 +116,7 @@ def test_versions_of_a_text_are_in_the_same_fold(monkeypatch) -> None:
     monkeypatch.setattr(tests, "fit", watched)
     copies = TEXTS[:60] * 2
     tests.two_sample(noised("fing:rate=0.1", 1, copies), noised("fing:rate=0.1", 2, copies))
+    assert len(trained) >= tests.FOLDS
     for versions in trained[: tests.FOLDS]:
         assert len(versions) == 48  # four fifths
         assert set(versions.values()) == {4}

@@ -35,8 +35,7 @@ def run(*arguments):
 def test_files_and_table_tell_the_same(tiny_models, given, tmp_path):
     out = tmp_path / "report"
     models = [f"base={tiny_models()}", f"other={tiny_models(seed=1)}"]
-    augmented = ["--augment", "fing", "--growth", "1.5"]
-    found = run(*models, "-o", out, *given, *QUICK, *augmented)
+    found = run(*models, "-o", out, *given, *QUICK, "--augment", "rcp-en-aggregate")
     assert found.exit_code == 0
     metrics = json.loads((out / "metrics.json").read_text())
     assert list(metrics) == ["base", "base+t", "other", "other+t"]
@@ -55,7 +54,7 @@ def test_files_and_table_tell_the_same(tiny_models, given, tmp_path):
     wanted = [f"{one['slot_f1']:.1f}±{one['slot_f1_sd']:.1f}" for one in cells]
     assert ["es", "clean", *wanted] in lines
     said = json.loads((out / "results.json").read_text())["settings"]
-    assert [(one["rows"], one["epochs"]) for one in said["training"]] == [(40, 1.0), (60, 1.0)]
+    assert [(one["rows"], one["epochs"]) for one in said["training"]] == [(40, 1.0), (220, 1.0)]
     assert said["seeds"] == [1234, 1000]
 
 
