@@ -1,59 +1,45 @@
 """Runs of `prepare`: raw text becomes a folder of clean sentences with manifest and dataset card.
 
-Workers write the candidates of each portion of the input: sentences that meet the criteria, with
-keys. At the end, the keys give the duplicates of the whole run, and the shards are written.
+Workers write the candidates of each portion of the input (see `portions`). At the end, their keys
+give the duplicates of the whole run, and the shards are written.
 """
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import partial
-from itertools import chain, count, islice, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from noisegen.data.sources import (
-    STREAM_BYTES,
-    Columns,
-    FileRange,
-    completed,
-    expand,
-    read,
-    shard_ranges,
-    total_size,
-)
+from noisegen.data.sources import Columns, FileRange, completed, expand, total_size
 from noisegen.errors import SourceError, UsageError
-from noisegen.noising.rng import name_number
 from noisegen.options import Strings, argument, decode, listed, option, public
 from noisegen.preparation.duplicates import KEPT, REASONS, SPAN, Range, Search
-from noisegen.preparation.fingerprints import (
-    BANDS,
-    COMPARED_MIN,
-    SHINGLE_SPACED,
-    SHINGLE_UNSPACED,
-    band_keys,
-    normal_form,
-)
 from noisegen.preparation.intermediate import (
-    BATCH,
     CANDIDATES,
     FOUND,
     INTERMEDIATE,
     WORK,
     checked,
-    key_writer,
     read_batch,
     work_path,
 )
-from noisegen.preparation.sentences import Criteria, sentences
+from noisegen.preparation.portions import (
+    Candidates,
+    Portion,
+    PortionJob,
+    Rows,
+    make_candidates,
+    portions_of,
+)
+from noisegen.preparation.sentences import Criteria
 from noisegen.runs.atomic import atomic, file_digest, remove
 from noisegen.runs.card import Card, dataset_card
 from noisegen.runs.executors import is_remote
@@ -70,16 +56,14 @@ from noisegen.runs.options import (
     Splitter,
     TextColumn,
 )
-from noisegen.runs.progress import BYTES, Progress, Show, Tracker, live_path, publishing, silent
-from noisegen.runs.records import File, Record
+from noisegen.runs.progress import BYTES, Progress, Show, Tracker, silent
+from noisegen.runs.records import Record
 from noisegen.runs.store import StorePath, listing, output_path
 from noisegen.text import languages
-from noisegen.text.segmentation import Language, language
+from noisegen.text.segmentation import language
 from noisegen.version import __version__
 
-NUMBERS = 1 << 24  # sentences of a row that ids leave room for: a text has 32 MiB at most
 COLUMNS = ("id", "text", "source", "row")
-ROWS_AT_ONCE = 2_000  # rows read between two reports of progress
 PROFILES: dict[str, dict[str, Any]] = {
     "noisegen": {
         "min_chars": Criteria.min_chars,
@@ -102,7 +86,16 @@ PROFILES: dict[str, dict[str, Any]] = {
         "duplicates": "keep",
     },
 }
-CARD = Path(__file__).with_name("card.txt")
+CARD = Card(
+    title="Clean sentences",
+    verb="prepared",
+    tags=("text", "sentences"),
+    template=Path(__file__).with_name("card.txt"),
+    tasks=("feature-extraction", "fill-mask"),
+    variable="sentences",
+)
+Result = TypeVar("Result")
+_THRESHOLDS = ("min_chars", "max_chars", "min_common", "min_letters")
 
 
 @dataclass(frozen=True)
@@ -170,7 +163,7 @@ class PrepareOptions(PartOptions):
         chosen = {name: value for name, value in given.items() if value is not None}
         return {**PROFILES[self.profile], **chosen}
 
-    def job(self, inputs: Sequence[FileRange]) -> tuple["PortionJob", dict[str, Any]]:
+    def job(self, inputs: Sequence[FileRange]) -> tuple[PortionJob, dict[str, Any]]:
         """Return the job of the workers, and the configuration as it reads back from JSON.
 
         Raises UsageError and MissingExtra.
@@ -194,8 +187,7 @@ class PrepareOptions(PartOptions):
             out.resolve() if is_remote(self.executor) else out,
             spoken,
             Criteria(
-                **{name: decided[name] for name in ("min_chars", "max_chars", "min_common")},
-                min_letters=decided["min_letters"],
+                **{name: decided[name] for name in _THRESHOLDS},
                 tidy=decided["tidy"] == "yes",
                 identified=model is not None,
             ),
@@ -203,22 +195,6 @@ class PrepareOptions(PartOptions):
             decided["duplicates"],
         )
         return job, json.loads(json.dumps(config))
-
-
-@dataclass(frozen=True)
-class Candidates:
-    """Counts of a portion: its candidates (`rows`) among all its sentences, and the losses."""
-
-    first_row: int
-    rows_in: int
-    rows: int = 0
-    sentences: int = 0
-    damaged: dict[str, int] = field(default_factory=dict)
-    dropped: dict[str, int] = field(default_factory=dict)
-
-    def is_of(self, rows: "Rows") -> bool:
-        """Tell whether these are the candidates of a portion of these rows."""
-        return (self.first_row, self.rows_in) == rows
 
 
 SHARDS = "data/part-*.parquet"
@@ -229,43 +205,6 @@ LAYOUT = Layout(
     result=Candidates,
     columns=frozenset(COLUMNS),
 )
-
-
-@dataclass(frozen=True)
-class PortionJob:
-    """The settings of a worker for any task of a run; small, since each task pickles them."""
-
-    out: Path
-    spoken: Language
-    criteria: Criteria
-    columns: Columns
-    duplicates: str = "near"
-    batch: int = BATCH  # rows of a record batch of candidates
-
-    @property
-    def shingle(self) -> int:
-        """The length of a shingle in characters."""
-        return SHINGLE_SPACED if self.spoken.is_spaced else SHINGLE_UNSPACED
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns of candidates and of the output."""
-        row = pa.int64() if self.columns.row_id is None else pa.string()
-        texts = pa.string()
-        return pa.schema([("id", pa.int64()), ("source", texts), ("row", row), ("text", texts)])
-
-
-Rows = tuple[int, int]  # first row and number of rows of a portion
-
-
-@dataclass(frozen=True)
-class Portion:
-    """Rows of one or several sources that one worker prepares as one shard."""
-
-    number: int
-    first_row: int
-    rows: int
-    parts: tuple[tuple[str, FileRange], ...]  # (source, its rows)
 
 
 @public
@@ -309,7 +248,13 @@ def _run(options: PrepareOptions) -> Manifest:
     """Run `prepare` with checked options."""
     inputs = expand(listed(options.sources))
     job, config = options.job(inputs)
-    planned = _portions(inputs, job.columns, options)
+    planned = portions_of(
+        inputs,
+        job.columns,
+        options.rows_per_shard,
+        options.limit,
+        absolute=is_remote(options.executor),
+    )
     first = next(planned, None)  # so that a source that cannot be read leaves the folder alone
     if first is None:
         raise SourceError(f"no rows in {', '.join(item.path for item in inputs)}")
@@ -420,156 +365,6 @@ def _finished(folder: RunFolder[Candidates]) -> Manifest | None:
     return folder.end(manifest)
 
 
-def _portions(
-    inputs: Sequence[FileRange], columns: Columns, options: PrepareOptions
-) -> Iterator[Portion]:
-    """Pack the rows of all inputs, in order, into portions; small files share a portion."""
-    held: list[tuple[str, FileRange]] = []
-    number = first = rows = size = 0
-    for source, task in _tasks(inputs, columns, options):
-        task_size = 0 if task.table is None else task.table.nbytes
-        is_full = rows + task.rows > options.rows_per_shard or size + task_size > STREAM_BYTES
-        if held and is_full:
-            yield Portion(number, first, rows, tuple(held))
-            number, first = number + 1, first + rows
-            held, rows, size = [], 0, 0
-        held.append((source, task))
-        rows += task.rows
-        size += task_size
-    if held:
-        yield Portion(number, first, rows, tuple(held))
-
-
-def _tasks(
-    inputs: Sequence[FileRange], columns: Columns, options: PrepareOptions
-) -> Iterator[tuple[str, FileRange]]:
-    """Yield the path and the ranges of each input; inputs may differ in their columns."""
-    left = options.limit
-    for item in inputs:
-        if item.skipped or left == 0:
-            continue
-        there = replace(item, path=item.absolute) if is_remote(options.executor) else item
-        try:
-            for ranges in shard_ranges([there], columns, options.rows_per_shard, left):
-                yield from ((item.path, task) for task in ranges)
-                left = None if left is None else left - sum(task.rows for task in ranges)
-        except SourceError as error:
-            if not str(error).startswith("no rows in"):  # an empty file among others is none
-                raise
-
-
-# A portion.
-
-
-@dataclass
-class _Account:
-    """Counts of a portion so far: rows read, damaged rows and dropped sentences by reason."""
-
-    read: Counter[str] = field(default_factory=Counter)
-    damaged: Counter[str] = field(default_factory=Counter)
-    dropped: Counter[str] = field(default_factory=Counter)
-
-
-def make_candidates(job: PortionJob, portion: Portion) -> Record[Candidates]:
-    """Write the candidates of a portion and their keys; return its record."""
-    account = _Account()
-    candidates, rows = _candidates(job, portion, account), 0
-    paths = {kind: work_path(job.out, kind, portion.number) for kind in CANDIDATES}
-    with (
-        atomic(paths["texts"]) as file,
-        publishing(live_path(paths["texts"]), account.read),
-        pa.ipc.new_file(file, job.schema) as texts,
-        key_writer(paths["forms"], "key", "mark", "row") as add_forms,
-        key_writer(paths["bands"], "key", "row") as add_bands,
-    ):
-        while batch := list(islice(candidates, job.batch)):
-            *columns, normal_forms, marks, keys = zip(*batch, strict=True)
-            texts.write_batch(pa.record_batch(list(map(pa.array, columns)), schema=job.schema))
-            indices = np.arange(rows, rows + len(batch))
-            rows += len(batch)
-            account.read["sentences"] = rows
-            if job.duplicates != "keep":
-                add_forms(keys, marks, indices)
-            if job.duplicates == "near":
-                size = COMPARED_MIN * job.shingle
-                long = [at for at, form in enumerate(normal_forms) if len(form) >= size]
-                found = band_keys([normal_forms[at] for at in long], job.shingle)
-                add_bands(found.ravel(), np.repeat(indices[long], BANDS))
-    made = Candidates(
-        first_row=portion.first_row,
-        rows_in=portion.rows,
-        rows=rows,
-        sentences=rows + account.dropped.total(),
-        damaged=dict(account.damaged),
-        dropped=dict(account.dropped),
-    )
-    return Record(portion.number, tuple(_file(path, job.out) for path in paths.values()), made)
-
-
-def _file(path: Path, out: Path) -> File:
-    """Return the record of a file of candidates; objects are not read back for a hash."""
-    if isinstance(path, StorePath):
-        return File(path.relative_to(out).as_posix())
-    return File.of(path, out)
-
-
-class _Candidate(NamedTuple):
-    """A sentence that passes: the four columns, normal form, key of the text, key of the form."""
-
-    id: int
-    source: str
-    row: Any
-    text: str
-    form: str
-    mark: int
-    key: int
-
-
-def _candidates(job: PortionJob, portion: Portion, account: _Account) -> Iterator[_Candidate]:
-    """Yield the sentences of a portion that pass; reasons against the others are counted.
-
-    A repeated sentence of the portion is dropped. A repeated form is '', since its key is enough.
-    """
-    seen_texts: set[int] = set()
-    seen_forms: set[int] = set()
-    for source, row_id, ordinal, text in _rows(job, portion, account):
-        for sentence in sentences(text, job.spoken, job.criteria):
-            reason, form, mark, key = sentence.reason, "", 0, 0
-            if not reason and job.duplicates != "keep":
-                mark = key = name_number(sentence.text)
-                reason = "duplicate" if mark in seen_texts else ""
-                seen_texts.add(mark)
-            if reason:
-                account.dropped[reason] += 1
-                continue
-            if job.duplicates == "near":
-                form = normal_form(sentence.text)
-                key = name_number(form)
-                form = "" if key in seen_forms else form
-                seen_forms.add(key)
-            identity = ordinal * NUMBERS + sentence.number
-            yield _Candidate(identity, source, row_id, sentence.text, form, mark, key)
-
-
-def _rows(
-    job: PortionJob, portion: Portion, account: _Account
-) -> Iterator[tuple[str, Any, int, str]]:
-    """Yield the rows of a portion: source, id, ordinal in the whole input, and text."""
-    first, numbered = portion.first_row, job.columns.row_id is None
-    for source, task in portion.parts:
-        kept = 0
-        for batch in read([task], job.columns, batch_rows=ROWS_AT_ONCE):
-            account.damaged.update(batch.dropped)
-            ids, texts = batch.table["id"].to_pylist(), batch.table["clean"].to_pylist()
-            for row_id, text in zip(ids, texts, strict=True):
-                ordinal = first + (row_id - task.first if numbered else kept)
-                yield source, ordinal if numbered else str(row_id), ordinal, text
-                kept += 1
-            rows = len(texts) + batch.dropped.total()
-            account.read.update({"rows": rows, BYTES: task.size * rows // task.rows})
-        first += task.rows
-
-
 # The end of a run.
 
 
@@ -594,7 +389,7 @@ def _finish(
         search.find(lambda do, tasks, then: folder.run(do, tasks, options, then), options.progress)
         shards = _write_shards(folder, job, search, options)
     manifest = _manifest(folder, options, notes, shards)
-    folder.end(manifest, _card(manifest))
+    folder.end(manifest, dataset_card(manifest, CARD))
     folder.remove_scratch()
     return manifest
 
@@ -614,13 +409,8 @@ def _at_hand(
     options = replace(options, executor="processes")
     with TemporaryDirectory(prefix="noisegen-") as here:
         (Path(here) / WORK).mkdir()
-        options.progress(Progress("copying", 0, portions, "portions"))
-        copied = count(1)
-
-        def show(_: None) -> None:
-            options.progress(Progress("copying", next(copied), portions, "portions"))
-
-        folder.run(partial(_copy, folder.out, Path(here)), range(portions), options, show)
+        copy = partial(_copy, folder.out, Path(here))
+        _run_all(folder, copy, range(portions), options, "copying", "portions")
         yield Path(here), options
 
 
@@ -640,17 +430,30 @@ def _write_shards(
     folder: RunFolder[Candidates], job: PortionJob, search: Search, options: PrepareOptions
 ) -> list[WrittenShard]:
     """Write the shards, one for each portion."""
-    shards: list[WrittenShard] = []
     edges = pairwise(search.edges().tolist())
     tasks = [Range(number, start, stop) for number, (start, stop) in enumerate(edges)]
-    options.progress(Progress("writing", 0, len(tasks), "shards"))
+    write = partial(_write_shard, job, folder.shards, search)
+    return sorted(_run_all(folder, write, tasks, options, "writing", "shards"))
 
-    def written(shard: WrittenShard) -> None:
-        shards.append(shard)
-        options.progress(Progress("writing", len(shards), len(tasks), "shards"))
 
-    folder.run(partial(_write_shard, job, folder.shards, search), tasks, options, written)
-    return sorted(shards)
+def _run_all(
+    folder: RunFolder[Candidates],
+    function: Callable[[Any], Result],
+    tasks: Sequence[Any],
+    options: PrepareOptions,
+    doing: str,
+    unit: str,
+) -> list[Result]:
+    """Run a function on tasks in the workers; report how many are done, and return the results."""
+    results: list[Result] = []
+
+    def finished(result: Result) -> None:
+        results.append(result)
+        options.progress(Progress(doing, len(results), len(tasks), unit))
+
+    options.progress(Progress(doing, 0, len(tasks), unit))
+    folder.run(function, tasks, options, finished)
+    return results
 
 
 def _manifest(
@@ -666,7 +469,7 @@ def _manifest(
         "rows_in": sum(note.rows_in for note in notes),
         "sentences": sum(note.sentences for note in notes),
         "kept": sum(shard.line["rows"] for shard in shards),
-        "dropped": {reason: count for reason, count in dropped.items() if count},
+        "dropped": dropped,
         "damaged": summed(note.damaged for note in notes),
     }
     return Manifest(
@@ -703,18 +506,6 @@ def _write_shard(job: PortionJob, folder: Path, search: Search, task: Range) -> 
         "rows": int((codes == KEPT).sum()),
         "sha256": file_digest(path),
     }
-    dropped = {reason: int((codes == code).sum()) for code, reason in REASONS.items()}
+    counts = {reason: int((codes == code).sum()) for code, reason in REASONS.items()}
+    dropped = {reason: count for reason, count in counts.items() if count}
     return WrittenShard(task.number, line, dropped)
-
-
-def _card(manifest: Manifest) -> str:
-    """Return the text of the dataset card."""
-    card = Card(
-        title="Clean sentences",
-        verb="prepared",
-        tags=("text", "sentences"),
-        template=CARD,
-        tasks=("feature-extraction", "fill-mask"),
-        variable="sentences",
-    )
-    return dataset_card(manifest, card)

@@ -21,7 +21,7 @@ from noisegen.preparation.duplicates import (
 )
 from noisegen.preparation.fingerprints import normal_form
 from noisegen.preparation.intermediate import BATCH, checked, work_path
-from noisegen.preparation.prepare import Portion, PortionJob, make_candidates
+from noisegen.preparation.portions import Portion, PortionJob, make_candidates
 from noisegen.preparation.sentences import Criteria
 from noisegen.text.segmentation import language
 

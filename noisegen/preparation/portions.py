@@ -1,0 +1,236 @@
+"""Portions of the input of `prepare`, and their candidates: sentences that meet the criteria.
+
+A worker reads the rows of a portion and writes its candidates, with the keys by which duplicates
+are found later.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from noisegen.data.sources import STREAM_BYTES, Columns, FileRange, read, shard_ranges
+from noisegen.errors import SourceError
+from noisegen.noising.rng import name_number
+from noisegen.preparation.fingerprints import (
+    BANDS,
+    COMPARED_MIN,
+    SHINGLE_SPACED,
+    SHINGLE_UNSPACED,
+    band_keys,
+    normal_form,
+)
+from noisegen.preparation.intermediate import BATCH, CANDIDATES, key_writer, work_path
+from noisegen.preparation.sentences import Criteria, sentences
+from noisegen.runs.atomic import atomic
+from noisegen.runs.progress import BYTES, live_path, publishing
+from noisegen.runs.records import File, Record
+from noisegen.runs.store import StorePath
+from noisegen.text.segmentation import Language
+
+NUMBERS = 1 << 24  # sentences of a row that ids leave room for: a text has 32 MiB at most
+ROWS_AT_ONCE = 2_000  # rows read between two reports of progress
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Counts of a portion: its candidates (`rows`) among all its sentences, and the losses."""
+
+    first_row: int
+    rows_in: int
+    rows: int = 0
+    sentences: int = 0
+    damaged: dict[str, int] = field(default_factory=dict)
+    dropped: dict[str, int] = field(default_factory=dict)
+
+    def is_of(self, rows: "Rows") -> bool:
+        """Tell whether these are the candidates of a portion of these rows."""
+        return (self.first_row, self.rows_in) == rows
+
+
+@dataclass(frozen=True)
+class PortionJob:
+    """The settings of a worker for any task of a run; small, since each task pickles them."""
+
+    out: Path
+    spoken: Language
+    criteria: Criteria
+    columns: Columns
+    duplicates: str = "near"
+    batch: int = BATCH  # rows of a record batch of candidates
+
+    @property
+    def shingle(self) -> int:
+        """The length of a shingle in characters."""
+        return SHINGLE_SPACED if self.spoken.is_spaced else SHINGLE_UNSPACED
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of candidates and of the output."""
+        row = pa.int64() if self.columns.row_id is None else pa.string()
+        texts = pa.string()
+        return pa.schema([("id", pa.int64()), ("source", texts), ("row", row), ("text", texts)])
+
+
+Rows = tuple[int, int]  # first row and number of rows of a portion
+
+
+@dataclass(frozen=True)
+class Portion:
+    """Rows of one or several sources that one worker prepares as one shard."""
+
+    number: int
+    first_row: int
+    rows: int
+    parts: tuple[tuple[str, FileRange], ...]  # (source, its rows)
+
+
+def portions_of(
+    inputs: Sequence[FileRange],
+    columns: Columns,
+    most: int,
+    limit: int | None,
+    *,
+    absolute: bool,
+) -> Iterator[Portion]:
+    """Pack the rows of all inputs, in order, into portions; small files share a portion.
+
+    A portion has about `most` rows, all portions have `limit` rows at most. With `absolute`, files
+    are read by their absolute paths, as on other machines. Raises SourceError.
+    """
+    held: list[tuple[str, FileRange]] = []
+    number = first = rows = size = 0
+    for source, task in _ranges(inputs, columns, most, limit, absolute):
+        task_size = 0 if task.table is None else task.table.nbytes
+        is_full = rows + task.rows > most or size + task_size > STREAM_BYTES
+        if held and is_full:
+            yield Portion(number, first, rows, tuple(held))
+            number, first = number + 1, first + rows
+            held, rows, size = [], 0, 0
+        held.append((source, task))
+        rows += task.rows
+        size += task_size
+    if held:
+        yield Portion(number, first, rows, tuple(held))
+
+
+def _ranges(
+    inputs: Sequence[FileRange], columns: Columns, most: int, left: int | None, absolute: bool
+) -> Iterator[tuple[str, FileRange]]:
+    """Yield the path and the ranges of each input; inputs may differ in their columns."""
+    for item in inputs:
+        if item.skipped or left == 0:
+            continue
+        there = replace(item, path=item.absolute) if absolute else item
+        try:
+            for ranges in shard_ranges([there], columns, most, left):
+                yield from ((item.path, task) for task in ranges)
+                left = None if left is None else left - sum(task.rows for task in ranges)
+        except SourceError as error:
+            if not str(error).startswith("no rows in"):  # an empty file among others is none
+                raise
+
+
+@dataclass
+class _Account:
+    """Counts of a portion so far: rows read, damaged rows and dropped sentences by reason."""
+
+    read: Counter[str] = field(default_factory=Counter)
+    damaged: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+
+def make_candidates(job: PortionJob, portion: Portion) -> Record[Candidates]:
+    """Write the candidates of a portion and their keys; return its record."""
+    account = _Account()
+    candidates, rows = _candidates(job, portion, account), 0
+    paths = {kind: work_path(job.out, kind, portion.number) for kind in CANDIDATES}
+    with (
+        atomic(paths["texts"]) as file,
+        publishing(live_path(paths["texts"]), account.read),
+        pa.ipc.new_file(file, job.schema) as texts,
+        key_writer(paths["forms"], "key", "mark", "row") as add_forms,
+        key_writer(paths["bands"], "key", "row") as add_bands,
+    ):
+        while batch := list(islice(candidates, job.batch)):
+            *columns, normal_forms, marks, keys = zip(*batch, strict=True)
+            texts.write_batch(pa.record_batch(list(map(pa.array, columns)), schema=job.schema))
+            indices = np.arange(rows, rows + len(batch))
+            rows += len(batch)
+            account.read["sentences"] = rows
+            if job.duplicates != "keep":
+                add_forms(keys, marks, indices)
+            if job.duplicates == "near":
+                size = COMPARED_MIN * job.shingle
+                long = [at for at, form in enumerate(normal_forms) if len(form) >= size]
+                found = band_keys([normal_forms[at] for at in long], job.shingle)
+                add_bands(found.ravel(), np.repeat(indices[long], BANDS))
+    made = Candidates(
+        first_row=portion.first_row,
+        rows_in=portion.rows,
+        rows=rows,
+        sentences=rows + account.dropped.total(),
+        damaged=dict(account.damaged),
+        dropped=dict(account.dropped),
+    )
+    return Record(portion.number, tuple(_file(path, job.out) for path in paths.values()), made)
+
+
+def _file(path: Path, out: Path) -> File:
+    """Return the record of a file of candidates; objects are not read back for a hash."""
+    if isinstance(path, StorePath):
+        return File(path.relative_to(out).as_posix())
+    return File.of(path, out)
+
+
+def _candidates(
+    job: PortionJob, portion: Portion, account: _Account
+) -> Iterator[tuple[int, str, Any, str, str, int, int]]:
+    """Yield the sentences of a portion that pass; reasons against the others are counted.
+
+    Each comes with the four columns, its normal form, the key of its text and the key of its form.
+    A repeated sentence of the portion is dropped. A repeated form is '', since its key is enough.
+    """
+    seen_texts: set[int] = set()
+    seen_forms: set[int] = set()
+    for source, row_id, ordinal, text in _rows(job, portion, account):
+        for sentence in sentences(text, job.spoken, job.criteria):
+            reason, form, mark, key = sentence.reason, "", 0, 0
+            if not reason and job.duplicates != "keep":
+                mark = key = name_number(sentence.text)
+                reason = "duplicate" if mark in seen_texts else ""
+                seen_texts.add(mark)
+            if reason:
+                account.dropped[reason] += 1
+                continue
+            if job.duplicates == "near":
+                form = normal_form(sentence.text)
+                key = name_number(form)
+                form = "" if key in seen_forms else form
+                seen_forms.add(key)
+            identity = ordinal * NUMBERS + sentence.number
+            yield identity, source, row_id, sentence.text, form, mark, key
+
+
+def _rows(
+    job: PortionJob, portion: Portion, account: _Account
+) -> Iterator[tuple[str, Any, int, str]]:
+    """Yield the rows of a portion: source, id, ordinal in the whole input, and text."""
+    first, numbered = portion.first_row, job.columns.row_id is None
+    for source, task in portion.parts:
+        kept = 0
+        for batch in read([task], job.columns, batch_rows=ROWS_AT_ONCE):
+            account.damaged.update(batch.dropped)
+            ids, texts = batch.table["id"].to_pylist(), batch.table["clean"].to_pylist()
+            for row_id, text in zip(ids, texts, strict=True):
+                ordinal = first + (row_id - task.first if numbered else kept)
+                yield source, ordinal if numbered else str(row_id), ordinal, text
+                kept += 1
+            rows = len(texts) + batch.dropped.total()
+            account.read.update({"rows": rows, BYTES: task.size * rows // task.rows})
+        first += task.rows
