@@ -90,7 +90,7 @@ def fitted_start(folder: Path, pairs: Sides) -> None:
     inputs = np.hstack([found, np.ones((len(found), 1))]).astype(np.float64)
     gram = inputs.T @ inputs + np.eye(inputs.shape[1])
     weights = np.linalg.solve(gram, inputs.T @ np.vstack([wanted, wanted]))
-    head = HeadSettings.of(projection=teacher.width, place="after", normalize=True)
+    head = HeadSettings().projected(teacher.width, "after", bias=True).normalized(True)
     made = SentenceEncoder(start.network, start.tokenizer, head, "fitted")
     assert made.head.projection is not None
     with torch.no_grad():

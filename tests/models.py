@@ -171,3 +171,19 @@ def character_bert(folder, *, prefix="", pickled=False):
     said = config.to_dict() | {"model_type": "character_bert", "mlm_vocab_size": 100_000}
     (folder / "config.json").write_text(json.dumps(said))
     return made
+
+
+def head_of(
+    pooling: str = "mean",
+    projection: int | None = None,
+    place: str = "before",
+    *,
+    bias: bool = True,
+    normalize: bool = False,
+) -> Any:
+    """Return a head with pooling, and maybe a projection and vectors of length 1."""
+    from noisegen.encoders.head import HeadSettings
+
+    head = HeadSettings().pooled(pooling)
+    head = head.projected(projection, place, bias=bias) if projection else head
+    return head.normalized(normalize)

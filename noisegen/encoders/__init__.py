@@ -10,3 +10,5 @@ import os
 # ten minutes on a CPU. The variable is set on import, since oneDNN reads it at its first kernel. A
 # value set by the user is kept.
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
+
+CHUNK_ROWS = 32_768  # maximum rows noised, tokenised and batched at once

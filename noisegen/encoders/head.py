@@ -204,26 +204,6 @@ class HeadSettings:
 
     steps: tuple[HeadStep, ...] = (Pooling(),)
 
-    @classmethod
-    def of(
-        cls,
-        pooling: str = "mean",
-        projection: int | None = None,
-        place: str = "before",
-        *,
-        bias: bool = True,
-        normalize: bool = False,
-    ) -> "HeadSettings":
-        """Return a head with a mode of pooling, and optionally with a projection and normalisation.
-
-        `projection` is the output width of a linear layer, with or without `bias`. `place` says
-        whether it stands before or after the pooling. `normalize` scales sentence vectors to length
-        1.
-        """
-        head = cls((Pooling((pooling,)),))
-        head = head.projected(projection, place, bias=bias) if projection else head
-        return head.normalized(normalize)
-
     @property
     def pooling(self) -> str:
         """The names of the modes of pooling, joined by +."""

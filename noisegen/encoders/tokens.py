@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface
 
+from noisegen.encoders import CHUNK_ROWS
 from noisegen.encoders.encoder import Ints, Ragged, Tokenizer, digest_of, replace_surrogates
 from noisegen.encoders.stored import write_json
 from noisegen.errors import SourceError, UsageError
@@ -34,7 +35,6 @@ PREPARATIONS: Mapping[str, Callable[[str], str]] = {
     "laser": lambda text: laser_text(replace_surrogates(text)),
 }
 Rows = npt.NDArray[np.int64]
-CHUNK_ROWS = 32_768  # maximum rows noised, tokenised and batched at once
 ATTENTION = "noisegen_packed"
 # Model types that take packed batches, and whether their positions begin behind the padding id
 # (else at 0).

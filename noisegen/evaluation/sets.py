@@ -527,28 +527,23 @@ def _translations(name: str, source: str) -> dict[str, TextColumns]:
 
 
 def _read_translations(files: Sequence[Bitext]) -> dict[str, TextColumns]:
-    """Read bitext files into a table of both sides for each language pair."""
-    tables: defaultdict[str, TextColumns] = defaultdict(lambda: TextColumns({s: [] for s in SIDES}))
-    for file in files:
-        _add_translations(file, tables)
-    return tables
-
-
-def _add_translations(file: Bitext, tables: defaultdict[str, TextColumns]) -> None:
-    """Add the rows of a bitext file to the table of their language pair.
+    """Read bitext files into a table of both sides for each language pair.
 
     Dropped rows are counted in the same table. If the file has several language pairs, they are
     counted in an otherwise empty table under the path of the file.
     """
-    dropped: Counter[str] = Counter()
-    own_pair = "-".join(file.langs) if all(file.langs) else ""
-    pairs: set[str] = set()
-    for row in within_memory(stream_bitext([file], dropped), dropped):
-        pair = own_pair or f"{row.source_lang}-{row.target_lang}"
-        pairs.add(pair)
-        columns = tables[pair].columns
-        columns["source"].append(row.source)
-        columns["target"].append(row.target)
-    if dropped:
-        owner = own_pair or (pairs.pop() if len(pairs) == 1 else file.paths[0])
-        tables[owner].dropped.update(dropped)
+    tables: defaultdict[str, TextColumns] = defaultdict(lambda: TextColumns({s: [] for s in SIDES}))
+    for file in files:
+        dropped: Counter[str] = Counter()
+        own_pair = "-".join(file.langs) if all(file.langs) else ""
+        pairs: set[str] = set()
+        for row in within_memory(stream_bitext([file], dropped), dropped):
+            pair = own_pair or f"{row.source_lang}-{row.target_lang}"
+            pairs.add(pair)
+            columns = tables[pair].columns
+            columns["source"].append(row.source)
+            columns["target"].append(row.target)
+        if dropped:
+            owner = own_pair or (pairs.pop() if len(pairs) == 1 else file.paths[0])
+            tables[owner].dropped.update(dropped)
+    return tables

@@ -7,7 +7,7 @@ computes it. Hard negatives are searched as in Chen et al., "xSIM++" (ACL 2023).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -124,7 +124,7 @@ _ERROR = {"float32": 0, "bfloat16": 3 * 2.0**-9}
 
 Margin = Literal["ratio", "distance", "absolute"]
 
-MARGINS = ("ratio", "distance", "absolute")
+MARGINS = get_args(Margin)
 MISALIGNED = "misaligned"
 _K = 4  # nearest neighbours, as in LASER
 
@@ -240,8 +240,8 @@ def xsim_hard(
     arguments are described at `xsim`.
     """
     _check(x, y, k, margin, texts)
-    vectors, kinds = negatives[0], negatives[2]
-    sources = np.asarray(negatives[1], np.int64)
+    vectors, sources, kinds = negatives
+    sources = np.asarray(sources, np.int64)
     if not len(vectors) == len(sources) == len(kinds):
         counts = f"{len(sources):,} sources and {len(kinds):,} kinds"
         raise UsageError(f"{len(vectors):,} hard negatives, but {counts}")

@@ -6,12 +6,13 @@ from dataclasses import replace
 from itertools import count, cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
+from noisegen.encoders import CHUNK_ROWS
 from noisegen.encoders.encoder import Ragged
-from noisegen.encoders.tokens import CHUNK_ROWS, generator
+from noisegen.encoders.tokens import generator
 from noisegen.errors import UsageError
 from noisegen.runs.progress import Progress
 from noisegen.training.computation import join_workers
@@ -23,14 +24,6 @@ from noisegen.training.trainer import Trainer
 
 _WARM_UP = 3  # updates before the speed is measured
 _CHUNKS_SEEN = 3  # chunks made while updates on DATA are timed
-
-
-class Speeds(NamedTuple):
-    """Speed of updates on random ids and on DATA, and of noise and tokenizer in tokens/s."""
-
-    on_random: Speed
-    on_data: Speed
-    loader: float
 
 
 def bench(options: TrainOptions, seconds: float = 10.0) -> dict[str, Any]:
@@ -58,9 +51,9 @@ def bench(options: TrainOptions, seconds: float = 10.0) -> dict[str, Any]:
     method = Distillation(settings, workers, options.tell)
     with TemporaryDirectory() as folder:
         method.read(options.sources, Path(folder))
-        speeds = _speeds(method, Path(folder), options, seconds)
-    on_random, computation, device = speeds.on_random, method.computation, workers.device
-    share = min(1.0, speeds.on_data["computed"] / on_random["computed"])
+        on_random, on_data, loader = _speeds(method, Path(folder), options, seconds)
+    computation, device = method.computation, workers.device
+    share = min(1.0, on_data["computed"] / on_random["computed"])
     step = on_random["tokens"]
     length = step / on_random["rows"]
     return {
@@ -73,15 +66,20 @@ def bench(options: TrainOptions, seconds: float = 10.0) -> dict[str, Any]:
         "padding": 1 - step / on_random["computed"],
         "step": step,
         "data": step * share,
-        "loader": speeds.loader,
+        "loader": loader,
         "loader_cost": 1 - share,
         "step_mfu": computation.mfu(step, length),
         "mfu": computation.mfu(step * share, length),
     }
 
 
-def _speeds(method: Distillation, folder: Path, options: TrainOptions, seconds: float) -> Speeds:
-    """Time updates and data loading of a method that has read its data."""
+def _speeds(
+    method: Distillation, folder: Path, options: TrainOptions, seconds: float
+) -> tuple[Speed, Speed, float]:
+    """Return the speeds of updates on random ids and on DATA, and of noise and tokenizer.
+
+    The last is in tokens per second.
+    """
     settings, progress = method.settings, options.progress
     method.rehearse()
     trainer = Trainer(method, folder)
@@ -107,7 +105,7 @@ def _speeds(method: Distillation, folder: Path, options: TrainOptions, seconds: 
     after = speed(trainer, on_random, seconds / 2)
     progress(Progress("noise and tokenizer"))
     mean = {name: (before[name] + after[name]) / 2 for name in before}
-    return Speeds(mean, data, _loader_speed(method, seconds))
+    return mean, data, _loader_speed(method, seconds)
 
 
 def _loader_speed(method: Distillation, seconds: float) -> float:

@@ -109,16 +109,8 @@ class Computation:
     ) -> None:
         self.student, self.device = student, device
         self.bf16 = uses_bf16(settings.precision, device)
+        self.packed = _packs(settings, student.config, device, self.bf16)
         cuda = device.type == "cuda"
-        # The kernel of packed attention has no dropout.
-        can_pack = self.bf16 and not settings.dropout and is_packable(student.config)
-        self.packed = cuda and can_pack if settings.packed is None else settings.packed
-        if settings.packed:
-            first_position(student.config)
-            if cuda and not self.bf16:
-                raise UsageError(
-                    "packed batches on CUDA need precision bf16; else set packed=false"
-                )
         self.shape: dict[str, int] = {}  # fixed sizes of batches, if the network is compiled
         if isinstance(settings, DistilSettings) and settings.compile:
             tokens, longest = settings.tokens_per_batch(world), student.tokenizer.max_length
@@ -168,6 +160,20 @@ class Computation:
         if not self.peak:
             return None
         return tokens_per_second * flop_per_token(self.student, tokens_per_row) / self.peak
+
+
+def _packs(
+    settings: DistilSettings | PretrainSettings, config: Any, device: torch.device, bf16: bool
+) -> bool:
+    """Return whether batches are packed; raises UsageError if settings and device conflict."""
+    cuda = device.type == "cuda"
+    if settings.packed is None:  # the kernel of packed attention has no dropout
+        return cuda and bf16 and not settings.dropout and is_packable(config)
+    if settings.packed:
+        first_position(config)  # raises UsageError for networks without packed batches
+        if cuda and not bf16:
+            raise UsageError("packed batches on CUDA need precision bf16; else set packed=false")
+    return settings.packed
 
 
 def peak_flop_per_second(name: str) -> float | None:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import cycle, islice
 from math import ceil
 from pathlib import Path
@@ -15,16 +14,6 @@ from noisegen.encoders.tokens import Rows
 from noisegen.runs.estimate import SAMPLE_SECONDS
 from noisegen.training.clock import Clock
 from noisegen.training.trainer import C, Method, Trainer
-
-
-@dataclass(frozen=True)
-class Timings:
-    """Measured seconds of the parts of a run."""
-
-    prepared: float  # time from the start of the command to the first update
-    update: float
-    validation: float
-    limit_pace: float  # seconds counted by the limit per second of wall time
 
 
 def dry_run(method: Method[C], sources: Sequence[str], clock: Clock) -> dict[str, Any]:
@@ -41,32 +30,35 @@ def dry_run(method: Method[C], sources: Sequence[str], clock: Clock) -> dict[str
         chunk = method.chunk(0, 0)
         assert chunk is not None  # there are pairs to train on
         prepared = clock.seconds - rehearsed + rehearsal.vectors
-        timings = _timings(
-            Trainer(method, Path(folder), clock=clock), chunk, prepared, rehearsal.shortened
-        )
+        trainer = Trainer(method, Path(folder), clock=clock)
+        update, validation, pace = _timings(trainer, chunk)
+        validation *= rehearsal.shortened
     sizes, settings = method.estimate(chunk), method.settings
     every = min(settings.validate_every, method.validation_interval)
-    limit = settings.limit and settings.limit / timings.limit_pace
+    limit = settings.limit and settings.limit / pace
     if limit:
-        left = limit - timings.prepared - 2 * timings.validation
-        updates = max(1, int(left / (timings.update + timings.validation / every)))
+        left = limit - prepared - 2 * validation
+        updates = max(1, int(left / (update + validation / every)))
         seconds = limit
     else:
         updates = settings.steps or ceil((settings.epochs or 0) * sizes["updates_per_epoch"])
         validations = 2 + int(updates // every)
-        seconds = timings.prepared + updates * timings.update + validations * timings.validation
+        seconds = prepared + updates * update + validations * validation
     return {
         **sizes,
         "updates": updates,
         "seconds": round(seconds, 1),
-        "prepared": round(timings.prepared, 1),
-        "update_seconds": timings.update,
-        "validation_seconds": timings.validation,
+        "prepared": round(prepared, 1),
+        "update_seconds": update,
+        "validation_seconds": validation,
     }
 
 
-def _timings(trainer: Trainer[C], chunk: C, prepared: float, shortened: float) -> Timings:
-    """Time updates on a chunk and a validation, which a run makes `shortened` times as long."""
+def _timings(trainer: Trainer[C], chunk: C) -> tuple[float, float, float]:
+    """Return the seconds of an update on a chunk and of a validation, and the pace of the limit.
+
+    The pace is the number of seconds that the limit counts per second of wall time.
+    """
     clock = trainer.clock
     trainer.method.network.train()
     steps = cycle((chunk, batches) for batches in chunk.steps)
@@ -76,7 +68,7 @@ def _timings(trainer: Trainer[C], chunk: C, prepared: float, shortened: float) -
     pace = (clock.spent - spent) / (clock.seconds - began) if clock.counts_cpu else 1.0
     began = time.monotonic()
     trainer.method.validate()
-    return Timings(prepared, update, (time.monotonic() - began) * shortened, pace)
+    return update, time.monotonic() - began, pace
 
 
 Speed = dict[str, float]  # updates, tokens, computed (tokens with padding) and rows per second

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from noisegen.encoders.encoder import Encoder, Progress, Vectors, open_encoder
+from noisegen.encoders.encoder import Encoder, Progress, Vectors, digest_of, open_encoder
 from noisegen.encoders.folders import save_folder
 from noisegen.encoders.head import IDENTITY, Dense, HeadSettings
 from noisegen.encoders.sentence_encoder import SentenceEncoder
@@ -157,7 +157,7 @@ class HeadEncoder:
     def digest(self) -> str:
         """Hex digest of the encoder and the layer."""
         weights = sha256(self.weight.tobytes() + self.bias.tobytes()).hexdigest()
-        return sha256(f"{self.frozen.digest} {weights}".encode()).hexdigest()
+        return digest_of(self.frozen.digest, weights)
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
         """Return the vectors of texts, shape (texts, width), not normalised."""

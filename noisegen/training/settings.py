@@ -9,6 +9,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
+from noisegen.encoders import CHUNK_ROWS
 from noisegen.errors import RecipeError, UsageError, did_you_mean
 from noisegen.noising.bounded_yaml import read_yaml
 from noisegen.options import Strings, argument, decode, internal, option
@@ -126,7 +127,6 @@ class TrainOptions:
 
 LIMITS = ("time_limit", "cpu_limit")
 LENGTHS = ("epochs", "steps", *LIMITS)
-CHUNK_ROWS = 32_768  # rows that are noised, tokenised and put into batches together
 DEFAULT = "quickstart"
 GIVEN = "given_"  # prefix of the names of figures on pairs of --validation
 _PRESETS = Path(__file__).parent / "presets"

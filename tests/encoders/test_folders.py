@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from models import head_of
 from safetensors.torch import load_file, save_file
 
 from noisegen.encoders.encoder import Encoder, names_model, open_encoder
 from noisegen.encoders.folders import open_folder, save_folder
-from noisegen.encoders.head import HeadSettings
 from noisegen.errors import SourceError, UsageError
 
 sentence_transformers = pytest.importorskip("sentence_transformers")
@@ -24,13 +24,13 @@ sentence_transformers = pytest.importorskip("sentence_transformers")
 TEXTS = ["see you tomorrow", "c u 2moro!!!", "", "a much longer sentence about nothing at all"]
 LINEAR = "torch.nn.modules.linear.Identity"
 HEADS = [
-    HeadSettings.of("mean"),
-    HeadSettings.of("max"),
-    HeadSettings.of("cls", normalize=True),
-    HeadSettings.of("max", 24, "before", bias=False),
-    HeadSettings.of("mean", 24, "after"),
-    HeadSettings.of("cls", 40, "after", normalize=True),
-    HeadSettings.of("mean", 8, "before"),
+    head_of("mean"),
+    head_of("max"),
+    head_of("cls", normalize=True),
+    head_of("max", 24, "before", bias=False),
+    head_of("mean", 24, "after"),
+    head_of("cls", 40, "after", normalize=True),
+    head_of("mean", 8, "before"),
 ]
 
 
@@ -87,7 +87,7 @@ def test_a_saved_folder_gives_the_same_vectors_here_and_there(tiny_bert, tmp_pat
 
 
 def test_files_that_change_after_they_were_opened_change_nothing(tiny_bert, tmp_path):
-    save_folder(open_folder(tiny_bert, head=HeadSettings.of("mean", 24, "after")), tmp_path)
+    save_folder(open_folder(tiny_bert, head=head_of("mean", 24, "after")), tmp_path)
     opened, expected = open_folder(tmp_path), open_folder(tmp_path).encode(TEXTS)
 
     for path in tmp_path.rglob("*.safetensors"):
@@ -111,7 +111,7 @@ def test_what_sentence_transformers_saves_opens_here(tiny_bert, tmp_path):
     )
     model.save(str(tmp_path / "model"), create_model_card=False)
     encoder = open_folder(tmp_path / "model")
-    assert encoder.head.settings == HeadSettings.of("max", 12, "after", normalize=True)
+    assert encoder.head.settings == head_of("max", 12, "after", normalize=True)
     assert encoder.tokenizer.max_length == 20
     long = [*TEXTS, "many words " * 50]
     np.testing.assert_allclose(encoder.encode(long), model.encode(long), atol=1e-6)
@@ -120,7 +120,7 @@ def test_what_sentence_transformers_saves_opens_here(tiny_bert, tmp_path):
 def test_a_head_that_is_asked_for_takes_the_place_of_the_folder_s(folder):
     with_steps(folder, pooled_by(pooling_mode_max_tokens=True))
     assert open_folder(folder).head.settings.pooling == "max"
-    assert open_folder(folder, head=HeadSettings.of("cls", 5)).width == 5
+    assert open_folder(folder, head=head_of("cls", 5)).width == 5
 
 
 def test_vectors_do_not_depend_on_the_other_texts(tiny_bert):

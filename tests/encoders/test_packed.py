@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 import torch
+from models import head_of
 from transformers import AutoConfig, AutoModel
 
 from noisegen.encoders.character_folder import character_student
 from noisegen.encoders.encoder import Ragged, open_encoder
-from noisegen.encoders.head import HeadSettings, SentenceHead
+from noisegen.encoders.head import SentenceHead
 from noisegen.encoders.tokens import Packed, Padded, by_length, is_packable
 from noisegen.errors import UsageError
 
@@ -61,7 +62,7 @@ def weights_and_gradients(network, head, batch, rows):
 def test_packed_rows_have_the_vectors_and_gradients_of_padded_ones(network, pooling, place):
     rows = rows_of([7, 2, 24, 1, 13, 13, 5])
     torch.manual_seed(1)
-    head = SentenceHead(32, HeadSettings.of(pooling=pooling, projection=16, place=place))
+    head = SentenceHead(32, head_of(pooling=pooling, projection=16, place=place))
     padded, *packed = batches_of(rows, network.config.pad_token_id)
 
     vectors, gradients = weights_and_gradients(network, head, padded, 7)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from models import bert_folder, xlmr_folder
+from models import bert_folder, head_of, xlmr_folder
 from safetensors.torch import load_file, save_file
 from transformers import AutoModel, BertConfig, BertModel
 
@@ -410,8 +410,8 @@ def test_a_head_is_changed_step_by_step():
     assert head.normalized(True).normalized(True).normalized(False) == head
     before = head.projected(4, "before", bias=False)
     assert [type(step) for step in before.steps] == [Dense, Pooling]
-    assert before == HeadSettings.of("cls", 4, "before", bias=False)
-    assert head.projected(4, "after", bias=True) == HeadSettings.of("cls", 4, "after")
+    assert before == head_of("cls", 4, "before", bias=False)
+    assert head.projected(4, "after", bias=True) == head_of("cls", 4, "after")
     assert replace(head).pooling == "cls"
 
 

@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisegen.encoders.tokens import CHUNK_ROWS, chunks_of, plan
+from noisegen.encoders import CHUNK_ROWS
+from noisegen.encoders.tokens import chunks_of, plan
 
 lengths = st.lists(st.tuples(st.integers(2, 60), st.integers(2, 60)), min_size=4, max_size=300)
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from models import character_bert
+from models import character_bert, head_of
 
 from noisegen.encoders.folders import open_folder, save_folder
-from noisegen.encoders.head import DenseLayer, HeadSettings, Pooling
+from noisegen.encoders.head import DenseLayer, Pooling
 from noisegen.encoders.tokens import Padded
 from noisegen.errors import SourceError, UsageError
 from noisegen.training.settings import load_settings
@@ -94,7 +94,7 @@ def test_a_new_projection_starts_as_rolasers(teacher, place):
 
 
 def test_steps_that_stay_in_a_head_keep_their_weights(tiny_bert, tmp_path):
-    head = HeadSettings.of("mean", 24, "after", normalize=True)
+    head = head_of("mean", 24, "after", normalize=True)
     start = open_folder(tiny_bert, head=head)
     save_folder(start, tmp_path)
     for values in ({"normalize": False}, {"pooling": "max"}, {"project": "after"}):

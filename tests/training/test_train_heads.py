@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from models import head_of
 from runs import log_rows
 from safetensors.torch import load_file
 
@@ -116,11 +117,8 @@ def test_an_encoder_keeps_its_steps_before_the_head(
     tmp_path, bitext, tiny_models, sentences, projection
 ):
     from noisegen.encoders.folders import open_folder, save_folder
-    from noisegen.encoders.head import HeadSettings
 
-    normal = open_folder(
-        tiny_models(32), head=HeadSettings.of("mean", projection, "after", normalize=True)
-    )
+    normal = open_folder(tiny_models(32), head=head_of("mean", projection, "after", normalize=True))
     save_folder(normal, tmp_path / "normal")
     trained(tmp_path / "run", [bitext], str(tmp_path / "normal"))
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import made_tasks
 import pytest
 from click.testing import CliRunner
+from models import head_of
 
 from noisegen.cli import noisegen
 from noisegen.data.labelled import CHARACTERS_MAX, TOKENS_MAX, read_nli, read_slots, read_wikiann
 from noisegen.encoders.folders import open_folder, save_folder
-from noisegen.encoders.head import HeadSettings
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.tokens import with_preparation
 from noisegen.errors import SourceError
@@ -131,7 +131,7 @@ def saved(folder, out, preparation=None, **head):
     """Save a model with another head, or with a preparation of its texts."""
     start = open_folder(folder)
     tokenizer = with_preparation(start.tokenizer, preparation) if preparation else start.tokenizer
-    save_folder(SentenceEncoder(start.network, tokenizer, HeadSettings.of(**head)), out)
+    save_folder(SentenceEncoder(start.network, tokenizer, head_of(**head)), out)
     return str(out)
 
 
