@@ -1,1 +1,1 @@
-"""Report kit: HTML pages, SVG charts and terminal tables, made from plain data of any command."""
+"""Reports of any command as HTML pages, SVG charts and terminal tables, made from plain data."""

@@ -14,8 +14,8 @@ from markupsafe import Markup
 from noisegen.text.alignment import edits
 
 NAME_MAX, TEXT_MAX = 60, 400  # most characters shown of a name, and of any other text
-_ALIGNED_MAX, _SIDE_MAX = 2_000, 280  # most characters compared, and shown, of each example text
-_LEAD_MAX = 60  # characters shown before the first difference, if the text is cut at its beginning
+_ALIGNED_MAX, _SIDE_MAX = 2_000, 280  # most characters of an example text compared, and shown
+_LEAD_MAX = 60  # characters shown before the first difference, if the beginning of a text is cut
 # Characters that may stand neither in HTML nor on a terminal: controls and lone surrogates.
 _UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 SHADES = 9  # number of background colours that page.css has for the cells of heat maps
@@ -25,10 +25,10 @@ SHADES = 9  # number of background colours that page.css has for the cells of he
 class Cell:
     """A cell of a table: a text, a number or a bar.
 
-    A cell with a `value` is a number: the reader sorts and copies the table by this value. `title`
-    is shown when the pointer rests on the cell. `shade`, from 0 to 1, colours the cell. `bar`, from
-    0 to 1, is drawn as a bar. `pieces` are the parts of the text, some of them marked. A cell with
-    a `detail` is drawn by the `macro` of its table.
+    A cell with a `value` is a number, by which a page sorts and copies the table. `title` is shown
+    when the pointer rests on the cell. `kind` has CSS classes. `shade`, from 0 to 1, chooses a
+    background colour. `bar`, from 0 to 1, is drawn as a bar of this length. `pieces` are the parts
+    of the text, some of them marked. A cell with a `detail` is drawn by the `macro` of its table.
     """
 
     text: str
@@ -49,7 +49,7 @@ class Cell:
 
 
 def figure(value: float | None, form: str = ",d") -> Cell:
-    """Return a cell with a number, or '-' for None; `form` is the number's format specification."""
+    """Return a cell with a number, or '-' for None; `form` is a Python format for the number."""
     return Cell("-", kind="n") if value is None else Cell(f"{value:{form}}", value)
 
 
@@ -61,8 +61,9 @@ MISSING = Cell("–", kind="none")
 class Table:
     """A table with a caption.
 
-    `macro` is the name of a macro in the caller's template; it draws the cells with a `detail`. In
-    a table of the `kind` 'stacked', a narrow page shows the cells of a row below each other.
+    `macro` names a macro in the page template of the caller; the macro draws the cells with a
+    `detail`. If `kind` has the word 'stacked', a narrow page shows the cells of a row below each
+    other.
     """
 
     caption: str
@@ -73,7 +74,7 @@ class Table:
     macro: str = ""
 
     def is_figure(self, column: int) -> bool:
-        """Tell whether a column holds numbers, as its cell in the first row does."""
+        """Tell whether a column has numbers, judged by its cell in the first row."""
         cell = self.rows[0][column] if self.rows else ""
         return isinstance(cell, Cell) and cell.classes.startswith("n")
 
@@ -82,7 +83,7 @@ class Table:
 class Figure:
     """Charts side by side, with a common caption.
 
-    `key` explains the marks in the charts: pairs of a mark and its meaning.
+    `key` is the legend of the charts: pairs of a mark and its meaning.
     """
 
     charts: Sequence[Markup]
@@ -102,10 +103,10 @@ class Bars:
     title: str
     unit: str
     labels: Sequence[str]
-    series: Mapping[str, Sequence[float]]  # name of a series -> a number for each label
+    series: Mapping[str, Sequence[float]]  # for each series by name, a number per label
     caption: str = ""
     axis: str = ""
-    counts: Mapping[str, Sequence[int]] = field(default_factory=dict)  # name of a series -> counts
+    counts: Mapping[str, Sequence[int]] = field(default_factory=dict)  # a count per number
 
     @property
     def most(self) -> float:
@@ -160,7 +161,7 @@ class ExampleList:
 
 @dataclass(frozen=True)
 class Custom:
-    """Data that is drawn by a macro of the caller's template; `macro` is its name."""
+    """Data that the macro named `macro`, in the page template of the caller, draws."""
 
     macro: str
     data: Any
@@ -192,7 +193,7 @@ def cut(text: str, most: int) -> str:
 def differences(clean: str, noisy: str) -> tuple[list[Piece], list[Piece]]:
     """Return two texts as pieces, in which the differences between the texts are marked.
 
-    Long texts are cut to a window, as in `marked`.
+    A long text is cut to `_SIDE_MAX` characters about its first difference.
     """
     clean, noisy = clean[:_ALIGNED_MAX], noisy[:_ALIGNED_MAX]
     changed = edits(clean, noisy)

@@ -68,9 +68,10 @@ class Scale:
 
 
 def fitting(values: Iterable[float], start: float, stop: float, *, linear: bool = False) -> Scale:
-    """Return a scale that fits values: logarithmic for a wide range of values, unless `linear`.
+    """Return a scale that fits values, from pixel `start` to pixel `stop`.
 
-    The scale runs from pixel `start` to pixel `stop`. `_LOG_FROM` tells which range is wide.
+    It is logarithmic if the greatest positive value is at least `_LOG_FROM` times the least, unless
+    `linear` is set.
     """
     known = [value for value in values if isfinite(value)]
     positive = [value for value in known if value > 0]
@@ -87,7 +88,7 @@ def fitting(values: Iterable[float], start: float, stop: float, *, linear: bool 
 def _log_scale(low: float, high: float, start: float, stop: float, *, has_zero: bool) -> Scale:
     """Return a logarithmic scale that is a little wider than the range from `low` to `high`.
 
-    With `has_zero`, `_ZERO_ROOM` pixels at its start are left for the value 0.
+    With `has_zero`, `_ZERO_ROOM` pixels at the start of the scale are left for the value 0.
     """
     zero, begin = None, start
     if has_zero:
@@ -101,7 +102,7 @@ def between(low: float, high: float, start: float, stop: float) -> Scale:
 
 
 def _step(span: float) -> float:
-    """Return a round distance between ticks, such that a span has about `_TICKS` of them."""
+    """Return a round distance between ticks, so that about `_TICKS` ticks fit the range `span`."""
     rough = span / (_TICKS - 1)
     power = 10.0 ** floor(log10(rough))
     return next(power * one for one in (1, 2, 2.5, 5, 10) if power * one >= rough * 0.999)
@@ -116,7 +117,7 @@ def _ticks(low: float, high: float) -> list[float]:
 def _log_ticks(low: float, high: float) -> list[float]:
     """Return the ticks of a logarithmic scale: 1, 2 and 5 times each power of ten.
 
-    If these are too many, only 1 and 3 times, or 1 times each power, or fewer powers are returned.
+    If they are too many, the ticks are 1 and 3 times each power, or the powers, or every nth power.
     """
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     for digits in ((1, 2, 5), (1, 3), (1,)):
@@ -190,9 +191,9 @@ def tip(words: str, *content: str) -> Markup:
 
 
 def chart(width: float, height: float, title: str, description: str, *content: str) -> Markup:
-    """Return an <svg> element of `width` x `height` pixels, with a text for screen readers.
+    """Return an <svg> element of `width` x `height` pixels with the elements `content`.
 
-    The page shrinks it to the width that it has. `title` and `description` are the text.
+    On a narrower page it is shrunk. Screen readers read `title` and `description`.
     """
     named = element("title", cut(title, TEXT_MAX))
     described = element("desc", cut(description or title, _DESCRIPTION_MAX))
@@ -202,7 +203,8 @@ def chart(width: float, height: float, title: str, description: str, *content: s
     )
 
 
-_CORNERS: tuple[tuple[int, float, float], ...] = (  # marks: corners, turn, relative size
+# Mark of each style: number of corners (0: circle), angle of the first corner, relative size
+_CORNERS: tuple[tuple[int, float, float], ...] = (
     (0, 0, 1.0),
     (4, pi / 4, 1.2),
     (3, -pi / 2, 1.3),
@@ -226,12 +228,15 @@ def mark(style: int, x: float, y: float, size: float, kind: str = "") -> Markup:
 
 
 def sample(style: int, name: str) -> tuple[Markup, str]:
-    """Return an entry for the key of a figure: the mark of a style, and its name."""
+    """Return an entry for the `key` of a figure: the mark of a style, and its meaning `name`."""
     return chart(20, 20, f"mark of {name}", "", mark(style, 10, 10, 6)), name
 
 
 def link_sample(state: str, meaning: str) -> tuple[Markup, str]:
-    """Return an entry for the key of a figure: the line of a `DotRow.state`, and its meaning."""
+    """Return an entry for the `key` of a figure: a line in the colour of `state`, and its meaning.
+
+    `state` is a state of a `DotRow`.
+    """
     return chart(36, 20, state, "", line(f"link {state}", (2, 10), (34, 10))), meaning
 
 
@@ -258,9 +263,10 @@ class Dot:
 
 @dataclass(frozen=True)
 class DotRow:
-    """Values on one line of a chart, joined by a line in their order.
+    """A row of a chart: values drawn as dots, which are joined by a line in their order.
 
     `state` colours the line: 'better', 'worse', 'same' or ''. `figures` are the values as text.
+    `tip` is the text of the tooltip (default: name and figures).
     """
 
     dots: Sequence[Dot]
@@ -271,7 +277,7 @@ class DotRow:
 
     @property
     def words(self) -> str:
-        """The row in words: its `tip` if there is one, else its name and figures."""
+        """The text of the tooltip: `tip` if it is given, otherwise name and figures."""
         return self.tip or f"{self.name} {self.figures}".strip()
 
 
@@ -283,10 +289,10 @@ def dots(
     heading: str = "",
     threshold: float | None = None,
 ) -> Markup:
-    """Return a chart with a line per row: the row's name, its figures, and its dots on the scale.
+    """Return a chart with the name, the figures and the dots of each row, one row below the other.
 
-    With a `heading`, the scale gets labelled ticks. The value `threshold` is drawn as a dashed
-    line.
+    `title` is for screen readers. With a `heading` above the rows, the scale has labelled ticks.
+    The value `threshold` is drawn as a dashed line.
     """
     step, top, width = 18, 26 if heading else 6, scale.stop + 12
     bottom = top + step * len(rows)
@@ -349,9 +355,11 @@ def curves(
     x_ticks: Sequence[float] | None = None,
     linear: bool = False,
 ) -> Markup | None:
-    """Return a chart of curves with the name of each curve at its end.
+    """Return a chart of curves, with the name of each curve at its end.
 
-    Points with a value that is not finite are left out. Returns None if no point is left.
+    Points with an x or y that is not finite are left out. `x_ticks` are the ticks of the x axis
+    (default: round numbers). The y axis is logarithmic for a wide range, unless `linear`. Returns
+    None if no point is left.
     """
     finite = [replace(curve, points=_finite(curve.points)) for curve in given]
     known = [curve for curve in finite if curve.points]
@@ -378,9 +386,9 @@ def _finite(points: Sequence[Point]) -> list[Point]:
 
 
 def _curve_marks(curve: Curve, across: Scale, up: Scale) -> list[Markup]:
-    """Return the line of a curve, and its marks with tooltips.
+    """Return the line of a curve, and the marks of its points with tooltips.
 
-    A curve of one point has a mark without being asked for `dots`.
+    The points have marks if the curve has `dots` set, or has only one point.
     """
     drawn = []
     if len(curve.points) > 1:
@@ -443,15 +451,16 @@ def plane(
 ) -> Markup:
     """Return a chart of points and arrows in a plane without axes.
 
-    The chart shows the area of the points in `frame`, by default of all `spots`. With a `frame`,
-    both directions have the same scale, so that the angles of arrows are true.
+    The chart shows the rectangle around the points `frame` (default: around all `spots`). With a
+    `frame`, both directions have the same scale, so that the angles of arrows are true. `style`
+    colours the title; `note` stands beside it.
     """
     height, top, edge, size = 340, 28, 12, 3.0
     points = [(spot.x, spot.y) for spot in spots]
     xs, ys = zip(*(points if frame is None else frame), strict=True)
     wide, tall = _WIDTH - 2 * edge, height - top - 2 * edge
     across, up = (wide / ((max(xs) - min(xs)) or 1), tall / ((max(ys) - min(ys)) or 1))
-    if frame is not None:  # one scale for both directions, in all charts with this frame
+    if frame is not None:  # all charts with this frame have the same scale in both directions
         across = up = min(across, up)
     left = edge + (wide - across * (max(xs) - min(xs))) / 2
     low = height - edge - (tall - up * (max(ys) - min(ys))) / 2
@@ -472,9 +481,9 @@ def plane(
 
 
 def _arrow(style: int, start: Point, end: Point) -> list[Markup]:
-    """Return a dot at `end` and an arrow to it from `start`.
+    """Return a dot at `end`, and an arrow from `start` to the dot.
 
-    An arrow of less than 6 pixels is left out: it would not be seen.
+    An arrow of less than 6 pixels is left out, since it could not be seen.
     """
     dot, head = 2.0, 5.0  # pixels: radius of the dot, length of the arrow's head
     drawn = [element("circle", kind=f"m{style} dot", cx=end[0], cy=end[1], r=dot)]
@@ -527,9 +536,9 @@ def bars(shown: Bars) -> Markup:
 
 
 def bar_labels(shown: Bars) -> dict[str, list[str]]:
-    """Return for each series the texts at its bars: values, with counts in brackets if given.
+    """Return the texts at the bars of each series: values, and counts in brackets if given.
 
-    All values are written with one decimal unless all of them are whole numbers.
+    Values have one decimal, or none if all values are whole numbers.
     """
     is_whole = all(float(value).is_integer() for row in shown.series.values() for value in row)
     form = ",.0f" if is_whole else ",.1f"
@@ -561,7 +570,10 @@ def _axes(
 
 
 def _ticks_below(scale: Scale, bottom: float, top: float) -> list[Markup]:
-    """Return grid lines behind the rows of a chart, each with its value below if there is room."""
+    """Return the grid lines of a scale from y = `top` to `bottom`, with values below them.
+
+    A value is left out if it would stand too close to the value before it.
+    """
     drawn, last = [], -100.0
     for tick in scale.ticks():
         x = scale.at(tick)
@@ -575,8 +587,8 @@ def _ticks_below(scale: Scale, bottom: float, top: float) -> list[Markup]:
 def _named(ends: Sequence[tuple[str, int, float, float]], bottom: float) -> list[Markup]:
     """Return names at the right edge of a chart, each with a line that leads to its point.
 
-    `ends` holds the name, style, x and y of each point. The names are moved apart so that none
-    overlaps another.
+    `ends` has (name, style, x, y) for each point. Names are moved up or down, not below `bottom`,
+    so that none overlaps another.
     """
     label_ys = spread([y for *_, y in ends], 14, _TOP, bottom)
     drawn = []

@@ -30,11 +30,11 @@ def page(
 ) -> str:
     """Return the text of an HTML page that loads no other file.
 
-    `kicker` and `head`, a line and blocks, stand above the sections. `macros` is a template file of
-    the caller that draws its `Custom` blocks. Files beside it with the same name and the ending
-    .css or .js are included in the page. With `script`, readers can sort tables of the kind
-    'sortable', and filter and copy tables of the kind 'copied'. All text is cut to `TEXT_MAX`
-    characters and escaped; control characters are replaced.
+    The line `kicker` stands above the title, and the blocks `head` stand above the sections.
+    `macros` is a template file of the caller, with macros that draw `Custom` blocks. Files beside
+    `macros` with the same name and the ending .css or .js are included in the page. With `script`,
+    readers can sort tables of the kind 'sortable', and filter and copy tables of the kind 'copied'.
+    All text is cut to `TEXT_MAX` characters and escaped; control characters are replaced.
     """
     style, code = _asset("css", macros), _asset("js", macros) if script else ""
     policy = f"default-src 'none'; style-src {_digest(style)}; img-src data:; base-uri 'none'"
@@ -54,7 +54,7 @@ def page(
 def _asset(kind: str, macros: Path | None) -> str:
     """Return the styles (`kind` 'css') or the script ('js') of a page.
 
-    The file of this package comes first, then the file beside the caller's template `macros`.
+    The file of this package comes first, then the file beside the template `macros`, if any.
     """
     paths = [_TEMPLATES / f"page.{kind}", *([macros.with_suffix(f".{kind}")] if macros else [])]
     return "\n".join(path.read_text("utf-8") for path in paths if path.exists())

@@ -1,4 +1,4 @@
-"""Printing of a report's blocks on a terminal: as tables, bars and paragraphs."""
+"""Print the blocks of a report on a terminal: as tables, bars and paragraphs."""
 
 from collections.abc import Sequence
 
@@ -11,12 +11,12 @@ from noisegen.report import blocks
 
 BAR_COLUMNS = 24
 EXAMPLES = 3  # most examples shown of an `ExampleList`
-_BESIDE = 12  # most characters shown beside a marked part, in a table cell with pieces
+_BESIDE = 12  # most characters shown of an unmarked piece, in a table cell with pieces
 _SHADES = "▏▎▍▌▋▊▉"  # bars of one to seven eighths of a character's width
 _COLOURS = ("cyan", "yellow", "magenta", "green")
 _SHOWN = blocks.Table | blocks.Bars | blocks.Text | blocks.Facts | blocks.ExampleList
 _VERSIONS = {"clean": "cyan", "noisy": "yellow", "real": "magenta", "synthetic": "yellow"}
-_STYLES = {  # `kind` of a cell or paragraph -> style of rich
+_STYLES = {  # style in the package rich for each `kind` of a cell or paragraph
     "better": "green",
     "worse": "red",
     "same": "dim",
@@ -30,23 +30,24 @@ _STYLES = {  # `kind` of a cell or paragraph -> style of rich
 
 
 def percent(share: float | None, digits: int = 1) -> str:
-    """Return a share of 1 as text in per cent, or '-' for None."""
+    """Return a share from 0 to 1 as text in per cent, with `digits` decimals; '-' for None."""
     return "-" if share is None else f"{share:.{digits}%}"
 
 
 def bar(value: float, most: float, columns: int = BAR_COLUMNS) -> str:
-    """Return a bar of block characters whose length is `value` / `most` of `columns` columns.
+    """Return a bar of block characters; the value `most` would fill `columns` columns.
 
-    Bars are drawn in eighths of a column; a value above 0 has at least one eighth.
+    The length of the bar is a multiple of an eighth of a column, at least one for a value above 0.
     """
     eighths = max(round(value / most * columns * 8), 1) if most and value else 0
     return "█" * (eighths // 8) + (_SHADES[eighths % 8 - 1] if eighths % 8 else "")
 
 
 def titled(title: str = "", heads: bool = True, lines: bool = True) -> Table:
-    """Return an empty table without a frame; it has a row of `heads`, and `lines` below them.
+    """Return an empty table without a frame.
 
-    Columns are closer to each other in a table with a title.
+    With `heads`, the table shows the heads of its columns, and with `lines` a line below the heads.
+    Columns of a table with a title are closer to each other.
     """
     words = Text(title, "bold") if title else None
     style = box.SIMPLE_HEAD if heads and lines else None
@@ -83,9 +84,9 @@ def show(content: Sequence[blocks.Section | blocks.Block], console: Console) -> 
 
 
 def _print(console: Console, content: Table | Text, title: str = "", note: str = "") -> None:
-    """Print a title with a note beside it, then a block, then an empty line.
+    """Print a title with a note beside it, then a table or text, then an empty line.
 
-    The title is no part of the block, since it may be wider than the block.
+    The title is printed apart from a table, since it may be wider than the table.
     """
     if title:
         console.print(Text.assemble((title, "bold"), (f"  {note}" if note else "", "dim")))
@@ -94,7 +95,7 @@ def _print(console: Console, content: Table | Text, title: str = "", note: str =
 
 
 def _example(example: blocks.Example) -> Table:
-    """Return a table with a row per version of a text, as `_marked` writes it."""
+    """Return a table with a row per version of an example text, with differences underlined."""
     table = titled(heads=False)
     for name, pieces in example.versions.items():
         table.add_row(Text(name, "dim"), _marked(pieces, name))
@@ -113,7 +114,7 @@ def _marked(pieces: Sequence[blocks.Piece], kind: str) -> Text:
 def _around(pieces: Sequence[blocks.Piece]) -> list[blocks.Piece]:
     """Return the pieces of a text; cut each unmarked piece to `_BESIDE` characters.
 
-    The first piece keeps its last characters, other pieces keep their first.
+    The first piece keeps its last characters, every other piece its first characters.
     """
     return [
         (text if is_marked else text[-_BESIDE:] if number == 0 else text[:_BESIDE], is_marked)

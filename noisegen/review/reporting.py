@@ -27,7 +27,8 @@ from noisegen.review.store import REALISM, JudgedItem, JudgedStrength, Stratum, 
 from noisegen.runs.atomic import refuse_existing, write_text
 from noisegen.runs.manifest import counted
 
-CUT_OFF = 0.95  # least share of realistic rows among judged rows, as in RCP's human check of noise
+# Least share of judged rows that are realistic for a strength to pass, as in RCP's human check
+CUT_OFF = 0.95
 ALL_ROWS = store.FIRST_STAGE + store.SECOND_STAGE  # rows judged in RCP for the chosen strength
 BREAK_SECONDS = 600  # a reviewer who takes longer between two rows has taken a break
 Metric = Literal["nominal", "ordinal"]
@@ -35,12 +36,13 @@ Metric = Literal["nominal", "ordinal"]
 
 @dataclass(frozen=True)
 class StratumFigures:
-    """Figures of one language, recipe and strength.
+    """Figures of one stratum: a language, recipe and strength.
 
-    Items are the rows in the review; `second_stage` counts the items of the second stage.
-    `realistic`, `moderate_or_better` and `meaning_kept` are means over judged items of the share of
-    reviewers who gave this answer, None if no item is judged. `low` and `high` bound the 95 %
-    Wilson interval of `realistic`. `rows`, `changed` and `too_long` count rows of the source.
+    `items` counts the rows in the review, `judged` the rows with an answer on realism,
+    `second_stage` the rows of the second stage. `realistic`, `moderate_or_better` and
+    `meaning_kept` are the share of reviewers of a row who gave this answer, averaged over judged
+    rows; None if no row is judged. `low` and `high` bound the 95 % Wilson interval of `realistic`.
+    `rows`, `changed` and `too_long` count rows of the source.
     """
 
     lang: str
@@ -63,8 +65,8 @@ class StratumFigures:
 class StrengthVerdict:
     """The strength to choose for one language and recipe, with the reason as text.
 
-    `passes` tells whether this strength reaches the cut-off. It is None until the second stage is
-    complete. `strength` is None if no row is judged yet.
+    `passes` tells whether the strength reaches the cut-off; it is None until the second stage is
+    complete. `strength` is None as long as no row is judged.
     """
 
     lang: str
@@ -88,7 +90,8 @@ class Agreement:
 class KindShares:
     """Kinds of noise that reviewers saw in one language.
 
-    `shares` maps each kind to the share of the `items` judged items in which it was seen.
+    `items` counts the judged items of the language. `shares` maps each kind to the share of
+    reviewers of an item who saw it, averaged over these items.
     """
 
     lang: str
@@ -100,9 +103,10 @@ class KindShares:
 class ReviewerFigures:
     """Figures of one reviewer.
 
-    `items` counts the items judged for realism, `complete` the items judged for meaning, too.
-    `realistic` is the share of realistic items. `seconds` is the median time from the last answer
-    on one item to the last answer on the next, without breaks of over ten minutes.
+    `items` counts the items that the reviewer judged for realism, `complete` the items judged for
+    both realism and meaning. `realistic` is the share of `items` judged realistic. `seconds` is the
+    median time from the last answer on one item to the last answer on the next item, without breaks
+    of over ten minutes.
     """
 
     name: str
@@ -117,8 +121,9 @@ class ReviewerFigures:
 class ReviewReport:
     """All figures of a review.
 
-    `cut_off` is the share of realistic items that a strength needs to pass. `answers` counts
-    answers that were later changed, too. A comment is a reviewer, a stratum and a text.
+    `cut_off` is the share of realistic items that a strength needs to pass. `answers` counts all
+    answers, with answers that were changed later. `comments` has (reviewer, stratum, text) for each
+    comment.
     """
 
     cut_off: float
@@ -221,9 +226,9 @@ def _verdict(
 ) -> StrengthVerdict:
     """Return the verdict on the strengths of one language and recipe, by the rule of RCP.
 
-    The most realistic strength of the first stage, `best`, is chosen. It passes if its share of
-    realistic rows, over both stages, reaches the cut-off. If a strength already has rows of the
-    second stage, this strength is the chosen one.
+    The chosen strength is `best`, the most realistic strength of the first stage, unless another
+    strength already has rows of the second stage. It passes if its share of realistic rows, over
+    both stages, reaches the cut-off.
     """
     if best is None:
         has_rows = any(stratum.items for stratum in strata)
@@ -257,9 +262,9 @@ def _second_stage_verdict(name: tuple[str, str], chosen: StratumFigures) -> Stre
 def _kinds(
     strata: Mapping[Stratum, Sequence[JudgedItem]], kinds: Mapping[int, str]
 ) -> list[KindShares]:
-    """Return for each language with items how often reviewers saw each kind of noise.
+    """Return for each language the shares of reviewers who saw each kind of noise.
 
-    `kinds` maps the number of each kind to its name.
+    `kinds` maps the number of each kind to its name. Languages without items are left out.
     """
     by_language: dict[str, list[JudgedItem]] = {}
     for stratum, items in strata.items():
@@ -274,7 +279,7 @@ def _kinds(
 
 
 def _share_seen(items: Sequence[JudgedItem], kind: int) -> float:
-    """Return the share of an item's reviewers who saw a kind of noise, averaged over items.
+    """Return the share of reviewers of an item who saw a kind of noise in it, averaged over items.
 
     Returns 0 if there are no items.
     """
@@ -283,7 +288,10 @@ def _share_seen(items: Sequence[JudgedItem], kind: int) -> float:
 
 
 def _seen(item: JudgedItem, kind: int) -> list[int]:
-    """Return a 1 for each reviewer of an item who saw a kind of noise in it, a 0 for each other."""
+    """Return 1 or 0 for each reviewer who judged an item: whether the reviewer saw this kind in it.
+
+    `kind` is the number of a kind of noise.
+    """
     return [int(kind in item.kinds.get(reviewer, [])) for reviewer in item.realism]
 
 
@@ -303,9 +311,9 @@ def _reviewer(
 
 @dataclass(frozen=True)
 class RatedQuestion:
-    """A question to reviewers, with their answers as numbers.
+    """A question to reviewers, with all answers as numbers.
 
-    `answers` has a list for each item: the answer of each reviewer who answered.
+    `answers` has a list per item, with the answer of each reviewer who answered.
     """
 
     name: str
@@ -314,7 +322,7 @@ class RatedQuestion:
 
 
 def _agreement(items: Sequence[JudgedItem], kinds: Mapping[int, str]) -> list[Agreement]:
-    """Return Krippendorff's alpha for each question, see `_questions`."""
+    """Return Krippendorff's alpha for each of `_questions`."""
     agreement = []
     for question in _questions(items, kinds):
         units = [unit for unit in question.answers if len(unit) > 1]
@@ -326,8 +334,8 @@ def _agreement(items: Sequence[JudgedItem], kinds: Mapping[int, str]) -> list[Ag
 def _questions(items: Sequence[JudgedItem], kinds: Mapping[int, str]) -> list[RatedQuestion]:
     """Return the questions whose agreement is measured, with all answers.
 
-    They ask for realism, for meaning, and for each kind of noise that some reviewer saw: was it
-    seen in the item?
+    The first two questions ask for realism and meaning. Each kind of noise that some reviewer saw
+    adds the question: was this kind seen in the item?
     """
     realism = [[REALISM.index(answer) for answer in item.realism.values()] for item in items]
     meaning = [[store.MEANING.index(answer) for answer in item.meaning.values()] for item in items]
@@ -360,7 +368,8 @@ def krippendorff_alpha(
             observed += (np.outer(counts, counts) - np.diag(counts)) / (len(unit) - 1)
     totals = observed.sum(axis=0)
     distance = 1 - np.eye(categories)
-    if metric == "ordinal":  # squared number of values from one rank to the other, ends by half
+    # Squared number of values from one category to another, counting half of both categories
+    if metric == "ordinal":
         middles = np.cumsum(totals) - totals / 2
         distance = (middles[:, None] - middles[None, :]) ** 2
     expected = float((np.outer(totals, totals) * distance).sum())
@@ -434,9 +443,9 @@ def _interval(group: StratumFigures) -> Cell:
 
 
 def _intervals(report: ReviewReport) -> Iterator[Figure]:
-    """Yield one figure with a chart per language and recipe, if any row is judged.
+    """Yield a figure with a chart per language and recipe; nothing if no row is judged.
 
-    A chart has a dot for each strength: its share of realistic rows, with the interval.
+    A chart shows the share of realistic rows of each strength as a dot with its interval.
     """
     rows: dict[str, list[DotRow]] = {}
     for group in report.groups:

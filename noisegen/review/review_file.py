@@ -1,4 +1,4 @@
-"""An open review file: gives items to reviewers and stores each answer at once."""
+"""An open review file, which gives items to reviewers and stores each answer at once."""
 
 import json
 import secrets
@@ -31,7 +31,7 @@ NAME_MAX, KIND_MAX = 60, 40  # most characters in the name of a reviewer, and of
 KINDS_MAX = 100  # most kinds of noise in a review, including kinds added by reviewers
 REVIEWERS_MAX = 1_000
 _KIND = ("id", "letter", "name", "hint")
-Part = tuple[bool, str]  # True if this part differs from the other text, and the part
+Part = tuple[bool, str]  # a part of a text, after True if the part differs from the other text
 # Scripts without spaces between words: their texts are compared character by character.
 _SINGLE = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 
@@ -70,11 +70,11 @@ class ReviewFile:
         return [lang for (lang,) in self._all(query)]
 
     def join(self, name: object, langs: object, same: bool = False) -> dict[str, Any]:
-        """Add a reviewer for the languages `langs`; return the reviewer's secret key and name.
+        """Add a reviewer for the languages `langs`; return the secret key and the name.
 
-        With `same`, a reviewer who already has this name continues. Raises Refused with the reason
-        'name' for an empty or too long name, 'taken' for a name in use, 'full' for too many
-        reviewers.
+        All languages are chosen if `langs` names none of the review. With `same`, the reviewer who
+        already has this name continues. Raises Refused with the reason 'name' for an empty or too
+        long name, 'taken' for a name in use, 'full' for too many reviewers.
         """
         shown, folded = _checked_name(name, NAME_MAX, "name")
         known = self.languages()
@@ -94,13 +94,15 @@ class ReviewFile:
         return {"reviewer": key, "name": shown}
 
     def state(self, key: object) -> dict[str, Any]:
-        """Return the progress of a reviewer: name, number of items, and number of complete items.
+        """Return the progress of the reviewer with this key.
 
-        `next` is the place of the first incomplete item in the order of the reviewer.
+        `total` and `complete` are the numbers of all items and of items judged for realism and
+        meaning. `next` is the place of the first incomplete item in the order of the reviewer, or
+        `total`.
         """
         reviewer, name, order = self._reviewer(key)
         query = "SELECT json_group_array(item) FROM latest WHERE reviewer = ? AND question = ?"
-        realism, meaning = (  # one JSON array is read faster than many rows
+        realism, meaning = (  # SQLite returns one JSON array faster than many rows
             np.array(json.loads(self._one(query, reviewer, question)[0]), np.int64)
             for question in ("realism", "meaning")
         )
@@ -111,9 +113,9 @@ class ReviewFile:
     def item(self, key: object, place: int) -> dict[str, Any]:
         """Return the item at place `place` in a reviewer's order, as a dictionary for the page.
 
-        It holds the two texts, the answers that this reviewer gave, and the kinds of noise that the
-        reviewer can choose from. It lacks the item's strength, recipe and source, which stay hidden
-        from reviewers.
+        The dictionary has the two texts, the answers that this reviewer gave, and the kinds of
+        noise to choose from. It lacks the strength, recipe and source of the item, which stay
+        hidden from reviewers.
         """
         reviewer, _, order = self._reviewer(key)
         if not 0 <= place < len(order):
@@ -143,8 +145,8 @@ class ReviewFile:
     ) -> None:
         """Store a reviewer's answer to a question on an item.
 
-        An answer that is sent again with the same `nonce` is stored only once. Raises Refused for
-        an item, question or value that is not allowed.
+        The page sends a random `nonce` with each answer: an answer that arrives twice is stored
+        once. Raises Refused for an item, question, value or nonce that is not allowed.
         """
         reviewer, _, order = self._reviewer(key)
         if type(item) is not int or item.bit_length() > 32 or item not in order:
@@ -160,7 +162,10 @@ class ReviewFile:
             )
 
     def add_kind(self, key: object, name: object) -> dict[str, Any]:
-        """Return the kind of noise with this name; add it to the review if it is new."""
+        """Return the kind of noise with this name; add it to the review if it is new.
+
+        Raises Refused for an unusable name and for too many kinds.
+        """
         shown, folded = _checked_name(name, KIND_MAX, "kind")
         find = f"SELECT {', '.join(_KIND)} FROM kinds WHERE folded = ?"
         with self._lock, transaction(self._opened):
@@ -176,10 +181,11 @@ class ReviewFile:
             return dict(zip(_KIND, self._one(find, folded), strict=True))
 
     def kinds(self, lang: str, chosen: Collection[int] = ()) -> list[dict[str, Any]]:
-        """Return the kinds of noise offered for an item in a language, added kinds last.
+        """Return the kinds of noise to offer for an item in a language.
 
-        The `chosen` kinds of the item are always offered. A kind that a reviewer added is offered
-        for all languages until somebody uses it, then for the languages in which it is used.
+        Kinds that reviewers added come last: such a kind is offered for all languages until
+        somebody uses it, then only for the languages in which it is used. The kinds with the
+        numbers `chosen` are offered in any language.
         """
         used_elsewhere = (
             "SELECT kind.value FROM latest, json_each(latest.value) AS kind"
@@ -208,7 +214,7 @@ class ReviewFile:
         return json.dumps(well_formed(answer) if question == "comment" else answer)
 
     def _reviewer(self, key: object) -> tuple[int, str, I64]:
-        """Return number, name and item order of the reviewer with this key.
+        """Return the number, the name and the item numbers in order of the reviewer with this key.
 
         Raises Refused for an unknown key.
         """
@@ -220,9 +226,10 @@ class ReviewFile:
 
     @lru_cache(maxsize=64)  # noqa: B019 - the object lives as long as the server
     def _order(self, folded: str, langs: str, newest: int) -> I64:
-        """Return the item numbers of a reviewer's languages, in the order of the reviewer.
+        """Return the numbers of the items in the languages `langs`, in the order of a reviewer.
 
-        `folded` is the comparable form of the name, and `newest` the highest item number.
+        `folded` is the comparable form of the reviewer's name, `langs` a JSON list, and `newest`
+        the highest item number.
         """
         rows = self._all(
             "SELECT items.id, stage FROM items JOIN groups ON groups.id = group_id"
@@ -238,7 +245,7 @@ class ReviewFile:
             return self._opened.execute(query, values).fetchall()
 
     def _one(self, query: str, *values: object) -> Any:
-        """Return the first row that a query finds, None if it finds none."""
+        """Return the first row that a query finds, None if there is no row."""
         return next(iter(self._all(query, *values)), None)
 
 
@@ -297,7 +304,10 @@ def tokens(text: str) -> list[str]:
 
 
 def _kind(character: str) -> str:
-    """Return the kind of token that a character belongs to: 'word', 'space', or '' for its own."""
+    """Return the kind of token to which a character belongs: 'word', 'space' or ''.
+
+    With '' the character is a token by itself.
+    """
     if character.isspace():
         return "space"
     if not character.isalnum():

@@ -331,7 +331,7 @@ def _add(
     return [(stratum, len(part)) for stratum, part in sample], dropped
 
 
-# The sample: changed rows in a random order by key, each text at most once.
+# The sample has changed rows, in a random order given by keys, and each text at most once.
 
 
 def _drawn(
@@ -340,11 +340,12 @@ def _drawn(
     taken: dict[str, set[str]],
     only: Collection[StratumName] | None,
 ) -> tuple[Sample, Counter[str]]:
-    """Draw `count` rows of each stratum, or of the strata named in `only`.
+    """Draw `count` rows of each stratum, or of each stratum named in `only`.
 
-    Rows with real noise are always drawn, as they have no strength to choose. No text of a language
-    is drawn twice, and no text in `taken`, which holds texts by language. Returns the rows, and
-    counts of unreadable rows by reason. Raises SourceError if there is no row to draw.
+    Rows with real noise are drawn in any case, as they have no strength to choose. No text of a
+    language is drawn twice, and none of the texts in `taken`, which maps languages to texts.
+    Returns the rows, and counts of unreadable rows by reason. Raises SourceError if there is no row
+    to draw.
     """
     dropped = Counter[str]()
     strata = max(len(source.strengths), len(source.sources)) + source.with_real
@@ -362,9 +363,9 @@ def _drawn(
 
 
 def _dealt(pools: "Sequence[_Pool]", count: int, taken: dict[str, set[str]]) -> Sample:
-    """Draw up to `count` rows from each pool, and add their texts to `taken`.
+    """Draw up to `count` rows from each pool, and add their clean texts to `taken`.
 
-    One row is drawn from each pool in turn, so that strata share the texts if there are few.
+    One row is drawn from each pool in turn, so that all strata get rows if there are few texts.
     """
     sample: Sample = [(pool.stratum, []) for pool in pools]
     queues = [iter(pool.rows) for pool in pools]
@@ -379,9 +380,10 @@ def _dealt(pools: "Sequence[_Pool]", count: int, taken: dict[str, set[str]]) -> 
 
 @dataclass
 class _Pool:
-    """Rows of one stratum that may be drawn: at most `room` rows, the first by their keys.
+    """Rows of one stratum that may be drawn: the `room` rows with the lowest keys.
 
-    `stratum` also counts all rows of the stratum. The keys come from `stream` and the clean text.
+    The random key of a row is made from `stream` and the clean text. `stratum` also counts all rows
+    of the stratum.
     """
 
     stratum: Stratum
@@ -390,7 +392,7 @@ class _Pool:
     rows: list[Row] = field(default_factory=list)
 
     def add(self, table: pa.Table) -> None:
-        """Count the rows of a batch, and keep changed rows whose keys are among the first `room`.
+        """Count the rows of a batch, and keep changed rows with one of the `room` lowest keys.
 
         Rows with texts longer than `TEXT_MAX` are not kept.
         """

@@ -70,13 +70,15 @@ class Server:
     def uvicorn(self) -> "uvicorn.Server":
         """Return the uvicorn server of the review.
 
-        Its method `run(sockets=[self.listening])` serves until its `should_exit` is set.
+        `run(sockets=[self.listening])` of the returned server serves until its `should_exit` is
+        True.
         """
         import uvicorn
 
         from noisegen.review.web import Connection, application, own_names
 
-        cookie = f"noisegen-review-{self.port}"  # browsers share cookies between ports
+        # The name has the port, since browsers send a cookie to all ports of a host
+        cookie = f"noisegen-review-{self.port}"
         config = uvicorn.Config(
             application(self.review, self.token, cookie, own_names(self.host)),
             log_level="warning",

@@ -1,6 +1,7 @@
-"""Rows that a review may draw, from outputs of `noisegen augment` or from text that is noised here.
+"""Rows from which a review draws: outputs of `noisegen augment`, or text that is noised here.
 
-The text is clean text or real pairs. Of real pairs, rows with the real noise are drawn, too.
+The text is clean text, or the clean side of real pairs. A review with real pairs also draws rows
+with the real noise.
 """
 
 import re
@@ -35,7 +36,8 @@ from noisegen.text.spans import PROTECTED, protect_kinds
 SLOT_COLUMNS = ("tokens", "labels", "noisy_tokens", "noisy_labels")
 _NUMBER = re.compile(r"x?(?:[0-9]{1,6}(?:\.[0-9]{1,12})?|\.[0-9]{1,12})")
 
-# Rows of one stratum: string columns row_id, clean and noisy, and all of SLOT_COLUMNS or none.
+# Rows of one stratum; the table has the string columns row_id, clean and noisy, and either all of
+# SLOT_COLUMNS or none
 Batch = tuple[Stratum, pa.Table]
 
 
@@ -62,7 +64,7 @@ class ReviewSource:
     with_real: bool = False
 
     def batches(self, dropped: Counter[str]) -> Iterator[Batch]:
-        """Yield all rows of the source in batches of one stratum.
+        """Yield all rows of the sources in batches; all rows of a batch are of one stratum.
 
         Unreadable rows and files are counted in `dropped`, by reason.
         """
@@ -71,7 +73,7 @@ class ReviewSource:
 
 
 def _outputs(source: ReviewSource) -> Iterator[Batch]:
-    """Yield the rows of outputs of `augment`, in batches of one stratum."""
+    """Yield the rows of outputs of `augment` in batches; all rows of a batch are of one stratum."""
     labels = source.strengths or (None,) * len(source.sources)
     if len(labels) != len(source.sources):
         raise UsageError(
@@ -90,7 +92,7 @@ def _outputs(source: ReviewSource) -> Iterator[Batch]:
 
 
 def _recorded(folder: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return recipe and options from the manifest of an output of `augment`.
+    """Return the recipe and the options in the manifest of an output of `augment`.
 
     Both are empty if the folder has no manifest.
     """
@@ -134,12 +136,12 @@ def _shard(path: Path, slots: Mapping[str, str]) -> Iterator[pa.Table]:
 
 
 def _by_language(table: pa.Table, stratum: Stratum, column: str) -> Iterator[Batch]:
-    """Split a table by the language in `column`; yield the rows of each language as a batch.
+    """Split the rows of `stratum` by the language in `column`; yield a batch per language.
 
-    Without a text column of this name, all rows have the language of `stratum`.
+    If the table has no text column of this name, the batch is the whole table.
     """
     kind = table[column].type if column in table.column_names else pa.null()
-    if pa.types.is_dictionary(kind):  # type of categories that pandas writes
+    if pa.types.is_dictionary(kind):  # pandas writes categories as this type
         kind = kind.value_type
     if not is_string(kind):
         yield stratum, table
@@ -185,8 +187,8 @@ def _clean_texts(source: ReviewSource, dropped: Counter[str]) -> Iterator[pa.Tab
 def _pairs(source: ReviewSource, dropped: Counter[str]) -> Iterator[pa.Table]:
     measured, pairs = tee(islice(stream_pairs(source.sources, dropped), source.limit))
     rows = ({"id": n, "noisy": noisy, "clean": clean} for n, (noisy, clean) in enumerate(pairs))
-    # Batches end at a size in bytes. Each row counts as some extra bytes, so that a batch of short
-    # rows has at most BATCH_ROWS rows.
+    # A batch ends at BATCH_BYTES characters. Each row counts as `least` more, so that a batch of
+    # short rows has at most BATCH_ROWS rows.
     least = BATCH_BYTES // BATCH_ROWS
     ends = accumulate(least + len(noisy) + len(clean) for noisy, clean in measured)
     for _, batch in groupby(zip(ends, rows, strict=True), lambda pair: pair[0] // BATCH_BYTES):
@@ -194,9 +196,9 @@ def _pairs(source: ReviewSource, dropped: Counter[str]) -> Iterator[pa.Table]:
 
 
 def _engine(recipe: Recipe, lang: str, source: ReviewSource) -> Engine | None:
-    """Return the engine that noises one language; None if the recipe has no data for it.
+    """Return the engine that noises text in `lang`; None if the recipe has no data for `lang`.
 
-    Raises UsageError if the recipe has no data for the main language of the source.
+    Raises UsageError if `lang` is the main language of the source and the recipe has no data.
     """
     data = Path(source.nlaug_data) if source.nlaug_data else None
     try:
@@ -223,7 +225,7 @@ def strength_labels(text: str) -> tuple[str, ...]:
 
 
 def strength_value(label: str) -> float | None:
-    """Return the number in a strength such as '0.1' or 'x2', which orders strengths.
+    """Return the number in a strength, by which strengths are ordered: 2 for 'x2', 0.1 for '0.1'.
 
     Returns None for a strength that is only a name.
     """
@@ -261,7 +263,7 @@ def at_strength(recipe: Recipe, label: str) -> Recipe:
 
 
 def strength_of(recipe: Mapping[str, Any]) -> str | None:
-    """Return the rate that a recipe (plain data) gives to all its steps; None if rates differ.
+    """Return the rate that all steps of a recipe (plain data) share; None if the rates differ.
 
     >>> strength_of({"steps": [{"wiki": {"rate": 0.1}}]})
     '0.1'

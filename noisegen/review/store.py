@@ -23,7 +23,7 @@ from noisegen.text.resources import rows_of
 from noisegen.text.segmentation import Language
 
 FIRST_STAGE, SECOND_STAGE = 15, 60  # rows per language and strength in each stage, as in RCP
-REAL = "real noise"  # recipe name of the strata whose noise people made
+REAL = "real noise"  # stands for the recipe of strata with the real noise of people
 APPLICATION = 0x6E6F7276  # "norv": marks an SQLite file as a review, in the head of the file
 VERSION = 1
 COMMENT_MAX = 2_000  # most characters of a reviewer's comment
@@ -34,7 +34,7 @@ KINDS_FILE = Path(__file__).with_name("kinds.tsv")
 Realism = Literal["unrealistic", "moderate", "realistic"]  # in ascending order
 Meaning = Literal["no", "unsure", "yes"]
 REALISM, MEANING = get_args(Realism), get_args(Meaning)
-ANSWERS: dict[str, Any] = {  # question -> type of its answers
+ANSWERS: dict[str, Any] = {  # type of the answers to each question
     "realism": Realism,
     "meaning": Meaning,
     "kinds": list[Annotated[int, msgspec.Meta(ge=0, lt=10**9)]],
@@ -182,7 +182,7 @@ def stored(opened: sqlite3.Connection, name: str) -> str:
 
 @contextmanager
 def transaction(opened: sqlite3.Connection) -> Iterator[None]:
-    """Make all database changes of the block, or none of them if the block fails."""
+    """Commit the database changes of the block together, or none of them if the block fails."""
     opened.execute("BEGIN IMMEDIATE")
     with opened:
         yield
@@ -236,7 +236,8 @@ def _check_free(path: Path) -> None:
 class JudgedItem:
     """A row of a review with its answers.
 
-    The fields named like questions map the number of each reviewer to the reviewer's last answer.
+    `realism`, `meaning`, `kinds` and `comment` map the number of each reviewer to the last answer
+    of this reviewer to the question of this name.
     """
 
     stage: int
@@ -251,11 +252,12 @@ class JudgedItem:
         return Fraction(sum(answer in values for answer in answers), len(answers))
 
 
-Judged = dict[tuple[str, str], dict[Stratum, list[JudgedItem]]]  # (language, recipe) -> strata
+# Items of each stratum, by (language, recipe)
+Judged = dict[tuple[str, str], dict[Stratum, list[JudgedItem]]]
 
 
 class JudgedStrength(NamedTuple):
-    """A strength, its number of judged rows in the first stage, and how realistic they are."""
+    """A strength, the number of its judged rows in the first stage, and their realistic share."""
 
     strength: str
     items: int
@@ -298,8 +300,8 @@ def judged_items(opened: sqlite3.Connection) -> Judged:
 def most_realistic(strata: Mapping[Stratum, Sequence[JudgedItem]]) -> JudgedStrength | None:
     """Return the most realistic strength of the first stage, by the rule of RCP.
 
-    If several strengths are equally realistic, the strongest of them is returned; strengths without
-    a number count as stronger the later they come in `strata`. Returns None if no row is judged.
+    If several strengths are equally realistic, the strongest is returned. Strengths without a
+    number count as ordered by strength in `strata`. Returns None if no row is judged.
     """
     ranked = []
     for place, (stratum, items) in enumerate(strata.items()):
@@ -314,8 +316,8 @@ def most_realistic(strata: Mapping[Stratum, Sequence[JudgedItem]]) -> JudgedStre
 def mean(shares: Iterable[Fraction | float]) -> float | None:
     """Return the mean of shares; None for no shares.
 
-    Sums are exact fractions and only the mean is rounded. So a mean of thirds that equals the
-    cut-off is not below it.
+    Sums are exact fractions and only the mean is rounded, so that a mean of thirds that equals the
+    cut-off is not rounded to a number below the cut-off.
     """
     exact = [Fraction(share) for share in shares]
     return float(sum(exact) / len(exact)) if exact else None
