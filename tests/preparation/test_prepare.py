@@ -350,6 +350,9 @@ def test_a_shard_whose_column_names_rotted_is_made_again(raw, tmp_path):
     shard.write_bytes(content.replace(b"source", b"sourc\xe4"))  # no UTF-8
     prepared(raw, out, resume=True)
     assert everything(out) == before
+    pq.write_table(pa.table({"id": [1], "text": ["mine"]}), shard)
+    with pytest.raises(OutputError, match="noisegen did not prepare"):
+        prepared(raw, out, resume=True)
 
 
 @pytest.mark.parametrize(
