@@ -2,10 +2,10 @@
 
 Each row draws a factor for its words, a factor for its gaps, at most one habit, and whether equal
 words are changed alike. A phrase, word or gap is hit with its own chance times the factor of the
-row. A hit draws an option, which replaces it. Draws are numbered by the position of the word or gap
-in its row; where equal words are changed alike, the draws of a known word are numbered by the word
-instead. A row has the random streams "row", "phrases", "words", "forms" (for words that are changed
-alike) and "gaps".
+row. If it is hit, it draws an option that replaces it. Draws are numbered by the position of the
+word or gap in its row; where equal words are changed alike, the draws of a known word are numbered
+by the word instead. A row has the random streams "row", "phrases", "words", "forms" (for words that
+are changed alike) and "gaps".
 """
 
 from collections.abc import Sequence
@@ -90,7 +90,7 @@ class ChannelKernel:
         return Edits.join(parts).legal(texts)
 
     def _propose(self, texts: Texts, keys: U64, strengths: I64) -> Edits:
-        """Return the edits of one part of the rows; `strengths` has the rate of each row."""
+        """Return the edits of some rows; `strengths` has the rate of each row, times 2^16."""
         row_keys = fork_array(keys, "row")
         pair, must, habit, style = (decisions(draw_array(row_keys, number)) for number in range(4))
         drawn = np.searchsorted(self._bounds, pair, side="right")
@@ -245,9 +245,10 @@ class _Batch:
         return self._edits(units, *edges, options * CASINGS + casings, self.tables.pool)
 
     def _rewritten(self, units: I64, hows: I64) -> tuple[I64, Edits]:
-        """Return the edits that write each word in its case of `hows` (`profile.SMALL_CASE`, ...).
+        """Return the edits that write words (`units`) in other cases.
 
-        A word that is written so already has no edit.
+        `hows` has the case of each word (`profile.SMALL_CASE`, ...). A word that already has this
+        case has no edit.
         """
         starts, stops = self.units.starts.take(units), self.units.stops.take(units)
         content, base = self.texts.window.tobytes(), self.words.base
@@ -259,7 +260,9 @@ class _Batch:
         return self._edits(units.take(changed), *edges, np.arange(len(changed)), pool)
 
     def _gone(self, gone: I64) -> tuple[I64, Edits]:
-        """Return the edits that remove words and one space beside each; `gone` has their units.
+        """Return the edits that remove words, and one space beside each word.
+
+        `gone` has the numbers of the words among all units.
 
         The space before the word is removed. At the start of a row, or if another edit changes the
         gap before the word, the space behind it is removed instead. If all words of a row would be
@@ -275,15 +278,16 @@ class _Batch:
         before = ~is_joined & ~moved & (padded.take(starts - 1) == 0x20)
         behind = (units.numbers.take(gone) == 0) & is_joined | moved
         behind &= ~self.hit.take(gone + 1) & (padded.take(stops) == 0x20)
-        behind &= ~np.isin(gone + 2, gone)  # a next word that is removed takes this space with it
+        behind &= ~np.isin(gone + 2, gone)  # if the next word is removed too, it takes this space
         nothing = np.full(len(gone), len(self.tables.pool) - 1)
         return self._edits(gone, starts - before, stops + behind, nothing, self.tables.pool)
 
     def _spelled(self, hit: I64, counts: I64) -> tuple[I64, Edits]:
-        """Return the edits that change letters of each hit word; `counts` has its number of places.
+        """Return the edits that change letters of each hit word.
 
-        If the new word has a pair of letters that the channel lacks, edits of the word are drawn
-        again, up to `ATTEMPTS` times in all; then the word stays.
+        `counts` has for each word the number of places where letters change. If the new word has a
+        pair of letters that the channel lacks, edits of the word are drawn again, up to `ATTEMPTS`
+        times in all; then the word stays.
         """
         parts, left = [], np.arange(len(hit))
         for attempt in range(ATTEMPTS):
@@ -314,14 +318,14 @@ class _Batch:
     def _respelled(self, hit: I64, counts: I64, attempt: int) -> tuple[I64, Edits]:
         """Return edits that replace parts (up to three letters) of each hit word.
 
-        `counts` has the number of parts to draw for each word, by their weights. Every `attempt`
-        has draws of its own. A drawn part is dropped if it overlaps an earlier part of the word, or
-        begins at the same letter. Equal words are searched for parts only once.
+        `counts` has for each word the number of parts, which are drawn by their weights. Every
+        `attempt` has draws of its own. A drawn part is dropped if it overlaps an earlier part of
+        the word, or begins at the same letter. Equal words are searched for parts only once.
         """
         words, tables, chosen = self.words, self.tables, self.units.words.take(hit)
         starts, stops = words.starts.take(chosen), words.stops.take(chosen)
         hashes = words.hashes.take(chosen)
-        alone = np.arange(len(hit)).astype(np.uint64)  # in place of hashes that long words lack
+        alone = np.arange(len(hit)).astype(np.uint64)  # replace the hashes that long words lack
         hashes = np.where(hashes == 0, alone, hashes)
         _, firsts, which = np.unique(hashes, return_index=True, return_inverse=True)
         edges = starts.take(firsts) - words.base, stops.take(firsts) - words.base
@@ -355,9 +359,9 @@ class _Batch:
 
 @lru_cache(maxsize=1 << 16)
 def _recased(word: bytes, how: int) -> str | None:
-    """Return a word written in the case `how` (`profile.SMALL_CASE`, ...), None if it is already.
+    """Return a word, given as UTF-8, in the case `how` (`profile.SMALL_CASE`, ...).
 
-    `word` is given as UTF-8 bytes.
+    Returns None if the word already has this case.
     """
     text = word.decode()
     form = cased(lower(text), _WRITTEN_CASES[how])

@@ -34,7 +34,7 @@ from noisegen.noising.profile import (
 )
 from noisegen.text.case import CASES, SHAPES, shape_of
 
-_IDEOGRAPHS = "\u2e80"  # first ideograph; their pairs are not recorded, as any two may meet
+_IDEOGRAPHS = "\u2e80"  # first ideograph; pairs of ideographs are not recorded: any two may meet
 
 CHANCE_BITS = 32
 WEIGHT_BITS = 20
@@ -274,7 +274,7 @@ def _word_option(noisy: str | None, written: int) -> Option:
 
 
 def _add_gaps(channel: Channel, counts: Mapping[GapKey, int]) -> None:
-    """Add a group of options for each gap, and one for each counted gap before a certain word."""
+    """Add a group of options for each gap, and for each counted pair of gap and following word."""
     by_gap: dict[tuple[bool, str], dict[str, Outcomes]] = {}
     for key, count in sorted(counts.items(), key=lambda item: item[0][:3]):
         rights = by_gap.setdefault((key.initial, key.gap), {})

@@ -48,8 +48,8 @@ class Words(NamedTuple):
     """Words of rows of text, with one entry per word: byte range, row, case and hash.
 
     The hash is of the word in small letters. In scripts without spaces, each character is a word.
-    `small` has the bytes of all rows in small letters. Byte ranges count from the start of a larger
-    text, in which the rows begin at byte `base`: its byte p is `small[p - base]`.
+    `small` has the bytes of all rows in small letters. Byte ranges are counted in a larger text, in
+    which the rows begin at byte `base`: byte p of the larger text is `small[p - base]`.
     """
 
     starts: I64
@@ -156,7 +156,7 @@ class Units(NamedTuple):
 
 
 def units_of(words: Words, chosen: I64) -> I64:
-    """Return the position in `Units` of each word; `chosen` has the positions in `words`."""
+    """Return the positions in `Units` of the words whose positions in `words` are in `chosen`."""
     return 2 * chosen + words.rows.take(chosen) + 1
 
 
@@ -338,10 +338,10 @@ class ChannelTables:
         return self._shapes.take(words.shapes(chosen))
 
     def parts(self, small: U8, starts: I64, stops: I64) -> tuple[I64, I64, I64, I64]:
-        """Return the weights and groups of all parts of words, each a byte range of `small`.
+        """Return the weights and groups of all parts of words.
 
-        The letters of all words are numbered in one sequence, with a START before and an END behind
-        each word. Returns four arrays:
+        The words are byte ranges of `small`. The letters of all words are numbered in one sequence,
+        with a START before and an END behind each word. Returns four arrays:
 
         - begins: the byte at which each letter begins;
         - firsts: the number of the START of each word;

@@ -311,7 +311,7 @@ _ROW = 1 << 32
 
 
 def compose(first: Composed, second: Composed) -> Composed:
-    """Join two successive accounts into one, from the clean text of `first` to the noisy `second`.
+    """Join two accounts into one: the edits of `first`, followed by the edits of `second`.
 
     The noisy text of `first` is the clean text of `second`: the middle text. Edits of the two
     accounts that overlap or touch on the middle text become one edit. This edit covers all clean

@@ -251,7 +251,7 @@ class Engine:
         return map(slice, starts, [*starts[1:], len(steps)])
 
     def kernel_for(self, steps: I64, spans: Spans) -> Kernel:
-        """Return the kernel for the rows of one run with the given steps and protected spans."""
+        """Return the kernel for the rows of one slice of `_runs`, with these steps and spans."""
         if steps[0] != steps[-1]:  # several word lists
             return self._word_lists.over_rows(self._list_numbers[steps])
         step: ReadyStep = self.steps[steps[0]]

@@ -100,9 +100,9 @@ class Substitution:
 
 @dataclass(frozen=True)
 class CountedSubstitution:
-    """Kernel that draws a fixed number of times per row, and replaces the character drawn.
+    """Kernel that draws a fixed number of characters per row, and replaces them.
 
-    The number of draws is the rate times the number of characters of the row, rounded down. `rates`
+    The number of draws is the rate times the number of characters in the row, rounded down. `rates`
     has the rate at every strength. Each draw picks one of the row's candidates: characters that are
     in the map and carry no combining mark. If several draws pick the same candidate, the first draw
     chooses its replacement.

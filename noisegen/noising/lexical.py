@@ -38,7 +38,7 @@ NO_VERBS = (
     "home it jail lunch me my no one our prison school some that the their them these this those "
     "town university us war what where which work you your"
 )
-TAGS = ("", "equal", "no-verb", "no-name", "clitic", "infinitive")  # see `lexical`
+TAGS = ("", "equal", "no-verb", "no-name", "clitic", "infinitive")  # explained in `lexical`
 
 
 def _hashes_of(words: str) -> U64:

@@ -41,11 +41,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Group:
-    """Steps and groups that run together: its members.
+    """A group of members, which are steps or further groups.
 
-    In a `sequence` all members run in order, in a `shuffle` all members run in random order. In a
-    `one_of` group a single member runs, which is drawn by the weights of the members. `p` is the
-    chance that a row gets the group.
+    In a group of kind `sequence` all members run in order, in a `shuffle` all members run in random
+    order. In a `one_of` a single member runs, which is drawn by the weights of the members. `p` is
+    the chance that a row gets the group.
     """
 
     kind: str
@@ -82,9 +82,9 @@ class Writer:
 class Mix:
     """A named mix of steps for one language.
 
-    `strength` has pairs of a factor and its weight. Each row draws one factor for each rate of a
-    step; it multiplies rates below 1. If there are `writers`, each row also draws a writer, whose
-    habits replace the chances `p` of their steps.
+    `strength` has pairs of a factor and its weight. Each row draws a factor for each rate of a
+    step, which multiplies the rate if the rate is below 1. If there are `writers`, each row also
+    draws a writer, whose habits replace the chances `p` of their steps.
     """
 
     name: str

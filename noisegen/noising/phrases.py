@@ -53,7 +53,7 @@ def phrase_hash(state: int, gap: str, word: int) -> int:
     return mix((state + ord(gap) * GOLDEN) & MASK) ^ word
 
 
-# Cache from the hash of a phrase to its hash after a space, which the next word's hash continues.
+# Cache of the part of `phrase_hash` that does not depend on the word, if the character is a space.
 _AFTER_SPACE = Memo[int, int](lambda state: phrase_hash(state, " ", 0))
 
 
@@ -144,7 +144,7 @@ class PhraseTable:
             entry, last = entries[first], first
             key = entry >> 1
             if entry & 1 and first < end:
-                # One look-up of the first two words shows that most words begin no longer phrase.
+                # Mostly there is no longer phrase, as one look-up of the first two words shows.
                 longer = _AFTER_SPACE[hashes[first]] ^ hashes[first + 1]
                 if gaps[first] != " " or longer in known:
                     key, last = self._longest_in(row, first, entry)
@@ -254,7 +254,7 @@ class PhraseTable:
     def _longest(
         self, words: Tokens, lexicon: I64 | None, firsts: I64, entries: I32
     ) -> tuple[I32, I64]:
-        """Return the key and the last word of the longest phrase from each word in `firsts` on.
+        """Return the key and the last word of the longest phrase at each word in `firsts`.
 
         `entries` has the table entry of each word in `firsts`, `lexicon` the number of the lexicon
         for every word in `words`. The key is 0 if no phrase is found.

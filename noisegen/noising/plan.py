@@ -139,7 +139,7 @@ class Level(NamedTuple):
 
     @classmethod
     def of(cls, turns: Sequence[Turn]) -> "Level":
-        """Return the level of these turns, one per step."""
+        """Make a level from the turn of each step."""
         numbers = [turn if isinstance(turn, int) else 0 for turn in turns]
         streams = [name_number(turn) if isinstance(turn, str) else 0 for turn in turns]
         return cls(np.array(numbers, np.int64), np.array(streams, np.uint64))
@@ -285,7 +285,7 @@ def _weighted(weights: Sequence[int]) -> WeightedChoices | None:
 def _factors(recipe: Mix, writers: Sequence[Writer], steps: Sequence[Step]) -> I64:
     """Return an array of indices in `recipe.factors`, shape (writers, steps, strengths).
 
-    An entry has the factor of the rates of a step at a strength, if the row has this writer.
+    Entry (w, s, k) stands for the factor that writer w gives the rates of step s at strength k.
     """
     index = {factor: number for number, factor in enumerate(recipe.factors)}
     factors = np.zeros((len(writers), len(steps), len(recipe.strength)), np.int64)

@@ -49,7 +49,7 @@ COUNT_MAX = 1 << 40
 
 
 class WordKey(NamedTuple):
-    """A word or phrase and its replacement, both in small letters, and the case of either.
+    """A word or phrase and its replacement, both in small letters, and the case of each.
 
     A phrase has single spaces between its words; its case is the case of its first word. `written`
     is the case in which the replacement is written (SAME, ...). `noisy` has three special values:
@@ -254,7 +254,7 @@ class ProfileHead(msgspec.Struct, omit_defaults=True):
 
 
 def load(folder: str | Path) -> Profile:
-    """Read a profile from its folder; raises SourceError, which says how to mend it."""
+    """Read a profile from its folder; raises SourceError, which says what to do."""
     folder = Path(folder)
     head = _head(folder)
     tables = {name: _counts(folder / f"{name}.parquet", name) for name in TABLES}

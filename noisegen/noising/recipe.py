@@ -134,7 +134,7 @@ class Recipe(Mix):
 
     @property
     def factor_max(self) -> float:
-        """Factor from which on `scaled` adds no more noise; 0 if the recipe adds none at all."""
+        """Factor from which on `scaled` adds no more noise; 0 if the recipe adds no noise."""
         return scaling.factor_max(self.mixes)
 
     def with_values(self, settings: Mapping[str, object]) -> "Recipe":
@@ -272,7 +272,7 @@ def _of_plain(content: object, where: str, extended_by: Sequence[str]) -> Recipe
 
 
 def _read(content: Mapping[str, Any], name: str, where: str) -> Recipe:
-    """Return a recipe with a single mix, given as a dictionary; raises RecipeError."""
+    """Read a recipe with a single mix from a dictionary; raises RecipeError."""
     mix = mixes.read_mix(content, name, where)
     return Recipe(mix.name, mix.root, mix.strength, mix.writers)
 
@@ -356,7 +356,7 @@ def _with_weights(recipe: Recipe, weights: Mapping[str, object], where: str) -> 
 def _with_values(mix: Recipe, values: Mapping[str, Mapping[str, Any]]) -> Recipe:
     """Return a mix with parameters set.
 
-    `values` maps a transform, or the label of a step, to new values by the name of the parameter.
+    `values` maps a transform, or the label of a step, to a dictionary: parameter -> new value.
     """
 
     def given_for(step: Step) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The registry of transforms, by name: their parameters, their languages, how a kernel is made.
+"""The registry of transforms by name, with their parameters, languages and makers of kernels.
 
 A transform is registered as a word list (`noisegen.lexical`), as one plain function (`transform`),
 or as a function that makes a kernel (`kernel`). Built-in transforms and plug-ins are found by entry
@@ -489,7 +489,7 @@ def defined_at(defined: Callable[..., Any]) -> str:
 def called_from(depth: int) -> str:
     """Return the line from which a function was called as file:line.
 
-    With `depth` 1 this is the function that calls `called_from`, with 2 its caller, and so on.
+    With `depth` 1, the function is the caller of `called_from`; with 2, the caller of this caller.
     """
     frame = inspect.stack(0)[depth + 1]
     return f"{frame.filename}:{frame.lineno}"

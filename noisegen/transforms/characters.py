@@ -121,7 +121,7 @@ class Recased:
     chosen: str = "all"  # words that may change: one of `WORDS`
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Return the edits of one row: one for each changed word, or a single one for the row."""
+        """Return the edits of one row: an edit per changed word, or one edit of the whole row."""
         limit = int(self.limits[draws.variants["rate"]])
         is_whole = self.chosen == "all" and limit == CERTAIN
         if is_whole and row.text.isascii() and not (self.dotted or row.protected):
@@ -150,7 +150,7 @@ class Recased:
         if not len(hit):
             return Edits.none()
         starts, stops = words.starts.take(hit), words.stops.take(hit)
-        edges = np.stack([starts, stops], axis=1).ravel()  # cut into word, gap, word, ..., word
+        edges = np.stack([starts, stops], axis=1).ravel()  # edges of word, gap, word, ..., word
         pieces = Texts(texts.values, edges).to_arrow()
         clean = pieces.take(as_arrow(np.arange(0, len(pieces), 2))).cast(pa.string())
         write, letter, dotted = CASES[self.case]

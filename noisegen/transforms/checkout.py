@@ -28,7 +28,7 @@ Decoded = TypeVar("Decoded")
 
 _SCAR = "[email\u00a0protected]"  # scraped pages have this text where an e-mail address stood
 _CUT = re.compile(r"[^\w .+$%-]")  # abr2 cuts texts at these characters: no rule can match across
-_NEIGHBOURS = ("key_approx", "keyApprox")  # the code's names for its table of neighbouring keys
+_NEIGHBOURS = ("key_approx", "keyApprox")  # tables of neighbouring keys in the checkout's code
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ def compiled(entries: list[Entry]) -> PhraseTable:
 
 
 def _spellings(entry: Entry) -> dict[str, str]:
-    """Return a dictionary from spellings of an entry's clean word to translations in that case.
+    """Return a dictionary from spellings of an entry's clean word to translations of equal case.
 
     The word is spelled as listed, Title and UPPER. The matcher ignores case only in ASCII and
     Latin-1, so that 'Și' and 'Дом' need keys of their own.

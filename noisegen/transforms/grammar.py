@@ -340,7 +340,7 @@ class RunOns:
         return edits
 
     def _may_join(self, row: Row, number: int) -> bool:
-        """Tell whether word `number` begins a sentence that may be joined to the one before it."""
+        """Tell whether word `number` begins a sentence that the sentence before it may join."""
         before, word = row.words[number - 1], row.words[number]
         if row.gaps[number - 1] != ". " or row.hashes[number] not in self._is_small:
             return False

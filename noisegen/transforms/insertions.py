@@ -99,7 +99,7 @@ class Insertions:
 
     @cached_property
     def _kinds(self) -> frozenset[int]:
-        """Kinds of places that have an insertion in the list."""
+        """Kinds of places for which the list has insertions."""
         return frozenset(self.choices.groups.tolist())
 
     @cached_property
@@ -154,7 +154,7 @@ def _kind_of_end(text: str, end: int) -> int:
 
 
 def _row_start(row: Row) -> Iterator[tuple[int, int]]:
-    """Yield the (position, kind) before the first character but spaces, if it is a letter."""
+    """Yield the (position, kind) before the first letter of a row, if only spaces precede it."""
     stripped = row.text.lstrip(SPACES)
     if stripped[:1].isalpha():
         yield len(row.text) - len(stripped), OPENING if stripped[0].isupper() else START

@@ -131,7 +131,7 @@ _POINT_BITS = 21  # bits per code point in a number made of two code points
 
 
 def allowed_slips(word: str, slips: list[RowEdit]) -> list[RowEdit]:
-    """Return the first slips of a word that add no letter sequence which the script forbids.
+    """Return `slips` without the last slips, as far as they add forbidden letter sequences.
 
     The last slip is dropped until the noisy word has no more forbidden sequences than `word`. All
     slips are dropped if together they leave the word unchanged, as when one of two equal letters is

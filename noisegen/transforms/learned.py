@@ -90,7 +90,7 @@ def _share(bad: int, seen: int, wrong: int, total: int) -> int:
 
 
 def _median(values: Sequence[int], weights: Sequence[int]) -> int:
-    """Return the weighted median: the least value up to which values have half of all weight."""
+    """Return the weighted median: values up to the median have half of all weight, or more."""
     total, below = sum(weights), 0
     for value, weight in sorted(zip(values, weights, strict=True)):
         below += weight
@@ -216,7 +216,7 @@ def spaced_tokens(texts: Texts) -> tuple[I64, I64]:
 
 
 def without_signs(values: U8, starts: I64, stops: I64) -> tuple[I64, I64]:
-    """Return byte ranges of tokens without the signs at their ends, as `core_of` does for one."""
+    """Return the byte ranges of tokens without the signs at their ends, see `core_of`."""
     starts, stops = starts.copy(), stops.copy()
     for ahead in (True, False):
         left = np.arange(len(starts))

@@ -25,7 +25,7 @@ from noisegen.text.rows import Row, RowEdit
 from noisegen.transforms import Forms, LanguageFiles, existing, rows_of
 
 LETTERS_MIN = 4  # fewest letters of a word that rules respell; shorter words must be in the list
-RESPELLINGS_MAX = 6  # most forms of a word by rules; the likeliest forms are kept
+RESPELLINGS_MAX = 6  # most forms of a word respelled by rules; the likeliest forms are kept
 _LIST, _RULES = LanguageFiles("phon.tsv"), LanguageFiles("phon_rules.tsv")
 
 

@@ -133,7 +133,7 @@ Change = tuple[Fact, Fact, Fact, Fact]
 
 
 def changes(sign: Sign) -> dict[str, Change]:
-    """Return for each rate of `punc` its change of a sign, or its changes of all signs of a batch.
+    """Return for each rate of `punc` the change of a sign, or the changes of a batch of signs.
 
     A sign at the beginning of its row is not dropped, as a row of '?' alone would become empty.
     """
