@@ -1,10 +1,10 @@
 """DATA of `noisegen train`: pairs of noisy and clean text, copied to disk once per run.
 
-RUN/data has each distinct clean text once; for each pair it has the noisy side, its language, and
-the number of its clean text. Pairs with an empty side are dropped, texts of over TEXT_MAX
-characters are cut, and both are counted. Some clean texts are held out. In bitext the side in the
-teacher's language counts as clean, its translation as noisy. Recipes may redraw the noisy side in
-each epoch.
+RUN/data has each distinct clean text once. For each pair it has the noisy side, the language of
+this side, and the number of the clean text. Pairs with an empty side are dropped, texts of over
+TEXT_MAX characters are cut, and both are counted. Some clean texts are held out. In bitext the side
+in the teacher's language counts as clean, its translation as noisy. Recipes draw new noise for the
+noisy side in each epoch.
 """
 
 import json
@@ -37,10 +37,10 @@ from noisegen.training.stores import TextStore, writing_distinct, writing_texts
 
 PIECE_ROWS = 4_096  # rows noised and tokenised at a time
 VALIDATION_EPOCH = 2**20  # epoch of the noise of held-out pairs; training never reaches it
-_CLEAN = (("clean",), ("text",))  # paths of columns with clean text, in order of preference
+_CLEAN = (("clean",), ("text",))  # columns that may have the clean text, in order of preference
 _ADVICE = f"{PAIRS_ARE}; clean text alone needs a recipe, such as --recipe ugc"
 _STORED = "stored"
-_TEXTS = 65_536  # clean texts in memory while they are hashed
+_TEXTS = 65_536  # clean texts read at once when a hash chooses the held-out texts
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,8 @@ class PairData:
     """Pairs on disk: pair i has noisy text `noisy[i]` and clean text `clean[owner[i]]`.
 
     The language of the noisy text is `langs[lang[i]]`. `training` and `validation` are pair
-    numbers; no clean text has pairs in both. `cut` counts pairs with a side that was too long.
+    numbers; no clean text has pairs in both. `dropped` counts rows of DATA that give no pair, by
+    reason. `cut` counts pairs with a side that was too long.
     """
 
     clean: TextStore
@@ -70,7 +71,7 @@ class PairData:
 
 
 def lost(dropped: Mapping[str, int], cut: int = 0) -> list[str]:
-    """Return in words how many pairs were dropped and cut; an empty list if none were."""
+    """Return up to two phrases: how many pairs were dropped, and how many were cut."""
     parts = []
     if dropped:
         parts.append(f"dropped {by_reason(dropped)}")
@@ -89,12 +90,12 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Reading:
-    """Options of reading DATA, and the reader.
+    """Reader of DATA, with its options.
 
     With `clean_only` DATA is clean text, and both sides of a pair are the same text. `lang` is the
-    language of clean text; a source LANG=SOURCE has its own. `most` limits the rows per language
-    pair of each bitext. About `held_out` pairs, at most a `share` of all, are held out; the seed
-    chooses them.
+    language of clean text; LANG=SOURCE gives a source another one. `most` is the maximum number of
+    rows per language pair of each bitext. About `held_out` pairs, at most a `share` of all, are
+    held out; `seed` determines the choice.
     """
 
     clean_only: bool = False
@@ -105,7 +106,10 @@ class Reading:
     share: float = 0.1
 
     def pairs(self, sources: Sequence[str], dropped: Counter[str]) -> Iterator[Pair]:
-        """Yield the pairs of DATA, bitext last; raises SourceError."""
+        """Yield the pairs of DATA, pairs from bitext last; raises SourceError.
+
+        Rows that give no pair are counted in `dropped`, by reason.
+        """
         bitext, others = {}, []
         for source in sources:
             if files := find_bitext(source):
@@ -131,10 +135,10 @@ class Reading:
             raise damage(read.damaged)
 
     def _bitext(self, files: Sequence[Bitext], dropped: Counter[str]) -> Iterator[Pair]:
-        """Yield translations as noisy sides of texts in the teacher's language.
+        """Yield pairs from bitext: text in the teacher's language as clean, translation as noisy.
 
-        With `clean_only` the translations are not used. Raises SourceError for a file without the
-        teacher's language, before any file is read.
+        With `clean_only`, both sides are the text in the teacher's language. Pairs without this
+        language are dropped. Raises SourceError for a file without it, before any file is read.
         """
         for file in files:
             if self.lang not in file.langs and not file.is_mixed:
@@ -153,7 +157,10 @@ class Reading:
             yield Pair(clean, clean, self.lang) if self.clean_only else translation
 
     def _with_language(self, given: str) -> tuple[str, str]:
-        """Return a source and its language, given as SOURCE, or as LANG=SOURCE for clean text."""
+        """Split LANG=SOURCE into source and language; SOURCE alone has the language `lang`.
+
+        Raises UsageError if LANG is given for pairs or bitext.
+        """
         name, source = named_source(given)
         if source == given:
             return given, self.lang
@@ -166,10 +173,10 @@ class Reading:
 
 
 def prepare_data(folder: Path, sources: Sequence[str], reading: Reading) -> PairData:
-    """Read DATA into the folder and open it.
+    """Copy the pairs of DATA into files in the folder, and open these files.
 
-    Sources may mix bitext (`noisegen.data.bitext`) and others. Raises SourceError if no pairs are
-    left to train on.
+    Some sources may be bitext (`noisegen.data.bitext`). Raises SourceError if no pairs are left to
+    train on.
     """
     folder.mkdir(parents=True, exist_ok=True)
     dropped: Counter[str] = Counter()
@@ -184,7 +191,7 @@ def prepare_data(folder: Path, sources: Sequence[str], reading: Reading) -> Pair
         for pair in reading.pairs(sources, dropped):
             pairs += 1
             cut += max(len(pair.noisy), len(pair.clean)) > TEXT_MAX
-            add_noisy(pair.noisy[:TEXT_MAX])  # the tokenizer cuts texts far earlier
+            add_noisy(pair.noisy[:TEXT_MAX])  # no loss: the tokenizer cuts texts far earlier
             owners.write(np.int32(number_of(pair.clean)).tobytes())
             languages.write(np.uint16(langs.setdefault(pair.lang, len(langs))).tobytes())
     if not pairs:
@@ -205,9 +212,9 @@ def prepare_data(folder: Path, sources: Sequence[str], reading: Reading) -> Pair
 def read_pairs(
     folder: Path, sources: Sequence[str], reading: Reading, workers: Workers, *, resume: bool
 ) -> PairData:
-    """Read DATA in the first process, unless a resumed run has it; then open it in all processes.
+    """Copy DATA into the folder in the first process; then open the copy in all processes.
 
-    Raises SourceError for too few pairs.
+    A resumed run that has the copy reads no sources. Raises SourceError for too few pairs.
     """
     if workers.leads and not (resume and (folder / "data.json").exists()):
         prepare_data(folder, sources, reading)
@@ -224,8 +231,8 @@ def read_pairs(
 def open_data(folder: Path) -> PairData:
     """Open the files of `prepare_data`; raises SourceError if they are missing or damaged.
 
-    The content of clean texts decides which ones are held out, so order and duplicates do not
-    matter.
+    A hash of a clean text decides whether it is held out, so the order of DATA and duplicates make
+    no difference.
     """
     try:
         record = json.loads((folder / "data.json").read_text())
@@ -248,7 +255,10 @@ def open_data(folder: Path) -> PairData:
 
 
 def _held_out(clean: TextStore, count: int, seed: int) -> npt.NDArray[np.bool_]:
-    """Return for each clean text whether it is held out: the `count` texts of lowest hash are."""
+    """Return for each clean text whether it is one of the `count` held-out texts.
+
+    The texts with the lowest hashes are held out; `seed` is part of the hash.
+    """
     key = mix(seed)
     hashes = (mix(key ^ name_number(text)) for texts in clean.blocks(_TEXTS) for text in texts)
     numbers = np.fromiter(hashes, np.uint64, len(clean))
@@ -258,7 +268,10 @@ def _held_out(clean: TextStore, count: int, seed: int) -> npt.NDArray[np.bool_]:
 
 
 class NoisePart(NamedTuple):
-    """One source of noise: the stored noisy side or the clean side, and a recipe or ""."""
+    """One source of noise: a recipe for the stored noisy side (`is_stored`) or the clean side.
+
+    With the recipe "", the stored noisy side is taken as it is.
+    """
 
     is_stored: bool
     recipe: str
@@ -266,11 +279,12 @@ class NoisePart(NamedTuple):
 
 @dataclass(frozen=True)
 class NoiseSource:
-    """The source of the noisy side: "stored", recipes, or a mixture of these joined by "+".
+    """The source of the noisy sides of pairs, as the setting `recipe` gives it.
 
-    "stored" is the noisy side of DATA. RECIPE noises the clean side and stored:RECIPE the stored
-    noisy side in its own language; both are redrawn in every epoch. Of several, each row draws one
-    per epoch. Raises UsageError for unknown recipes, which names the `setting`.
+    "stored" is the noisy side of DATA. RECIPE noises the clean side, and stored:RECIPE the noisy
+    side of DATA in its own language; both draw new noise in every epoch. Several sources may be
+    joined by "+": then each row draws one of them per epoch. Raises UsageError for unknown recipes,
+    with the name of the `setting` that has them.
     """
 
     spec: str = _STORED
@@ -282,7 +296,7 @@ class NoiseSource:
         with self._naming_setting():
             for part in self.parts:
                 if part.recipe or not part.is_stored:
-                    Recipe.named(part.recipe)  # a wrong name shows before anything is read
+                    Recipe.named(part.recipe)  # raises the error before DATA is read
 
     @contextmanager
     def _naming_setting(self) -> Iterator[None]:
@@ -292,7 +306,7 @@ class NoiseSource:
             raise UsageError(f"setting {self.setting}: {error}") from error
 
     def check(self, data: PairData) -> None:
-        """Raise UsageError if a recipe lacks a language of the text that it noises."""
+        """Raise UsageError if a recipe does not support a language of the texts that it noises."""
         with self._naming_setting():
             for part in self.parts:
                 if part.recipe:
@@ -301,7 +315,7 @@ class NoiseSource:
 
     @property
     def parts(self) -> list[NoisePart]:
-        """The sources that "+" joins."""
+        """The single sources that "+" joins in `spec`."""
         parts = []
         for name in map(str.strip, self.spec.split("+")):
             side, _, recipe = name.partition(":")
@@ -311,16 +325,16 @@ class NoiseSource:
 
     @property
     def is_stored(self) -> bool:
-        """Whether the noisy side of DATA is read."""
+        """Whether any of the sources uses the noisy side of DATA."""
         return any(part.is_stored for part in self.parts)
 
     @property
     def is_drawn(self) -> bool:
-        """Whether noise is drawn, so that each epoch has its own."""
+        """Whether any of the sources draws noise, so that epochs have different noise."""
         return any(part.recipe for part in self.parts)
 
     def noisy(self, data: PairData, rows: Rows, epoch: int) -> list[str]:
-        """Return the noisy texts of pairs in an epoch."""
+        """Return the noisy texts of the pairs with the numbers `rows`, in an epoch."""
         parts, out = self.parts, np.empty(len(rows), object)
         streams = Streams(rows.astype(np.uint64), self.seed, epoch)
         drawn = streams.decide("source of noise", np.arange(len(rows))) * len(parts)
@@ -332,7 +346,7 @@ class NoiseSource:
     def _noisy_of_part(
         self, part: NoisePart, data: PairData, rows: Rows, epoch: int
     ) -> npt.NDArray[np.object_]:
-        """Return the noisy texts that one source gives for these pairs."""
+        """Return the noisy texts that one source gives for the pairs with the numbers `rows`."""
         texts = data.noisy.take(rows) if part.is_stored else data.clean.take(data.owner[rows])
         out = np.empty(len(rows), object)
         if not part.recipe:
@@ -352,8 +366,8 @@ class NoiseSource:
 
 
 def _has_own_langs(data: PairData, part: NoisePart) -> bool:
-    """Whether each text that this source noises has its own language.
+    """Return whether `data` has a language for each text that this source noises.
 
-    The clean sides of pairs have no language of their own: they are in the teacher's.
+    It has none for the clean sides of pairs: all of them are in the teacher's language.
     """
     return part.is_stored or data.clean_only

@@ -1,10 +1,11 @@
 """Pre-training on pairs (RCP): loss = contrast(noisy, clean) + MLM(noisy) + MLM(clean).
 
-The loss depends on the vectors of all texts of an update and on the states under all masks. First
-the batches go forward one by one. Then the loss of all batches is computed together, with its
-gradient in vectors and states. At last that gradient goes back batch by batch (gradient caching:
-Gao and others, 2021, section 3.2). The graph of a batch is kept for the backward pass as far as
-memory allows, and computed a second time beyond that.
+The loss of an update depends on the vectors of all its texts, and on the network's states at all
+masked tokens. An update has three steps (gradient caching: Gao and others, 2021, section 3.2).
+First the batches go forward through the network one by one. Then the loss of all batches is
+computed together, with its gradient with respect to vectors and states. At last this gradient goes
+back through the network batch by batch. The autograd graphs of the first batches are kept for the
+backward pass, up to `graph_gb` gigabytes; the other batches go forward a second time.
 """
 
 from collections import defaultdict
@@ -38,15 +39,15 @@ from noisegen.training.settings import PretrainSettings, Tell
 from noisegen.training.trainer import Trainer
 
 SIDES = ("noisy", "clean")
-SCORES_MAX = 2**27  # scores in memory together: half a gigabyte in float32
+SCORES_MAX = 2**27  # maximum scores (masked tokens x vocabulary) at once: 0.5 GB in float32
 
 
 @dataclass(frozen=True)
 class MaskedChunk(PairChunk):
     """Masked texts of pairs: row i is the noisy side of pair i, row `pairs` + i its clean side.
 
-    `masks` is the number of masks of every row. A step has whole pairs; its batches have rows of
-    similar length, of either side.
+    `masks` is the number of masked tokens of every row. A step has both sides of its pairs. Each of
+    its batches has rows of similar length, which may be of either side.
     """
 
     texts: Masked
@@ -59,12 +60,15 @@ class MaskedChunk(PairChunk):
 
 
 class Pretraining(PairMethod[MaskedChunk]):
-    """Trains a masked-language model on both sides of pairs, which it also contrasts."""
+    """Trains a masked-language model on both sides of pairs, with a contrast of their vectors.
+
+    The objective `mlm` alone has no contrast.
+    """
 
     card = "language_model.md"
     settings: PretrainSettings
     network: MaskedModel
-    held_out: Masked  # noisy sides before clean sides; their masks never change
+    held_out: Masked  # held-out texts, noisy sides before clean sides; the masks never change
     owners: npt.NDArray[np.int64]  # number of the clean text of each held-out row
 
     def __init__(self, settings: PretrainSettings, workers: Workers, tell: Tell) -> None:
@@ -91,7 +95,10 @@ class Pretraining(PairMethod[MaskedChunk]):
             )
 
     def read(self, sources: Sequence[str], folder: Path, *, resume: bool = False) -> str:
-        """Read pairs; raises SourceError for too few pairs, and for bitext."""
+        """Read the pairs of DATA; return a summary.
+
+        Raises SourceError for too few pairs, and for bitext.
+        """
         for source in sources:
             if find_bitext(source):
                 raise SourceError(
@@ -112,7 +119,7 @@ class Pretraining(PairMethod[MaskedChunk]):
         self.hold_out(self.held_rows)
 
     def hold_out(self, rows: Rows) -> None:
-        """Keep these pairs for `validate`, with masks that never change."""
+        """Keep the pairs `rows` for `validate`, with noise and masks that never change."""
         self.held_out = self.masked(rows, VALIDATION_EPOCH)
         if not self.held_out.counts().any():
             raise SourceError(
@@ -123,7 +130,7 @@ class Pretraining(PairMethod[MaskedChunk]):
         self.owners = np.tile(self.pairs.owner[rows].astype(np.int64), 2)
 
     def masked(self, rows: Rows, epoch: int) -> Masked:
-        """Return masked texts of pairs in an epoch: first all noisy sides, then all clean sides."""
+        """Return masked texts of the pairs `rows` in an epoch: all noisy, then all clean sides."""
         masker = self.network.masker
         noisy_ids, clean_ids = self.tokens(rows, epoch, both_sides=True)
         noisy = masker.masked(noisy_ids, rows, "noisy", epoch)
@@ -132,7 +139,7 @@ class Pretraining(PairMethod[MaskedChunk]):
         return Masked(ids, Ragged.joined([noisy.targets, clean.targets]))
 
     def batched(self, rows: Rows, epoch: int, number: int) -> MaskedChunk:
-        """Return masked token ids in batches."""
+        """Return the pairs `rows` as chunk `number` of an epoch: masked token ids in batches."""
         settings, seed, world = self.settings, self.settings.seed, self.workers.world
         texts, steps = self.masked(rows, epoch), []
         order = generator(seed, epoch, number, 3).permutation(len(rows))
@@ -147,11 +154,12 @@ class Pretraining(PairMethod[MaskedChunk]):
     def backward(
         self, trainer: Trainer[MaskedChunk], chunk: MaskedChunk, batches: list[Rows]
     ) -> int:
-        """Accumulate the gradient of this process's batches.
+        """Accumulate the gradient of this process's batches; return the pairs of the update.
 
-        A contrast needs the vectors of all batches; without one, no batch depends on another.
+        The loss of a contrast depends on the vectors of all batches together. Without a contrast,
+        the batches are independent, and go forward and back one by one.
         """
-        every = np.sort(np.concatenate(batches))  # the noisy sides, then the clean sides
+        every = np.sort(np.concatenate(batches))  # noisy sides first, then clean sides
         masks = np.array([chunk.masks[side].sum() for side in np.split(every, 2)])
         own = range(self.workers.rank, len(batches), self.workers.world)
         dropout = stream_key(self.settings.seed, "dropout", trainer.progress.updates)
@@ -173,9 +181,10 @@ class Pretraining(PairMethod[MaskedChunk]):
         every: Rows,
         masks: npt.NDArray[np.int64],
     ) -> None:
-        """Accumulate the gradient of these batches, whose losses are computed together.
+        """Accumulate the gradient of these batches, whose loss is computed together.
 
-        `every` are the rows of the whole update, `masks` the number of masks of each of its sides.
+        `every` has the row numbers of the whole update, `masks` the number of masked tokens on its
+        noisy and on its clean sides.
         """
         budget = self.settings.graph_gb * 1e9 if len(batches) > 1 else float("inf")
         graphs = KeptGraphs(budget, self.network.parameters())
@@ -209,10 +218,10 @@ class Pretraining(PairMethod[MaskedChunk]):
         dropout: int | None = None,
         window: MutableMapping[str, Any] | None = None,
     ) -> "_Encoded":
-        """Return the vectors of texts, and their states under masks.
+        """Return the vectors of texts, and the network's states at their masked tokens.
 
-        `dropout` is the seed of dropout: the same seed drops the same activations. `window` counts
-        tokens for the log.
+        `dropout` is the seed of dropout: the same seed drops the same activations. The number of
+        tokens is added to `window`, for the log.
         """
         if self.settings.dropout and dropout is not None:
             torch.manual_seed(dropout)
@@ -230,10 +239,11 @@ class Pretraining(PairMethod[MaskedChunk]):
         rows: Rows,
         own: Tensor,
     ) -> Tensor:
-        """Return the gradient of the contrast of the whole update in `own` vectors.
+        """Return the gradient of an update's contrast with respect to the vectors `own`.
 
-        `every` are the rows of the whole update and `owners` their clean texts; `own` are this
-        process's vectors, which belong to `rows`.
+        `own` are the vectors that this process computed, for the row numbers `rows`. `every` has
+        the row numbers of the whole update, over all processes, and `owners` the numbers of their
+        clean texts.
         """
         if self.contrast is None:
             return torch.zeros_like(own)
@@ -255,11 +265,12 @@ class Pretraining(PairMethod[MaskedChunk]):
         is_clean: npt.NDArray[np.bool_],
         masks: npt.NDArray[np.int64],
     ) -> tuple[dict[str, Tensor], Tensor]:
-        """Return the loss of predicting masked tokens per side, and its gradient in the states.
+        """Return the loss of masked tokens per side, and its gradient with respect to `states`.
 
-        `hidden` are the original ids under masks, `is_clean` their sides, and `masks` the number of
-        masks per side, by which the cross-entropy of a mask is divided. A side without masks has no
-        loss. The gradient of the head is accumulated too, unless gradients are off.
+        `states` are the network's states at masked tokens. For each of these tokens, `hidden` has
+        the original id, and `is_clean` whether it is on the clean side. `masks` has the number of
+        masked tokens per side; the cross-entropy of a token is divided by it. A side without masks
+        has no loss. The gradient of the head is accumulated too, unless gradients are off.
         """
         weights = (1 / np.maximum(masks, 1)).astype(np.float32)[is_clean.astype(np.int64)]
         targets = torch.from_numpy(hidden).to(states.device)
@@ -284,11 +295,12 @@ class Pretraining(PairMethod[MaskedChunk]):
 
     @torch.inference_mode()
     def validate(self) -> dict[str, float]:
-        """Return the loss and its parts under the masks of held-out pairs, and two other figures.
+        """Return the loss, its named parts, `distance` and `xsim_error` on the held-out pairs.
 
-        A side without a mask has no part in the loss. The other figures are without masks.
-        `distance`: mean 1 - cosine of noisy and clean side. `xsim_error`: the percentage of noisy
-        sides for which xSIM finds another clean side than their own.
+        The loss is computed with masks; a side without a mask has no part in it. The two other
+        figures are computed without masks. `distance`: mean 1 - cosine of noisy and clean side.
+        `xsim_error`: the percentage of noisy sides for which xSIM finds another clean side than
+        their own.
         """
         training, texts = self.network.training, self.held_out
         self.network.eval()
@@ -320,7 +332,11 @@ class Pretraining(PairMethod[MaskedChunk]):
         return {"loss": loss, **parts, "distance": distance, "xsim_error": error}
 
     def _contrasts(self, vectors: Tensor) -> Iterator[tuple[int, tuple[Sides, float]]]:
-        """Yield the held-out vectors in batches of the size of training, each with its size."""
+        """Yield batches of held-out pairs, as large as in training, for the contrast.
+
+        Each item is the number of pairs in a batch, and the arguments of the contrast: vectors and
+        temperature.
+        """
         pairs, owners = len(vectors) // 2, torch.from_numpy(self.owners).to(vectors.device)
         count = -(-pairs // self.settings.batch_pairs)
         for some in torch.arange(pairs, device=vectors.device).tensor_split(count):
@@ -328,12 +344,12 @@ class Pretraining(PairMethod[MaskedChunk]):
             yield len(some), (Sides(vectors[both], owners[both]), self.settings.temperature)
 
     def save(self, folder: Path) -> None:
-        """Write the model and its head that fills masks."""
+        """Write the model into a folder, with the head that predicts masked tokens."""
         self.network.cpu().save(folder)
 
 
 class _Encoded(NamedTuple):
-    """Vectors of texts, (texts, width), and states under masks, (masks, hidden), both float32."""
+    """Vectors of texts, (texts, width), and states at masked tokens, (masks, hidden); float32."""
 
     vectors: Tensor
     states: Tensor
@@ -346,14 +362,15 @@ class _Forward:
     rows: Rows
     texts: Masked
     dropout: int
-    has_graph: bool = False  # the graph of `output` is kept
+    has_graph: bool = False  # autograd's graph of `output` is kept for the backward pass
     output: _Encoded = field(init=False)
 
 
 class KeptGraphs:
-    """Counts the bytes that autograd keeps for computations under `counted`, without weights.
+    """Counts the bytes of the autograd graphs of an update, to keep them within `budget` bytes.
 
-    The first graph is kept unless the budget is 0. After a graph that does not fit, none is kept.
+    The context `counted` measures one graph, without the weights of the network. The first graph is
+    kept unless the budget is 0. After a graph that does not fit, none is kept.
     """
 
     def __init__(self, budget: float, weights: Iterable[Tensor]) -> None:
@@ -362,12 +379,15 @@ class KeptGraphs:
 
     @property
     def has_room(self) -> bool:
-        """Whether to keep the next graph: whether a graph as large as the largest before fits."""
+        """Whether the next graph is kept: it is expected to be as large as the largest so far."""
         return self.budget > 0 and self.bytes + self._largest <= self.budget
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """Count the memory that the block keeps. Memory shared by several tensors counts once."""
+        """Count the bytes that autograd keeps for the computations in the block.
+
+        Memory that several tensors share counts once.
+        """
         before = self.bytes
 
         def keep(tensor: Tensor) -> Tensor:

@@ -30,8 +30,8 @@ from noisegen.training.pairs import (
 )
 from noisegen.training.stores import TeacherVectors, teacher_vectors
 
-SPARE = 0.02  # share of additional batches per epoch, since noise changes lengths
-_WIDER = 1.01  # growth of the budget while an epoch still needs more batches
+SPARE = 0.02  # share of batches added to the first epoch's number, since noise changes lengths
+_WIDER = 1.01  # factor by which the token budget grows while an epoch has too many batches
 
 
 class Datasets(NamedTuple):
@@ -70,15 +70,15 @@ def noisy_pairs(
 ) -> Datasets:
     """Return datasets with the columns noisy, clean and label (the teacher's vector of clean).
 
-    The datasets store only numbers of pairs: texts and vectors stay in memory-mapped files, and
-    recipes are redrawn in every epoch. Raises UsageError, SourceError, OutputError,
+    The datasets store only numbers of pairs: texts and vectors stay in memory-mapped files.
+    Recipes draw new noise in every epoch. Raises UsageError, SourceError, OutputError,
     MissingExtra.
     """
     return _noisy_pairs(decode(NoisyPairsOptions, locals()))
 
 
 def _noisy_pairs(options: NoisyPairsOptions) -> Datasets:
-    """Run `noisy_pairs` with options that are checked."""
+    """Run `noisy_pairs` with its decoded options."""
     with naming_extras():
         from datasets import Dataset
     lang, seed = options.lang, options.seed
@@ -101,10 +101,10 @@ def _noisy_pairs(options: NoisyPairsOptions) -> Datasets:
 
 @dataclass
 class PairTexts:
-    """Maps numbers of pairs to their texts and vectors, with the noise of an epoch.
+    """Transform of a dataset: maps numbers of pairs to noisy texts, clean texts and vectors.
 
-    Unless it `is_fixed`, the epoch changes. It is in shared memory, so that loader processes see
-    the change.
+    Noise depends on the epoch, which changes in training unless `is_fixed`. The epoch is in shared
+    memory, so that the loader processes see the change. `both_sides` adds the clean texts.
     """
 
     data: PairData
@@ -122,12 +122,12 @@ class PairTexts:
         self.__post_init__()
 
     def set_epoch(self, epoch: int) -> None:
-        """Draw the noise of another epoch from now on."""
+        """Draw the noise of this epoch from now on; does nothing if the epoch is fixed."""
         if not self.is_fixed:
             self.epoch.fill_(epoch)
 
     def __call__(self, batch: Mapping[str, Sequence[int]]) -> dict[str, list[Any]]:
-        """Return the columns noisy, clean and label of these pairs."""
+        """Return the columns noisy, clean and label of the pairs whose numbers `batch` has."""
         rows = np.asarray(batch["pair"], np.int64)
         owners = self.data.owner[rows]
         columns: dict[str, Any] = {"noisy": self.noise.noisy(self.data, rows, int(self.epoch))}
@@ -138,10 +138,11 @@ class PairTexts:
 
 @dataclass(frozen=True)
 class TokenBudget:
-    """The `batch_sampler` of SentenceTransformerTrainingArguments: batches of `tokens` tokens.
+    """A `batch_sampler` for SentenceTransformerTrainingArguments: batches of `tokens` tokens.
 
-    It works with any dataset that has columns of text. `per_device_train_batch_size` and
-    `drop_last` are ignored. Several processes are not supported.
+    Each text column of a batch has at most this number of tokens, padding included. Any dataset
+    with columns of text will do. `per_device_train_batch_size` and `drop_last` are ignored. Several
+    processes are not supported.
     """
 
     tokenizer: PieceTokenizer
@@ -149,7 +150,10 @@ class TokenBudget:
 
     @classmethod
     def of(cls, model: Any, tokens: int = 2048) -> "TokenBudget":
-        """Count tokens as a SentenceTransformer does; raises ValueError for a slow tokenizer."""
+        """Return a budget whose tokens are counted by the tokenizer of a SentenceTransformer.
+
+        Raises ValueError for a tokenizer without tokenizer.json.
+        """
         return cls(PieceTokenizer(model.tokenizer, model.max_seq_length or LENGTH_MAX), tokens)
 
     def __call__(self, dataset: Any, *, seed: int = 0, **_: object) -> "BudgetedBatches":
@@ -162,9 +166,10 @@ class TokenBudget:
 class BudgetedBatches(Sampler[list[int]]):
     """Batches of rows of similar length, each row once per epoch; (seed, epoch) determine them.
 
-    The padded tokens of each side of a batch are at most the budget. The Trainer expects the same
-    number of batches from every epoch, but noise changes lengths. So an epoch has `SPARE` more
-    batches than the first one needs; its largest batches are halved until it has that number.
+    Each side of a batch has at most the budget's number of tokens, padding included. The Trainer
+    expects the same number of batches from every epoch, but noise changes lengths. So this number
+    is set a share `SPARE` above the number that the first epoch needs. In an epoch that needs
+    fewer batches, the largest are halved; in an epoch that needs more, the budget grows.
     """
 
     def __init__(self, dataset: Any, budget: TokenBudget, seed: int) -> None:
@@ -174,7 +179,7 @@ class BudgetedBatches(Sampler[list[int]]):
         self._count = min(len(dataset), first + int(first * SPARE) + 1)
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch of the batches and of the dataset's noise."""
+        """Set the epoch of the batches and of the dataset's noise, and count the tokens again."""
         if epoch == self.epoch:
             return
         self.epoch = epoch
@@ -209,10 +214,11 @@ class BudgetedBatches(Sampler[list[int]]):
 
 
 class StudentLoss(nn.Module):
-    """Objectives of `noisegen train`, such as `two_term+0.2*info_nce`, as a loss without weights.
+    """Loss for SentenceTransformerTrainer: an objective of `noisegen train`.
 
-    The dataset has the columns noisy, clean (if an objective needs it), and label (the teacher's
-    vector). Contrastive objectives see only the other rows of the batch.
+    The objective may be a weighted sum, such as `two_term+0.2*info_nce`. The dataset has the
+    columns noisy, clean (if an objective needs it), and label (the teacher's vector). Contrastive
+    objectives have only the other rows of the batch as negatives.
     """
 
     def __init__(
@@ -225,7 +231,10 @@ class StudentLoss(nn.Module):
     def forward(
         self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None
     ) -> Tensor:
-        """Return the weighted sum of losses; raises UsageError for a dataset without a column."""
+        """Return the weighted sum of the losses of a batch.
+
+        Raises UsageError if the dataset lacks a column, or the student has not the teacher's width.
+        """
         sides = 1 + self.objective.needs("clean")
         needed = list(sentence_features)[:sides]
         if labels is None or len(needed) < sides:
@@ -241,5 +250,5 @@ class StudentLoss(nn.Module):
         return self.objective(batch, Output(*vectors))[0]
 
     def get_config_dict(self) -> dict[str, Any]:
-        """Return the loss's entry in a model card."""
+        """Return the name of the objective and the temperature, for the model card."""
         return {"objective": self.name, "temperature": self.temperature}

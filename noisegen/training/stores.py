@@ -1,9 +1,9 @@
 """Memory-mapped files of texts and of the teacher's vectors; negatives for contrasts.
 
 Vectors are computed once per clean text and kept as float16. A file has the vectors of
-`BLOCK_ROWS` consecutive texts; a digest of the texts is its name, and a digest of the teacher that
-of its folder. All runs share these files. They are written one by one, so an interrupted run loses
-at most one block.
+`BLOCK_ROWS` consecutive texts. Its name is a digest of these texts, the name of its folder a digest
+of the teacher, so all runs can share the files. They are written one by one, so an interrupted run
+loses at most one block.
 """
 
 import time
@@ -31,8 +31,9 @@ from noisegen.runs.estimate import SAMPLE_SECONDS
 from noisegen.runs.progress import Progress, Show, silent
 
 BLOCK_ROWS = 4_096
-_FIRST_ROWS = 16  # rows of the first sample that is timed
-# Clean texts whose hard negatives are made together; names are exchanged among these texts.
+_FIRST_ROWS = 16  # rows of the first timed sample; each further sample has twice the rows
+# Number of clean texts whose hard negatives are made together: the names in these texts are
+# exchanged for each other.
 _TEXTS = 16_384
 DAMAGED = "; train again in another folder"
 _CACHE = "; set NOISEGEN_CACHE to another folder"
@@ -75,14 +76,14 @@ class TextStore:
         yield from (self.block(number, size) for number in range(-(-len(self) // size)))
 
     def block(self, number: int, size: int) -> list[str]:
-        """Return block `number` of the blocks of `size` texts."""
+        """Return block `number`, from 0, of all texts in blocks of `size` texts."""
         first = number * size
         texts: list[str] = self.take(np.arange(first, min(first + size, len(self)))).to_pylist()
         return texts
 
 
 def _mapped(path: Path) -> npt.NDArray[np.uint8]:
-    """Map a file into memory; an empty file, which cannot be mapped, gives an empty array."""
+    """Return the bytes of a file, mapped into memory; an empty array for an empty file."""
     return np.memmap(path, np.uint8, "r") if path.stat().st_size else np.zeros(0, np.uint8)
 
 
@@ -108,7 +109,7 @@ def writing_texts(folder: Path, name: str) -> Iterator[Callable[[str], None]]:
 def writing_distinct(folder: Path, name: str) -> Iterator[Callable[[str], int]]:
     """Yield a function that adds a text to the store NAME if it is new, and returns its number.
 
-    Texts are compared as a whole, and cut to TEXT_MAX characters in the store.
+    Whole texts are compared, but the store has only their first TEXT_MAX characters.
     """
     numbers: dict[bytes, int] = {}
     with writing_texts(folder, name) as add:
@@ -127,9 +128,9 @@ Block = npt.NDArray[np.float16]
 
 
 class TeacherVectors:
-    """Vectors in memory-mapped blocks of `BLOCK_ROWS` texts; a block that is None has no vectors.
+    """The teacher's vectors of texts, in memory-mapped blocks of `BLOCK_ROWS` texts.
 
-    `rows` are the numbers of the texts that have vectors.
+    A block is None if its texts have no vectors. `rows` are the numbers of the texts with vectors.
     """
 
     def __init__(self, blocks: Sequence[Block | None]) -> None:
@@ -149,7 +150,7 @@ class TeacherVectors:
         return _reopened, ([getattr(block, "filename", None) for block in self._blocks],)
 
     def take(self, rows: npt.NDArray[np.integer]) -> Vectors:
-        """Return the vectors of texts by their numbers, shape (rows, width), float32."""
+        """Return the vectors of the texts with these numbers, shape (texts, width), float32."""
         out = np.empty((len(rows), self.width), np.float32)
         for number in np.unique(rows // BLOCK_ROWS).tolist():
             here, block = rows // BLOCK_ROWS == number, cast(Block, self._blocks[number])
@@ -159,7 +160,7 @@ class TeacherVectors:
 
 
 def random_vectors(texts: int, width: int) -> TeacherVectors:
-    """Return random vectors of length about 1, as a rehearsal uses them for the teacher's."""
+    """Return random vectors of length about 1, which replace the teacher's in a dry run."""
     drawn = generator(0).standard_normal((min(texts, BLOCK_ROWS), width)) / width**0.5
     block = drawn.astype(np.float16)
     full, rest = divmod(texts, BLOCK_ROWS)
@@ -180,7 +181,10 @@ def encoding_seconds(teacher: Encoder, texts: TextStore) -> float:
 
 
 def sampled_seconds(work: Callable[[int], object], size: int) -> float:
-    """Estimate the seconds of work on `size` rows, from a sample of rows timed for a second."""
+    """Estimate the seconds of work on `size` rows, from a sample of rows timed for a second.
+
+    `work` is called with the number of rows of a sample.
+    """
     rows = min(_FIRST_ROWS, size)
     work(rows)  # not timed: the first call takes longer
     while True:
@@ -200,7 +204,8 @@ def _reopened(paths: list[str | None]) -> TeacherVectors:
 class VectorLimit:
     """Limit on computing vectors: a number of texts, or else the seconds that are left.
 
-    With seconds, no block begins that would take longer than the slowest block so far.
+    Under a limit in seconds, no block begins if the time left is shorter than the slowest block so
+    far took.
     """
 
     texts: int | None = None
@@ -215,12 +220,12 @@ def teacher_vectors(
     progress: Show = silent,
     limit: VectorLimit | None = None,
 ) -> TeacherVectors:
-    """Return the teacher's vectors of the texts, from the folder if it has them.
+    """Return the teacher's vectors of texts, read from `folder` or computed and written there.
 
-    Blocks come in a fixed random order until the limit is reached; there is at least one block.
-    `progress` gets an event per block, which names `what` is computed. Raises NoisegenError if the
-    teacher yields numbers that are not finite, or a zero vector, and OutputError for a folder that
-    cannot be written.
+    Blocks of texts come in a fixed random order until the limit is reached, at least one block.
+    `progress` gets an event per block, in which the vectors are called `what`. Raises NoisegenError
+    if the teacher gives numbers that are not finite, or a zero vector, and OutputError for a folder
+    that cannot be written.
     """
     limit = limit or VectorLimit()
     home = folder / teacher.digest[:16]
@@ -267,10 +272,10 @@ def _encoded(teacher: Encoder, texts: Sequence[str]) -> Block:
 
 @dataclass(frozen=True)
 class StoredTexts:
-    """The text store NAME in the data of a run, and the seconds `left` for its vectors.
+    """The text store NAME in RUN/data, for whose texts vectors are computed within a time limit.
 
-    The file NAME.known records the number of texts that have vectors, so that other processes and a
-    resumed run use the same vectors.
+    `left` returns the seconds left. The file NAME.known records the number of texts that have
+    vectors, so that other processes and a resumed run use the same vectors.
     """
 
     folder: Path
@@ -278,7 +283,7 @@ class StoredTexts:
     left: Callable[[], float] = lambda: inf
 
     def vectors(self, teacher: Encoder, cache: Path, what: str, progress: Show) -> TeacherVectors:
-        """Return the teacher's vectors of the texts that have or get some in time."""
+        """Return the teacher's vectors of all texts, or of the texts that get vectors in time."""
         path, texts = self.folder / f"{self.name}.known", TextStore(self.folder, self.name)
         if not path.exists():
             limit = VectorLimit(seconds_left=self.left)
@@ -293,7 +298,7 @@ class StoredTexts:
 
 
 def _has_vectors(path: Path, rows: int, width: int) -> bool:
-    """Return whether a file exists, is complete, and has finite vectors other than zero."""
+    """Return whether a file exists, is complete, and all its vectors are finite and not zero."""
     try:
         vectors = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError):  # EOFError: an empty file
@@ -307,10 +312,10 @@ def _has_vectors(path: Path, rows: int, width: int) -> bool:
 
 @dataclass(frozen=True)
 class Negatives:
-    """Negatives of a batch: `count` vectors of random texts, and hard negatives of its own texts.
+    """Negatives of a batch: `count` vectors of random texts, and hard negatives of its texts.
 
-    `hard` has the vectors of hard negatives; clean text i has rows `hard_rows[i]` to
-    `hard_rows[i + 1]` of it.
+    `vectors` has the vectors of texts to choose from at random. `hard` has the vectors of hard
+    negatives; rows `hard_rows[i]` up to `hard_rows[i + 1]` belong to clean text i.
     """
 
     vectors: TeacherVectors
@@ -320,9 +325,10 @@ class Negatives:
     hard_rows: npt.NDArray[np.int64] | None = None
 
     def take(self, clean: Ints, *batch: int) -> Vectors:
-        """Return negatives of a batch with these clean texts, shape (any number, width).
+        """Return the vectors that are negatives of a batch, shape (any number, width).
 
-        The numbers `batch`, such as its update and its place in it, are keys of the random draw.
+        `clean` has the numbers of the clean texts in the batch. The numbers `batch`, such as its
+        update and its place in the update, are keys of the random choice.
         """
         count = min(self.count, len(self.vectors))
         places = generator(self.seed, *batch, 2).integers(0, len(self.vectors), count)
@@ -339,8 +345,9 @@ def write_hard_texts(folder: Path, clean: TextStore, most: int, seed: int, lang:
     """Write up to `most` hard negatives of each text into the folder.
 
     A hard negative says something else in nearly the same words: a number, a name or a statement
-    is changed. English texts begin with each of the three kinds in turn; other languages have
-    numbers only. Hard negatives come from rules, without a parser. Raises OutputError.
+    is changed. In English the kind that is chosen first alternates from text to text; in other
+    languages only numbers are changed. Hard negatives come from rules, without a parser. Raises
+    OutputError.
     """
     counts: list[int] = []
     with writing_texts(folder, "hard") as add:
@@ -359,10 +366,10 @@ def write_hard_texts(folder: Path, clean: TextStore, most: int, seed: int, lang:
 
 
 def open_hard_texts(folder: Path, clean: int) -> tuple[TextStore, npt.NDArray[np.int64]]:
-    """Open the files of `write_hard_texts` for `clean` clean texts: hard negatives, and offsets.
+    """Return the hard negatives that `write_hard_texts` wrote, and an array of offsets.
 
-    Clean text i has hard negatives `offsets[i]` to `offsets[i + 1]`. Raises SourceError if a file
-    is missing or damaged.
+    Clean text i has the hard negatives from number `offsets[i]` up to `offsets[i + 1]`. `clean` is
+    the number of clean texts. Raises SourceError if a file is missing or damaged.
     """
     with reading(f"hard negatives in {folder}", OSError, ValueError, hint=DAMAGED):
         texts, rows = TextStore(folder, "hard"), np.memmap(folder / "hard.rows", np.int64, "r")

@@ -19,16 +19,16 @@ from noisegen.encoders.tokens import PieceTokenizer, PreparedTokenizer, lowered,
 from noisegen.errors import UsageError
 from noisegen.training.settings import DistilSettings
 
-# Paths of the list of layers in the networks of transformers.
+# Paths that the list of layers may have in a network of the library transformers.
 _LAYERS = ("encoder.layer", "encoder.layers", "layers", "transformer.layer")
 
 
 def make_student(settings: DistilSettings, teacher: Encoder) -> SentenceEncoder:
-    """Return the student of these settings, with the teacher's width.
+    """Return the student that the settings describe, as it is before training.
 
-    Raises UsageError for a student that cannot be trained or has another width.
+    Raises UsageError for a student that cannot be trained, or whose width is not the teacher's.
     """
-    torch.manual_seed(settings.seed)  # new layers are drawn at random
+    torch.manual_seed(settings.seed)  # new layers get random weights
     start = _start(settings.student, teacher)
     head = _head(settings, start.head.settings, teacher)
     tokenizer = _tokenizer(settings, start.tokenizer, teacher)
@@ -50,7 +50,11 @@ def make_student(settings: DistilSettings, teacher: Encoder) -> SentenceEncoder:
 
 
 def _head(settings: DistilSettings, own: HeadSettings, teacher: Encoder) -> HeadSettings:
-    """Return the student's head: its `own`, with the pooling, projection and norm of settings."""
+    """Return the settings of the student's head, given its `own` settings before training.
+
+    The settings of the run may change the pooling, add a projection to the teacher's width, and
+    normalise vectors.
+    """
     head = own
     if settings.pooling:
         head = head.pooled(settings.pooling)
@@ -61,14 +65,16 @@ def _head(settings: DistilSettings, own: HeadSettings, teacher: Encoder) -> Head
     if normalize is None:
         normalize = isinstance(teacher, SentenceEncoder) and teacher.head.settings.normalize
     head = head.normalized(normalize)
-    # Steps keep their weights if they are the same objects.
+    # The same object, not an equal one: `_begin_head` finds the weights of steps by identity.
     return own if head == own else head
 
 
 def _tokenizer(settings: DistilSettings, own: Tokenizer, teacher: Encoder) -> Tokenizer:
-    """Return the student's tokenizer: its `own`, cut to the maximum length, with a preparation.
+    """Return the student's tokenizer, given its `own` tokenizer before training.
 
-    A student without a preparation of its own prepares texts as a LASER teacher does.
+    The settings of the run limit the length of texts, and may choose lower case and a preparation
+    of texts. By default a student keeps its own preparation; if it has none, it prepares texts as a
+    LASER teacher does.
     """
     tokenizer = cut(own, settings.max_length, settings.lower)
     is_prepared = isinstance(tokenizer, PreparedTokenizer) and bool(tokenizer.preparation)
@@ -81,9 +87,10 @@ def _tokenizer(settings: DistilSettings, own: Tokenizer, teacher: Encoder) -> To
 
 
 def _begin_head(head: SentenceHead, before: SentenceHead) -> None:
-    """Copy the weights of steps that the head `before` has; start new projections as RoLASER does.
+    """Set the first weights of a student's head; `before` is the head of the encoder it starts as.
 
-    RoLASER's code draws them from N(0, 1 / width). A layer with an activation starts as torch's.
+    Steps that `before` also has get its weights. The weights of a new projection are drawn from
+    N(0, 1 / width), as in RoLASER's code; with an activation, they start as torch sets them.
     """
     for step, module, width in zip(head.settings.steps, head.steps, head.widths, strict=False):
         places = [at for at, known in enumerate(before.settings.steps) if known is step]
@@ -94,7 +101,10 @@ def _begin_head(head: SentenceHead, before: SentenceHead) -> None:
 
 
 def cut(tokenizer: Tokenizer, max_length: int, lower: bool = False) -> Tokenizer:
-    """Return the tokenizer with texts cut to `max_length` tokens (words if it reads words)."""
+    """Return the tokenizer with texts cut to `max_length` tokens, in lower case with `lower`.
+
+    A tokenizer that reads words cuts texts to this number of words.
+    """
     length = min(max_length, tokenizer.max_length)
     if isinstance(tokenizer, PreparedTokenizer):
         return replace(tokenizer, tokenizer=cut(tokenizer.tokenizer, length, lower))
@@ -107,7 +117,7 @@ def cut(tokenizer: Tokenizer, max_length: int, lower: bool = False) -> Tokenizer
 
 
 def _start(spec: str, teacher: Encoder) -> SentenceEncoder:
-    """Return the encoder that the student starts as; `spec` is a setting `student`."""
+    """Return the encoder that the student starts as; `spec` is the setting `student`."""
     kind, _, rest = spec.partition(":")
     if spec == "char" or (kind == "char" and rest):
         from noisegen.encoders.character_folder import character_student, open_character_bert
@@ -161,7 +171,7 @@ def interpolate(student: SentenceEncoder, start: SentenceEncoder, share: float) 
 
 
 def set_dropout(student: nn.Module, share: float) -> None:
-    """Set the rate of all dropout layers."""
+    """Set the rate of all dropout layers to `share`."""
     for module in student.modules():
         if isinstance(module, nn.Dropout):
             module.p = share
@@ -170,9 +180,10 @@ def set_dropout(student: nn.Module, share: float) -> None:
 
 
 def add_activation_dropout(network: nn.Module, share: float) -> None:
-    """Add dropout after the activations of the feed-forward layers; raises UsageError.
+    """Add dropout after the activations of the feed-forward layers.
 
-    RoLASER's student in fairseq has this dropout, networks of transformers have none.
+    RoLASER's student in fairseq has this dropout; networks of the library transformers have none.
+    Raises UsageError for a network whose feed-forward layers are not found.
     """
     layers: list[Any] = [m for m in network.modules() if hasattr(m, "intermediate_act_fn")]
     if not layers:

@@ -15,7 +15,7 @@ from noisegen.training.settings import GIVEN
 FORECAST_SECONDS = 600
 _BEHIND = 0.8  # share of the planned updates below which a run is behind its plan
 _DOUBLINGS_MAX = 3  # a forecast covers at most three doublings of the time of training
-# Titles and formats of the figures that are shown.
+# Titles and formats of the figures in the tables, by their names in metrics.json.
 _MEASURES = {
     "distance": ("distance of noisy to clean text", ".4f"),
     "anchored": ("distance of noisy text to the teacher's clean vector", ".4f"),
@@ -25,9 +25,9 @@ _MEASURES = {
     "loss_mlm_clean": ("loss under masks, clean text", ".4f"),
     "loss": ("validation loss", ".4f"),
 }
-Curve = Sequence[tuple[float, float]]  # seconds of training and validation losses
+Curve = Sequence[tuple[float, float]]  # (seconds of training, validation loss) of each validation
 Row = tuple[str, str, str]  # title of a figure, its value before and after training
-# Titles and names of files that a run may write.
+# Files and folders that a run may write. The keys are the titles of their lines.
 _WRITTEN = {
     "student": "student",
     "heads": "heads",
@@ -37,7 +37,10 @@ _WRITTEN = {
 
 
 def lines(metrics: Mapping[str, Any], out: Path) -> Iterator[str]:
-    """Yield the lines about a run in the folder `out`, from the content of its metrics.json."""
+    """Yield the lines that are printed after a run in the folder `out`.
+
+    `metrics` is the content of its metrics.json.
+    """
     yield reached(metrics)
     yield cpu_time(metrics)
     data = f"data: {seen(metrics['pairs'], metrics['training_pairs'])}"
@@ -54,7 +57,7 @@ def lines(metrics: Mapping[str, Any], out: Path) -> Iterator[str]:
 
 
 def cost(estimate: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines on the estimated cost of a run, as a dry run returned it."""
+    """Yield the lines that are printed after a dry run; `estimate` is the cost that it returned."""
     if "padding" in estimate:  # the network reads texts; heads read vectors
         size, flop = estimate["weight_bytes"] / 1e9, estimate["flop_per_token"] / 1e6
         yield (
@@ -76,9 +79,10 @@ def cost(estimate: Mapping[str, Any]) -> Iterator[str]:
 
 
 def reached(metrics: Mapping[str, Any]) -> str:
-    """Return '620 updates in 5 min: 41 s of preparation, 4 min 19 s of training and saving'.
+    """Return the line on updates and time of a run, from the content of its metrics.json.
 
-    A run behind its plan begins with '310 of about 620 planned updates in 5 min'.
+    Example: '620 updates in 5 min: 41 s of preparation, 4 min 19 s of training and saving'. The
+    line of a run behind its plan begins with '310 of about 620 planned updates in 5 min'.
     """
     whole, prepared = metrics["seconds"], metrics["prepared"]
     updates = counted(metrics["updates"], "update")
@@ -96,7 +100,7 @@ def _is_behind(metrics: Mapping[str, Any]) -> bool:
 
 
 def cpu_time(metrics: Mapping[str, Any]) -> str:
-    """Return the CPU time of a run, and its share of the time of all threads."""
+    """Return the line on the CPU time of a run, and its share of wall time x threads."""
     cpu, threads = metrics["cpu_seconds"], metrics["threads"]
     share = cpu / (metrics["seconds"] * threads or 1)
     line = f"CPU time: {duration(cpu)}, {share:.0%} of {counted(threads, 'thread')}"
@@ -106,14 +110,20 @@ def cpu_time(metrics: Mapping[str, Any]) -> str:
 
 
 def seen(pairs: int, of: int) -> str:
-    """Return in words which share of the training pairs a run saw, or how often it saw them."""
+    """Return in words which share of the training pairs a run saw, or how often it saw them.
+
+    `pairs` is the number of pairs in all updates, `of` the number of training pairs.
+    """
     if pairs < of:
         return f"{pairs:,} of {of:,} training pairs were seen ({pairs / of:.1%})"
     return f"all {of:,} training pairs were seen, {pairs / of:,.1f} times on average"
 
 
 def tables(metrics: Mapping[str, Any]) -> list[list[Row]]:
-    """Return tables of figures before and after training: on held-out and on validation pairs."""
+    """Return tables of figures before and after training, from the content of metrics.json.
+
+    There is a table for held-out pairs, and one for pairs of --validation if the run has any.
+    """
     before, after = metrics["before"], metrics["validation"]
     found = [before_and_after(before, after, "held-out pairs")]
     if others := _given(after):
@@ -122,13 +132,16 @@ def tables(metrics: Mapping[str, Any]) -> list[list[Row]]:
 
 
 def _given(figures: Mapping[str, float]) -> dict[str, float]:
-    """Return the figures on pairs of --validation, under their names without a prefix."""
+    """Return the figures on pairs of --validation, their names without the prefix `GIVEN`."""
     own = [name for name in figures if name.startswith(GIVEN)]
     return {name.removeprefix(GIVEN): figures[name] for name in own}
 
 
 def before_and_after(before: Mapping[str, float], after: Mapping[str, float], of: str) -> list[Row]:
-    """Return a table of figures on some pairs; its first row is the heading."""
+    """Return a table of figures before and after training; its first row is the heading.
+
+    `of` names the pairs on which the figures were measured.
+    """
     known = [name for name in _MEASURES if name in after]
     names = known if len(known) > 1 else [name for name in after if name != "step"]
     rows: list[Row] = [(of, "before", "after")]
@@ -163,7 +176,7 @@ def outlook(curve: Curve) -> str:
 
 
 def forecast(curve: Curve, more: float = FORECAST_SECONDS) -> float | None:
-    """Return the expected validation loss after `more` seconds; None if the curve is too short.
+    """Return the validation loss expected after `more` seconds; None if the run was too short.
 
     A loss falls by about the same factor whenever the time of training doubles. The factor of the
     last doubling is extrapolated, over three doublings at most.

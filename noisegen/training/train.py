@@ -45,7 +45,10 @@ LAYOUT: Layout[None] = Layout(
 
 
 def settings_of(options: TrainOptions) -> RunSettings:
-    """Return the settings that options ask for; runs the files of `code`; raises UsageError."""
+    """Return the settings of a run from the options of `noisegen train`; raises UsageError.
+
+    Files of the option --code run first, so that they can register objectives.
+    """
     for path in options.code:
         load_code(path)
     values = dict(options.values or {})
@@ -139,7 +142,10 @@ def _refuse_conflicts(options: TrainOptions, kind: type[Method[Any]]) -> None:
 
 @contextmanager
 def _opened(method: Method[Any], options: TrainOptions) -> Iterator[RunFolder[None]]:
-    """Hold the folder of a new or a resumed run in the block; only the first process does so."""
+    """Lock the folder of a new or a resumed run against other runs in the block; yield it.
+
+    Only the first process locks the folder, and writes config.yaml for a new run.
+    """
     out = Path(options.out or ".")
     recorded = {"version": __version__, "data": list(options.sources), **method.settings.to_dict()}
     if options.resume:
@@ -162,7 +168,11 @@ def _opened(method: Method[Any], options: TrainOptions) -> Iterator[RunFolder[No
 def _open_run(
     method: Method[Any], folder: RunFolder[None], options: TrainOptions, clock: Clock
 ) -> Trainer[Any]:
-    """Return the trainer of a new or a resumed run; a new run that fails here leaves no files."""
+    """Read DATA, prepare training, and return the trainer of a new or a resumed run.
+
+    A new run that fails here leaves no files. Raises NoisegenError if the preparation takes longer
+    than the limit of the run.
+    """
     out, workers, resume = folder.out, method.workers, options.resume
     is_new = workers.leads and not resume
     with folder.removed_on_error() if is_new else nullcontext():
@@ -204,7 +214,10 @@ def _sinks(trainer: Trainer[Any], options: TrainOptions) -> list[Sink]:
 
 
 def _same_settings(out: Path, recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of config.yaml; raises OutputError if it has other settings."""
+    """Return the content of config.yaml in `out`, the folder of the run to resume.
+
+    Raises OutputError if it differs from `recorded`, which comes from the options of the command.
+    """
     if (written := read_config(out)) is None:
         raise OutputError(
             f"{out} has no run to resume: its {CONFIG} cannot be read; train in another folder"

@@ -43,8 +43,8 @@ from noisegen.training.log import SmoothedLoss
 from noisegen.training.settings import RunSettings, Sink, Tell
 
 LOG_EVERY = 10  # updates per row of the log
-# Saving the best weights is timed, and the end of a run takes this many times as long: it writes
-# the three files of a checkpoint, reads the best weights and writes the student.
+# Time for the files at the end of a run, as a multiple of the time to save the best weights: it
+# writes the three files of a checkpoint, reads the best weights and writes the student.
 _FILES_AT_END = 5
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -60,8 +60,9 @@ class Chunk:
 class Rehearsal:
     """Result of a shortened preparation, from which a dry run estimates the cost of a run.
 
-    `vectors`: seconds that the teacher's vectors will take. `shortened`: number of held-out pairs
-    of a run, divided by the number of held-out pairs in the rehearsal.
+    `vectors`: seconds that a run takes for the teacher's vectors and other results that are random
+    numbers here. `shortened`: number of held-out pairs of a run, divided by their number in the
+    shortened preparation.
     """
 
     vectors: float = 0.0
@@ -78,26 +79,26 @@ class Method(ABC, Generic[C]):
     optimizer updates `network`, and checkpoints contain it.
     """
 
-    is_resumable: ClassVar[bool] = True  # the trainer writes checkpoints
+    is_resumable: ClassVar[bool] = True  # true if the trainer writes checkpoints
     optimizer_class: ClassVar[type[torch.optim.Optimizer]] = torch.optim.AdamW
     settings: RunSettings
     workers: Workers
-    start: Encoder  # teacher, or network before training
+    start: Encoder  # teacher, frozen encoder, or network before training
     network: nn.Module
     pairs_read: int
     rows: int  # training pairs per epoch; held-out pairs are not counted
     computation: Computation | None = None
     validation_interval: float = math.inf  # maximum number of updates between validations
     selects_by = "loss"  # validation figure whose minimum chooses the weights
-    before: Mapping[str, float] | None = None  # figures before preparation changed the network
-    changes_best_weights = False  # `export` changes the best weights before it saves them
+    before: Mapping[str, float] | None = None  # figures before `prepare` changed the network
+    changes_best_weights = False  # true if `export` changes the best weights before it saves them
 
     @abstractmethod
     def __init__(self, settings: Any, workers: Workers, tell: Tell) -> None: ...
 
     @abstractmethod
     def read(self, sources: Sequence[str], folder: Path, *, resume: bool = False) -> str:
-        """Read DATA into the folder, unless a resumed run has it; return a summary of it."""
+        """Copy DATA into the folder, unless a resumed run has the copy; return a summary."""
 
     @abstractmethod
     def prepare(self, folder: Path, progress: Show, clock: Clock = UNLIMITED) -> None:
@@ -105,7 +106,10 @@ class Method(ABC, Generic[C]):
 
     @abstractmethod
     def rehearse(self) -> Rehearsal:
-        """Prepare for timing some updates and a short validation, with little computation."""
+        """Prepare for a dry run, which times some updates and a short validation.
+
+        Slow results, such as the teacher's vectors, are replaced by random ones.
+        """
 
     @abstractmethod
     def estimate(self, chunk: C) -> dict[str, Any]:
@@ -113,11 +117,17 @@ class Method(ABC, Generic[C]):
 
     @abstractmethod
     def chunk(self, epoch: int, number: int) -> C | None:
-        """Return a chunk of an epoch, None after the last chunk. A thread calls it ahead of use."""
+        """Return chunk `number` of an epoch; None after the last chunk.
+
+        A second thread calls this while the trainer uses the previous chunk.
+        """
 
     @abstractmethod
     def backward(self, trainer: "Trainer[C]", chunk: C, batches: list[Rows]) -> int:
-        """Add up this process's part of the gradient; return the pairs of the whole update."""
+        """Accumulate the gradient of this process's batches; return the update's number of pairs.
+
+        `batches` are the batches of one update in `chunk`, for all processes.
+        """
 
     @abstractmethod
     def validate(self) -> dict[str, float]:
@@ -128,20 +138,20 @@ class Method(ABC, Generic[C]):
 
     @abstractmethod
     def export(self, trainer: "Trainer[C]") -> dict[str, Any]:
-        """Write the network into RUN; return the content of metrics.json."""
+        """Write the results of the run into RUN; return the content of metrics.json."""
 
 
 def adam(
     kind: type[torch.optim.Optimizer], network: nn.Module, settings: RunSettings
 ) -> torch.optim.Optimizer:
-    """Return Adam or AdamW over the trainable weights of a network."""
+    """Return an optimizer of class `kind`, Adam or AdamW, for a network's trainable weights."""
     weights = [weight for weight in network.parameters() if weight.requires_grad]
     options: dict[str, Any] = {"betas": settings.betas, "eps": settings.eps, "fused": True}
     return kind(weights, lr=settings.lr, weight_decay=settings.weight_decay, **options)  # type: ignore[call-arg]
 
 
 class Trainer(Generic[C]):
-    """One run of a method in the folder RUN, from a position to its end."""
+    """One run of a method in the folder RUN: from its beginning, or a checkpoint, to its end."""
 
     def __init__(
         self,
@@ -159,14 +169,14 @@ class Trainer(Generic[C]):
         self.optimizer = adam(method.optimizer_class, method.network, self.settings)
         self.progress, self.position = RunProgress(), Position()
         self.validations: list[Validation] = []
-        self.window: dict[str, Any] = defaultdict(float)  # sums since the last row of the log
+        self.window: dict[str, Any] = defaultdict(float)  # sums of figures since the last row
         self._smoothed = SmoothedLoss()
         self._start = RunProgress()  # progress at the first update of this session
         self._logged = RunProgress()  # progress at the last row of the log
         self._best_weights: dict[str, Tensor] = {}  # used by methods without checkpoints
-        self._saved = -1  # updates at the last checkpoint
-        self._validated = -1  # updates at the last validation
-        self._since_best = 0  # validations after the best one
+        self._saved = -1  # number of updates at the last checkpoint
+        self._validated = -1  # number of updates at the last validation
+        self._since_best = 0  # number of validations after the best one
 
     def run(self) -> None:
         """Train to the end, then load the best weights.
@@ -205,7 +215,7 @@ class Trainer(Generic[C]):
             self.method.network.load_state_dict(self._best_weights)
 
     def resume(self) -> None:
-        """Load the newest checkpoint, if there is one; raises OutputError."""
+        """Continue from the newest checkpoint, if there is one; raises OutputError."""
         if not checkpoints(self.folder):
             return
         state = load_checkpoint(self.folder, self.method.network, self.optimizer, self.config)
@@ -216,10 +226,10 @@ class Trainer(Generic[C]):
         self._saved = self.progress.updates
 
     def steps(self) -> Generator[tuple[C, list[Rows]], None, None]:
-        """Yield updates without end, from the position on: a chunk, and some of its batches.
+        """Yield the data of one update after the other, without end: a chunk, and its batches.
 
-        Each time, the position moves to the next update. A thread makes the next chunk while the
-        current one is in use.
+        `position` says where to begin; before each yield, it moves to the following update. A
+        thread makes the next chunk while the current one is in use.
         """
 
         def make(at: Position) -> tuple[Position, C]:
@@ -242,16 +252,16 @@ class Trainer(Generic[C]):
                     yield chunk, chunk.steps[number]
 
     def update(self, chunk: C, batches: list[Rows]) -> None:
-        """Do this process's part of one update; raises NoisegenError."""
+        """Do this process's part of one update; raises NoisegenError as `step` does."""
         pairs = self.method.backward(self, chunk, batches)
         self.window["grad_norm"] += self.step(self.optimizer)
         done = self.progress
         self.progress = replace(done, updates=done.updates + 1, pairs=done.pairs + pairs)
 
     def step(self, optimizer: torch.optim.Optimizer) -> float:
-        """Sum the gradients of all processes, clip them and step; return their norm.
+        """Sum the gradients of all processes, clip the sum, and update the weights.
 
-        Raises NoisegenError if the norm is not finite.
+        Return the norm of the sum before clipping; raises NoisegenError if it is not finite.
         """
         settings = self.settings
         weights = [weight for group in optimizer.param_groups for weight in group["params"]]
@@ -290,10 +300,10 @@ class Trainer(Generic[C]):
             self.window[name] += value.detach().double() * share
 
     def validate(self) -> None:
-        """Validate, and keep the weights if they are the best; raises what `Method.check` raises.
+        """Validate, and keep the weights if they are the best; raises the errors of `Method.check`.
 
-        The validation and the saving are timed, and the slowest of them tell how many seconds the
-        end of the run will take.
+        Validation and saving are timed, for an estimate of the seconds that the end of the run
+        takes. The largest estimate so far is kept in `progress`.
         """
         began, now = self.clock.spent, self.progress
         figures = self.method.validate()
@@ -306,7 +316,7 @@ class Trainer(Generic[C]):
         since_best = self._validations_since_best()
         if since_best == 0:
             self._keep_best()
-        self._since_best = int(self.workers.agreed(since_best))  # so that all processes stop alike
+        self._since_best = int(self.workers.agreed(since_best))  # equal in all processes
         closing_seconds = validated - began
         if self.method.changes_best_weights:
             closing_seconds *= 2  # the changed weights are validated too
@@ -325,7 +335,7 @@ class Trainer(Generic[C]):
         return figures.index(min(figures))
 
     def _keep_best(self) -> None:
-        """Keep the weights: on disk, or in memory for a method without checkpoints."""
+        """Keep the weights as the best: on disk, or in memory for a method without checkpoints."""
         if not self.method.is_resumable:
             state = self.method.network.state_dict()
             self._best_weights = {name: value.detach().clone() for name, value in state.items()}
@@ -333,7 +343,7 @@ class Trainer(Generic[C]):
             save_best(self.method.network, self.folder)
 
     def checkpoint(self) -> None:
-        """Write a checkpoint, unless this step has one."""
+        """Write a checkpoint, unless the last checkpoint has the same number of updates."""
         if not self.method.is_resumable:
             return
         if self.workers.leads and self._saved != self.progress.updates:
@@ -344,10 +354,11 @@ class Trainer(Generic[C]):
         self.workers.wait()
 
     def _needs_validation(self, before: float) -> bool:
-        """Return whether to validate now; `before` is the share that was done one update ago.
+        """Return whether to validate now.
 
-        A run with a limit is also validated in its middle, since its outlook needs that loss. There
-        is no validation once the time that is left only suffices for the last one.
+        `before` is the share of the run that was done one update ago: a run with a limit is also
+        validated in its middle, since the outlook after the run needs a loss there. There is no
+        validation once the time left suffices only for the last validation.
         """
         now = self.progress
         every = min(self.settings.validate_every, self.method.validation_interval)
@@ -356,7 +367,7 @@ class Trainer(Generic[C]):
         return has_time and bool(now.updates % every == 0 or is_half)
 
     def _stop_if(self, interrupted: Callable[[], bool]) -> None:
-        """Write a checkpoint and stop if any of the processes was interrupted."""
+        """Write a checkpoint and raise KeyboardInterrupt if any process was interrupted."""
         if self.workers.agreed(float(interrupted())):
             self.checkpoint()
             raise KeyboardInterrupt
@@ -387,7 +398,7 @@ class Trainer(Generic[C]):
         self.progress = replace(now, done=self._share_done(now))
 
     def _timed(self) -> RunProgress:
-        """Return the progress with the current time, the latest of all processes."""
+        """Return the progress with the current times, each the maximum over all processes."""
         seconds = self.workers.agreed(self.clock.seconds)
         cpu = self.workers.agreed(self.clock.cpu)
         return replace(self.progress, seconds=seconds, cpu=cpu)
@@ -395,8 +406,8 @@ class Trainer(Generic[C]):
     def _share_done(self, now: RunProgress) -> float:
         """Return the share of the run that is done, from 0 to 1.
 
-        The last seconds before a limit are kept for the last validation and saving. The run also
-        counts as done when the time before them is shorter than an update.
+        The last seconds before a limit are kept for the last validation and saving. A run also
+        counts as done if no further update fits before these seconds.
         """
         settings, start = self.settings, self._start
         if settings.steps is not None:
@@ -409,11 +420,14 @@ class Trainer(Generic[C]):
         return max(now.done, min(1.0, start.done + (1 - start.done) * spent / seconds))
 
     def _spent(self, now: RunProgress) -> float:
-        """Return the seconds of a progress, CPU or wall, as the limit counts them."""
+        """Return the CPU seconds of a progress under a CPU limit, else its wall seconds."""
         return now.cpu if self.clock.counts_cpu else now.seconds
 
     def _log(self) -> None:
-        """Report the means over the updates since the last row of the log; bound the memory."""
+        """Send a row with means over the updates since the last row to all sinks.
+
+        Freed memory is returned to the system, so that the process does not grow.
+        """
         release_memory()
         window, self.window = self.window, defaultdict(float)
         now, last, self._logged = self.progress, self._logged, self.progress
@@ -436,9 +450,10 @@ class Trainer(Generic[C]):
         self.report(row)
 
     def _speed(self, window: Mapping[str, Any], last: RunProgress) -> dict[str, float]:
-        """Return the figures on speed since the last row of the log, from the sums in its window.
+        """Return the figures on speed since the last row of the log.
 
-        Methods that train on frozen vectors compute no tokens: they have pairs per second only.
+        `window` has sums of figures since that row, `last` the progress at that row. Methods that
+        train on frozen vectors compute no tokens: they have pairs per second only.
         """
         seconds = max(1e-9, self.progress.seconds - last.seconds)
         computation = self.method.computation
@@ -460,7 +475,10 @@ class Trainer(Generic[C]):
 
     @property
     def reached(self) -> dict[str, Any]:
-        """Figures of the run for metrics.json: counts, times, first figures, loss over time."""
+        """Figures of the run for metrics.json.
+
+        These are counts, times, the validation figures before training, and the curve of losses.
+        """
         now = self.progress
         return {
             "updates": now.updates,
@@ -478,11 +496,10 @@ class Trainer(Generic[C]):
 
     @property
     def planned_updates(self) -> int:
-        """The updates of the whole run if all of its threads had computed all the time.
+        """Number of updates that the run would have made with all its threads busy all the time.
 
-        Other programs take CPU time, so a run with a time limit on a CPU makes fewer updates than
-        planned. A run that ended early, or is on a GPU, has no such plan: it made the planned
-        number.
+        A run with a time limit on a CPU makes fewer updates than planned if other programs take CPU
+        time. Every other run makes its planned number, even a run that ended early.
         """
         now, busy = self.progress, 1.0
         if self.is_stopped:
@@ -500,9 +517,10 @@ class Trainer(Generic[C]):
 
 @contextmanager
 def deferred_interrupts() -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns whether a signal came; a second raises KeyboardInterrupt.
+    """Defer Ctrl-C and SIGTERM in the block; yield a function that returns whether one came.
 
-    Python delivers signals to the main thread only: in another thread nothing is deferred.
+    A second signal raises KeyboardInterrupt at once. Python delivers signals to the main thread
+    only: in another thread nothing is deferred.
     """
     came = False
 
