@@ -80,7 +80,7 @@ class _Scan:
         return sorted(found)
 
     def is_known(self, position: int) -> bool:
-        """Tell whether a magic was found before, or lies by chance within a checksum."""
+        """Tell whether the magic at bit `position` is used already, or lies within a checksum."""
         return position < self.start or (position == self.start and self.kind == _BLOCK)
 
     def begin(self, position: int, magic: bytes) -> None:
@@ -99,7 +99,7 @@ class _Scan:
     def give_up(self) -> list[bytes]:
         """Skip the bytes of `held`, in which no block ends, and note a lost block.
 
-        Returns [b''] for the lost block, [] if lost bits were being skipped already.
+        Returns [b''] for the lost block, or [] if the block was noted as lost before.
         """
         lost = [] if self.kind == _LOST else [b""]
         if lost:
@@ -144,7 +144,7 @@ def _unended_block(data: bytes, start: int) -> Iterator[bytes]:
 def _block(data: bytes, start: int, stop: int, note: Note) -> bytes:
     """Return the content of the block in bits `start` to `stop` of `data`; b'' if it is damaged.
 
-    The block is decoded as a stream of its own. Damage is noted.
+    The block is decoded as a stream with a single block. `note` is called if it is damaged.
     """
     decoder = bz2.BZ2Decompressor()
     bits = _bits(data, start, stop)

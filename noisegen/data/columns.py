@@ -179,7 +179,7 @@ class _Choice:
 def _reason_against(texts: Sequence[Any], names: Sequence[str], seen: set[str]) -> str:
     """Return the reason why a row is dropped; '' if it is kept.
 
-    `seen` has the tweet_id of the row if an earlier row has the same.
+    `seen` has the tweet_id of the row if an earlier row has the same id, otherwise it is empty.
     """
     for name, text in zip(names, texts, strict=True):
         if not text or text.isspace():

@@ -131,7 +131,7 @@ def _counts(lines: Fields) -> bool:
 
 
 def fields_of(lines: Sentence) -> Fields:
-    """Return the fields of each line, split at tabs; if the last line has no tab, at spaces."""
+    """Return the fields of each line, split at tabs, or at spaces if the last line has no tab."""
     if "\t" in lines[-1]:
         return [line.rstrip("\r\n").split("\t") for line in lines]
     return [FIELD.findall(line) for line in lines]
@@ -140,8 +140,8 @@ def fields_of(lines: Sentence) -> Fields:
 def after_comments(lines: Sentence) -> tuple[int, Fields]:
     """Return the number of lines before the first token, and the fields of the lines after them.
 
-    The lines before are comments, and the line that begins a document. A line that begins with # is
-    a token if it has the same number of fields as the last line, else a comment.
+    The lines before the first token are comments, and the line that begins a document. A line that
+    begins with # is a token if it has the same number of fields as the last line, else a comment.
     """
     fields = fields_of(lines)
     may_be_token = not lines[-1].startswith("# ")
@@ -155,8 +155,8 @@ def after_comments(lines: Sentence) -> tuple[int, Fields]:
 def sentence_blocks(parts: Iterable[bytes]) -> Iterator[list[bytes]]:
     """Yield the lines of each sentence, with the blank lines around it, as bytes.
 
-    A sentence is cut after the line with which it exceeds TEXT_MAX bytes. Raises the errors of
-    `parts`.
+    A sentence is cut after the line with which it exceeds TEXT_MAX bytes. `parts` are the bytes of
+    a file; errors that they raise are raised.
     """
     held: list[bytes] = []
     size, is_over = 0, False
@@ -188,7 +188,7 @@ def decoded_lines(block: Sequence[bytes]) -> Sentence | str:
 
 
 def surface(rows: Fields) -> str:
-    """Return the text of a CoNLL-U sentence: words and contractions, with spaces as annotated."""
+    """Return the text of a CoNLL-U sentence: contractions and other words, spaced as annotated."""
     return "".join(cells[1] + " " * (not is_tight(cells)) for cells in _outer(rows)).rstrip(" ")
 
 

@@ -33,11 +33,11 @@ from noisegen.data.tables import UnequalFiles, lines_together, undamaged_lines
 from noisegen.errors import SourceError
 
 OUTSIDE = "O"
-# Most tokens and characters of a row: without blank lines a WikiANN file would be one row.
+# Most tokens and characters of a row: a WikiANN file without blank lines would be a single row
 TOKENS_MAX, CHARACTERS_MAX = 10_000, 100_000
 FILE_MAX = 256 << 20  # most decompressed bytes of a JSON file
 
-SLOT_COLUMNS = {  # columns of a table -> corpus that has this format
+SLOT_COLUMNS = {  # corpus that has a table with these columns
     ("id", "old_utterance", "new_utterance", "slot_labels", "intent"): "snips",
     ("id", "utterance", "slot_labels", "intent"): "atis",
     ("utterance", "slot_labels", "intent"): "atis",
@@ -49,7 +49,7 @@ NLI_COLUMNS = (
     ("premise", "hypo", "label"),
 )
 TAG_COLUMNS = ("ner_tags", "labels", "tags", "upos", "pos_tags")
-_UNREADABLE = (  # reasons for dropping a row that mean damaged input
+_UNREADABLE = (  # reasons for dropping a row because its input is damaged
     "not_utf8",
     "bad_json",
     "bad_row",
@@ -59,14 +59,15 @@ _UNREADABLE = (  # reasons for dropping a row that mean damaged input
     "truncated",
 )
 _REPLACED = re.compile(r"<(\S+?)\|\d+>")  # RCP's notation of a token that its noise replaced
-# Names of classes. XNLI's English training data names them differently than its test data; RCP and
-# Hugging Face number them.
+# Names of XNLI's classes. The English training data has other names than the test data; RCP and
+# Hugging Face have numbers.
 _NUMBERED = ("entailment", "neutral", "contradiction")
 _CLASSES = {"contradictory": "contradiction"} | {str(n): c for n, c in enumerate(_NUMBERED)}
 _WIKIANN_TAGS = ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC")  # tag of each number
-# A request, its slots and its intent per line of these files
+# Files of requests: line n has the tokens, the slots and the intent of request n
 SPLIT_FILES = ("seq.in", "seq.out", "label")
-_NO_CLASS = ("-", "-1")  # XNLI's and Hugging Face's class of a row on which annotators disagree
+# Classes, in XNLI and in Hugging Face's copy, of rows on which annotators disagree
+_NO_CLASS = ("-", "-1")
 _PREFIXED = re.compile(r"([a-z]{2,3}(?:-[a-z-]+)?):.")
 
 
@@ -99,11 +100,11 @@ class LabelledRow:
 
 @dataclass
 class LabelledRows:
-    """Labelled rows of a source, and the rows that were lost.
+    """Labelled rows of a source, and counts of its lost rows.
 
-    `corpus` names the corpus that has this format. `noisy` has a noisy version of each row if the
-    source has them. `dropped` counts dropped rows by reason; `damaged` has a line of text per kind
-    of damage.
+    `corpus` names the corpus whose format the source has. `noisy` has a noisy version of each row
+    if the source gives noisy versions. `dropped` counts dropped rows by reason; `damaged` has a
+    line of text per kind of damage.
     """
 
     corpus: str
@@ -113,9 +114,10 @@ class LabelledRows:
     damaged: list[str] = field(default_factory=list)
 
     def add(self, row: LabelledRow | str, *noisy: LabelledRow) -> None:
-        """Add a row and its noisy version, if it has one; if one is too long, only count the row.
+        """Add a row, and its noisy version if there is one.
 
-        `row` may also be the reason why a row was dropped: it is counted.
+        If one of the two is too long, the row is dropped and counted. If `row` is the reason why a
+        row was dropped, it is counted.
         """
         if isinstance(row, str):
             self.dropped[row] += 1
@@ -132,7 +134,7 @@ class LabelledRows:
         self.damaged += damaged_rows(source, lost)
 
     def drop_strays(self) -> None:
-        """Drop and count rows with a tag that lacks B- or I-, if most tags in the data have it.
+        """Drop and count rows with a tag without B- or I-, if most tags of all rows have B- or I-.
 
         The tag O is not considered.
         """
@@ -197,7 +199,7 @@ def read_nli(source: str, lang: str) -> LabelledRows:
         elif label in _NO_CLASS:
             rows.dropped["no_label"] += 1
         else:
-            if label.isdecimal():  # RCP's sets number the classes and put texts in apostrophes
+            if label.isdecimal():  # files of RCP have numbers as classes, and texts in apostrophes
                 first, second = map(_unquoted, (first, second))
             label = _CLASSES.get(label, label)
             rows.add(LabelledRow(tuple(first.split()), (), label, " ".join(second.split())))
@@ -209,14 +211,14 @@ def _unquoted(text: str) -> str:
 
 
 def is_split(source: str) -> bool:
-    """Tell whether a folder has the `SPLIT_FILES`, and no data.tsv, which is preferred."""
+    """Tell whether a folder has the `SPLIT_FILES`, and no data.tsv, which would be read instead."""
     folder = Path(source)
     has_all = all((folder / name).is_file() for name in SPLIT_FILES)
     return has_all and not (folder / "data.tsv").is_file()
 
 
 def read_split(source: str) -> LabelledRows:
-    """Read requests with slots and intents from the three `SPLIT_FILES`; raises SourceError.
+    """Read requests with slots and intents from the `SPLIT_FILES` of a folder; raises SourceError.
 
     Lines after the first ROWS_MAX are counted under `over_limit`.
     """
@@ -258,8 +260,8 @@ def _table_rows(
     rows.damaged += read.damaged
 
 
-# SNIPS: a JSON object of lists of requests by intent; a request is pieces of text, some with a
-# slot.
+# SNIPS: a JSON object with a list of requests per intent; a request is a list of pieces of text,
+# some of which have a slot.
 
 
 class _Piece(msgspec.Struct):
@@ -288,9 +290,9 @@ def _json_files(source: str) -> list[Path]:
 def read_snips(source: str) -> LabelledRows:
     """Read JSON files of SNIPS, compressed or not: a file, folder or glob; raises SourceError.
 
-    Each piece of a request is split at white space by itself, so that a token has one slot at most:
-    if "artist" in "artist's" is a slot, 's becomes a token of its own without a slot. Slots become
-    B-x, I-x.
+    Each piece of a request is split into tokens at white space, apart from the other pieces, so
+    that a token has at most one slot: if "artist" in "artist's" is a slot, 's becomes another token
+    without a slot. Slots become tags B-x and I-x.
     """
     rows = LabelledRows("snips")
     for path in _json_files(source):
@@ -319,7 +321,10 @@ def _snips_row(intent: str, request: Any) -> LabelledRow | str:
 
 
 def _requests(path: Path) -> Iterator[tuple[str, Any]]:
-    """Yield every request with its intent; None for an intent without a list of requests."""
+    """Yield (intent, request) for each request in a file of SNIPS.
+
+    The request is None for an intent without a list of requests. Raises SourceError.
+    """
     content = _content(path)
     try:  # one published file encodes an emoji as two surrogates
         halves = content.decode("utf-8", "surrogatepass")
@@ -338,7 +343,10 @@ def _requests(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _content(path: Path) -> bytes:
-    """Return a file, decompressed; raises SourceError if it is damaged, empty or too large."""
+    """Return the decompressed content of a file.
+
+    Raises SourceError if the file is damaged, empty or too large.
+    """
     content = bytearray()
     try:
         for part in read_parts(path):
@@ -360,9 +368,10 @@ def read_tags(source: str, lang: str) -> LabelledRows:
     """Read tokens with tags from WikiANN, another file with a token per line, or a table.
 
     A table has its tokens in the column `tokens`, and its tags in the first of `TAG_COLUMNS` that
-    it has. Numbered tags become the class names of the table; `ner_tags` without class names become
-    WikiANN's. Rows with another language in the column `langs` are dropped. Rows after the first
-    ROWS_MAX are counted under `over_limit`. Raises SourceError.
+    it has. Numbers of tags are replaced by the class names of the table; numbers in `ner_tags`
+    without class names are replaced by WikiANN's tags. Rows with another language than `lang` in
+    the column `langs` are dropped. Rows after the first ROWS_MAX are counted under `over_limit`.
+    Raises SourceError.
     """
     if _is_wikiann(Path(source)):
         return read_wikiann(source, lang)
@@ -378,7 +387,7 @@ def read_tags(source: str, lang: str) -> LabelledRows:
 
 
 def _is_wikiann(path: Path) -> bool:
-    """Tell whether a file may be WikiANN by its ending; of a folder, whether all files may be."""
+    """Tell whether a file, or each file of a folder, may be WikiANN by its ending."""
     files = in_folder(str(path)) if path.is_dir() else [file_of(path)]
     return path.exists() and all(file.format in ("", "txt", "tsv") for file in files)
 
@@ -396,12 +405,13 @@ def _tag_column(files: Sequence[FileRange], columns: Columns) -> str:
 def _table_tags(
     files: Sequence[FileRange], columns: Columns, lang: str, dropped: Counter[str]
 ) -> Iterator[LabelledRow]:
-    """Yield the rows of tables in `lang`; count dropped rows, also rows in other languages."""
+    """Yield the rows in `lang` of tables; count dropped rows, rows in other languages too."""
     for shard in shard_ranges(files, columns, ROWS_MAX):
         for batch in read(shard, columns):
             there = batch.table.schema
             classes = class_names(there).get(columns.labels or "", ())
-            if columns.labels == TAG_COLUMNS[0] and not classes:  # RCP's tables have no class names
+            # Tables of RCP have no class names
+            if columns.labels == TAG_COLUMNS[0] and not classes:
                 classes = _WIKIANN_TAGS
             used = [columns.tokens, columns.labels, *{"langs"}.intersection(there.names)]
             cells = (batch.table[name].to_pylist() for name in used)
@@ -415,9 +425,10 @@ def _table_tags(
 
 
 def read_wikiann(source: str, lang: str) -> LabelledRows:
-    """Read the sentences of a WikiANN file that are in `lang`; raises SourceError without a file.
+    """Read the sentences in `lang` of a WikiANN file; raises SourceError if there is no such file.
 
-    A sentence whose tokens do not all begin with the same language code counts as one in `lang`.
+    A sentence is taken to be in `lang` unless all its tokens begin with the code of another
+    language.
     """
     path = Path(source)
     if not path.is_file():
@@ -452,7 +463,7 @@ def _sentence_row(lines: Sequence[str], lang: str) -> LabelledRow | str:
 
 
 def _code_of_all(tokens: Sequence[str]) -> str:
-    """Return the language code before every token, as en in `en:word`; '' without a common one."""
+    """Return the language code that all tokens begin with, as en in `en:word`; '' if none."""
     matches = (_PREFIXED.match(token) for token in tokens)
     codes = {match[1] if match else "" for match in matches}
     return codes.pop() if len(codes) == 1 else ""

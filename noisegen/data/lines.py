@@ -27,10 +27,10 @@ from noisegen.errors import SourceError
 BOM = b"\xef\xbb\xbf"
 TEXT_MAX = 32 << 20  # most bytes of a text
 LINE_MAX = 2 * TEXT_MAX  # most bytes kept of a line; a JSON line is longer than the text in it
-ENTERED_BYTES = 16 << 20  # bytes; a larger compressed text is split into ranges
-ENTRY_BYTES = 256 << 10  # compressed bytes between possible splits: about one block of bzip2
+ENTERED_BYTES = 16 << 20  # compressed bytes of a text; a larger text is split into ranges
+ENTRY_BYTES = 256 << 10  # compressed bytes between two places to split: about a block of bzip2
 
-# First bytes of a file that is not UTF-8 text. UTF-32 comes first: its mark begins like UTF-16's.
+# First bytes of files that are not UTF-8 text. UTF-32 precedes UTF-16, whose mark begins its mark.
 WIDE = {
     codecs.BOM_UTF32_LE: "UTF-32",
     codecs.BOM_UTF32_BE: "UTF-32",
@@ -40,7 +40,7 @@ WIDE = {
     b"\x28\xb5\x2f\xfd": "zstd",
     b"\xfd7zXZ": "xz",
 }
-# Encodings without a mark, by which of four successive bytes are mostly zero.
+# Encoding of a text without a mark: True for each of four successive bytes that is mostly zero
 UNMARKED: dict[tuple[bool, ...], str] = {
     (False, True, False, True): "UTF-16LE",
     (True, False, True, False): "UTF-16BE",
@@ -53,11 +53,11 @@ UNMARKED: dict[tuple[bool, ...], str] = {
 
 
 def read_parts(path: str | Path) -> Parts:
-    """Yield a text file in parts of any size, decompressed as its ending says.
+    """Yield a text file in parts of any size, decompressed if its ending names a compression.
 
-    The path '-' is standard input. Raises SourceError for a file that cannot be opened or read, or
-    is not UTF-8 but UTF-16, UTF-32 or compressed; raises Damaged after the last part that can be
-    decoded.
+    The path '-' is standard input. Raises SourceError for a file that cannot be opened or read, and
+    for a text that begins as UTF-16, UTF-32 or compressed data. Raises Damaged after the last part
+    that can be decoded.
     """
     return read_range(FileRange(str(path)))
 
@@ -90,7 +90,7 @@ def read_range(file: FileRange) -> Parts:
 def with_blocks(file: FileRange) -> FileRange:
     """Return a compressed text file with the offsets of the blocks at which it can be split.
 
-    A small file, a URL, or a file with a long block gets none and is read as a whole.
+    Without blocks a file is read as a whole: a small file, a URL, or a file with a long block.
     """
     if not compression_of(file.path) or is_url(file.path) or size_of(file.path) < ENTERED_BYTES:
         return file
@@ -100,9 +100,9 @@ def with_blocks(file: FileRange) -> FileRange:
 
 
 def _block_parts(file: FileRange) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the decompressed parts of a range's blocks: index of the block, its offset, the part.
+    """Yield (index of the block, offset of the block, decompressed part) for the parts of a range.
 
-    The offset says where the block begins in the decompressed text. Raises Damaged.
+    The offset is the place of the block in the decompressed text. Raises Damaged.
     """
     at = file.content
     for number, (start, stop) in enumerate(pairwise(file.blocks)):
@@ -134,7 +134,7 @@ def stdin_head() -> bytes:
 def head_of_text(path: str, size: int) -> bytes:
     """Return whole lines from the beginning of a file, about `size` bytes; raises SourceError."""
     try:
-        with metered():  # `metered` counts these bytes when the file is read
+        with metered():  # keeps these bytes out of the caller's count: the file is read again
             return next(blocks(read_parts(path), size), b"")
     except Damaged as damage:
         known = f"damaged before its first line, or not {NAMES[compression_of(path)]}"
@@ -142,7 +142,7 @@ def head_of_text(path: str, size: int) -> bytes:
 
 
 def not_wide(parts: Iterable[bytes], path: object) -> Iterator[bytes]:
-    """Yield the parts of a text; raises SourceError if it is UTF-16, UTF-32 or compressed."""
+    """Yield the parts of a text unchanged; raises SourceError for UTF-16, UTF-32 or compression."""
     for number, part in enumerate(parts):
         if not number and (name := _other_encoding(part)):
             where = "standard input" if path == "-" else path

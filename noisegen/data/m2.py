@@ -20,18 +20,18 @@ M2Edit = tuple[int, int, int, tuple[str, ...]]
 
 @dataclass
 class M2Sentence:
-    """A sentence with the edits of each annotator, and a note per damaged line."""
+    """A sentence with the edits of each annotator, and notes on damage."""
 
-    line: int  # number of its line in the file, from 1
+    line: int  # number of the sentence's S line in the file, from 1
     tokens: list[str]
     edits: dict[str, list[M2Edit]] = field(default_factory=dict)  # edits of each annotator
     damaged: list[str] = field(default_factory=list)
     lost: set[str] = field(default_factory=set)  # annotators with a damaged edit
 
     def corrected(self) -> list[str]:
-        """Return the corrected sentence of each annotator without overlapping or damaged edits.
+        """Return the corrected sentence of each annotator.
 
-        Overlaps are noted in `damaged`.
+        Annotators with overlapping or damaged edits are left out; overlaps are noted in `damaged`.
         """
         texts = []
         for annotator, edits in self.edits.items():
@@ -48,7 +48,7 @@ class M2Sentence:
         return texts
 
     def notes(self, path: str) -> list[str]:
-        """Return the notes on damage, with file and line; call it last: `corrected` adds notes."""
+        """Return the notes on damage, with file and line; `corrected` must be called before."""
         return [f"{path}:{self.line}: {note}" for note in self.damaged]
 
     def add(self, line: str, number: int) -> None:

@@ -129,9 +129,10 @@ class NoisySentence:
     def _new_ids(self) -> dict[str, str]:
         """Return the new number of each word, contraction and empty node.
 
-        It is '' for a contraction that becomes one token.
+        Numbers are mapped to new numbers; the new number is '' for a contraction that becomes one
+        token.
         """
-        bounds = {}  # new numbers of the first and last noisy token of each word
+        bounds = {}  # for each word, the new numbers of its first and last noisy token
         for clean, noisy in self.units:
             for word in clean:
                 number = self.words[word][0]

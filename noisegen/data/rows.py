@@ -30,9 +30,9 @@ class FileRange:
     range, `rows` the number of its rows (0: not counted), `size` its share of the bytes of the
     file.
 
-    `blocks` are offsets in a compressed file at which decompression can begin; the last is the end.
-    `content` is the offset of the first block in the decompressed text. `table` holds the rows
-    themselves if a worker could not read them again.
+    `blocks` are offsets in a compressed file at which decompression can begin; the last offset is
+    the end of the range. `content` is the offset of the first block in the decompressed text.
+    `table` has the rows themselves if a worker could not read them again.
     """
 
     path: str

@@ -8,7 +8,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, BinaryIO
 
-HEADER = 32  # bytes before the first packed stream (7zFormat.txt, SignatureHeader)
+HEADER = 32  # bytes of an archive before its first packed stream (SignatureHeader, 7zFormat.txt)
 CHUNK = 512 << 10  # compressed or decompressed bytes processed at once
 CODERS = {
     b"\x03\x01\x01": lzma.FILTER_LZMA1,
@@ -16,9 +16,9 @@ CODERS = {
     b"\x03\x03\x01\x03": lzma.FILTER_X86,
 }
 
-# Directory of an archive: offset of the first stream; per stream its packed bytes, its decompressed
-# bytes and its filters; per member its bytes and checksum. The members lie one after the other in
-# the decompressed streams.
+# Directory of an archive: offset of the first stream; packed bytes, decompressed bytes and filters
+# per stream; bytes and checksum per member. The members lie one after the other in the decompressed
+# streams. The 7z format calls a stream a folder.
 Directory = tuple[int, list[tuple[int, int, list[dict[str, int]]]], list[tuple[int, int]]]
 
 
@@ -94,9 +94,9 @@ def decoded_members(file: BinaryIO, directory: Directory, failures: list[str]) -
 
 
 class _Members:
-    """Members of an archive, followed while its bytes are read.
+    """Check of the members of an archive while their bytes are read.
 
-    `left` bytes of the open member remain.
+    `left` is the number of bytes that remain of the open member.
     """
 
     def __init__(self, sizes: Iterable[tuple[int, int]], failures: list[str]) -> None:
@@ -105,7 +105,7 @@ class _Members:
         self._open(0)
 
     def _open(self, default: int) -> None:
-        """Open the next member; after the last one, `default` bytes without a checksum."""
+        """Open the next member; after the last member, expect `default` bytes, unchecked."""
         self.left, self._expected = next(self._sizes, (default, 0))
         self._checksum = 0
 

@@ -132,10 +132,10 @@ def first_file(files: Iterable[FileRange], columns: Columns) -> FileRange | None
 def completed(files: Sequence[FileRange], columns: Columns) -> tuple[Columns, list[str]]:
     """Return the columns with default names filled in, and a note to the user on each default.
 
-    A column `id` has the ids. A file with a token per line has default columns of tokens and
-    labels; in such a file a number is the place of a column. The text column stays as the user
-    gave it, since a number there says that files have no header line. Raises UsageError for tokens
-    without labels.
+    By default a column `id` has the ids, and a file with a token per line has columns of tokens and
+    labels; in such a file a number is the place of a column. The text column stays as the user gave
+    it, since a number there says that files have no header line. Raises UsageError if only one of
+    tokens and labels is known.
     """
     file = first_file(files, columns)
     meant = replace(columns.of(file.schema.names if file else []), text=columns.text)
@@ -170,7 +170,7 @@ def _with_token_columns(meant: Columns, file: FileRange, columns: Columns) -> Co
 def _token_column(file: FileRange, given: str | None, usual: Sequence[str]) -> str | None:
     """Return the column of tokens or labels that the user gave by name or place, or the default.
 
-    The default is the first of the `usual` names in the file; None without one.
+    The default is the first of the `usual` names that the file has; None if it has none.
     """
     if given is None:
         return next((name for name in usual if name in file.names), None)
@@ -179,9 +179,9 @@ def _token_column(file: FileRange, given: str | None, usual: Sequence[str]) -> s
 
 
 def agree(file: FileRange, first: FileRange, columns: Columns) -> FileRange:
-    """Return a file with its columns in the order of the run's first file.
+    """Return a file with its columns in the order of `first`, the first file of the run.
 
-    Raises SourceError if columns are missing, have a wrong type, or differ from the first file's.
+    Raises SourceError if columns are missing, have a wrong type, or differ from `first`.
     """
     if file is not first and file.is_like(first):
         # All files share one schema object, since there may be many
@@ -204,9 +204,9 @@ def agree(file: FileRange, first: FileRange, columns: Columns) -> FileRange:
 
 
 def _layout(file: FileRange, columns: Columns) -> dict[str, pa.DataType]:
-    """Return the columns of the output with their types, of a file read as `columns` says.
+    """Return the columns of the output of a run on a file, with their types.
 
-    Raises SourceError for missing columns and wrong types.
+    `columns` are the user's. Raises SourceError for missing columns and wrong types.
     """
     columns = columns.of(file.schema.names)
     _refuse_missing(file, columns)
@@ -255,9 +255,10 @@ def _refuse_other_than_text(file: FileRange, name: str, kind: pa.DataType) -> No
 
 
 def _id_type(file: FileRange, name: str | None) -> pa.DataType:
-    """Return the output type of the ids, given the column that has them; integers if it is None.
+    """Return the output type of the ids in the column `name`: integers or strings.
 
-    Raises SourceError if the column holds neither integers nor strings.
+    Row numbers, the ids if `name` is None, are integers. Raises SourceError for a column of another
+    type.
     """
     if name is None:
         return pa.int64()
@@ -304,9 +305,9 @@ def _advice(file: FileRange) -> str:
 
 
 def no_column(path: str, name: str, names: Sequence[str], advice: str = "") -> SourceError:
-    """Return the error about a missing column.
+    """Return the error about the column `name` that a file with the columns `names` lacks.
 
-    It ends with a column of a similar name, or with `advice` if there is none.
+    The error ends with a similar name in `names`, or with `advice` if no name is similar.
     """
     plain = (name if name.isprintable() else repr(name)[1:-1] for name in names[:30])
     shown = [name if len(name) <= 40 else f"{name[:37]}..." for name in plain]

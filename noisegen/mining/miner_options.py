@@ -72,7 +72,7 @@ class Work:
             "options": self.config,
             "sources": sources,
         }
-        # Converted as by the manifest, so that the two can be compared
+        # JSON, as in the manifest, turns tuples into lists: without it, equal values would differ
         as_read: dict[str, Any] = json.loads(json.dumps(config))
         return as_read
 
@@ -149,7 +149,7 @@ class MiningOptions(PartOptions):
 
 @dataclass(frozen=True)
 class WikiOptions(MiningOptions):
-    """Options of mining a revision history; with `skip` False, whole pages are compared, slowly."""
+    """Options of mining a revision history; without `skip`, whole pages are compared, slowly."""
 
     dumps: Annotated[Strings, argument("DUMP...")]
     out: Out

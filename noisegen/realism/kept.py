@@ -26,7 +26,8 @@ from noisegen.text.case import SMALL, case_of, lower, shape_of
 SLIP_MAX = 2
 GAP_WORDS_MAX = 2  # most words in a gap that is kept
 FORM_MAX = 60  # most characters of a new form or gap that is kept
-# Words that must have a part between the same neighbours for unchanged occurrences to be counted
+# Least words that have a part between the same two letters, for a part that no slip changes there
+# to be counted
 CONTEXT_MIN = 5
 WRITTEN_MAX = 4  # most letters that replace a part of a word in a slip
 UNLIKE_MAX = 0.5  # largest share of the letters of a word that a slip changes

@@ -171,7 +171,7 @@ def ngram_texts(real: Pairs, synthetic: Pairs) -> NgramTexts | None:
         return None
     clean = [*real.clean, *synthetic.clean]
     shuffled = sorted(dict.fromkeys(clean), key=lambda text: mix(name_number(text)))
-    # Number of each clean text, in an order without meaning, since it decides the fold
+    # Number of each clean text, which decides its fold; so texts are numbered in a random order
     number_of = {text: number for number, text in enumerate(shuffled)}
     weights, names = ngram_weights(list(row_of))
     rows = np.array([row_of[text] for text in everything], np.int64)

@@ -175,7 +175,7 @@ def _settled(kind: pa.DataType) -> pa.DataType:
 def json_table(block: bytes, schema: pa.Schema, text: str) -> pa.Table:
     """Return a block of JSON lines as a table with REASON.
 
-    `text` names the field whose absence makes a row `missing_text`.
+    `text` names the field with the text; a row without it gets the reason `missing_text`.
     """
     block = block if block.endswith(b"\n") else block + b"\n"
     if (table := block_table(block, schema)) is not None:
@@ -193,9 +193,8 @@ def block_table(block: bytes, schema: pa.Schema) -> pa.Table | None:
     stops = np.flatnonzero(data == 10)
     starts = np.concatenate([[0], stops[:-1] + 1])
     ends = stops - 1 - (data[stops - 1] == 13)
-    # Arrow accepts any white space, or none, between objects, so that several may be on one line.
-    # If every line begins with { and ends with }, and there are as many objects as lines, each line
-    # is one object.
+    # Arrow would also accept several objects on one line. If every line begins with { and ends with
+    # }, and there are as many objects as lines, each line is one object.
     if (data[starts] != ord("{")).any() or (data[ends] != ord("}")).any():
         return None
     if (stops - starts).max() > LINE_MAX:
@@ -203,7 +202,7 @@ def block_table(block: bytes, schema: pa.Schema) -> pa.Table | None:
     options = pa.json.ReadOptions(use_threads=False, block_size=len(block))
     parsing = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
     try:
-        # Raises ArrowInvalid: the JSON parser does not check UTF-8
+        # The cast raises ArrowInvalid for invalid UTF-8, which the JSON parser does not check
         pa.array([block], pa.binary()).cast(pa.string())
         table = pa.json.read_json(pa.BufferReader(block), options, parsing)
     except pa.ArrowInvalid:
@@ -212,9 +211,10 @@ def block_table(block: bytes, schema: pa.Schema) -> pa.Table | None:
 
 
 def table_by_line(block: bytes, schema: pa.Schema, text: str) -> tuple[pa.Table, Codes]:
-    """Return a block parsed line by line, and a code of `tables.REASONS` per line.
+    """Return a block parsed line by line as a table, and an array with the code of each line.
 
-    Values that do not fit their column are left out.
+    Codes are indices into `tables.REASONS`. Values that do not fit their column are left out. A row
+    whose field `text` does not fit has no values.
     """
     kinds = {field.name: _kind_in(field.type) for field in schema}
     rows, codes = [], []
@@ -231,7 +231,7 @@ def table_by_line(block: bytes, schema: pa.Schema, text: str) -> tuple[pa.Table,
 
 
 def _fitted(value: Any, kind: _Kind) -> tuple[Any, bool]:
-    """Return the part of a value that fits its column, and whether that is the whole value."""
+    """Return the part of a value that fits the kind of its column, and whether all of it fits."""
     if value is None:
         return None, True
     if isinstance(kind, dict) and isinstance(value, dict):
@@ -245,13 +245,13 @@ def _fitted(value: Any, kind: _Kind) -> tuple[Any, bool]:
 
 
 def _fitted_list(values: list[Any], kind: _Kind) -> tuple[list[Any], bool]:
-    """Return the items of a list, each cut to what fits, and whether all of them fit whole."""
+    """Return the items of a list, each cut to the part that fits `kind`, and whether all fit."""
     items = [_fitted(value, kind) for value in values]
     return [item for item, _ in items], all(is_whole for _, is_whole in items)
 
 
 def _fitted_object(value: dict[str, Any], kinds: dict[str, _Kind]) -> tuple[dict[str, Any], bool]:
-    """Return the fields of an object that fit, and whether nothing was left out."""
+    """Return the fields of an object that fit `kinds`, and whether all fields fit."""
     fields, is_whole = {}, True
     for name, part in value.items():
         if name in kinds:
@@ -273,13 +273,13 @@ def _line(row: NoisyRow) -> str:
 
 
 def _spliced(line: str, new: dict[str, Any]) -> str:
-    """Return a JSON object with `new` values of some fields; the rest of the line is unchanged."""
+    """Return the JSON object `line` with `new` values of some fields, otherwise unchanged."""
     new, decode = dict(new), json.JSONDecoder().raw_decode
-    made, begin = "", 0  # output so far, and where the input begins that is not copied yet
+    made, begin = "", 0  # output so far, and the offset of the input that is not copied yet
     at = _space(line, line.index("{") + 1)
     while line[at] != "}":
         name, at = decode(line, at)
-        start = _space(line, _space(line, at) + 1)  # after the colon
+        start = _space(line, _space(line, at) + 1)  # offset of the value, behind the colon
         value, at = decode(line, start)
         if name in new and (other := new.pop(name)) != value:
             made, begin = made + line[begin:start] + as_json(other), at

@@ -28,22 +28,25 @@ from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import CODE, ROWS, joined, with_reasons
 from noisegen.text.buffers import I64
 
-# Bytes of rows decoded at once, counting every text as the longest of its column
+# Most bytes of rows decoded at once, if every text had the length of the longest in its column
 DECODED_MAX = 128 << 20
 _ARROW = b"ARROW1"  # first bytes of Arrow's file format; its stream format has none
 _BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
 _VIEWS = pa.ListViewArray | pa.LargeListViewArray
-_LISTS = pa.ListArray | pa.LargeListArray | pa.FixedSizeListArray | _VIEWS  # a map is a ListArray
+# Types of arrays of lists; an array of maps is a ListArray too
+_LISTS = pa.ListArray | pa.LargeListArray | pa.FixedSizeListArray | _VIEWS
 _STORED_ONCE = {"PLAIN_DICTIONARY", "RLE_DICTIONARY"}
 # Arrow cannot read a column as a dictionary if it also has one of these encodings
 _DELTAS = {"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"}
-_DELTA_MAX = 8 << 20  # bytes; bound for the longest text of a column without a dictionary
+# Bytes that the longest text of a delta-encoded column is taken to have at most
+_DELTA_MAX = 8 << 20
 
 
 def parquet_head(path: str) -> tuple[pa.Schema, int]:
     """Return the schema and the number of rows of a Parquet file; raises SourceError.
 
-    A file is damaged if its row groups have another number of rows than it says.
+    Raises SourceError too if the row groups do not add up to the number of rows that the file
+    gives.
     """
     with for_arrow(path) as opened, pq.ParquetFile(opened) as file:
         metadata, rows = file.metadata, file.metadata.num_rows
@@ -82,7 +85,7 @@ def parquet_tables(path: str, start: int, stop: int, batch_bytes: int) -> Iterat
 
 def _parquet_file(opened: Any, stored_once: Iterable[str]) -> pq.ParquetFile:
     """Open a Parquet file; columns named in `stored_once` are read as dictionaries."""
-    # By default Arrow holds a whole row group in memory (pre_buffer).
+    # With pre_buffer, its default, Arrow would hold a whole row group in memory
     names = sorted(stored_once)
     return pq.ParquetFile(opened, pre_buffer=False, buffer_size=1 << 20, read_dictionary=names)
 
@@ -90,11 +93,11 @@ def _parquet_file(opened: Any, stored_once: Iterable[str]) -> pq.ParquetFile:
 def _rows_decoded(
     opened: Any, groups: Sequence[pq.RowGroupMetaData], first: int
 ) -> tuple[int, set[str]]:
-    """Return how many rows decode to DECODED_MAX bytes, and which lists to read as dictionaries.
+    """Return the number of rows that fit in DECODED_MAX bytes, and lists to read as dictionaries.
 
-    Every text counts as the longest of its column, since a text that is stored once may be in every
-    row. In a list it may also be repeated within one row: columns of lists that could make a row
-    too long are read as dictionaries, which do not copy the text, and do not count here.
+    Every text is counted as the longest of its column, since a text that is stored once may be in
+    every row, and in a list many times in one row. Columns of lists that could make a row longer
+    than LINE_MAX are to be read as dictionaries, which do not copy texts; they are not counted.
     """
     chunks = [[group.column(place) for place in range(group.num_columns)] for group in groups]
     once = {chunk.path_in_schema for chunk in chain(*chunks) if _is_stored_once(chunk)}
@@ -116,8 +119,8 @@ def _rows_decoded(
 def _bounded_rows(batch: pa.RecordBatch, most: int) -> Iterator[pa.Table]:
     """Yield the rows of a batch in tables with REASON, each of at most `most` rows.
 
-    A table has at most DECODED_MAX bytes, counting every text copied out of its dictionary. A row
-    of over LINE_MAX bytes becomes null: it repeats a text that is stored once.
+    A table has at most DECODED_MAX bytes once all texts are copied out of dictionaries. A row of
+    over LINE_MAX bytes then becomes null with the reason row_too_long.
     """
     sizes = sum(map(_copied_out, batch.columns), np.zeros(len(batch), np.int64))
     sizes[sizes > LINE_MAX] = DECODED_MAX + 1
@@ -129,12 +132,15 @@ def _bounded_rows(batch: pa.RecordBatch, most: int) -> Iterator[pa.Table]:
         if sizes[start] > DECODED_MAX:
             nothing = pa.table([_nothing(column) for column in batch.columns], rows.schema)
             yield with_reasons(nothing, np.array([CODE["row_too_long"]], np.int8))
-        else:  # copies the slice, since casting a slice would decode all rows
+        else:  # `joined` copies the slice, since casting a slice would decode all rows
             yield with_reasons(joined(rows) if len(rows) < len(batch) else rows)
 
 
 def _nothing(column: pa.Array) -> pa.Array:
-    """Return one null in place of a too long row; an empty list for list views, without nulls."""
+    """Return a column of one null, which replaces a too long row.
+
+    For list views, which Arrow cannot make of nulls, it has one empty list.
+    """
     if isinstance(column, _VIEWS):
         at = column.offsets.slice(0, 1)
         return type(column).from_arrays(pc.subtract(at, at), pc.subtract(at, at), column.values[:0])
@@ -163,7 +169,8 @@ def _longest_stored(file: pq.ParquetFile, group: int, name: str) -> int:
     """Return the bytes of the longest text in the dictionary of a column, in one row group."""
     batches = file.iter_batches(ROWS, [group], columns=[name], use_threads=False)
     found = (sum(map(_longest, batch.columns)) for batch in batches)
-    return next(filter(None, found), 0)  # the batch with the first text brings the whole dictionary
+    # The first batch with a text already has the whole dictionary
+    return next(filter(None, found), 0)
 
 
 def _longest(column: pa.Array) -> int:
@@ -176,7 +183,7 @@ def _longest(column: pa.Array) -> int:
 
 
 def _copied_out(column: pa.Array) -> I64:
-    """Return per row the bytes that its texts take once copied out of the dictionary."""
+    """Return for each row of a column the bytes of its texts, once copied out of a dictionary."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         texts = column.dictionary
@@ -197,7 +204,7 @@ def _copied_out(column: pa.Array) -> I64:
 
 
 def _edges(column: pa.Array) -> tuple[I64, I64]:
-    """Return where the list of each row begins and ends in the values of a column."""
+    """Return the places in the values of a column of lists at which each list begins and ends."""
     if isinstance(column, pa.FixedSizeListArray):
         starts = (column.offset + np.arange(len(column))) * column.type.list_size
         return starts, starts + column.type.list_size
@@ -208,7 +215,7 @@ def _edges(column: pa.Array) -> tuple[I64, I64]:
 
 
 def arrow_head(path: str) -> tuple[pa.Schema, int]:
-    """Return the schema and the number of rows of an Arrow file, as `datasets` writes it."""
+    """Return the schema and the number of rows of an Arrow file, in stream or file format."""
     rows = 0
     with for_arrow(path) as opened:
         batches = _arrow_batches(opened)
@@ -251,11 +258,11 @@ def _arrow_batches(opened: Any) -> Iterator[Any]:
 
 
 def _checked(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the batch if its offsets are valid: Arrow would read foreign memory at wrong ones.
+    """Return a batch if its offsets are valid; raises ArrowInvalid.
 
-    Raises ArrowInvalid.
+    At invalid offsets Arrow would read memory outside of the batch.
     """
-    # As bytes, since text that is not UTF-8 is only dropped row by row
+    # Texts are checked as bytes, since rows that are not UTF-8 are dropped one by one later
     for column in batch.columns:
         column.cast(_BYTES.get(column.type, column.type)).validate(full=True)
     return batch
