@@ -145,7 +145,7 @@ class ChannelKernel:
             parts.append([part.take(hit) for part in (firsts, lasts, groups)])
         firsts, lasts, groups = np.concatenate(parts, axis=1)
         kept, reach = [], -1
-        for number in np.lexsort((-lasts, firsts)).tolist():  # by first word, then longest first
+        for number in np.lexsort((-lasts, firsts)).tolist():  # by first word, longer phrases first
             if firsts[number] > reach:
                 kept.append(number)
                 reach = lasts[number]
@@ -190,9 +190,8 @@ class _Batch:
         options = self._options(hit)
         kinds, hows = self.tables.kinds.take(options), self.tables.hows.take(options)
         is_word = self.units.words.take(hit) >= 0
-        # A changed gap or a removed word sets the case of the next word. If both precede a word,
-        # the gap sets it: the gap is nearer to the word, so that it comes first in the reversed
-        # order, and `np.unique` keeps the first.
+        # A changed gap or a removed word sets the case of the next word.
+        # If both precede a word, the gap sets it: `np.unique` keeps the first in reversed order.
         near = np.flatnonzero(((kinds == WORD_GONE) | ~is_word) & (hows != SAME))
         near = near[::-1]
         behind = hit.take(near) + 1 + is_word.take(near)

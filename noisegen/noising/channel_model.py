@@ -302,8 +302,8 @@ def _add_letters(channel: Channel, counts: Mapping[LetterKey, int]) -> None:
         far["", part, _place(before, after)][noisy, SAME] += count
     coarser: dict[tuple[str, str, str], tuple[int, float]] = {}
     for key, outcomes in far.items():
-        # Words that contain a part and changes of the part are counted separately, so that there
-        # may be more changes than words. The added 1 keeps the rate below 1.
+        # Words with a part and changes of the part are counted apart: changes may outnumber words.
+        # The added 1 keeps the rate below 1.
         rate = (outcomes.total() - outcomes[key[1], SAME]) / (outcomes.total() + 1)
         group = channel.add(rate, _form_weights(outcomes, key[1]))
         coarser[key] = group, rate

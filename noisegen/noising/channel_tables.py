@@ -25,8 +25,8 @@ from noisegen.text.buffers import (
     word_hashes,
 )
 
-# Code points of scripts without spaces between words, equal to the list in `text.alignment`: Thai
-# and Lao, Burmese, Khmer, kana, Han.
+# Code points of scripts without spaces between words: Thai, Lao, Burmese, Khmer, kana, Han.
+# The module `text.alignment` has an equal list.
 _UNSPACED = (
     (0x0E00, 0x0EFF),
     (0x1000, 0x109F),
@@ -39,8 +39,7 @@ _UNSPACED = (
 CASINGS = 3  # texts of each option in the pool: in small letters, Title and UPPER
 SIZES = LETTERS_MAX + 1  # possible sizes of a part of a word: 0 to LETTERS_MAX letters
 START_POINT, END_POINT = ord(START), ord(END)
-# Codes of the places of a part in a word. Where a group depends only on the place, its hash has
-# this code instead of the letter before the part.
+# Place of a part in a word -> code, which stands in hashes for the letter before the part.
 _PLACES = {START: 1, END: 2, "": 3}
 
 
@@ -70,8 +69,7 @@ class Words(NamedTuple):
             token, starts, stops = _single_characters(texts, starts, stops)
             rows, hashes = rows.take(token), hashes.take(token)
             # The hashes of tokens are of uncut words, with only ASCII and Latin-1 letters lowered.
-            # New hashes are made for cut words, and for words with bytes outside ASCII in them or
-            # behind them: `reduceat` looks at all bytes up to the next word.
+            # Cut words, and words with bytes outside ASCII up to the next word, get new hashes.
             cut = stops - starts < (tokens.stops - tokens.starts).take(token)
             high = np.maximum.reduceat(texts.window, starts - base) >= 0x80
             again = np.flatnonzero(cut | high)
@@ -119,8 +117,8 @@ def _single_characters(texts: Texts, starts: I64, stops: I64) -> tuple[I64, I64,
     word = np.searchsorted(starts, edges[:-1], side="right") - 1
     inside = np.flatnonzero(edges[:-1] < stops.take(word))
     word, firsts, lasts = word.take(inside), edges.take(inside), edges.take(inside + 1)
-    # A cut may leave an apostrophe at an end of a word, where it is no part of the word. A curly
-    # apostrophe has three bytes, the first one E2.
+    # A cut may leave an apostrophe at an end of a word, where it is no part of the word.
+    # A curly apostrophe has three bytes; the first byte is E2.
     values = texts.values
     firsts = firsts + (values[firsts] == 0x27) + 3 * (values[firsts] == 0xE2)
     lasts = lasts - (values[lasts - 1] == 0x27) - 3 * (values[lasts - 3] == 0xE2)

@@ -305,8 +305,7 @@ class Composed(NamedTuple):
 
 
 _COMPARED = 1 << 16  # number of edits whose bytes are compared at once
-# Edits of all rows are compared by row number times `_ROW` plus position, as rows have under 2^31
-# bytes.
+# Row number times `_ROW` plus position orders the edits of all rows: rows have under 2^31 bytes.
 _ROW = 1 << 32
 
 

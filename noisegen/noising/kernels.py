@@ -245,8 +245,7 @@ class Spacing:
         dropped = texts.offsets[to_drop.rows] + to_drop.positions
         blank = np.isin(texts.values[dropped], _BLANKS)
         drop_rows, dropped = to_drop.rows[blank], dropped[blank]
-        # The rules of `_may_part`: first for the character before an added space, then for the
-        # character behind it.
+        # The rules of `_may_part` for the character before an added space, then for the next.
         at = texts.offsets[hits.rows] + hits.positions
         points = code_points(texts.values, at)
         ends = at + utf8_lengths(points)
@@ -264,8 +263,8 @@ class Spacing:
         return Edits(rows, starts, starts + (1 - kinds), kinds, _SPACES)
 
 
-# Function from a word to its (replacement, weight) pairs: no pairs if the word never changes. The
-# replacement may be the word itself; its weight then is a chance that a hit word stays.
+# Function from a word to its (replacement, weight) pairs: no pairs if the word never changes.
+# A replacement may be the word itself; its weight is then the chance that a hit word stays.
 WordRule = Callable[[str], Sequence[tuple[str, int]]]
 WORDS_MAX = 1 << 18  # most words in the cache of `WordKernel.propose`; a fuller cache is cleared
 FORMS_MAX = 1 << 21  # most replacements in the cache of `WordKernel.propose`: about 50 MB

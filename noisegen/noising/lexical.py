@@ -25,8 +25,8 @@ from noisegen.text.rows import Row, RowEdit
 
 # Clitics, which need a word behind them: "You have." does not become "You've.".
 CLITICS = "(?i)['\u2019](m|re|s|ve|d|ll)$"
-# Words that often follow a verb whose complement is missing or stands before the verb. Such a verb
-# is not shortened: "how happy I am now" does not become "how happy I'm now".
+# Words that often follow a verb whose complement is missing or stands before the verb.
+# Such a verb is not shortened: "how happy I am now" does not become "how happy I'm now".
 BEHIND_GAPS = (
     "and anymore are as but can could did does has is nor now or right should than then today too "
     "was were will would"
@@ -214,8 +214,7 @@ class LexicalKernel:
         return np.flatnonzero(misfits)
 
 
-# Tests whether a replacement does not fit into its sentence: first three functions for a match in
-# one row, then three functions for the matches in many rows.
+# Tests for replacements that do not fit: three for a match in one row, three for arrays of matches.
 
 
 def _is_name(row: Row, table: PhraseTable, match: RowMatch, _: str) -> bool:
@@ -266,8 +265,8 @@ def _lead_to_nouns(texts: Texts, table: PhraseTable, matches: Matches) -> Bool:
     return lead
 
 
-# Value of `tags` -> test of many matches, and pattern of an ending. A match is not replaced if it
-# passes the test and its replacement has this ending.
+# Value of `tags` -> test of many matches, and pattern of an ending.
+# A match is not replaced if it passes the test and its replacement has this ending.
 _MISFITS = {
     "no-name": (_are_names, ""),
     "clitic": (_are_alone, CLITICS),

@@ -222,7 +222,7 @@ class PhraseTable:
 
     @cached_property
     def first_pos(self) -> I64:
-        """For each key, the column of `groups` of the first part of speech with replacements."""
+        """For each key, the first column of `groups` (a part of speech) that has replacements."""
         first: I64 = np.argmax(self.groups >= 0, axis=1).astype(np.int64)
         return first
 

@@ -25,13 +25,12 @@ from noisegen.version import __version__
 
 START, END = "^", "$"  # stand for the edges of a word or row; no word contains them
 SAME, SMALL_CASE, TITLE_CASE, UPPER_CASE = range(4)  # case in which a replacement is written
-# Changes of a word: it is kept as it is, written in another case, changed at one to three places,
-# gone (removed), or changed in another way.
+# Changes of a word: kept as it is, in another case, in one to three places, gone, or other.
 KEPT, GONE, OTHER = "kept", "gone", "other"
 WRITTEN = (KEPT, "small", "title", "upper")
 LETTERS = ("", "letters1", "letters2", "letters3")
 CHANGES = (*WRITTEN, *LETTERS[1:], GONE, OTHER)
-LETTERS_MAX = 3  # most letters of a part of a word
+LETTERS_MAX = 3  # most letters of a part of a word, see `LetterKey`
 PHRASE_MAX = 3  # most words of a phrase, which becomes fewer words: want to -> wanna
 HABITS: dict[str, Callable[[str], str]] = {"small": lower, "upper": str.upper, "bare": bare}
 

@@ -28,16 +28,14 @@ from noisegen.text.languages import MATCHED_BY, normalize_language
 from noisegen.text.rows import Row, RowEdit
 from noisegen.text.spans import Spans
 
-# Groups of entry points. In the first group, an entry point has the name of a transform, and leads
-# to a module or function that registers the transform. In the second group, an entry point has the
-# name of a family, and leads to a function from a name 'family:rest' to a Transform.
-ENTRY_POINTS = "noisegen.transforms"
-FAMILIES = "noisegen.transform_families"
+ENTRY_POINTS = "noisegen.transforms"  # group of entry points: transform -> code that registers it
+FAMILIES = "noisegen.transform_families"  # group of entry points: family -> maker of transforms
 F = TypeVar("F", bound=Callable[..., Any])
-# Kinds of transforms, which matter in recipes with writers. A habit is a way to write a word, the
-# same wherever a writer uses the word. A slip is a single error. A word is changed by one habit or
-# slip at most. Script is a habit that concerns letters and also applies to changed words. Style
-# concerns the whole row, such as its capitals or punctuation.
+# Kinds of transforms, which matter in recipes with writers:
+# - habit: a way to write a word, the same wherever a writer uses the word;
+# - slip: a single error in a word that no habit and no other slip has changed;
+# - script: a habit that concerns letters, and also applies to changed words;
+# - style: a change of the whole row, such as its capitals or punctuation.
 Kind = Literal["habit", "slip", "script", "style"]
 HABITS = ("habit", "script")  # kinds that change equal words of a writer alike
 

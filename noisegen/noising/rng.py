@@ -205,8 +205,8 @@ class GapTables:
         self._bases = np.cumsum(self._sizes) - self._sizes
         bounds = np.concatenate([t + (i << DECISION_BITS) for i, t in enumerate(tables)])
         self._bounds = np.append(bounds, np.iinfo(np.int64).max)
-        # The leading bits of a decision give the index of its bound, without a search. Only where
-        # several bounds have the same leading bits (`_wide`), a search follows.
+        # The leading bits of a decision give the index of its bound, without a search.
+        # A search follows only where several bounds have the same leading bits (`_wide`).
         step = 1 << (DECISION_BITS - _HEAD_BITS)
         edges = np.arange(len(rates) << _HEAD_BITS) * step
         self._firsts = np.searchsorted(self._bounds, edges, side="right")
@@ -238,8 +238,7 @@ class GapTables:
         done, drawn = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
         while len(rows):
             length, variant = lengths.take(rows), variants.take(rows)
-            # Make enough draws for most rows at once. Their count changes no hits, as each draw
-            # depends on its number only.
+            # Make enough draws for most rows at once; the number of draws does not change the hits.
             expected = (length - done) * self.rates.take(variant)
             counts = np.minimum((expected * 1.1).astype(np.int64) + 3, DRAWS_MAX)
             lasts = np.cumsum(counts)  # index behind the last draw of each row

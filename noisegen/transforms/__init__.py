@@ -26,14 +26,14 @@ class LanguageFiles:
         return DICTIONARIES / lang / self.name
 
     def read(self, settings: Settings, _: Mapping[str, Any]) -> list[Path]:
-        """Return a list of the file for the language of the settings; [] if there is no file.
+        """Return a list with the file for the language of the settings; [] if there is no file.
 
         Transforms that read the file take this method as their `data`.
         """
         return existing(self.of(settings.lang))
 
     def read_or_any(self, settings: Settings, _: Mapping[str, Any]) -> list[Path]:
-        """Return a list of the file for the language of the settings, or else for all languages."""
+        """Return a list with the file for the language of the settings, or for all languages."""
         return existing(self.of(settings.lang)) or [self.of("any")]
 
     def languages(self) -> list[str]:

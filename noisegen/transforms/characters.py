@@ -59,8 +59,8 @@ def spac(settings: Settings, *, drop_rate: float = 0.1, add_rate: float = 0.05) 
 
 DOTTED_I = ("tr", "az")  # languages in which I is the capital of ı, and İ is the capital of i
 WORDS = ("all", "first", "next", "i", "names")  # values of the parameter `words` of `caps`
-# Each case has the function that writes it, and two letters. For languages in `DOTTED_I`, the first
-# letter is replaced by the second before the function is called.
+# Case -> function that writes a text in this case, and two letters.
+# For languages in `DOTTED_I`, the first letter is replaced by the second before the call.
 CASES = {"upper": (pc.utf8_upper, "i", "İ"), "lower": (pc.utf8_lower, "I", "ı")}
 
 

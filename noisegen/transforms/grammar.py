@@ -345,8 +345,8 @@ class RunOns:
         if row.gaps[number - 1] != ". " or row.hashes[number] not in self._is_small:
             return False
         is_initial = len(before.encode()) == 1
-        # Hashes ignore case only in ASCII and Latin-1. The case of these openers must be checked;
-        # other openers match only with a capital.
+        # Hashes ignore case only in ASCII and Latin-1: the case of these openers must be checked.
+        # Other openers match only with a capital.
         return not is_initial and (case_class(word) > 0 or word[0].encode()[0] > _LATIN_1)
 
     @cached_property

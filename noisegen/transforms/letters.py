@@ -76,9 +76,9 @@ def apos(settings: Settings, *, rate: float = 0.5) -> WordKernel:
     return WordKernel(rule, settings.limits(rate), _LEADS, settings.by_form)
 
 
-# Diacritical marks are left out of Latin and Greek letters, which are legible without marks, and of
-# Arabic and Hebrew words, whose vowel points are written for learners only. Marks are kept in other
-# scripts: there they make another letter (Cyrillic й) or carry the vowel (Devanagari, Thai).
+# Diacritical marks are left out of Latin and Greek letters, which are legible without marks.
+# Vowel points are left out of Arabic and Hebrew words, as people write them for learners only.
+# Marks in other scripts stay: they make another letter (Cyrillic й) or carry the vowel (Thai).
 DECOMPOSED = ("LATIN", "GREEK")  # scripts in which a mark is dropped from a composed character: é
 POINTED = (*DECOMPOSED, "ARABIC", "HEBREW")  # scripts in which combining marks are dropped
 

@@ -170,8 +170,8 @@ GROUP_MAX = 4  # most letters of a group that a letter table writes as a whole
 FULL_STOPS = "।॥։"  # full stops that the tokenizer takes for the last letter of a word
 _LETTER_TABLES = LanguageFiles("latn.tsv")
 
-# Letter or group of letters -> place in the word -> weighted Latin spellings. Places are 'start',
-# 'end', 'word' (the letters are the whole word) and '' (anywhere).
+# Letter or group of letters -> place in the word -> weighted Latin spellings.
+# Places are 'start', 'end', 'word' (the letters are the whole word) and '' (anywhere).
 LetterTable = Mapping[str, Mapping[str, Forms]]
 
 

@@ -50,11 +50,14 @@ SIGNS = "".join(sorted(ENDS + COMMAS + OTHERS))
 SET_APART = ",!?;:،؟؛।"  # signs before which some writers put a space, as in French
 CLOSING = ".!?"  # signs after which some writers leave out the space
 WIDE = "。！？｡，、；："  # East Asian signs, which no space follows
-# Forms of a repeated sign. `REPEATED`: times that the sign is written -> weight. `MIXED`: sign ->
-# form with another sign, which has the weight `MIXED_WEIGHT`.
-REPEATED = {2: 4, 3: 5, 4: 2, 5: 1}
-MIXED = {"!": "!?", "?": "?!", "！": "！？", "？": "？！"}
-MIXED_WEIGHT = 2
+REPEATED = {2: 4, 3: 5, 4: 2, 5: 1}  # number of times that a repeated sign is written -> weight
+MIXED = {
+    "!": "!?",
+    "?": "?!",
+    "！": "！？",
+    "？": "？！",
+}  # sign -> form with a second sign
+MIXED_WEIGHT = 2  # weight of a form in `MIXED`
 SPACES_MAX = 16  # most spaces between a sign and the end of a row that the sign ends
 
 # The rates of `punc`, in the order in which their changes are tried.
@@ -127,8 +130,7 @@ class Sign(NamedTuple):
     is_before_word: Fact  # behind the sign are one space and a character that is no space or sign
 
 
-# A change of a sign: whether it is allowed, start and stop of the replaced text, and the group in
-# `_WRITTEN` from which the new text is chosen.
+# Change of a sign: whether it is allowed, start and stop of the old text, group in `_WRITTEN`.
 Change = tuple[Fact, Fact, Fact, Fact]
 
 
@@ -219,7 +221,7 @@ def _row_changes(text: str) -> dict[int, dict[str, Change]]:
     text_stop = max(len(text.rstrip(SPACES)), len(text) - SPACES_MAX)
     for number, start in enumerate(starts):
         stop = start + 1
-        before, behind = text[start - 1 : start], text[stop : stop + 1]  # '' acts as a space
+        before, behind = text[start - 1 : start], text[stop : stop + 1]  # '' counts as a space
         if before in _KINDS or behind in _KINDS:
             continue
         kind, is_before_word = _KINDS[text[start]], False
