@@ -205,7 +205,7 @@ def _add_numbers(channel: Channel, changed: Counter[str], kept: int) -> int:
 
 def _shape_rates(profile: Profile) -> list[float]:
     """Return the share of changed words per shape, smoothed towards the share of all words."""
-    seen, changed = Counter[int](), Counter[int]()  # shape -> number of words
+    seen, changed = Counter[int](), Counter[int]()  # shape -> number of words, of changed words
     for key, count in profile.words.items():
         if " " not in key.clean:
             shape = shape_of(key.clean, key.case)
@@ -239,7 +239,7 @@ def _add_word(
     `_shape_rates`. A group joins three kinds of options: replacements counted in its case,
     replacements counted in all cases, and the options of the word's shape.
     """
-    pooled: Outcomes = Counter()  # counts of all cases; each replacement takes the word's own case
+    pooled: Outcomes = Counter()  # sum over all cases, as if written in the case of the word
     for outcomes in cases:
         for (noisy, _), count in outcomes.items():
             if noisy != word:

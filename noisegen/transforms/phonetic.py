@@ -34,7 +34,7 @@ Rule = tuple[re.Pattern[str], str, int]  # pattern, replacement, weight
 
 @cache
 def rules_of(path: Path) -> tuple[Rule, ...]:
-    """Read respelling rules from a file with columns pattern, noisy, weight; () without a file."""
+    """Read respelling rules from a file (columns pattern, noisy, weight); () if there is none."""
     rows = rows_of(path) if path.exists() else []
     return tuple((re.compile(pattern), noisy, int(weight)) for pattern, noisy, weight in rows)
 
