@@ -136,7 +136,8 @@ def _bounded(
 ) -> Parts:
     """Decode the blocks that begin at bytes `start` to `stop`, and yield the content in parts.
 
-    Output over UNBOUNDED_BYTES that also exceeds UNBOUNDED_RATIO ends with a note.
+    Decoding ends with a note if the content exceeds both UNBOUNDED_BYTES and UNBOUNDED_RATIO times
+    the size of the file.
     """
     size, most = 0, max(UNBOUNDED_BYTES, UNBOUNDED_RATIO * size_of(path))
     for part in DECODERS[kind](path, note, start, stop):

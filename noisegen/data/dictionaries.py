@@ -34,7 +34,7 @@ from noisegen.text.buffers import APOSTROPHES, WORD_BYTES_MAX
 from noisegen.text.resources import DICTIONARIES
 
 ANY = "*"  # language of entries that hold for any language
-BYTES_MAX = 1 << 30  # most bytes of a mined dictionary; one of a million entries has 40 MB
+BYTES_MAX = 1 << 30  # most bytes of a mined dictionary; a million entries take 40 MB
 ENTRIES_MAX = 20_000_000
 TEXT_MAX = 100  # most characters of a word or phrase
 PROB_SLACK = 0.05  # tolerance: probabilities rounded to two digits do not add up to exactly 1

@@ -127,10 +127,9 @@ class NoisySentence:
         return [number, *cells[1:]]
 
     def _new_ids(self) -> dict[str, str]:
-        """Return the new number of each word, contraction and empty node.
+        """Return the new number of each word, contraction and empty node, by its old number.
 
-        Numbers are mapped to new numbers; the new number is '' for a contraction that becomes one
-        token.
+        The new number is '' for a contraction that becomes one token.
         """
         bounds = {}  # for each word, the new numbers of its first and last noisy token
         for clean, noisy in self.units:

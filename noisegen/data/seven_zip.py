@@ -46,7 +46,10 @@ def read_directory(path: Path) -> Directory | None:
 
 
 def within(directory: Directory, start: int, stop: int | None) -> Directory:
-    """Return a directory with only the folders that begin from byte `start` up to `stop`."""
+    """Return a directory with only the streams that begin from byte `start` up to byte `stop`.
+
+    It has only the members in these streams.
+    """
     begin, streams, members = directory
     starts = list(accumulate((packed for packed, *_ in streams), initial=begin))
     first = bisect_left(starts, start, hi=len(streams))
@@ -60,7 +63,7 @@ def within(directory: Directory, start: int, stop: int | None) -> Directory:
 
 
 def folder_starts(directory: Directory) -> list[int]:
-    """Return the offsets in the file at which the folders of an archive begin."""
+    """Return the offsets in the file at which the streams (folders) of an archive begin."""
     begin, streams, _ = directory
     return list(accumulate((packed for packed, *_ in streams), initial=begin))[:-1]
 

@@ -104,7 +104,7 @@ def _expanded(source: str) -> Iterator[FileRange]:
 def _in_local_folder(folder: str) -> Iterator[FileRange]:
     """Yield the files in a folder and its subfolders.
 
-    If some of them belong to a published data set, plain text files are marked as skipped.
+    If some files belong to a published data set, all other plain text files are marked as skipped.
     """
     files = list(in_folder(folder))
     published = {file.path for file in files if layouts_of(file.path)}
@@ -114,7 +114,7 @@ def _in_local_folder(folder: str) -> Iterator[FileRange]:
 
 
 def named_source(given: str) -> tuple[str, str]:
-    """Return name and source of NAME=SOURCE; without NAME=, the name of the file is the name."""
+    """Split NAME=SOURCE into name and source; without NAME=, the name is the name of the file."""
     name, equals, source = given.partition("=")
     if equals and source and not Path(given).exists() and not set(name) & set("/\\:*"):
         return name, source
@@ -473,7 +473,7 @@ def _other_columns(
 ) -> dict[str, pa.ChunkedArray]:
     """Return the columns of a table except its ids, its text and the `known` names.
 
-    Lists of tokens and labels get one type.
+    Columns of tokens and labels are cast to lists of strings or of 64-bit integers.
     """
     left_out = {tables.REASON, tables.RAW, columns.row_id, columns.source, *known}
     others = {}

@@ -70,7 +70,7 @@ class History:
     _index: int = 0
     _previous: Revision | None = None
     _digest: Hashable = None
-    # Unreverted texts by hash, with the number of their edit
+    # Number of the edit that made each unreverted text, by the hash of the text
     _standing: dict[Hashable, int] = field(default_factory=dict)
     _pending: deque[_Pending] = field(default_factory=deque)
 

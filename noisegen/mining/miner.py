@@ -24,8 +24,9 @@ class WordPair(NamedTuple):
 class SentencePair:
     """A noisy sentence, its clean form, and its word pairs that passed the filters.
 
-    `unit` is the page in a revision history, otherwise the row; the `pages` of a dictionary count
-    units. The fields from `rev_old` on are set for revision histories only.
+    `unit` is the number of the page in a revision history, otherwise of the row; the column `pages`
+    of a dictionary counts different units. The fields from `rev_old` on are set for revision
+    histories only.
     """
 
     noisy: str

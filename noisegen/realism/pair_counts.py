@@ -37,8 +37,8 @@ class PairCounts:
     """Counts over a set of different pairs.
 
     `counts` has the counts of a profile. `seen` has the number of pairs with each form. `rows` has
-    the number of edits of each pair. `repeats` counts the words that occur twice in a text, by
-    whether their first and their second occurrence changed.
+    the clean text and the numbers of edits of each pair. `repeats` counts the words that occur
+    twice in a text, by whether their first and their second occurrence changed.
     """
 
     counts: Profile

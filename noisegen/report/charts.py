@@ -15,9 +15,10 @@ from markupsafe import Markup
 from noisegen.report.blocks import TEXT_MAX, Bars, cut
 
 STYLES = 12  # number of colours in page.css; there are eight marks
-_WIDTH, _LEFT, _RIGHT, _TOP = 380, 46, 272, 34  # pixels: width of a chart, edges of its field
+# Pixels: width of a chart, and the left, right and top edge of the field with its lines and dots
+_WIDTH, _LEFT, _RIGHT, _TOP = 380, 46, 272, 34
 _LABEL_MAX, _TITLE_MAX = 15, 40  # most characters of labels and titles; tooltips have whole names
-_WIDE_TITLE_MAX = 52  # most characters of a title that is as wide as its chart
+_WIDE_TITLE_MAX = 52  # most characters of the title of a bar chart, which has the whole width
 _DESCRIPTION_MAX = 4_000  # most characters of the description of a chart for screen readers
 Point = tuple[float, float]
 

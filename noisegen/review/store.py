@@ -132,7 +132,7 @@ def connect(path: Path, *, threads: bool = False) -> sqlite3.Connection:
                 raise SourceError(f"the review {str(path)!r} is damaged: {what}")
             (found,) = opened.execute(
                 "PRAGMA quick_check(1)"
-            ).fetchone()  # checks all values and types
+            ).fetchone()  # quick_check reads the whole database
             if found != "ok":
                 what = found.splitlines()[-1]
                 raise SourceError(f"the review {str(path)!r} is damaged: {what}")
@@ -300,8 +300,8 @@ def judged_items(opened: sqlite3.Connection) -> Judged:
 def most_realistic(strata: Mapping[Stratum, Sequence[JudgedItem]]) -> JudgedStrength | None:
     """Return the most realistic strength of the first stage, by the rule of RCP.
 
-    If several strengths are equally realistic, the strongest is returned. Strengths without a
-    number count as ordered by strength in `strata`. Returns None if no row is judged.
+    If several strengths are equally realistic, the strongest is returned: the one with the greatest
+    number, and of equal or missing numbers the last in `strata`. Returns None if no row is judged.
     """
     ranked = []
     for place, (stratum, items) in enumerate(strata.items()):

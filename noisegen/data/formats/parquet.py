@@ -277,7 +277,7 @@ def _numbered_rows(
     read_tables: Callable[[str, int, int, int], Tables],
     writer: RowWriter | None = None,
 ) -> Format:
-    """Return a format whose ranges are row numbers, given its readers of schema and of rows."""
+    """Return a format whose ranges are row numbers; the two functions read its schema and rows."""
 
     def head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange:
         schema, rows = read_head(file.path)
