@@ -28,23 +28,22 @@ CHARACTER_KINDS = 263  # character ids: 0 is no word, 1 to 256 are byte + 1, 257
 _BYTES = CHARACTERS - 2
 _BEGIN, _END, _FILL = 259, 260, 261
 PAD, CLS, SEP, MASK = range(4)  # ids of the special words
-_SPECIAL = np.array([b"", b"\1", b"\2", b"\3"], f"S{_BYTES}")  # as bytes no text has
+_SPECIAL = np.array([b"", b"\1", b"\2", b"\3"], f"S{_BYTES}")  # their bytes, which no text has
 _OF_BYTE = np.arange(1, 257, dtype=np.int16)
 _OF_BYTE[[CLS, SEP, MASK]] = 257, 258, 262
 _FIRST = len(_SPECIAL)
 _SPAN = 1 << 30  # number of word ids; after the last, numbering starts again
-CHUNK_MAX = 64  # characters between two spaces; longer stretches are split without a cache
+CHUNK_MAX = 64  # maximum characters between two spaces for which words are cached
 FILE = "words.json"
 
-# Convolutions over the characters of a word: (characters per window, number of filters).
-# CharacterBERT took these values from ELMo.
+# Convolutions over the characters of a word, as in ELMo: (characters per window, filters).
 FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1_024))
 CHARACTER_WIDTH = 16
 HIGHWAYS = 2
 _FILTERS = sum(count for _, count in FILTERS)
 _WIDEST = max(width for width, _ in FILTERS)
 # Character ids read per short word: two signs, up to 7 bytes, and filling for the widest window.
-# Most words are this short.
+# Most words are as short as this.
 SHORT = 16
 
 Words = npt.NDArray[np.bytes_]
@@ -102,7 +101,7 @@ class WordIds:
         """Return the bytes of the words with these ids; raises NoisegenError for an expired id."""
         numbers = ids.astype(np.int64) - _FIRST
         words = self._words[numbers % self.kept]
-        # The count is read after the words, since other threads may add words in between.
+        # The count is read after the words, to notice ids that other threads expire in between.
         ages = (self._count - numbers - 1) % _SPAN
         if ((ages >= min(self.kept, self._count)) & (numbers >= 0)).any():
             kept = f"only the last {self.kept:,} new words are kept"
@@ -141,7 +140,7 @@ def characters_of(words: Words) -> npt.NDArray[np.int16]:
 class WordTokenizer:
     """A tokenizer into words; a row holds [CLS], the ids of the words, and [SEP].
 
-    With `lower`, texts are converted to lower case. `table` gives the ids.
+    With `lower`, texts are converted to lower case. `table` gives each word its id.
     """
 
     pad_id = PAD
@@ -208,8 +207,7 @@ def split_words(text: str, lower: bool = False) -> list[str]:
     return [word for word, _ in _SPLITTER.pre_tokenize_str(normal)]
 
 
-# BERT's rules look at single characters and split at spaces, so the text between two spaces can be
-# split without the rest, and its words cached.
+# BERT's rules split at spaces, so the text between two spaces is split alone, and cached.
 _cached_words = lru_cache(1 << 18)(basic_words)
 
 
@@ -240,8 +238,7 @@ class CharacterCNN(nn.Module):
         with torch.no_grad():  # so that untrained highways mostly pass on their input
             for highway in self.highways:
                 nn.init.ones_(highway.get_parameter("bias")[_FILTERS:])
-            # The output of the untrained highways has a root mean square of 0.4 (measured), so this
-            # gives vectors the standard deviation `spread`.
+            # Untrained highways give a root mean square of 0.4 (measured), so vectors get `spread`.
             nn.init.normal_(self.projection.weight, std=spread / 0.4 * _FILTERS**-0.5)
             nn.init.zeros_(self.projection.bias)
 
@@ -283,8 +280,7 @@ class CharacterCNN(nn.Module):
         states = self.characters(characters.to(self.projection.weight.device).int())
         maxima = []
         for filters, bias in (convolution.parameters() for convolution in self.convolutions):
-            # A product of matrices takes half the time of torch's convolution, which is made for
-            # more input channels.
+            # A product of matrices takes half the time of torch's convolution with few channels.
             windows = states.unfold(1, filters.shape[2], 1).flatten(2)
             maxima.append(nn.functional.linear(windows, filters.flatten(1), bias).amax(1))
         return torch.relu(torch.cat(maxima, 1))

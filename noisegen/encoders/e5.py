@@ -38,8 +38,8 @@ SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"  # f
 FORMAT = 1  # version of the unpacked folder: raise it when a change alters the folder's content
 MAGIC, VERSION, BLOCK = b"E5S1", 1, 32
 _Q4 = np.dtype([("scale", "<f2"), ("halves", "u1", BLOCK // 2)])
-# SentencePiece's nmt_nfkc keeps the full-width tilde, which NFKC would replace. A private character
-# takes its place during NFKC.
+# SentencePiece's nmt_nfkc keeps the full-width tilde, which NFKC would replace.
+# During NFKC, a character of the private use area stands for it.
 _TILDE, _STAND_IN = "～", "\U000f0000"
 _POSITIONS = "max_position_embeddings"
 # Numbers in the file's header, in its order, by their names in BertConfig.
@@ -183,14 +183,14 @@ def _parsed(data: bytes) -> PackedModel:
     magic, version, *sizes, block = file.numbers("<4sI7ifi")
     if (magic, version, block) != (MAGIC, VERSION, BLOCK):
         raise ValueError(f"it begins with {magic!r}, version {version}, blocks of {block}")
-    # Number of pieces, special ids, bytes of all pieces.
+    # The vocabulary begins with its number of pieces, four special ids, and its size in bytes.
     count, bos, eos, pad, unk, size = file.numbers("<5iQ")
     ends = np.frombuffer(file.take(4 * (count + 1)), "<u4").tolist()
     scores = np.frombuffer(file.take(4 * count), "<f4").tolist()
     text = file.take(size)
     words = (text[start:stop].decode() for start, stop in pairwise(ends))
     pieces = list(zip(words, scores, strict=True))
-    count, size = file.numbers("<iI")  # number of replaced characters, bytes of their map
+    count, size = file.numbers("<iI")  # number of replaced characters, size of their map in bytes
     end, characters = file.at + size, {}
     for _ in range(count):
         point, length = file.numbers("<IB")

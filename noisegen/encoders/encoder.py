@@ -137,8 +137,8 @@ def replace_surrogates(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-# Groups of entry points. The functions of the first group open a registered name; the functions of
-# the second group get the REST of KIND:REST and open it.
+# Groups of entry points: functions that open a registered name, functions that open KIND:REST.
+# A function of the first group has no argument, a function of the second group gets REST.
 ENTRY_POINTS, KINDS = "noisegen.encoders", "noisegen.encoder_kinds"
 
 

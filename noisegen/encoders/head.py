@@ -26,8 +26,8 @@ ACTIVATIONS = (
 IDENTITY, TANH = "torch.nn.modules.linear.Identity", "torch.nn.modules.activation.Tanh"
 PROJECTIONS = {None: IDENTITY, "tanh": TANH, "gelu": "torch.nn.modules.activation.GELU"}
 _ACTIVATION = re.compile(r"torch\.nn\.(?:modules\.\w+\.)?(\w+)")
-# Modes of pooling, in the order in which sentence-transformers concatenates their vectors. The
-# values are the modes' keys in its config.json before version 5.
+# Modes of pooling, and their keys in config.json before version 5 of sentence-transformers.
+# Their order is the order in which sentence-transformers concatenates their vectors.
 POOLINGS = {
     "cls": "cls_token",
     "max": "max_tokens",
@@ -36,7 +36,7 @@ POOLINGS = {
     "weightedmean": "weightedmean_tokens",
     "lasttoken": "lasttoken",
 }
-# Names of the vectors before and after pooling.
+# Names that sentence-transformers gives to the vectors before and after pooling.
 TOKENS, SENTENCE = "token_embeddings", "sentence_embedding"
 Width = Annotated[int, msgspec.Meta(ge=1, le=1 << 16)]
 

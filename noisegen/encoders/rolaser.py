@@ -281,9 +281,9 @@ def _read_checkpoint(path: Path) -> FairseqCheckpoint:
 
 
 def _known_settings(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that FairseqSettings has, by name.
+    """Return the settings in a checkpoint whose names FairseqSettings has, by name.
 
-    They are in `cfg` of a checkpoint, in older checkpoints in `args`.
+    The checkpoint has them under `cfg`, an older checkpoint under `args`.
     """
     configured = _named(content.get("cfg")).get("model")
     named = _named(content.get("args") if configured is None else configured)

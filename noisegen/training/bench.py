@@ -23,22 +23,21 @@ from noisegen.training.train import settings_of
 from noisegen.training.trainer import Trainer
 
 _WARM_UP = 3  # updates before the speed is measured
-_CHUNKS_SEEN = 3  # chunks made while updates on DATA are timed
+_CHUNKS_SEEN = 3  # number of chunks that the timed updates on DATA go through
 
 
 def bench(options: TrainOptions, seconds: float = 10.0) -> dict[str, Any]:
-    """Time the updates of a run, `seconds` for each figure; nothing is written.
+    """Time updates and data loading of a distillation, `seconds` for each; nothing is written.
 
-    `step`, `data` and `loader` are tokens per second without padding: in updates on random ids, in
-    updates on DATA, and in noise and tokenizer alone. `padding` is the share of computed tokens
-    that are padding, `loader_cost` the share of the speed that is lost if ids come from DATA.
-    `step_mfu` and `mfu` are the share of the device's bf16 peak that is used on random ids and on
-    DATA, None if the peak is unknown.
+    Three speeds are in tokens per second, padding not counted: `step` for updates on random ids,
+    `data` for updates on DATA, `loader` for noise and tokenizer alone. `padding` is the share of
+    computed tokens that are padding. `loader_cost` is the share of the speed `step` that updates on
+    DATA lose. `step_mfu` and `mfu` are the shares of the device's bf16 peak that updates on random
+    ids and on DATA use; None if the peak is unknown.
 
     The teacher's vectors are random numbers here, and there are no hard negatives: neither changes
-    the speed once the vectors are computed. Updates on DATA use few rows, so that several chunks
-    are made as in a long run; the additional padding of few rows is not counted. Raises the errors
-    of `train`.
+    the speed of updates. Updates on DATA use few rows, so that several chunks are made as in a long
+    run; the additional padding of few rows is not counted. Raises the errors of `train`.
     """
     settings = settings_of(options)
     if not isinstance(settings, DistilSettings):
@@ -76,9 +75,9 @@ def bench(options: TrainOptions, seconds: float = 10.0) -> dict[str, Any]:
 def _speeds(
     method: Distillation, folder: Path, options: TrainOptions, seconds: float
 ) -> tuple[Speed, Speed, float]:
-    """Return the speeds of updates on random ids and on DATA, and of noise and tokenizer.
+    """Return the speeds of updates on random ids and on DATA, and of noise and tokenizer alone.
 
-    The last is in tokens per second.
+    The speed of noise and tokenizer is in tokens per second.
     """
     settings, progress = method.settings, options.progress
     method.rehearse()
@@ -98,7 +97,7 @@ def _speeds(
     method.pairs = replace(method.pairs, training=method.pairs.training[:rows])
     progress(Progress("updates on data"))
     with closing(trainer.steps()) as on_data:
-        trainer.update(*next(on_data))  # waits for the first chunk, as a run does once
+        trainer.update(*next(on_data))  # not timed: waits for the first chunk
         data = speed(trainer, on_data, seconds)
     # Random ids are timed before and after DATA, since the load of a machine varies.
     progress(Progress("updates on random ids again"))
@@ -109,7 +108,10 @@ def _speeds(
 
 
 def _loader_speed(method: Distillation, seconds: float) -> float:
-    """Return the tokens per second that noise, tokenizer and plan yield, epoch after epoch."""
+    """Return the speed of noise, tokenizer and batching, in tokens per second.
+
+    First chunks of one epoch after the other are made for `seconds`.
+    """
     began, tokens = time.perf_counter(), 0
     for epoch in count(1):
         chunk = method.chunk(epoch, 0)

@@ -42,8 +42,7 @@ class RunProgress:
     seconds: float = 0.0  # wall seconds since the command began
     prepared: float = 0.0  # wall seconds of preparation, before the first update
     done: float = 0.0  # share of the run that is done, from 0 to 1
-    # Estimated seconds of the last validation and of writing the last files: CPU seconds if the run
-    # has a CPU limit, else wall seconds.
+    # Estimated seconds, CPU or wall as the run's limit, of the last validation and the last files.
     closing: float = 0.0
     cpu: float = 0.0  # CPU seconds of all threads since the command began
     cpu_prepared: float = 0.0  # CPU seconds of preparation, before the first update

@@ -21,7 +21,7 @@ from noisegen.training.settings import DistilSettings, PretrainSettings
 
 @dataclass(frozen=True)
 class Workers:
-    """Rank of this process among the `world` processes of a run, and its device."""
+    """Place of this process in a run: its rank among the `world` processes, and its device."""
 
     rank: int = 0
     world: int = 1
@@ -33,7 +33,7 @@ class Workers:
         return self.rank == 0
 
     def sum_gradients(self, weights: list[nn.Parameter]) -> None:
-        """Replace the gradients of each process by the sum over all processes."""
+        """Replace the gradients of the weights by their sums over all processes."""
         if self.world == 1:
             return
         gradients = [w.grad if w.grad is not None else torch.zeros_like(w) for w in weights]
@@ -59,21 +59,25 @@ class Workers:
         return float(shared)
 
     def gather(self, rows: Tensor) -> Tensor:
-        """Return the sum over all processes of rows that are zero in all processes but one."""
+        """Return all rows in every process.
+
+        Each process gives its own rows, and zeros in place of the rows of other processes.
+        """
         if self.world > 1:
             dist.all_reduce(rows)
         return rows
 
     def wait(self) -> None:
-        """Wait until all processes of the run have come to this call."""
+        """Wait until all processes of the run have called this method."""
         if self.world > 1:
             dist.barrier()
 
 
 def join_workers(device: str = "auto") -> Workers:
-    """Return the place of this process in the run, by the variables that torchrun sets.
+    """Join the processes of a run that torchrun started; return the place of this process.
 
-    `device` is cpu, cuda, cuda:NUMBER, or auto (CUDA if there is any). Raises UsageError.
+    Without the environment variables of torchrun, the process is the only one. `device` is cpu,
+    cuda, cuda:NUMBER, or auto (CUDA if there is any). Raises UsageError for another device.
     """
     world, rank = int(os.environ.get("WORLD_SIZE", 1)), int(os.environ.get("RANK", 0))
     here = find_device(device, int(os.environ.get("LOCAL_RANK", 0)), world)
@@ -87,7 +91,7 @@ def join_workers(device: str = "auto") -> Workers:
 
 def join_group(device: torch.device) -> None:
     """Join the group of processes that exchange gradients: NCCL on CUDA, else Gloo."""
-    if device.type == "cuda":  # with its device, a barrier of NCCL need not guess one
+    if device.type == "cuda":  # given the device, NCCL need not guess it at a barrier
         dist.init_process_group("nccl", device_id=device)
     else:
         dist.init_process_group("gloo")
@@ -122,13 +126,17 @@ class Computation:
         self.peak = peak_flop_per_second(torch.cuda.get_device_name(device)) if cuda else None
 
     def precision(self) -> AbstractContextManager[Any]:
-        """Return the autocast context of the network; heads and losses are always in float32."""
+        """Return the context in which the network runs: autocast to bf16, or no autocast.
+
+        Heads and losses always compute in float32.
+        """
         return torch.autocast(self.device.type, torch.bfloat16) if self.bf16 else nullcontext()
 
     def batch(self, ids: Ragged, counts: MutableMapping[str, Any] | None = None) -> Padded | Packed:
         """Return rows of ids as a batch on the device; add its rows and tokens to `counts`.
 
-        Batches for a compiled network have few shapes.
+        `counts` has the entries rows, tokens, and computed (tokens with padding). Batches for a
+        compiled network have few shapes.
         """
         tokenizer = self.student.tokenizer
         batch: Padded | Packed
@@ -143,20 +151,29 @@ class Computation:
         return batch
 
     def states(self, batch: Padded | Packed) -> Tensor:
-        """Return the last hidden states, in the shape that `batch.states` gives."""
+        """Return the network's last hidden states for a batch.
+
+        A padded batch has states (rows, longest, hidden), a packed batch (tokens, hidden).
+        """
         if isinstance(batch, Padded) and self.bf16:
             with attending_fast(self.student.config, batch):
                 return batch.states(self.network)
         return batch.states(self.network)
 
     def vectors(self, ids: Ragged, counts: MutableMapping[str, Any] | None = None) -> Tensor:
-        """Return the vectors of rows of ids, (rows, width) float32; `counts` as in `batch`."""
+        """Return the student's vectors of rows of ids, (rows, width) float32.
+
+        Rows and tokens are added to `counts`, as by `batch`.
+        """
         batch = self.batch(ids, counts)
         vectors: Tensor = self.student.head(self.states(batch), batch)
         return vectors
 
     def mfu(self, tokens_per_second: float, tokens_per_row: float) -> float | None:
-        """Return the share of the device's bf16 peak that is used; None if the peak is unknown."""
+        """Return the share of the device's bf16 peak that training uses at this speed.
+
+        Return None if the peak is unknown.
+        """
         if not self.peak:
             return None
         return tokens_per_second * flop_per_token(self.student, tokens_per_row) / self.peak
@@ -177,7 +194,10 @@ def _packs(
 
 
 def peak_flop_per_second(name: str) -> float | None:
-    """Return the bf16 peak of a device by its name; None for unknown devices and parts (MIG)."""
+    """Return the bf16 peak of the device of this name, in FLOP per second.
+
+    Return None for an unknown device, and for a part of a device (MIG).
+    """
     words = set(re.findall(r"\w+", name))
     for line in (Path(__file__).parent / "peaks.tsv").read_text("utf-8").splitlines()[2:]:
         device, peak, _ = line.split("\t")
@@ -187,7 +207,11 @@ def peak_flop_per_second(name: str) -> float | None:
 
 
 def flop_per_token(student: SentenceEncoder, length: float) -> float:
-    """Return 6 x weights outside the embeddings, plus the attention over `length` tokens."""
+    """Return the FLOP per token of forward and backward pass, in rows of `length` tokens.
+
+    These are 6 per weight outside the embeddings, and 12 x layers x hidden size x `length` for the
+    attention.
+    """
     embedded = student.network.get_input_embeddings()  # type: ignore[operator]
     table = sum(weight.numel() for weight in embedded.parameters())
     dense = sum(weight.numel() for weight in student.parameters()) - table

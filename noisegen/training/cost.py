@@ -17,10 +17,10 @@ from noisegen.training.trainer import C, Method, Trainer
 
 
 def dry_run(method: Method[C], sources: Sequence[str], clock: Clock) -> dict[str, Any]:
-    """Return the sizes of a run, its number of updates and its time in seconds.
+    """Return the estimated cost of a run: its sizes, its number of updates, its time in seconds.
 
-    `seconds` is the time of the whole run, `prepared` the part of it before the first update; both
-    include the time since the command began. Raises the errors that a run raises.
+    `seconds` is the time of the whole run, `prepared` the time before its first update; both count
+    from the start of the command. Raises the errors that a run raises.
     """
     with TemporaryDirectory() as folder:
         method.read(sources, Path(folder))
@@ -62,7 +62,7 @@ def _timings(trainer: Trainer[C], chunk: C) -> tuple[float, float, float]:
     clock = trainer.clock
     trainer.method.network.train()
     steps = cycle((chunk, batches) for batches in chunk.steps)
-    speed(trainer, islice(steps, 1), SAMPLE_SECONDS)  # the first update takes longer
+    speed(trainer, islice(steps, 1), SAMPLE_SECONDS)  # not timed: the first update takes longer
     spent, began = clock.spent, clock.seconds
     update = 1 / speed(trainer, steps, SAMPLE_SECONDS)["updates"]
     pace = (clock.spent - spent) / (clock.seconds - began) if clock.counts_cpu else 1.0
@@ -75,7 +75,10 @@ Speed = dict[str, float]  # updates, tokens, computed (tokens with padding) and 
 
 
 def speed(trainer: Trainer[C], steps: Iterable[tuple[C, list[Rows]]], seconds: float) -> Speed:
-    """Do updates for some seconds, at least one update; return their speed."""
+    """Do updates for about `seconds`, at least one update; return their speed.
+
+    `steps` yields the data of each update: a chunk, and batches of its rows.
+    """
     device = trainer.workers.device
     settle = torch.cuda.synchronize if device.type == "cuda" else lambda device: None
     trainer.window.clear()

@@ -50,14 +50,20 @@ class Heads(nn.Module):
 
     @torch.no_grad()
     def unfold(self, centre: Tensor, scale: float) -> None:
-        """Change the layers so that they map e to their old output for (e - centre) * scale."""
+        """Change layers trained on standardised vectors so that they take the encoder's vectors.
+
+        Their output for a vector e is then their old output for (e - centre) * scale.
+        """
         for layer in (self.meaning, self.language):
             layer.weight.mul_(scale)
             layer.bias.sub_(layer.weight @ centre)
 
 
 def applied(heads: Heads, side: str) -> Callable[[Vectors], Vectors]:
-    """Return the function from frozen vectors to meaning or language vectors."""
+    """Return a function that maps vectors of the frozen encoder to the output of one head.
+
+    `side` is the name of the head, "meaning" or "language".
+    """
     layer = getattr(heads, side)
 
     def head(vectors: Vectors) -> Vectors:
@@ -69,7 +75,10 @@ def applied(heads: Heads, side: str) -> Callable[[Vectors], Vectors]:
 
 
 def new_linear(width: int, out: int, random: torch.Generator | None = None) -> nn.Linear:
-    """Return a layer with weights and bias uniform within 1/sqrt(width), torch's default start."""
+    """Return a linear layer from `width` to `out` numbers, with random weights as torch sets them.
+
+    Weights and bias are uniform between -1/sqrt(width) and 1/sqrt(width).
+    """
     layer: nn.Linear = nn.utils.skip_init(nn.Linear, width, out)  # type: ignore[no-untyped-call]
     bound = width**-0.5
     for weights in layer.parameters():
@@ -79,24 +88,27 @@ def new_linear(width: int, out: int, random: torch.Generator | None = None) -> n
 
 @dataclass(frozen=True)
 class HeadConfig:
-    """Content of config.json of heads: their encoder, labels and objective."""
+    """Content of RUN/heads/config.json: encoder, labels and objective of the heads."""
 
-    encoder: str  # SPEC of the encoder
-    digest: str  # digest of the encoder
+    encoder: str  # SPEC of the frozen encoder
+    digest: str  # digest of the frozen encoder when the heads were trained
     width: Annotated[int, msgspec.Meta(ge=1, le=1 << 16)]
     labels: Sequence[str]
     objective: str
 
 
 def save_heads(heads: Heads, config: HeadConfig, folder: Path) -> None:
-    """Write RUN/heads: weights as safetensors, and config.json."""
+    """Write heads into a folder, RUN/heads: their weights as safetensors, and config.json."""
     folder.mkdir(parents=True, exist_ok=True)
     save_weights(heads, folder / _WEIGHTS)
     write_json(folder / _CONFIG, {"kind": KIND, **vars(config), "labels": list(config.labels)})
 
 
 def load_heads(folder: Path) -> tuple[Heads, HeadConfig]:
-    """Open a folder that `save_heads` wrote; raises SourceError for any other folder."""
+    """Return the heads and the config that `save_heads` wrote into a folder.
+
+    Raises SourceError for any other folder.
+    """
     path = folder / _CONFIG
     if not path.is_file():
         raise SourceError(f"{folder} has no heads: no {_CONFIG}; give RUN/heads")
@@ -123,9 +135,9 @@ def load_heads(folder: Path) -> tuple[Heads, HeadConfig]:
 
 
 def save_students(heads: Heads, encoder: Encoder, out: Path) -> None:
-    """Write RUN/student (meaning vectors) and RUN/language: the encoder with a head.
+    """Write the encoder with a head at its end: RUN/student for meaning, RUN/language for language.
 
-    Encoders that are no SentenceEncoder have no such folder; `heads:RUN/heads` opens them.
+    Only a SentenceEncoder is written; `heads:RUN/heads` opens other encoders with a head.
     """
     if not isinstance(encoder, SentenceEncoder):
         return
@@ -155,7 +167,7 @@ class HeadEncoder:
 
     @property
     def digest(self) -> str:
-        """Hex digest of the encoder and the layer."""
+        """Hex digest of the frozen encoder and the linear layer."""
         weights = sha256(self.weight.tobytes() + self.bias.tobytes()).hexdigest()
         return digest_of(self.frozen.digest, weights)
 
@@ -166,9 +178,10 @@ class HeadEncoder:
 
 
 def open_heads(spec: str) -> HeadEncoder:
-    """Open the heads in a folder: FOLDER or FOLDER#meaning for meaning, FOLDER#language.
+    """Open the frozen encoder of the heads in a folder, with one of these heads.
 
-    Raises SourceError for a folder without heads, or whose encoder has changed since training.
+    `spec` is FOLDER or FOLDER#meaning for meaning vectors, FOLDER#language for language vectors.
+    Raises SourceError for a folder without heads, or if the encoder has changed since training.
     """
     path, mark, side = spec.rpartition("#")
     folder, side = (path, side) if mark and side in SIDES else (spec, SIDES[0])
@@ -186,10 +199,10 @@ def open_heads(spec: str) -> HeadEncoder:
     return HeadEncoder(f"{PREFIX}{spec}", frozen, layer.weight.numpy(), layer.bias.numpy())
 
 
-POINTS_MAX = 1_200  # points per panel of the picture
+POINTS_MAX = 1_200  # maximum points per panel of the picture
 TEXTS_MIN = 3
 PERPLEXITY, ITERATIONS = 10, 300  # settings of t-SNE in the ORACLE paper, with metric cosine
-Points = npt.NDArray[np.float64]  # (rows, 2)
+Points = npt.NDArray[np.float64]  # positions in a plane, shape (rows, 2)
 Flatten = Callable[[Vectors], Points]
 
 
@@ -223,13 +236,16 @@ def write_picture(
 
 
 def principal_components(vectors: Vectors) -> Points:
-    """Return the first two principal components of the normalised vectors."""
+    """Return the first two principal components of vectors, which are scaled to length 1 first."""
     units = unit(vectors).astype(np.float64)
     return principal_axes(units).project(units)
 
 
 def neighbour_map(vectors: Vectors) -> Points:
-    """Return t-SNE's map by cosine distances; equal vectors always give the same map."""
+    """Return positions of vectors by t-SNE with cosine distance.
+
+    The same vectors always get the same positions.
+    """
     with naming_extras():
         from sklearn.manifold import TSNE
     perplexity = min(PERPLEXITY, (len(vectors) - 1) / 2)

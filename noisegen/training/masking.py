@@ -26,8 +26,9 @@ from noisegen.training.settings import PretrainSettings
 from noisegen.training.students import cut, freeze, set_dropout
 
 NO_TARGET = -1
-# A token chosen for masking draws a number below 65,536. Below _MASKED, the mask token replaces it;
-# below _REPLACED, a random token; else it stays (BERT: Devlin and others, 2019, section 3.1).
+# A token chosen for masking draws a number below 65,536.
+# Below _MASKED, the mask token replaces the chosen token; below _REPLACED, a random token does.
+# All other chosen tokens stay as they are (BERT: Devlin and others, 2019, section 3.1).
 _MASKED = round(0.8 * 2**16)
 _REPLACED = round(0.9 * 2**16)
 

@@ -43,10 +43,9 @@ TOLERATED = 0.2  # maximum occurrences of a form in clean text, per occurrence i
 PIECE_SEEN = 20  # minimum occurrences of a form that is a piece of the tokenizer: maybe a real word
 RARE = 0.1  # words with a smaller share of a form's occurrences have no part in its embedding
 PHRASE = 4  # maximum number of words in a phrase that a form stands for
-# The tokenizer replaces forms of contractions and phrases in every text, so training cannot correct
-# them. If such a form is a piece, or has at most SHORT letters (it may be initials, such as "ID"),
-# it must therefore occur at least SHORT_SEEN times in noisy text, and at most SHORT_TOLERATED times
-# in clean text per occurrence in noisy text.
+# Training cannot correct a noisy contraction or phrase, since the tokenizer replaces it everywhere.
+# So bounds are stricter for pieces and for forms of at most SHORT letters, maybe initials ("ID").
+# They occur at least SHORT_SEEN times; per occurrence, SHORT_TOLERATED more may be in clean text.
 SHORT, SHORT_SEEN, SHORT_TOLERATED = 3, 100, 0.02
 COVERED = 0.95  # replaced contractions and phrases have at least this share of all occurrences
 MAX_RULES = 200  # maximum replaced contractions and phrases: each costs 0.5 microseconds per post
@@ -57,8 +56,8 @@ _PART = re.compile(r"[^\W_]+")
 # Pattern that finds %s as a whole word, but not in longer words, mentions, tags and links.
 _ALONE = r"(?<![\w@#/='’-])(?<!\w\.)(?:%s)(?![\w@/=-]|['’.]\w)"
 
-# Pre-tokenizers of XLM-R and similar models. Metaspace adds a space before each stretch of text
-# between two added tokens.
+# Pre-tokenizers of XLM-R and similar models.
+# Metaspace adds a space before each stretch of text between two added tokens.
 _SPACES = pre_tokenizers.Metaspace()
 _SPLIT = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), _SPACES])
 # Normalizers that make all spaces single, in place of WhitespaceSplit.
@@ -68,8 +67,7 @@ _SINGLE_SPACES = (
     normalizers.Replace(Regex(r"\s+"), " "),
 )
 
-# For each noisy form, the words that it stood for with their counts. Instead of a word there may be
-# a phrase, with spaces between its words.
+# Noisy form -> word or phrase that it stood for -> count; a phrase has spaces between its words.
 _Text = Annotated[str, Meta(min_length=1)]
 Words = dict[_Text, Annotated[dict[_Text, Annotated[int, Meta(ge=1)]], Meta(min_length=1)]]
 
@@ -290,8 +288,8 @@ def _with_replacements(pieces: Any, replacements: Mapping[str, list[str]]) -> An
     backend = pieces.backend_tokenizer
     rules = [normalizers.Replace(_alone(forms), word) for word, forms in replacements.items()]
     if getattr(backend.pre_tokenizer, "prepend_scheme", "") == "first":
-        # Metaspace puts "▁" before the text at offset 0. A text that begins with a replaced form
-        # has no offset 0, so its "▁" comes from a rule.
+        # Metaspace puts "▁" before the character at offset 0, which a replaced form does not have.
+        # So a rule puts "▁" before a text that begins with a form.
         forms = [form for forms in replacements.values() for form in forms]
         rules.insert(0, normalizers.Replace(_alone(forms, r"\A(?=%s)"), "▁"))
     _add_rules(backend, rules)

@@ -194,8 +194,7 @@ class PairMethod(Method[P]):
         values["settings"] = yaml.safe_dump(dict(recorded), sort_keys=False, allow_unicode=True)
         values["tables"] = tables(metrics)
         values["prepare"] = getattr(self.computation.student.tokenizer, "preparation", "")
-        # `recorded` and `metrics` both have an entry `validation`: the sources of --validation, and
-        # figures. The template gets the sources as `validation_pairs`.
+        # Both dictionaries have an entry `validation`: `recorded` has sources, `metrics` figures.
         values["validation_pairs"] = recorded.get("validation")
         return templates.get_template(self.card).render(values)
 

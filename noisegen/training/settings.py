@@ -113,7 +113,7 @@ class TrainOptions:
         bool, option("Time some updates, print size, cost and time; write nothing")
     ] = False
     boards: Annotated[bool, option("Also write RUN/tensorboard", "--tensorboard")] = False
-    # time.monotonic() and time.process_time() at the start of the time limit
+    # Values of time.monotonic() and time.process_time() from which the limit of the run counts.
     began: Annotated[tuple[float, float] | None, internal()] = None
     sinks: Annotated[Sequence[Sink], internal()] = ()
     tell: Annotated[Tell, internal()] = silent
@@ -131,14 +131,14 @@ DEFAULT = "quickstart"
 GIVEN = "given_"  # prefix of the names of figures on pairs of --validation
 _PRESETS = Path(__file__).parent / "presets"
 _INFINITE = ("clip", "graph_gb")  # settings that may be infinite
-_NO_SETTINGS = ("version", "data")  # other content of config.yaml, which --config ignores
+_NO_SETTINGS = ("version", "data")  # entries of config.yaml that --config skips: no settings
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 Precision = Literal["auto", "bf16", "fp32"]
 
 
 @dataclass(frozen=True)
 class RunSettings:
-    """Settings that every method has.
+    """Settings that every training method has.
 
     The length of a run is given by `epochs`, `steps`, `time_limit` or `cpu_limit` (seconds, or 90s,
     10m, 2h). During the run the learning rate falls to 0 (`schedule` linear), stays (`constant`),
@@ -165,7 +165,7 @@ class RunSettings:
         int | None, option("Validations without a new best until the end", ge=1)
     ] = None
     keep: Annotated[int, option("Checkpoints kept", ge=1)] = 3
-    # Below 2**32: dropout multiplies the seed, and torch takes 64 bits.
+    # The seed is below 2**32, since dropout multiplies it and torch takes only 64 bits.
     seed: Annotated[int, option("Seed of batches, noise and new weights", ge=0, lt=2**32)] = 0
 
     def __post_init__(self) -> None:
@@ -185,7 +185,7 @@ class RunSettings:
         return self.time_limit or self.cpu_limit
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, as config.yaml has them."""
+        """Return the settings as plain values by name, as config.yaml has them."""
         return {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in asdict(self).items()
@@ -206,11 +206,12 @@ class DistilSettings(RunSettings):
     recipe: str = "stored"
     lang: Annotated[str, option("Language of clean text")] = "en"
     bitext_rows: Annotated[int | None, option("Rows read per language pair and set", ge=1)] = None
-    # None: the student's own preparation, or LASER's for students of LASER; plain: none
+    # Default: the student's own preparation, or a LASER teacher's if the student has none.
+    # With plain, texts are not prepared.
     prepare: Annotated[
         Literal["social", "laser", "plain"] | None, option("How texts are prepared")
     ] = None
-    # None: the student's own pooling
+    # None: the student keeps its own pooling.
     pooling: Literal["mean", "max", "cls"] | None = None
     project: Annotated[
         Literal["before", "after"] | None, option("Place of a projection: before or after pooling")
@@ -225,7 +226,7 @@ class DistilSettings(RunSettings):
     noisy_words: Annotated[
         int, option("Noisy rows in which noisy words are searched, for the student to know", ge=0)
     ] = 0
-    # More recipes for these rows. spel adds misspellings, which are too rare in posts.
+    # Further recipes whose noise is searched for noisy words; spel has misspellings, rare in posts.
     noisy_words_also: str | None = None
     batch_tokens: Annotated[
         int, option("Tokens per update over all processes, padding included", ge=1)
@@ -244,7 +245,7 @@ class DistilSettings(RunSettings):
         int, option("Hard negatives per text, for contrastive losses", ge=0)
     ] = 0
     precision: Precision = "auto"
-    # Batches without padding. None: only on CUDA in bf16 without dropout.
+    # Whether batches have no padding. None: only on CUDA in bf16 without dropout.
     packed: bool | None = None
     compile: Annotated[bool, option("Compile the network, for packed batches on CUDA")] = False
     interpolate: Annotated[
@@ -255,7 +256,8 @@ class DistilSettings(RunSettings):
         float | None, option("Maximum clean drift; training stops above", gt=0)
     ] = None
     validation: tuple[str, ...] | None = None  # sources of more pairs to validate on
-    # Pairs whose loss chooses the weights. None: the pairs of `validation`, if there are any.
+    # Pairs whose loss chooses the best weights; with held_out, pairs held out of DATA.
+    # Default: the pairs of `validation` if there are any, else pairs held out of DATA.
     select_by: Literal["held_out"] | None = None
 
     def __post_init__(self) -> None:
@@ -267,7 +269,7 @@ class DistilSettings(RunSettings):
             )
 
     def tokens_per_batch(self, world: int) -> int:
-        """Return the maximum tokens of a batch in each of `world` processes."""
+        """Return the maximum tokens of a batch if `world` processes share each update."""
         return max(1, self.batch_tokens // (world * self.accumulate))
 
 
@@ -338,7 +340,10 @@ SETTINGS = {"distil": DistilSettings, "pretrain": PretrainSettings, "heads": Dis
 
 @dataclass(frozen=True)
 class Preset:
-    """A training method with `values` for its settings; the other fields are for readers."""
+    """A preset: a training method with `values` for its settings.
+
+    `paper`, `data`, `cost`, `command` and `tables` describe it to users.
+    """
 
     name: str
     method: str
@@ -346,8 +351,8 @@ class Preset:
     data: str  # kind of DATA
     cost: str  # time and machines of a run
     command: str
-    tables: Mapping[str, str] | str  # commands per table of the paper, or a preset with the same
-    needs: Mapping[str, str]  # settings without a default, each with a hint for an error
+    tables: Mapping[str, str] | str  # commands by table of the paper, or a preset with the same
+    needs: Mapping[str, str]  # settings that users must give, each with a hint for the error
     values: Mapping[str, Any] = field(repr=False)
 
     @property
@@ -363,7 +368,7 @@ def preset_names() -> list[str]:
 
 
 def read_preset(name: str) -> Preset:
-    """Return the preset of this name; raises UsageError."""
+    """Return the preset of this name; raises UsageError for an unknown name."""
     if name not in (names := preset_names()):
         near = did_you_mean(str(name), names)
         raise UsageError(f"no preset {name!r} among {', '.join(names)}{near}")
@@ -388,7 +393,7 @@ def load_settings(
     for layer in (base.values, _read(Path(config)) if config else {}, values or {}):
         _check_names(layer, preset, known)
         if any(layer.get(name) is not None for name in LENGTHS):
-            for name in LENGTHS:  # the length of this layer replaces an earlier one
+            for name in LENGTHS:  # a run's length in this layer replaces an earlier length
                 merged.pop(name, None)
         merged |= layer
     for name, what in base.needs.items():
@@ -421,7 +426,10 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def seconds(text: str, name: str) -> float:
-    """Return the seconds of 90, 90s, 10m or 2h; raises UsageError that names the setting."""
+    """Return the number of seconds in a text such as 90, 90s, 10m or 2h.
+
+    Raises UsageError for other texts; `name` is the setting that the error names.
+    """
     number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
     try:
         return float(number) * _UNITS[unit]

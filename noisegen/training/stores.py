@@ -32,8 +32,7 @@ from noisegen.runs.progress import Progress, Show, silent
 
 BLOCK_ROWS = 4_096
 _FIRST_ROWS = 16  # rows of the first timed sample; each further sample has twice the rows
-# Number of clean texts whose hard negatives are made together: the names in these texts are
-# exchanged for each other.
+# Number of clean texts that are altered together, with names taken from each other.
 _TEXTS = 16_384
 DAMAGED = "; train again in another folder"
 _CACHE = "; set NOISEGEN_CACHE to another folder"

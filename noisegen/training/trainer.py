@@ -43,8 +43,8 @@ from noisegen.training.log import SmoothedLoss
 from noisegen.training.settings import RunSettings, Sink, Tell
 
 LOG_EVERY = 10  # updates per row of the log
-# Time for the files at the end of a run, as a multiple of the time to save the best weights: it
-# writes the three files of a checkpoint, reads the best weights and writes the student.
+# Time for the files at the end of a run, as a multiple of the time to save the best weights.
+# A run ends with writing three files of a checkpoint, reading the weights, writing the student.
 _FILES_AT_END = 5
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
