@@ -16,7 +16,7 @@ from noisegen.evaluation.alterations import (
 from noisegen.noising.rng import Draws
 
 LABELS = ("PERSON", "GPE", "LOC", "ORG", "NORP", "FAC", "PRODUCT", "EVENT", "WORK_OF_ART")
-WORDS_MAX = 3  # words; names of three or more words count as equally long
+WORDS_MAX = 3  # names of three or more words count as equally long
 _NAME_TAGS = ("NNP", "NNPS")
 _GENITIVES = ("'s", "’s", "'", "’")
 # Each set holds names of one thing, such as UK and Britain, in the form that `_letters` returns.

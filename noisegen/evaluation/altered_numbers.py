@@ -12,11 +12,11 @@ from functools import cache
 from noisegen.evaluation.alterations import Alteration, capital_like, table
 from noisegen.noising.rng import Draws
 
-# Takes the match of a rule, and returns the new text of its group 1; None keeps the number.
+# A rewrite takes the match of a rule and returns the new text of group 1; None keeps the number.
 Rewrite = Callable[[re.Match[str], Draws], str | None]
 _BEFORE_A_WORD = re.compile(r"[\s-]?\w")
 _ORDINAL_ENDINGS = {1: "st", 2: "nd", 3: "rd"}  # by last digit; other digits take "th"
-_LONG = 3  # digits; in a longer number only one digit changes
+_LONG = 3  # maximum digits of a number that changes as a whole; in longer numbers one digit changes
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,8 @@ def _another_word(known: Sequence[str]) -> Rewrite:
 def _within(numbers_near: Callable[[int], range]) -> Rewrite:
     """Return a rewrite that replaces a number by another one of `numbers_near(number)`.
 
-    Both numbers have the same number of digits. A number outside the range that it gives is kept.
+    Both numbers have the same number of digits. A number that is not in the range
+    `numbers_near(number)` itself is kept.
     """
 
     def rewrite(match: re.Match[str], draws: Draws) -> str | None:
@@ -126,7 +127,7 @@ def _figures(match: re.Match[str], draws: Draws) -> str | None:
     """
     old = match[1]
     digits = re.sub(r"\D", "", old)
-    ascii_digits = "".join(str(int(digit)) for digit in digits)  # may be in any script
+    ascii_digits = "".join(str(int(digit)) for digit in digits)  # the text has digits of any script
     core = ascii_digits.strip("0")
     is_count = len(old) == 1 and _BEFORE_A_WORD.match(match.string, match.end(1)) is not None
     if not core or (is_count and core == "1"):

@@ -31,7 +31,7 @@ _WITHOUT_NOT, _POSITIVE = replacements("without_not"), replacements("positive")
 _NOTS = ("not", "n't", "n’t")
 _AMBIGUOUS = ("'d", "’d", "to")  # no "not" is added to these auxiliaries: 'd is had or would
 _CONTRACTED = ("'s", "’s", "'re", "’re", "'m", "’m")
-_HELD_BY_NOT = _NEGATIVE | {"yet", "either", "until", "ever", "anymore"}  # odd if "not" is removed
+_HELD_BY_NOT = _NEGATIVE | {"yet", "either", "until", "ever", "anymore"}  # they need a "not"
 # A modal verb before one of these words is not replaced.
 _BLOCKING_MODALS = _SHIFTING.union(_NOTS, ("have", "as", "well"))
 _DO_FORMS = {"VBD": "did", "VBZ": "does", "VBP": "do"}

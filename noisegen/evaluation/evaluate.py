@@ -32,7 +32,7 @@ from noisegen.runs.folder import Layout, RunFolder
 from noisegen.runs.manifest import packages
 from noisegen.runs.progress import Progress, Show, silent
 
-# Beginning of metrics.json of an evaluation, {model: {dataset: {metric: value}}}
+# Pattern of the beginning of an evaluation's metrics.json: {model: {dataset: {metric: value}}}.
 METRICS_BEGIN = r'\{\n "[^\n]*": \{\n  "[^\n]*": \{'
 LAYOUT: Layout[None] = Layout(
     "write",
@@ -44,7 +44,7 @@ LAYOUT: Layout[None] = Layout(
     },
     is_overwritten=True,
 )
-_MAPS_MAX = 3  # sets of which the report shows a map of vectors
+_MAPS_MAX = 3  # maximum sets of which the report shows a map of vectors
 _NOT_RECORDED = ("models", "out", "baseline", "force", "progress")
 _VERSIONS = ("noisegen", "torch", "transformers", "numpy", "spacy")
 

@@ -224,8 +224,8 @@ def _retrieval(
 ) -> tuple[Rows, Figures]:
     """Search translations in both directions; return errors and matches of each row, by metric.
 
-    If the set has hard negatives, one direction is searched again among them. Their error of each
-    row is added, and their rates by kind are returned.
+    If the set has hard negatives, one direction is searched again with them as candidates. Then the
+    error of each row in this search is added, and the error rates by kind of negative are returned.
     """
     columns, figures = dataset.columns, Figures()
     rows = _searched(vectors["source"], columns["source"], vectors["target"], columns["target"])

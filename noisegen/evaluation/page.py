@@ -146,7 +146,10 @@ def _trained(training: Mapping[str, Any]) -> str:
 
 
 def _minutes(known: Mapping[str, Any]) -> str:
-    """Return the value of `seconds` in `known` in words, in seconds or minutes; '' without it."""
+    """Return the duration that `known` has as "seconds", in words: '42 seconds' or '3.5 minutes'.
+
+    Return '' if `known` has no duration.
+    """
     seconds = known.get("seconds")
     if not isinstance(seconds, int | float) or seconds <= 0:
         return ""
@@ -344,7 +347,7 @@ def _all_figures(findings: Findings) -> list[Block]:
 
 
 def _captioned(panels: Sequence[Markup | None], caption: str) -> list[Figure]:
-    """Combine the panels that were drawn to a figure; return [] if no panel was drawn."""
+    """Combine panels into a figure, without panels that are None; return [] if no panel is left."""
     drawn = list(filter(None, panels))
     return [Figure(drawn, caption)] if drawn else []
 
@@ -399,7 +402,7 @@ def _drift_spots(
 def _strengths(findings: Findings) -> Iterator[Figure]:
     """Yield a figure for each set that has noise of several strengths.
 
-    It shows distance and xSIM error over the strength.
+    The figure shows distance and xSIM error over the strength.
     """
     order = [model.name for model in findings.models]
     for dataset in dict.fromkeys(curve.dataset for curve in findings.results.doses):

@@ -488,10 +488,10 @@ def _check_split(texts: Sequence[str], labels: Sequence[str], source: str) -> li
 def _english_negatives(
     published: PublishedNegatives, sides: Mapping[str, Sequence[str]], *, is_required: bool
 ) -> dict[str, HardNegatives]:
-    """Return the published hard negatives of one side: source or target.
+    """Return {side: published hard negatives of its texts} for one side: source or target.
 
-    It is the side that most of the lines were made from. If no line was made from either side, the
-    result is {}; with `is_required` NoLinesError is raised.
+    This is the side from whose texts more of the published lines were made. If no line was made
+    from either side, the result is {}; with `is_required` NoLinesError is raised.
     """
     found = {}
     for side, texts in sides.items():
@@ -506,10 +506,10 @@ def _english_negatives(
 
 
 def _translations(name: str, source: str) -> dict[str, TextColumns]:
-    """Read bitext into a table of both sides per language pair, by name of the set.
+    """Return a table of source and target per language pair of bitext, by the name of the set.
 
-    If there is no bitext, the result is {}. A table without rows only counts dropped rows, of a
-    language pair or of a file with several language pairs.
+    If the source is no bitext, the result is {}. A table may have no rows: then it only counts
+    dropped rows, of a language pair or of a file with several language pairs.
     """
     try:
         files = find_bitext(source, language_pair(name))

@@ -73,10 +73,10 @@ def _nearest_to(x: Vectors, x_start: int, y: Vectors, k: int, precision: Precisi
     step = max(1, _PRODUCTS // width)
     start = 0
     while start < len(y):
-        # Small first blocks soon give a bound on the k-th nearest, which few later rows pass.
+        # Small first blocks give a bound on the k-th nearest cosine, which few later rows reach.
         block = y[start : start + min(_COLUMNS, max(_COLUMNS_FIRST, start))]
         products, least = multiply(unit(block, start)), nearest.cosines[:, -1]
-        if k <= len(block) and np.isneginf(least).all():  # first block: bound by its k-th product
+        if k <= len(block) and np.isneginf(least).all():  # the first block's k-th product
             least = np.partition(products.T, -k)[:, -k].astype(np.float64) - error
         near = np.flatnonzero(products >= (least - error).astype(np.float32))
         rows, columns = near % count, near // count

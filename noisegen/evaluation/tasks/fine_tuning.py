@@ -380,7 +380,7 @@ class Trial:
         ]
         self.vocabulary = vocabulary_of(parts, encoder.tokenizer.pad_id)
         pieces, *test_pieces = (renumbered(part, self.vocabulary) for part in parts)
-        self.tests = dict(zip(tests, test_pieces, strict=True))  # by language and side
+        self.tests = dict(zip(tests, test_pieces, strict=True))  # (language, side) -> pieces
         self.training = self._examples(pieces, training)
 
     def _examples(self, pieces: Pieces, rows: Sequence[LabelledRow]) -> Examples:
@@ -417,7 +417,7 @@ class Trial:
 
         A token without a piece gets the tag OUTSIDE.
         """
-        labels, tags = [*self.labels, ""], [*self.tags, OUTSIDE]  # NO_PIECE (-1) takes the last
+        labels, tags = [*self.labels, ""], [*self.tags, OUTSIDE]  # number NO_PIECE (-1) is the last
         return [Answer(labels[label], [tags[tag] for tag in row]) for label, row in answers]
 
     def run(
