@@ -1,4 +1,4 @@
-"""The quickstart: data and teacher come from installed packages, so it runs offline."""
+"""The quickstart, which runs offline: its texts and its teacher come from installed packages."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -1,9 +1,9 @@
-"""`quickstart`: augment, train and evaluate, each called once, on the test data of gensim.
+"""`quickstart`: call augment, train and evaluate once each, on the test data of gensim.
 
 The data lies in the installed package gensim; nothing is copied into this repository. It has 300
 news documents of the Australian Broadcasting Corporation (Lee, Pincombe and Welsh, 2005) and 106
-articles of the English Wikipedia (CC BY-SA 3.0). People judged the similarity of 50 further news
-documents.
+articles of the English Wikipedia (CC BY-SA 3.0). For 50 further news documents, it has the
+similarity of each pair, as judged by people.
 """
 
 import csv
@@ -46,7 +46,7 @@ from noisegen.training.summary import lines
 from noisegen.training.train import train
 
 TEACHER = "minilm"
-NOISE = "ugc-heavy"  # for training: stored in the shards, and drawn anew in each epoch
+NOISE = "ugc-heavy"  # recipe for training: stored in shards, and drawn anew in each epoch
 SETTINGS = {
     "recipe": f"stored+{NOISE}",
     "objective": "mse_sum+0.2*info_nce",
@@ -54,28 +54,32 @@ SETTINGS = {
     "validate_every": 50,
     "validation_rows": 200,
 }
-# Four times the noise that people corrected in posts, mail and reviews (UD English EWT).
+# Noise for evaluation only: four times as much as people corrected in posts, mail and reviews (UD
+# English EWT).
 UNSEEN = "channel:rate=4"
-SIMILARITY_NOISE = "mix_all"  # unseen in training; on one side of the STS pairs, or on both
-TESTED = (UNSEEN, "learner", SIMILARITY_NOISE, NOISE)  # kinds of noise, from unseen to seen
-SHOWN = 3  # sentences printed at the end
-SHOWN_WORDS = 12  # longer sentences are not printed
-RANKS = (1, 4, 16, 64)  # a held-out sentence is paired with its neighbours of these ranks
-SENTENCES = 200  # held-out sentences per kind of noise
-TRAINING = "training.txt"  # the first file written to texts/; it marks the folder as a quickstart's
+SIMILARITY_NOISE = "mix_all"  # recipe for texts with known similarity; not used in training
+TESTED = (UNSEEN, "learner", SIMILARITY_NOISE, NOISE)  # kinds of noise in the evaluation
+SHOWN = 3  # short example sentences printed at the end
+SHOWN_WORDS = 12  # most words of these example sentences
+RANKS = (1, 4, 16, 64)  # ranks of the neighbours that a held-out sentence is paired with
+SENTENCES = 200  # held-out sentences that get each kind of noise
+TRAINING = "training.txt"  # first file in texts/, by which a later quickstart knows the folder
 _FOLDERS = ("pairs", "run", "report", "texts")
 NEWS = "lee_background.cor"
 ARTICLES = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
-COMPARED = "lee.cor"  # documents whose similarity people judged
-SIMILARITIES = "similarities0-1.txt"  # their mean judgements, 0 to 1, as a matrix
+COMPARED = "lee.cor"  # news documents of which people judged the similarity
+SIMILARITIES = "similarities0-1.txt"  # matrix of the mean judgements, from 0 to 1
 WORDS_MIN, WORDS_MAX = 5, 40
 HELD_OUT = 10  # every tenth document is held out
-_WORSE_SHOWN = 4  # figures named in the third line of the summary
+_WORSE_SHOWN = 4  # most figures that the third line of the summary names as worse
 
 
 @dataclass(frozen=True)
 class Quickstart:
-    """Results of a quickstart, and summary lines: three with figures, then sentences."""
+    """Results of a quickstart, and the lines of its summary.
+
+    The first three lines have figures, the others example sentences.
+    """
 
     lines: tuple[str, ...]
     results: Results
@@ -92,15 +96,16 @@ def quickstart(
 ) -> Quickstart:
     """Train a robust student of MiniLM on text of an installed package, and evaluate it.
 
-    Writes texts, pairs (by augment), run (by train) and report (by evaluate) to `out`. `time_limit`
-    limits the training; the evaluation takes a few minutes more. A folder that is not empty needs
-    `force`. `tell` gets lines for people, `progress` events. Raises NoisegenError.
+    Writes four folders to `out`: texts, pairs (by augment), run (by train) and report (by
+    evaluate). `time_limit` limits the training; the evaluation takes a few minutes more. An `out`
+    that is not empty needs `force`. `tell` gets lines for people, `progress` events. Raises
+    NoisegenError.
     """
     return _quickstart(decode(QuickstartOptions, locals()))
 
 
 def _quickstart(options: QuickstartOptions) -> Quickstart:
-    """Run `quickstart` with options that are checked."""
+    """Run `quickstart` with checked options."""
     out, seed, progress = Path(options.out), options.seed, options.progress
     if make_folder(out) and not options.force:
         refuse_full(out, can_resume=False)
@@ -152,17 +157,17 @@ def _quickstart(options: QuickstartOptions) -> Quickstart:
 
 
 def _holds(path: Path, texts: list[str]) -> bool:
-    """Return whether a file holds these texts, as a quickstart writes them."""
+    """Tell whether a file holds exactly these texts, one per line."""
     return path.is_file() and path.read_bytes() == "".join(f"{text}\n" for text in texts).encode()
 
 
 def write_demo_texts(folder: Path, teacher: Encoder) -> Path:
-    """Write training.txt, held_out.txt and two sets with similarities; return the folder.
+    """Write the texts of the quickstart to a folder, and return the folder.
 
-    documents.tsv: pairs of news documents with the similarity that people judged. sentences.tsv:
-    held-out sentences, each with near and far neighbours, and the teacher's cosine. It replaces
-    human scores, which no sentences here have: a reliable student keeps the order of these
-    similarities under noise.
+    training.txt and held_out.txt have sentences. documents.tsv has pairs of news documents with the
+    similarity that people judged. sentences.tsv has pairs of a held-out sentence with near and far
+    neighbours. Their score is the cosine of the teacher's vectors, as no person has judged these
+    pairs. A robust student keeps the order of these scores under noise.
     """
     split = demo_texts()
     make_folder(folder)
@@ -186,7 +191,7 @@ def write_demo_texts(folder: Path, teacher: Encoder) -> Path:
 
 
 class Split(NamedTuple):
-    """Sentences for training and for evaluation; the held-out ones come from other documents."""
+    """Sentences for training, and held-out sentences from other documents."""
 
     training: list[str]
     held_out: list[str]
@@ -194,7 +199,10 @@ class Split(NamedTuple):
 
 @cache
 def demo_texts() -> Split:
-    """Return all sentences of the data, without repetitions; raises MissingExtra."""
+    """Return all sentences of gensim's test data, without repetitions.
+
+    Raises MissingExtra if gensim is not installed.
+    """
     split = Split([], [])
     known: set[str] = set()
     english, criteria, where = language("en"), Criteria(), folder()
@@ -217,7 +225,10 @@ def demo_texts() -> Split:
 
 
 def compared_documents() -> Iterator[tuple[str, str, float]]:
-    """Yield pairs of news documents with their similarity, 0 to 1 (Lee, Pincombe and Welsh)."""
+    """Yield pairs of news documents with their similarity from 0 to 1, as judged by people.
+
+    The judgements are those of Lee, Pincombe and Welsh.
+    """
     where = folder()
     documents = (where / COMPARED).read_text("latin-1").splitlines()
     rows = [line.split() for line in (where / SIMILARITIES).read_text().splitlines()]
@@ -226,7 +237,10 @@ def compared_documents() -> Iterator[tuple[str, str, float]]:
 
 
 def folder() -> Path:
-    """Return the folder of gensim's test data without importing gensim; raises MissingExtra."""
+    """Return the folder of gensim's test data; gensim itself is not imported.
+
+    Raises MissingExtra if gensim is not installed.
+    """
     spec = find_spec("gensim")
     if spec is None or not spec.submodule_search_locations:
         raise MissingExtra("gensim", "demo")
@@ -234,9 +248,10 @@ def folder() -> Path:
 
 
 def example_lines(teacher: Encoder, student: Encoder, texts: Sequence[str]) -> list[str]:
-    """Return lines with example sentences: distance of noisy to clean text, teacher -> student.
+    """Return lines with example sentences, before and after training.
 
-    The examples are the first short sentences that the noise changes, good or bad, then the
+    Each has the distance between the vectors of the noisy and the clean text, for the teacher and
+    for the student. The examples are the first short sentences that the noise changes, and the
     sentence whose distance grew most.
     """
     noised = Noising("en").noise(Recipe.named(UNSEEN), texts, FIRST_SEED)
@@ -262,7 +277,11 @@ def example_lines(teacher: Encoder, student: Encoder, texts: Sequence[str]) -> l
 
 
 def headlines(results: Results) -> tuple[str, str, str]:
-    """Return three lines: distances under noise; STS and drift; figures that are not better."""
+    """Return the three lines with figures.
+
+    They have distances under noise, sentence similarity (STS) with the drift of clean vectors, and
+    the figures in which the student is worse than the teacher.
+    """
     student = next(model.name for model in results.models if not model.baseline)
 
     def values(dataset: str, metric: str) -> list[float]:

@@ -1,8 +1,8 @@
-"""Compare a noisy text with its clean version: aligned tokens, error counts, edits in characters.
+"""Compare a noisy text with its clean version: align tokens, count errors, list edits.
 
 A token is a word, a symbol that is not white space, or one character of a script written without
-spaces. Equal tokens in equal order are partners. Between partners, words are matched by similarity:
-one to one, or one to several if words were run together or broken.
+spaces. First, equal tokens in equal order are matched. The tokens between two such matches are then
+matched by similarity: one to one, or one to several if words were run together or broken apart.
 """
 
 import re
@@ -15,24 +15,25 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein, Opcode, Postfix, Prefix
 
-TOKENS_MAX = 40  # tokens on either side of a changed part; a longer part is a single edit
-PARTS_MAX = 3  # words into which one word was broken, or which were run together
-# Costs of a step through both sides; the share of different characters is added.
+TOKENS_MAX = 40  # tokens of a changed part, in either text; a longer part is a single edit
+PARTS_MAX = 3  # most words that are run together, and most parts of a broken word
+# Costs of a token without a partner, of a replaced token, and of joined or broken words. The share
+# of different characters is added to the last two.
 _SKIP, _SUBSTITUTE, _JOIN = 1.0, 0.2, 0.3
-_TWO_INITIALS = 1.75  # "in Spain" -> "is": two letters may be a word by chance
-_SHORT = 0.5  # "người ta" -> "ngta", "going to" -> "gonna"
-_FUSED_MIN = 3  # letters of a fused word; a shorter word may have the letters by chance
-_FUNCTION_MAX = 4  # letters of a short word, whose vowel may be reduced: to, of, have
+_TWO_INITIALS = 1.75  # cost of "in Spain" -> "is": two letters may be a word by chance
+_SHORT = 0.5  # added to the cost of a short form: "người ta" -> "ngta", "going to" -> "gonna"
+_FUSED_MIN = 3  # fewest letters of a fusion; a shorter word may have its letters by chance
+_FUNCTION_MAX = 4  # most letters of a word whose vowel may be reduced: to, of, have
 _VOWELS = "aeiou"
-_REDUCED = "ae"  # vowels that a reduced vowel may be written as
-_STEM = 4  # least number of first letters that two forms of a word share
+_REDUCED = "ae"  # letters by which a reduced vowel may be written: going to -> gonna
+_STEM = 4  # fewest letters that two forms of a word share at their beginnings
 _DOUBLED = re.compile(r"(.)\1+")
-NEVER = 9.0  # cost of a step that is never taken
+NEVER = 9.0  # cost of tokens that must not be matched
 _SIMILAR = 0.5
 _INNER = frozenset("'\u2019-*@$")  # symbols inside words: moment's, anti-slip, sh*t, p@ss
 _NO_INNER = str.maketrans(dict.fromkeys(_INNER))
 
-# Word characters as in `buffers.is_word`, without the scripts that write no spaces between words:
+# Word characters as in `buffers.is_word`, except those of scripts without spaces between words:
 # Thai, Lao, Burmese, Khmer, kana, Han.
 _WORD = (
     "[0-9A-Za-z_\u00c0-\u0dff\u0f00-\u0fff\u10a0-\u177f\u1800-\u1fff"
@@ -40,24 +41,29 @@ _WORD = (
 )
 _TOKEN = re.compile(f"{_WORD}+(?:['\u2019]{_WORD}+)*|\\S")
 
-WINDOW = 20_000  # characters or tokens aligned at once: time grows with the square
-EXACT_MAX = 20_000  # characters or words counted exactly, in up to 6 ms; more are estimated
-PIECE = 1 << 20  # characters of a long text that are split into words at once
-ESTIMATED_FROM = 10_000  # characters or words at the beginning from which errors are estimated
-ALIGNED_CHARS_MAX = 10_000  # `difference` makes one edit of a longer part: alignment is quadratic
+WINDOW = 20_000  # characters or tokens aligned at once; the time grows with the square
+EXACT_MAX = 20_000  # characters or words; longer texts get an estimate (exact counts take 6 ms)
+PIECE = 1 << 20  # characters of a long text that are split into words at a time
+ESTIMATED_FROM = 10_000  # first characters or words of a long text from which errors are estimated
+ALIGNED_CHARS_MAX = 10_000  # `difference` returns a longer changed part as one edit, to save time
 
-# Letters that have no decomposition into a base letter and a mark.
+# Letters that Unicode does not decompose into a base letter and a mark, and their base letters.
 _STROKES = str.maketrans("đðøłħıŋ", "ddolhin")
-_VIRAMA = 9  # a combining class that is part of the spelling
+_VIRAMA = 9  # combining class of the viramas of Indic scripts, which belong to the spelling
 
 Span = tuple[int, int]
-# A part: whether both sides are equal, start and stop on the clean side, then on the noisy side.
+# Part of an alignment: whether both sides are equal, start and stop in the clean sequence, start
+# and stop in the noisy sequence.
 Aligned = tuple[bool, int, int, int, int]
-Step = tuple[int, int]  # numbers of clean and noisy tokens that belong together
+Step = tuple[int, int]  # how many clean tokens are matched with how many noisy tokens
 
 
 class TokenEdit(NamedTuple):
-    """Characters [clean_start, clean_stop) became [noisy_start, noisy_stop)."""
+    """Edit of a clean text that gives a noisy text, by positions in both.
+
+    The clean characters [clean_start, clean_stop) became the noisy characters [noisy_start,
+    noisy_stop).
+    """
 
     clean_start: int
     clean_stop: int
@@ -65,12 +71,12 @@ class TokenEdit(NamedTuple):
     noisy_stop: int
 
     def texts(self, clean: str, noisy: str) -> tuple[str, str]:
-        """Return the replaced text and its replacement."""
+        """Return the clean text that the edit replaces, and the noisy text that replaces it."""
         return clean[self.clean_start : self.clean_stop], noisy[self.noisy_start : self.noisy_stop]
 
 
 def token_spans(text: str) -> list[Span]:
-    """Return start and stop of every token, in characters.
+    """Return the start and stop of every token of a text, in characters.
 
     >>> token_spans("don't, 好的")
     [(0, 5), (5, 6), (7, 8), (8, 9)]
@@ -79,9 +85,11 @@ def token_spans(text: str) -> list[Span]:
 
 
 def edits(clean: str, noisy: str) -> list[TokenEdit]:
-    """Return the edits between two texts, in order: of words, symbols, and spacing of partners.
+    """Return the edits that turn a clean text into a noisy one, in order.
 
-    The empty side of an insertion or a deletion lies at the place where its token would begin.
+    An edit changes words, symbols, or the space between two equal tokens. An inserted token has an
+    empty range in the clean text, at the start of the next token. A deleted token has such a range
+    in the noisy text.
     """
     if clean == noisy:
         return []
@@ -94,11 +102,15 @@ def edits(clean: str, noisy: str) -> list[TokenEdit]:
 
 
 def _matched_parts(clean: str, noisy: str) -> Iterator[TokenEdit]:
-    """Yield the parts of two texts that belong together, equal or not: tokens and spacing."""
+    """Yield the parts of two texts that are matched with each other, in order.
+
+    A part is the space between two neighbouring tokens that both texts share, or tokens between
+    shared tokens. The two sides of a part may be equal.
+    """
     clean_spans, noisy_spans = token_spans(clean), token_spans(noisy)
     clean_tokens = [clean[start:stop] for start, stop in clean_spans]
     noisy_tokens = [noisy[start:stop] for start, stop in noisy_spans]
-    # All differences up to the next shared token are one block: the matching decides where an
+    # All tokens between two shared tokens are matched together: `cheapest_steps` decides where an
     # insertion ends and a replacement begins.
     for is_equal, block in groupby(aligned(clean_tokens, noisy_tokens), itemgetter(0)):
         codes = list(block)
@@ -120,10 +132,10 @@ def _matched_parts(clean: str, noisy: str) -> Iterator[TokenEdit]:
 
 
 def aligned(clean: Sequence[str], noisy: Sequence[str]) -> Iterator[Aligned]:
-    """Yield the equal parts of two sequences and the parts between them, in order.
+    """Align two sequences by Levenshtein distance; yield their equal and different parts in order.
 
-    The parts are the steps of the Levenshtein distance. Long sequences are aligned in windows; a
-    window counts up to the last equal part that begins in its first half.
+    Sequences longer than `WINDOW` are aligned window by window. Of a window, only the parts up to
+    the last equal part that begins in its first half are kept. The next window begins behind them.
     """
     i = j = 0
     while max(len(clean) - i, len(noisy) - j) > WINDOW:
@@ -142,7 +154,11 @@ def _moved(code: Opcode, i: int, j: int) -> Aligned:
 
 
 def _extent(spans: Sequence[Span], first: int, stop: int, length: int) -> Span:
-    """Return the characters of tokens [first, stop), or the place of an empty range of tokens."""
+    """Return start and stop of the tokens [first, stop), in characters; `spans` has all tokens.
+
+    An empty range of tokens is placed at the start of the next token, or at `length`, the end of
+    the text.
+    """
     if first < stop:
         return spans[first][0], spans[stop - 1][1]
     at = spans[first][0] if first < len(spans) else length
@@ -160,7 +176,10 @@ _STEPS: tuple[Step, ...] = (
 
 @lru_cache(maxsize=1 << 14)
 def cheapest_steps(clean: tuple[str, ...], noisy: tuple[str, ...]) -> tuple[Step, ...]:
-    """Return the cheapest steps from one end of both lists to the other."""
+    """Match all clean tokens with all noisy tokens, in order, at the least total cost.
+
+    Returns the matches: how many clean tokens with how many noisy tokens.
+    """
     initialisms = _initialisms(clean, noisy)
     best: dict[Step, tuple[float, Step]] = {(0, 0): (0.0, (0, 0))}
     for i in range(len(clean) + 1):
@@ -183,9 +202,10 @@ def cheapest_steps(clean: tuple[str, ...], noisy: tuple[str, ...]) -> tuple[Step
 
 
 def _initialisms(clean: Sequence[str], noisy: Sequence[str]) -> dict[Step, int]:
-    """Find the noisy tokens that consist of the initials of two or more clean tokens in a row.
+    """Find the noisy tokens that consist of the initials of two or more successive clean tokens.
 
-    Returns the number of these clean tokens by their end and the end of the noisy token.
+    Returns the number of these clean tokens by a pair of indices: one behind the last of these
+    clean tokens, one behind the noisy token.
     """
     found: dict[Step, int] = {}
     initials = "".join(token[0].lower()[0] for token in clean)
@@ -198,7 +218,7 @@ def _initialisms(clean: Sequence[str], noisy: Sequence[str]) -> dict[Step, int]:
 
 
 def step_cost(clean: Sequence[str], noisy: Sequence[str]) -> float:
-    """Return the cost of matching clean tokens with noisy ones; a missing token costs 1."""
+    """Return the cost of matching clean with noisy tokens; a token without a partner costs 1."""
     if not (clean and noisy):
         return _SKIP
     if clean == noisy:
@@ -209,7 +229,7 @@ def step_cost(clean: Sequence[str], noisy: Sequence[str]) -> float:
 
 
 def _substitution_cost(clean: str, noisy: str) -> float:
-    """Return the cost of one token that replaces another; no word replaces a symbol."""
+    """Return the cost of replacing one token by another; `NEVER` if one is a word, one a symbol."""
     if clean[0].isalnum() != noisy[0].isalnum():
         return NEVER
     clean, noisy = clean.lower(), noisy.lower()
@@ -217,7 +237,7 @@ def _substitution_cost(clean: str, noisy: str) -> float:
 
 
 def _join_cost(clean: Sequence[str], noisy: Sequence[str]) -> float:
-    """Return the cost of several words that were run together, or of one that was broken."""
+    """Return the cost of running several words together, or of breaking one word apart."""
     ends = clean[0], clean[-1], noisy[0], noisy[-1]
     if not all(end[0].isalnum() for end in ends):
         return NEVER
@@ -231,13 +251,16 @@ def _join_cost(clean: Sequence[str], noisy: Sequence[str]) -> float:
     distance = Levenshtein.distance(*joined)
     if distance < min(map(len, parts)):
         return _JOIN + distance / max(map(len, joined))
-    # Words run together leave something of each; else a word is missing.
+    # A short form keeps letters of each of its words; otherwise a word is missing.
     is_short = len(noisy) == 1 and _is_short_form(clean, noisy[0])
     return _JOIN + _SHORT if is_short else NEVER
 
 
 def _cost_with_symbols(clean: str, noisy: str) -> float:
-    """Return the cost of joined tokens that have symbols inside, as in 'p@ss' and 'anti-slip'."""
+    """Return the cost of joining or breaking words with symbols inside, as 'p@ss' and 'anti-slip'.
+
+    `clean` and `noisy` are the joined tokens in lower case.
+    """
     if clean.translate(_NO_INNER) == noisy.translate(_NO_INNER):
         return _JOIN
     difference = Levenshtein.distance(clean, noisy) / max(len(clean), len(noisy))
@@ -245,16 +268,16 @@ def _cost_with_symbols(clean: str, noisy: str) -> float:
 
 
 def _is_short_form(words: Sequence[str], form: str) -> bool:
-    """Tell whether a form consists of the initials of several words, or of their fused letters."""
+    """Tell whether one word shortens several words to prefixes, or fuses them."""
     if len(form) > len(words) and is_initialism(words, form):
         return True
     return is_fused(words, form)
 
 
 def is_fused(words: Sequence[str], noisy: str) -> bool:
-    """Tell whether several words were fused into one with letters of the first and the last word.
+    """Tell whether a noisy word fuses several words: it has letters of the first and the last word.
 
-    Doubled letters count once, and the vowel of a short last word may be reduced.
+    Doubled letters count once. The vowel of a short last word may be reduced to 'a' or 'e'.
 
     >>> is_fused(["going", "to"], "gonna"), is_fused(["wants", "to"], "want")
     (True, False)
@@ -270,10 +293,10 @@ def is_fused(words: Sequence[str], noisy: str) -> bool:
 
 
 def _begins_as_fused(form: str, words: Sequence[str]) -> bool:
-    """Tell whether a form is shorter than all words together and begins as their fusion may.
+    """Tell whether a word has a possible length and first letter of a fusion of several words.
 
-    A fusion begins with the first letter of the first word. That of two words may also begin with
-    the second or the last letter of the first word.
+    A fusion is shorter than its words together. It begins with the first letter of the first word.
+    A fusion of two words may also begin with the second or the last letter of the first word.
     """
     first, last = words[0], words[-1]
     heads = first[:1] if len(words) > 2 else first[:2] + first[-1:]  # "about to" -> "bouta"
@@ -282,17 +305,18 @@ def _begins_as_fused(form: str, words: Sequence[str]) -> bool:
 
 
 def _is_made_of(form: str, words: Sequence[str]) -> bool:
-    """Tell whether a form has letters of the words, in order, and ends within the last word."""
+    """Tell whether a form has letters of the words, in order, and ends with one of the last."""
     last, joined = words[-1], "".join(words)
     end = _end_within(last, form[-1])
     return end >= 0 and _is_part(form[:-1], joined[: len(joined) - len(last) + end])
 
 
 def _end_within(last: str, letter: str) -> int:
-    """Return the position in the last fused word of the letter that ends a fused form, or -1.
+    """Return the index in the last of several fused words of the letter that ends their fusion.
 
-    `letter` may be the last or the first letter of that word, or a reduced vowel, which stands for
-    any vowel of a short word. -1 means that it is none of these.
+    The fusion may end with the last or the first letter of this word. If the word is short, the
+    fusion may end with 'a' or 'e', which stands for the last vowel of the word. Returns -1 for any
+    other `letter`.
     """
     if letter in _REDUCED and len(last) <= _FUNCTION_MAX:
         return max(map(last.rfind, _VOWELS))
@@ -302,7 +326,7 @@ def _end_within(last: str, letter: str) -> int:
 
 
 def _is_slip_of_one(form: str, first: str, last: str) -> bool:
-    """Tell whether a form is one of two words with another ending or a slip, not both fused."""
+    """Tell whether a form is only one of two words, misspelled or with another ending."""
     near = [word for word in (first, last) if Levenshtein.distance(form, word) <= 1]
     if not form.startswith(first) and (first in near or common_prefix(form, first) >= _STEM):
         return True
@@ -310,13 +334,13 @@ def _is_slip_of_one(form: str, first: str, last: str) -> bool:
 
 
 def _is_part(letters: str, word: str) -> bool:
-    """Tell whether a word contains letters in their order, with other letters between them."""
+    """Tell whether a word contains all `letters` in their order; other letters may lie between."""
     rest = iter(word)
     return all(letter in rest for letter in letters)
 
 
 def is_initialism(words: Sequence[str], noisy: str) -> bool:
-    """Tell whether a noisy form consists of the initials, or of prefixes, of several words.
+    """Tell whether a noisy word consists of the initials, or of short prefixes, of several words.
 
     >>> is_initialism(["be", "right", "back"], "brb"), is_initialism(["người", "ta"], "ngta")
     (True, True)
@@ -332,8 +356,8 @@ def is_initialism(words: Sequence[str], noisy: str) -> bool:
 
 
 def _are_prefixes(short: str, words: Sequence[str]) -> bool:
-    """Tell whether a short form consists of prefixes of all words, in the order of the words."""
-    ends = {0}  # ends in the short form of the prefixes of all words so far
+    """Tell whether a short form consists of one prefix of each word, in the order of the words."""
+    ends = {0}  # positions in the short form at which the prefixes so far may end
     for word in words:
         ends = {
             end + size for end in ends for size in range(1, common_prefix(word, short[end:]) + 1)
@@ -355,14 +379,14 @@ def plain(word: str) -> str:
 
 
 def common_prefix(left: str, right: str) -> int:
-    """Return the length of the common prefix."""
+    """Return the number of characters that two texts share at their beginnings."""
     return Prefix.similarity(left, right)
 
 
 def character_errors(clean: str, noisy: str) -> int:
-    """Return the Levenshtein distance in characters (code points, no normalisation).
+    """Return the Levenshtein distance of two texts in characters (code points, not normalised).
 
-    The distance of texts over `EXACT_MAX` is estimated from their beginnings.
+    The distance of texts longer than `EXACT_MAX` is estimated from their beginnings.
     """
     if len(clean) * len(noisy) <= EXACT_MAX**2:
         return Levenshtein.distance(clean, noisy)
@@ -370,9 +394,9 @@ def character_errors(clean: str, noisy: str) -> int:
 
 
 def word_errors(clean: str, noisy: str) -> int:
-    """Return the Levenshtein distance in words, separated by white space.
+    """Return the Levenshtein distance of two texts in words, which white space separates.
 
-    The distance of texts of over `EXACT_MAX` words is estimated from their beginnings.
+    The distance of texts of more than `EXACT_MAX` words is estimated from their beginnings.
     """
     sizes = words_in(clean), words_in(noisy)
     if sizes[0] * sizes[1] <= EXACT_MAX**2:
@@ -383,27 +407,29 @@ def word_errors(clean: str, noisy: str) -> int:
 
 
 def words_in(text: str) -> int:
-    """Return the number of words of a text, which is split in pieces to save memory."""
+    """Return the number of words in a text; it is split piece by piece to save memory."""
     cuts = range(PIECE, len(text), PIECE)
     inside = sum(not (text[at - 1].isspace() or text[at].isspace()) for at in cuts)
     return sum(len(text[at : at + PIECE].split()) for at in (0, *cuts)) - inside
 
 
 def _estimated(clean: Sequence[str], noisy: Sequence[str], size: int) -> int:
-    """Return the estimated distance of two texts from their beginnings.
+    """Estimate the Levenshtein distance of two long texts from their beginnings.
 
-    `size` is the size of the whole clean text.
+    `clean` and `noisy` are the beginnings, as text or lists of words. `size` is the length of the
+    whole clean text in the same unit.
     """
-    # Partners of the last tokens may lie beyond the beginnings, so only the first half is counted.
+    # The last tokens may have their partners beyond the beginnings. So only errors in the first
+    # half are counted.
     counted = min(ESTIMATED_FROM // 2, size)
     operations = Levenshtein.editops(clean, noisy)
     return sum(step.src_pos < counted for step in operations) * size // counted
 
 
 def error_counts(clean: Sequence[str], noisy: Sequence[str]) -> tuple[int, int]:
-    """Return the sum of character errors and the sum of word errors over all pairs.
+    """Return the number of character errors and the number of word errors in all rows together.
 
-    Raises ValueError if the two sides have different numbers of rows.
+    Raises ValueError if `clean` and `noisy` have different numbers of rows.
     """
     changed = [pair for pair in zip(clean, noisy, strict=True) if pair[0] != pair[1]]
     characters = sum(character_errors(*pair) for pair in changed)
@@ -411,7 +437,10 @@ def error_counts(clean: Sequence[str], noisy: Sequence[str]) -> tuple[int, int]:
 
 
 def difference(clean: str, noisy: str) -> list[tuple[int, int, str]]:
-    """Return edits (start, stop, replacement) in characters that turn one text into the other."""
+    """Return the edits (start, stop, replacement) that turn the clean text into the noisy text.
+
+    `start` and `stop` count characters of the clean text.
+    """
     if clean == noisy:
         return []
     start = common_prefix(clean, noisy)

@@ -1,7 +1,7 @@
 """Rows of text as Arrow buffers: their bytes, code points and words.
 
-A word character is an ASCII letter, digit or underscore, or a character beyond ASCII outside the
-blocks of `SIGNS`. An apostrophe between two word characters belongs to the word.
+A word consists of word characters: ASCII letters, ASCII digits, underscores, and characters beyond
+ASCII outside the blocks of `SIGNS`. An apostrophe between two word characters belongs to the word.
 """
 
 import unicodedata
@@ -18,29 +18,35 @@ I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 Bool = npt.NDArray[np.bool_]
-# Characters beyond ASCII: number of bytes, least and greatest first byte, mask of its data bits.
+# Characters beyond ASCII by number of bytes: least and greatest first byte, mask of its data bits.
 _LONG_CHARACTERS = ((2, 0xC2, 0xDF, 0x1F), (3, 0xE0, 0xEF, 0x0F), (4, 0xF0, 0xF4, 7))
 
 
 def as_arrow(values: npt.NDArray[Any]) -> pa.Array:
-    """View numbers as an Arrow array; `pa.array` would import pandas if it is installed."""
+    """View a NumPy array of numbers as an Arrow array.
+
+    `pa.array` gives the same array, but it imports pandas if pandas is installed.
+    """
     buffer = pa.py_buffer(np.ascontiguousarray(values))
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, buffer])
 
 
 def one_chunk(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array; unlike `combine_chunks`, without a copy of a single chunk."""
+    """Return a column as one array.
+
+    A single chunk is returned as it is, while `combine_chunks` would copy it.
+    """
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def as_numpy(array: pa.Array) -> npt.NDArray[Any]:
-    """View an Arrow array of numbers without nulls."""
+    """View an Arrow array of numbers without nulls as a NumPy array."""
     dtype = array.type.to_pandas_dtype()
     return np.frombuffer(array.buffers()[1], dtype)[array.offset :][: len(array)]
 
 
 def is_byte(among: bytes) -> Bool:
-    """Return a table that tells of every byte value whether it is in `among`."""
+    """Return a flag for each of the 256 byte values that tells whether it is in `among`."""
     return np.isin(np.arange(256), list(among))
 
 
@@ -50,21 +56,29 @@ def _table_of(among: bytes) -> bytes:
 
 
 def ordinals(rows: I64) -> I64:
-    """Return the position of each element among its equals, from 0; `rows` is ascending."""
+    """Return for each element the number of equal elements before it; `rows` is ascending.
+
+    >>> ordinals(np.array([3, 3, 5])).tolist()
+    [0, 1, 0]
+    """
     heads = np.flatnonzero(np.diff(rows, prepend=-1))
     return np.arange(len(rows)) - np.repeat(heads, np.diff(np.append(heads, len(rows))))
 
 
 def within(starts: I64, sizes: I64) -> tuple[I64, I64]:
-    """Return the positions inside ranges, one range after the other, and the range of each."""
+    """Return all positions inside ranges, and for each position the index of its range.
+
+    >>> [part.tolist() for part in within(np.array([3, 9]), np.array([2, 1]))]
+    [[3, 4, 9], [0, 0, 1]]
+    """
     owners = np.repeat(np.arange(len(starts)), sizes)
     return np.arange(len(owners)) - (np.cumsum(sizes) - sizes - starts).take(owners), owners
 
 
 def find_sorted(known: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> tuple[I64, Bool]:
-    """Return the index of each wanted value in the ascending known values, and whether it is known.
+    """Return the index in `known` of each wanted value, and flags of the values that `known` has.
 
-    The index of an unknown value is any valid index.
+    `known` is ascending. A value that it does not have gets any valid index.
     """
     if not len(known):
         return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
@@ -73,7 +87,10 @@ def find_sorted(known: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> tuple[I64,
 
 
 def code_points(values: U8, at: I64) -> I64:
-    """Return the code point that starts at each byte position; -1 for a byte inside a character."""
+    """Return the code point of the character that begins at each byte position `at` of UTF-8.
+
+    It is -1 for a position inside a character.
+    """
     near_end = len(at) and int(at.max()) + 4 > len(values)
     padded = np.concatenate([values, np.zeros(3, np.uint8)]) if near_end else values
     points = padded[at].astype(np.int64)
@@ -90,12 +107,12 @@ def code_points(values: U8, at: I64) -> I64:
 
 
 def utf8_lengths(points: I64) -> I64:
-    """Return the number of UTF-8 bytes of every code point."""
+    """Return the number of UTF-8 bytes of each code point."""
     return 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000).astype(np.int64)
 
 
 def joins_previous(points: I64) -> Bool:
-    """Tell which code points extend the code point before: marks, joiners, skin tones, flags."""
+    """Tell for each code point whether it extends the character before it, see `joins`."""
     joining = np.zeros(len(points), np.bool_)
     high = np.flatnonzero(points >= 0x300)
     distinct, which = np.unique(points[high], return_inverse=True)
@@ -105,21 +122,25 @@ def joins_previous(points: I64) -> Bool:
 
 @cache
 def joins(point: int) -> bool:
-    """Tell whether a code point extends the code point before it."""
+    """Tell whether a code point extends the character before it.
+
+    Marks, zero-width joiners, skin tones, the letters of flags and Thai vowels in `BEHIND` do.
+    """
     extra = point == 0x200D or 0x1F3FB <= point <= 0x1F3FF or 0x1F1E6 <= point <= 0x1F1FF
     return extra or point in BEHIND or unicodedata.category(chr(point)).startswith("M")
 
 
-# Thai and Lao vowels that are letters but need a consonant behind them, or before them.
+# Thai and Lao vowels that Unicode counts as letters. They need a consonant: the vowels in BEFORE
+# are written before their consonant, those in BEHIND behind it.
 BEFORE = (*range(0xE40, 0xE45), *range(0xEC0, 0xEC5))
 BEHIND = (0xE30, 0xE32, 0xE33, 0xE45, 0xEB0, 0xEB2, 0xEB3)
-WORD_BYTES_MAX = 64  # longer words are in no lexicon and have the hash 0
+WORD_BYTES_MAX = 64  # bytes of the longest words in lexicons; longer words have the hash 0
 APOSTROPHES = "'\u2019"
-# Characters whose bytes begin with C2 (U+0080-00BF), E2 (U+2000-2FFF), E3 80 (U+3000-303F), EF B8
-# (U+FE00-FE3F) and F0 9F (U+1F000-1FFFF) are signs: quotes, dashes, arrows, variation selectors,
-# emoji.
+# Blocks of characters that belong to no word: quotes, dashes, arrows, variation selectors, emoji.
+# Each block has all characters whose UTF-8 begins with C2, E2, E3 80, EF B8 or F0 9F.
 SIGNS = ((0x80, 0xBF), (0x2000, 0x2FFF), (0x3000, 0x303F), (0xFE00, 0xFE3F), (0x1F000, 0x1FFFF))
-# Scripts without spaces; their texts are cut into `characters` or `runs`.
+# Code points of scripts without spaces. `Texts.characters` and `Texts.runs` cut text in these
+# scripts into words.
 HIRAGANA, KATAKANA, HAN, THAI = range(4)
 UNSPACED = (
     ((0x3041, 0x3098), (0x309B, 0x309F)),
@@ -127,8 +148,8 @@ UNSPACED = (
     ((0x3400, 0x9FFF), (0x20000, 0x3FFFF)),
     ((0xE01, 0xE4F), (0xE81, 0xECF)),
 )
-WHOLE = (KATAKANA, HAN)  # scripts whose neighbouring characters are one word in `runs`
-TOUCHING = 0xFF  # gap of words with nothing between them; no text has this byte
+WHOLE = (KATAKANA, HAN)  # scripts whose neighbouring characters are one word in `Texts.runs`
+TOUCHING = 0xFF  # stands for the gap of two words that touch; no UTF-8 text has this byte
 _SIGN_PAIRS = ((0xE3, 0x80), (0xEF, 0xB8), (0xF0, 0x9F))
 _IS_ASCII_WORD = bytes((chr(c).isalnum() and c < 128) or c == 95 for c in range(256))
 _LOW_BYTES = np.array([(1 << (8 * n)) - 1 for n in range(9)], dtype=np.uint64)
@@ -136,7 +157,7 @@ _SPREAD = np.uint64(0x9FB21C651E98DF25)
 
 
 def is_word(character: str) -> bool:
-    """Tell whether a character belongs to a word."""
+    """Tell whether a character is a word character."""
     point = ord(character)
     if point < 128:
         return bool(_IS_ASCII_WORD[point])
@@ -145,7 +166,10 @@ def is_word(character: str) -> bool:
 
 @dataclass(frozen=True)
 class Tokens:
-    """Words of rows of text: byte positions and row; a position minus `base` indexes `window`."""
+    """Words of rows of text: the bytes `starts[i]` to `stops[i]` of row `rows[i]` are word i.
+
+    `window` has the bytes of all rows; `base` is the position of its first byte.
+    """
 
     starts: I64
     stops: I64
@@ -158,14 +182,14 @@ class Tokens:
 
     @cached_property
     def hashes(self) -> U64:
-        """The hash of each word, made with case folded."""
+        """The hash of each word, equal for words that differ only in ASCII or Latin-1 case."""
         return word_hashes(folded(self.window), self.starts - self.base, self.stops - self.base)
 
     def gaps(self, numbers: I64) -> I64:
-        """Return the single byte between each of some words and the next word of its row.
+        """Return the byte between each word with an index in `numbers` and the next word.
 
-        It is `TOUCHING` if there is no byte between them, and 0 if there are several bytes or there
-        is no next word.
+        It is `TOUCHING` if there is no byte between the two words. It is 0 if there are several
+        bytes, or if the row has no next word.
         """
         nexts, stops = np.minimum(numbers + 1, len(self) - 1), self.stops.take(numbers)
         between = self.starts.take(nexts) - stops
@@ -174,7 +198,10 @@ class Tokens:
         return np.where(between == 1, single, np.where(between == 0, TOUCHING, 0))
 
     def holding(self, texts: "Texts", among: bytes) -> Bool:
-        """Tell which words hold one of the bytes `among`; `texts` are the rows of the words."""
+        """Tell for each word whether it contains one of the bytes `among`.
+
+        `texts` are the rows of the words.
+        """
         at = texts.positions_of(among)
         before = np.searchsorted(at, np.stack([self.starts, self.stops]))
         holds: Bool = before[1] > before[0]
@@ -182,9 +209,10 @@ class Tokens:
 
 
 def overlapping(starts: I64, stops: I64) -> I64:
-    """Return the numbers of ranges that overlap an earlier range which itself is kept.
+    """Return the indices of ranges to leave out, so that the other ranges do not overlap.
 
-    Ranges are ascending by start. Python code walks only the runs of overlapping ranges.
+    The ranges are ascending by start. Of two overlapping ranges the first one stays. The loop in
+    Python visits only ranges that overlap a neighbour.
     """
     apart = np.ones(len(starts) + 1, np.bool_)
     apart[1:-1] = starts[1:] >= np.maximum.accumulate(stops)[:-1]
@@ -200,13 +228,16 @@ def overlapping(starts: I64, stops: I64) -> I64:
 
 
 def _word_edges(window: U8, offsets: I64) -> tuple[I64, I64]:
-    """Return start and stop of every word."""
+    """Return the starts and the stops of all words in `window`, the bytes of all rows.
+
+    `offsets` has the position in `window` at which each row begins, and the end of the last row.
+    """
     if not len(window):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     edges = offsets[1:-1]
     edges = edges[(np.diff(edges, prepend=0) > 0) & (edges < len(window))]
     word = np.frombuffer(bytearray(window).translate(_IS_ASCII_WORD), np.bool_)
-    if int(window.max()) >= 128:  # all bytes of a longer character are word bytes, or none is
+    if int(window.max()) >= 128:  # all bytes of a character beyond ASCII are in a word, or none is
         leads = np.flatnonzero(window >= 0xC2)
         lead, follow = window[leads], window[leads + 1]
         sign = (lead == 0xC2) | (lead == 0xE2)
@@ -218,16 +249,16 @@ def _word_edges(window: U8, offsets: I64) -> tuple[I64, I64]:
     _join_apostrophes(window, word, edges)
     padded = np.concatenate([[False], word, [False]])
     bounds = np.flatnonzero(padded[1:] != padded[:-1])  # start, stop, start, ..., stop
-    touching = edges[word[edges - 1] & word[edges]]  # rows without a space between them
+    touching = edges[word[edges - 1] & word[edges]]  # starts of rows at which two words touch
     if len(touching):
         bounds = np.sort(np.concatenate([bounds, touching, touching]), kind="stable")
     return bounds[::2], bounds[1::2]
 
 
 def _cut(window: U8, starts: I64, stops: I64, whole: tuple[int, ...]) -> tuple[I64, I64]:
-    """Return starts and stops of words, cut at each character of a script in `UNSPACED`.
+    """Cut words at each character of a script in `UNSPACED`; return starts and stops of all words.
 
-    Neighbouring characters of the same of the `whole` scripts stay together.
+    Neighbouring characters stay together if both are of one script, and that script is in `whole`.
     """
     leads = np.flatnonzero(window >= 0xE0)
     points = code_points(window, leads)
@@ -246,8 +277,8 @@ def _cut(window: U8, starts: I64, stops: I64, whole: tuple[int, ...]) -> tuple[I
     cut[leads] = True
     cut[leads[1:][goes_on]] = False
     cut[inside[~joins_previous(code_points(window, inside))]] = True
-    cut[leads[joins_previous(points)]] = False  # a consonant stays with its signs,
-    cut[ends[np.isin(points, BEFORE)]] = False  # and with a vowel that is written before it
+    cut[leads[joins_previous(points)]] = False  # signs stay with the consonant before them,
+    cut[ends[np.isin(points, BEFORE)]] = False  # and a consonant with the vowel before it
     edges = []
     for outer in (starts, stops):
         cut[starts], cut[stops] = False, False
@@ -257,7 +288,11 @@ def _cut(window: U8, starts: I64, stops: I64, whole: tuple[int, ...]) -> tuple[I
 
 
 def _join_apostrophes(window: U8, word: Bool, edges: I64) -> None:
-    """Mark apostrophes between two word characters of a row as part of the word."""
+    """Mark each apostrophe between two word characters as a part of a word.
+
+    `word` has a flag per byte of `window`. `edges` are the positions at which rows begin: no word
+    reaches across them.
+    """
     is_edge = np.zeros(len(window) + 1, np.bool_)
     is_edge[edges] = True
     for mark in map(str.encode, APOSTROPHES):
@@ -270,7 +305,7 @@ def _join_apostrophes(window: U8, word: Bool, edges: I64) -> None:
 
 
 def folded(window: U8) -> U8:
-    """Return UTF-8 bytes with case folded as `case.fold` does."""
+    """Return UTF-8 bytes with ASCII and Latin-1 capitals made lower-case, as by `case.fold`."""
     lowered = np.frombuffer(bytearray(window).lower(), np.uint8)
     leads = np.flatnonzero(lowered[:-1] == 0xC3)
     capital = is_latin1_capital(lowered[leads + 1])
@@ -279,13 +314,13 @@ def folded(window: U8) -> U8:
 
 
 def is_latin1_capital(second: U8) -> Bool:
-    """Tell which bytes complete a capital letter after the byte C3."""
+    """Tell for each byte whether it forms a Latin-1 capital together with the byte C3 before it."""
     capital: Bool = (second >= 0x80) & (second <= 0x9E) & (second != 0x97)
     return capital
 
 
 def word_hashes(window: U8, starts: I64, stops: I64) -> U64:
-    """Return a 64-bit hash of every byte range; 0 for ranges over `WORD_BYTES_MAX`."""
+    """Return a 64-bit hash of each byte range, or 0 for a range over `WORD_BYTES_MAX` bytes."""
     padded = np.concatenate([window, np.zeros(8, np.uint8)])
     loads = np.ndarray(len(window) + 1, "<u8", padded, strides=(1,))
 
@@ -307,10 +342,11 @@ def word_hashes(window: U8, starts: I64, stops: I64) -> U64:
 
 @dataclass(frozen=True)
 class HashTable:
-    """Open hash tables from 64-bit hashes to values, one table behind the other.
+    """One or more hash tables from 64-bit hashes to values, stored one behind the other.
 
-    A slot has a hash and its value, or the hash 0 if it is free. `sizes` has the number of slots of
-    every table, a power of two. A table is at most a quarter full.
+    `slots` has the hash in each slot, or 0 for a free slot; `values` has the value in each slot.
+    `sizes` has the number of slots of each table, a power of two. At most a quarter of the slots of
+    a table are used.
     """
 
     slots: U64
@@ -319,7 +355,10 @@ class HashTable:
 
     @classmethod
     def of(cls, hashes: U64, values: npt.NDArray[Any]) -> "HashTable":
-        """Return the table of distinct hashes and values other than 0; it uses double hashing."""
+        """Build one table from distinct hashes and their values, which are not 0.
+
+        Double hashing finds another slot for a hash whose slot is taken.
+        """
         size = 1 << (len(hashes) * 4).bit_length()
         slots, stored = np.zeros(size, np.uint64), np.zeros(size, np.int32)
         at = hashes.view(np.int64) & (size - 1)
@@ -333,7 +372,11 @@ class HashTable:
         return cls(slots, stored, np.array([size]))
 
     def find(self, hashes: U64, tables: I64 | None = None) -> I32:
-        """Return the value of every hash in its table (default: the first); 0 if it is unknown."""
+        """Return the value of each hash, or 0 if the table does not have the hash.
+
+        `tables` has the index of the table in which each hash is looked up (default: the first
+        table).
+        """
         values = np.zeros(len(hashes), np.int32)
         masks, bases = self.sizes[:1] - 1, np.zeros(1, np.int64)
         if tables is not None:
@@ -354,20 +397,26 @@ class HashTable:
 
 
 def _steps(hashes: U64) -> I64:
-    """Return the distance to the next slot of every hash: odd, so that all slots are tried."""
+    """Return the distance between the slots that are tried for each hash.
+
+    The distance is odd, so that all slots of a table are tried.
+    """
     return (hashes >> np.uint64(32) | np.uint64(1)).view(np.int64)
 
 
 @dataclass(frozen=True)
 class Texts:
-    """Rows of UTF-8: row i is values[offsets[i]:offsets[i + 1]]; positions index `values`."""
+    """Rows of UTF-8 text: row i has the bytes values[offsets[i]:offsets[i + 1]].
+
+    Positions of bytes, here and in other classes, are indices of `values`.
+    """
 
     values: U8
     offsets: I64
 
     @classmethod
     def from_arrow(cls, array: pa.Array) -> "Texts":
-        """View a string or binary array (no nulls) without copying its text."""
+        """View an Arrow array of strings or bytes without nulls as rows; its text is not copied."""
         array = array.cast(pa.binary()) if not pa.types.is_binary(array.type) else array
         buffer = array.buffers()[2]
         offsets = np.frombuffer(array.buffers()[1], np.int32)[array.offset :][: len(array) + 1]
@@ -376,13 +425,13 @@ class Texts:
 
     @classmethod
     def from_strings(cls, rows: list[str]) -> "Texts":
-        """Encode Python strings."""
+        """Encode Python strings as rows."""
         encoded = [row.encode() for row in rows]
         offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
         return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets)
 
     def to_arrow(self, kind: pa.DataType = pa.binary()) -> pa.Array:  # noqa: B008 - a constant
-        """Return the rows as an Arrow array over the same buffer."""
+        """Return the rows as an Arrow array of the type `kind`, on the same buffer."""
         offsets = pa.py_buffer(np.ascontiguousarray(self.offsets, dtype=np.int32))
         return pa.Array.from_buffers(kind, len(self), [None, offsets, pa.py_buffer(self.values)])
 
@@ -395,58 +444,62 @@ class Texts:
         return len(self.offsets) - 1
 
     def __getitem__(self, rows: slice) -> "Texts":
-        """Return neighbouring rows over the same buffer."""
+        """Return the rows of a slice, on the same buffer."""
         return Texts(self.values, self.offsets[rows.start : rows.stop + 1])
 
     @property
     def lengths(self) -> I64:
-        """Number of bytes of every row."""
+        """The number of bytes of each row."""
         return np.diff(self.offsets)
 
     @property
     def window(self) -> U8:
-        """The bytes of these rows; a position minus `offsets[0]` indexes it."""
+        """The bytes of all rows; its first byte has the position `offsets[0]`."""
         return self.values[self.offsets[0] : self.offsets[-1]]
 
     def positions_of(self, among: bytes) -> I64:
-        """Return the positions of the bytes `among`."""
+        """Return the positions of all bytes of the rows that are in `among`."""
         found: I64 = np.flatnonzero(self._are(among)) + self.offsets[0]
         return found
 
     def rows_holding(self, among: bytes) -> I64:
-        """Return the numbers of the rows that hold one of the bytes `among`."""
+        """Return the indices of the rows that contain one of the bytes `among`."""
         filled = np.flatnonzero(self.lengths)
         starts = self.offsets.take(filled) - self.offsets[0]
         return filled[np.logical_or.reduceat(self._are(among), starts)] if len(filled) else filled
 
     def _are(self, among: bytes) -> Bool:
-        """Tell which bytes of `window` are in `among`."""
+        """Tell for each byte of `window` whether it is in `among`."""
         return np.frombuffer(self.window.tobytes().translate(_table_of(among)), np.bool_)
 
     @cached_property
     def is_ascii(self) -> bool:
-        """Whether every byte is a character."""
+        """Whether all rows are ASCII."""
         return not len(self.window) or int(self.window.max()) < 128
 
     def words(self, kind: str) -> Tokens:
-        """Return the words of all rows by their kind: 'tokens', 'characters' or 'runs'."""
+        """Return the words of all rows; `kind` is 'tokens', 'characters' or 'runs'."""
         words: Tokens = getattr(self, kind)
         return words
 
     @cached_property
     def tokens(self) -> Tokens:
-        """The words of all rows."""
+        """The words of all rows; text of a script without spaces is not cut into words."""
         return self._words(*_word_edges(self.window, self.offsets - self.offsets[0]))
 
     @cached_property
     def characters(self) -> Tokens:
-        """The words of all rows; each character of a script without spaces is a word."""
+        """The words of all rows; each character of a script without spaces is one word."""
         edges = _word_edges(self.window, self.offsets - self.offsets[0])
         return self._words(*_cut(self.window, *edges, whole=()))
 
     @cached_property
     def runs(self) -> Tokens:
-        """The words of all rows as in `characters`, but runs of kanji or katakana are one word."""
+        """The words of all rows, for Japanese.
+
+        Neighbouring kanji are one word, neighbouring katakana too. Any other character of a script
+        without spaces is one word.
+        """
         edges = _word_edges(self.window, self.offsets - self.offsets[0])
         return self._words(*_cut(self.window, *edges, whole=WHOLE))
 
@@ -456,6 +509,6 @@ class Texts:
         return Tokens(starts, stops, self.rows_of(starts), self.window, base)
 
     def rows_of(self, positions: I64) -> I64:
-        """Return the row of every position, given in ascending order."""
+        """Return the index of the row of each byte position; positions are ascending."""
         counts = np.diff(np.searchsorted(positions, self.offsets, side="left"))
         return np.repeat(np.arange(len(self)), counts)

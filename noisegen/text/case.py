@@ -1,4 +1,7 @@
-"""Case, diacritics and shapes of words in every script; lower case never moves a byte."""
+"""Case, diacritics and shapes of words in every script.
+
+Lower-case text has as many bytes as the text it was made from, so that byte positions stay valid.
+"""
 
 import unicodedata
 from functools import cache
@@ -23,27 +26,27 @@ _UNFOLD = {lower: upper for upper, lower in _FOLD.items()}
 
 
 def fold(text: str) -> str:
-    """Return a text with its ASCII and Latin-1 capitals lowered."""
+    """Return a text with its ASCII and Latin-1 capitals made lower-case."""
     return text.translate(_FOLD)
 
 
 def is_upper(character: str) -> bool:
-    """Tell whether `fold` changes a character."""
+    """Tell whether a character is an ASCII or Latin-1 capital, which `fold` changes."""
     return ord(character) in _FOLD
 
 
 def upper(text: str) -> str:
-    """Return a text with its ASCII and Latin-1 letters raised; inverse of `fold`."""
+    """Return a text with its ASCII and Latin-1 letters made upper-case; inverse of `fold`."""
     return text.translate(_UNFOLD)
 
 
 def capitalize(text: str) -> str:
-    """Return a text with its first letter raised, if it is ASCII or Latin-1."""
+    """Return a text with a capital first letter, if this letter is ASCII or Latin-1."""
     return upper(text[:1]) + text[1:]
 
 
 def case_classes(values: U8, starts: I64, stops: I64, any_script: bool = False) -> I64:
-    """Return `case_class` of the text in each byte range."""
+    """Return the `case_class` of each byte range `starts` to `stops` of UTF-8 text."""
     first, follow = values[starts], values.take(starts + 1, mode="clip")
     accented = (first == 0xC3) & is_latin1_capital(follow)
     classes: I64 = (((first >= 65) & (first <= 90)) | accented).astype(np.int64)
@@ -52,7 +55,7 @@ def case_classes(values: U8, starts: I64, stops: I64, any_script: bool = False) 
     begun = np.flatnonzero(classes)
     sizes = utf8_lengths(code_points(values, starts.take(begun)))
     second, last = starts.take(begun) + sizes, stops.take(begun) - 1
-    for _ in range(3):  # to the byte that begins the last character
+    for _ in range(3):  # step back to the first byte of the last character
         last -= (values[last] & 0xC0) == 0x80
     points = code_points(values, np.append(second, last)).reshape(2, -1)
     classes[begun[(second <= last) & ~_letters()[1].take(points, mode="clip").any(axis=0)]] = 2
@@ -60,10 +63,11 @@ def case_classes(values: U8, starts: I64, stops: I64, any_script: bool = False) 
 
 
 def case_class(text: str, any_script: bool = False) -> int:
-    """Return the case class of a text: 0 lower, 1 beginning with a capital, 2 upper.
+    """Return the case of a text: 0 for lower case, 1 for a capital at its start, 2 for upper case.
 
-    In upper case, there is a second character, and neither it nor the last one is a small letter.
-    The first letter is a capital if `fold` lowers it, or with `any_script` in any script.
+    Upper case means that a capital begins the text, that there is a second character, and that
+    neither the second nor the last character is a small letter. The first letter counts as a
+    capital only in ASCII or Latin-1, with `any_script` in every script.
     """
     if not (text[0].isupper() if any_script else ord(text[0]) in _FOLD):
         return 0
@@ -72,24 +76,28 @@ def case_class(text: str, any_script: bool = False) -> int:
 
 @cache
 def _letters() -> tuple[Bool, Bool]:
-    """Return which code points below 0x20000 are capitals, and which are small letters."""
+    """Return flags of code points below 0x20000: which are capitals, which are small letters."""
     signs = [chr(point) for point in range(0x20000)]
     return np.array([sign.isupper() for sign in signs]), np.array([s.islower() for s in signs])
 
 
 SENTENCE_ENDS = b".!?"
-TITLE_BYTES_MAX = 3  # bytes of Mr, Mrs and initials; their full stop ends no sentence
+TITLE_BYTES_MAX = 3  # most bytes of initials, Mr and Mrs; a full stop after them ends no sentence
 
 
 def begins_row(words: Tokens) -> Bool:
-    """Tell which words are the first of their row."""
+    """Tell for each word whether it is the first word of its row."""
     is_first: Bool = np.not_equal(np.diff(words.rows, prepend=-1), 0)
     return is_first
 
 
 def begins_sentence(texts: Texts, words: Tokens, numbers: I64) -> Bool:
-    """Tell which words, given by their numbers, begin a later sentence; the K of C.K. does not."""
-    before = numbers - 1  # -1 is the last word: no gap leads from it to the first one
+    """Tell for each word with an index in `numbers` whether it begins a second or later sentence.
+
+    A full stop, question or exclamation mark and at least one more character must lie before it. So
+    the K of 'C.K.' begins no sentence.
+    """
+    before = numbers - 1  # -1 for word 0: the last word, whose gap to word 0 is negative
     stops, begins = words.stops.take(before), np.zeros(len(numbers), np.bool_)
     gaps = words.starts.take(numbers) - stops
     gaps[(gaps < 2) | (words.rows.take(before) != words.rows.take(numbers))] = 0
@@ -99,9 +107,10 @@ def begins_sentence(texts: Texts, words: Tokens, numbers: I64) -> Bool:
 
 
 def are_names(texts: Texts, words: Tokens, numbers: I64) -> Bool:
-    """Tell which words, given by their numbers, are names: they have a capital within a sentence.
+    """Tell for each word with an index in `numbers` whether it is a name.
 
-    A row in which every word begins with a capital has no names.
+    A name begins with a capital, and not because it begins a sentence. A row in which every word
+    begins with a capital has no names.
     """
 
     def begin_with(letters: Bool, numbers: I64) -> Bool:
@@ -125,16 +134,16 @@ def are_names(texts: Texts, words: Tokens, numbers: I64) -> Bool:
     return names
 
 
-SMALL, TITLE, UPPER, INITIAL = range(4)  # cases of a word; INITIAL is TITLE at the start of a row
+SMALL, TITLE, UPPER, INITIAL = range(4)  # cases of words; INITIAL: a capital at the start of a row
 CASES = ("small", "title", "upper", "initial")
-LENGTHS = (2, 3, 5, 8)  # in characters: limits between classes of word length
-SHAPES = len(CASES) * (len(LENGTHS) + 1) + 1  # case and length class; the last: a leading digit
-_PLANE = 0x10000  # size of the first plane of Unicode; few scripts beyond it have case
+LENGTHS = (2, 3, 5, 8)  # characters of the shortest words in each length class but the first
+SHAPES = len(CASES) * (len(LENGTHS) + 1) + 1  # one per case and length class, one for digits
+_PLANE = 0x10000  # code points in the first plane of Unicode; few scripts beyond it have case
 
 
 @cache
 def _small_letters() -> dict[int, int]:
-    """Return the small letters by their capital, for letters whose two forms have equal sizes."""
+    """Map code points of capitals to their small letters, for pairs with equally many bytes."""
     pairs = ((chr(point), chr(point).lower()) for point in range(_PLANE))
     return {
         ord(letter): ord(small)
@@ -151,12 +160,16 @@ def _lower_table() -> I64:
 
 
 def lower(text: str) -> str:
-    """Return a text in small letters, without a change of its size in bytes."""
+    """Return a text in lower case, except capitals whose small letter has another size in bytes."""
     return text.lower() if text.isascii() else text.translate(_small_letters())
 
 
 def case_of(word: str, initial: bool) -> int:
-    """Return the case of a word; UPPER needs two capitals, and more than half of its letters."""
+    """Return the case of a word: SMALL, TITLE, UPPER or INITIAL.
+
+    UPPER needs at least two capitals, and more capitals than other characters. `initial` says that
+    the word is the first of its row.
+    """
     small = lower(word)
     capitals = sum(a != b for a, b in zip(word, small, strict=True))
     if capitals > 1 and capitals * 2 > len(word):
@@ -167,26 +180,26 @@ def case_of(word: str, initial: bool) -> int:
 
 
 def cased(form: str, case: int) -> str:
-    """Return a form, given in small letters, in the case of a word."""
+    """Return a lower-case `form` in one of the cases that `case_of` returns."""
     if case == UPPER:
         return form.upper()
     return title(form) if case else form
 
 
 def title(text: str) -> str:
-    """Return a text with its first letter raised."""
+    """Return a text with a capital first letter, in any script."""
     return text[:1].upper() + text[1:]
 
 
 def shape_of(word: str, case: int) -> int:
-    """Return the shape of a word: a number for its case and length class, or for a first digit."""
+    """Return the number of the shape of a word: its case and length class, or a leading digit."""
     if word[0] in "0123456789":
         return SHAPES - 1
     return case * (len(LENGTHS) + 1) + sum(len(word) >= least for least in LENGTHS)
 
 
 def bare(text: str) -> str:
-    """Return a text without the diacritics of its letters."""
+    """Return a text without diacritics."""
     if text.isascii():
         return text
     parts = unicodedata.normalize("NFD", text).replace("đ", "d").replace("Đ", "D")
@@ -194,7 +207,10 @@ def bare(text: str) -> str:
 
 
 def lowered(window: U8) -> tuple[U8, Bool]:
-    """Return UTF-8 bytes in lower case, of equal size, and flags where a capital begins."""
+    """Return UTF-8 bytes in lower case, and flags of the bytes at which a capital begins.
+
+    Capitals stay if their small letter has another size in bytes.
+    """
     small = np.frombuffer(bytearray(window.tobytes().lower()), np.uint8)
     capital: Bool = small != window
     if not len(window) or window.max() < 0x80:
@@ -215,7 +231,7 @@ def lowered(window: U8) -> tuple[U8, Bool]:
 
 
 def characters_in(values: U8, starts: I64, stops: I64) -> I64:
-    """Return the number of characters that begin in each byte range."""
+    """Return the number of characters that begin in each byte range `starts` to `stops`."""
     sizes = stops - starts
     if len(values) and int(values.max()) >= 0x80:
         inside = np.flatnonzero((values & 0xC0) == 0x80)

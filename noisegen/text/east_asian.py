@@ -1,7 +1,7 @@
-"""Chinese and Japanese: their words, by jieba and MeCab, and the noise of their input methods.
+"""Words of Chinese and Japanese, split by jieba and MeCab, and the changes that count as noise.
 
-Chinese noise is homophones and synonyms, as in RCP. Japanese noise is kanji of the same reading,
-and kana.
+In Chinese, a homophone or a synonym counts as noise. In Japanese, a kanji with the same reading or
+a wrong kana does. The rules follow the paper RCP (docs/papers/rcp.md).
 """
 
 import re
@@ -17,20 +17,23 @@ _WORDS_CACHED = 1 << 16
 
 _HAN = re.compile("[\u3400-\u9fff\U00020000-\U0003ffff]")
 _NUMERALS = re.compile("[零〇一二三四五六七八九十百千万萬亿億两兩]")
-_OPEN_CLASSES = set("nvd")  # first letters of jieba's tags of nouns, verbs and adverbs
+_OPEN_CLASSES = set("nvd")  # first letters of jieba's tags for nouns, verbs and adverbs
 _FUZZY_INITIALS = {"zh": "z", "ch": "c", "sh": "s", "n": "l"}
 _FUZZY_INITIAL, _FUZZY_FINAL = re.compile("^(?:[zcs]h|n)"), re.compile("(?<=[ei])ng$")
 _KANJI = re.compile("[\u3400-\u9fff々〆\U00020000-\U0003ffff]")
 _KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa]")
 _KANJI_OR_KANA = re.compile(f"{_KANJI.pattern}|{_KANA.pattern}")
-_READING = 7  # index of the reading in the features of a word in IPADIC
+_READING = 7  # index of the reading among the features that IPADIC gives of a word
 _KATAKANA = {code: code + 0x60 for code in range(0x3041, 0x3097)}
-# Kana that sound alike now, or did when the spelling was fixed.
+# Kana -> a kana that sounds the same now, or did when the spelling was fixed.
 _ALIKE = str.maketrans("わおえゆずじ", "はをへいづぢ")
 
 
 def chinese_tokens(text: str) -> list[str]:
-    """Return the words of a Chinese text; traditional characters are read as simplified."""
+    """Split a Chinese text into words, without white space.
+
+    Traditional characters are looked up in the word list as simplified ones.
+    """
     words, start = [], 0
     for word in _segmenter().cut(text.translate(_simplified())):
         stop = start + len(word)
@@ -41,12 +44,13 @@ def chinese_tokens(text: str) -> list[str]:
 
 
 def chinese_word_kind(clean: str, noisy: str, fuzzy: bool = False) -> tuple[str | None, str]:
-    """Return the reason why a pair of words is not noise (or None), and the kind of noise.
+    """Tell whether the change of one Chinese word to another is noise, and of which kind.
 
-    Homophones have equal sounds, without regard to tones, and different characters. Synonyms are
-    words other than nouns, verbs and adverbs (RCP, section 3.1). With `fuzzy`, words that differ
-    only in zh and z, sh and s, ch and c, n and l, in and ing, or en and eng are noise, too.
-    Differences of numerals, and of traditional and simplified characters, are not noise.
+    Returns (None, kind of noise) if it is noise, else (reason, ''). Homophones have equal sounds,
+    tones aside, and different characters. Two words that are no nouns, verbs or adverbs count as
+    synonyms (RCP, section 3.1). With `fuzzy`, words are noise too if they differ only in zh and z,
+    sh and s, ch and c, n and l, in and ing, or en and eng. Words that differ only in numerals, or
+    only in traditional and simplified characters, are not noise.
     """
     clean, noisy = clean.translate(_simplified()), noisy.translate(_simplified())
     if not (_HAN.search(clean) and _HAN.search(noisy)):
@@ -65,21 +69,28 @@ def chinese_word_kind(clean: str, noisy: str, fuzzy: bool = False) -> tuple[str 
 
 @lru_cache(_WORDS_CACHED)
 def pinyin(word: str) -> tuple[str, ...]:
-    """Return the syllables of a word, without tones, in the reading of the word."""
+    """Return the syllables of a Chinese word in pinyin, without tones.
+
+    A character with several readings gets the reading that it has in this word.
+    """
     from pypinyin import lazy_pinyin
 
     return tuple(lazy_pinyin(word))
 
 
 def _fuzzy_pinyin(word: str) -> list[str]:
-    """Return the syllables of a word; sounds that many speakers do not distinguish are merged."""
+    """Return the syllables of a word in pinyin; sounds that many confuse are made equal."""
     initials = [_FUZZY_INITIAL.sub(lambda m: _FUZZY_INITIALS[m[0]], part) for part in pinyin(word)]
     return [_FUZZY_FINAL.sub("n", part) for part in initials]
 
 
 @cache
 def _segmenter() -> Any:
-    """Load the word list of jieba; its cache is in our folder, as anyone can write to jieba's."""
+    """Load the word list of jieba, once per process.
+
+    jieba caches the list in the folder of noisegen's caches, as anyone can write to its usual
+    folder.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # jieba's source has invalid escapes
         import jieba
@@ -93,7 +104,7 @@ def _segmenter() -> Any:
 
 @cache
 def _tags() -> dict[str, str]:
-    """Return the part of speech of every word in the word list of jieba."""
+    """Return the part of speech of every word in the word list of jieba, by jieba's names."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from jieba import posseg
@@ -103,25 +114,28 @@ def _tags() -> dict[str, str]:
 
 @cache
 def _simplified() -> dict[int, str]:
-    """Return a table for `str.translate` from traditional to simplified characters."""
+    """Return a table for `str.translate` that makes traditional characters simplified."""
     table = files("opencc").joinpath("dictionary", "TSCharacters.txt").read_text("utf-8")
     rows = (line.split("\t") for line in table.splitlines())
     return {ord(row[0]): row[1].split(" ")[0] for row in rows}
 
 
 def japanese_tokens(text: str) -> list[str]:
-    """Return the words of a Japanese text."""
-    words = _tagger()(text.replace("\0", " "))  # MeCab stops at a zero byte
+    """Split a Japanese text into words, without white space."""
+    words = _tagger()(text.replace("\0", " "))  # MeCab would stop at a zero byte
     return [word.surface for word in words if not word.surface.isspace()]
 
 
 def japanese_word_kind(clean: str, noisy: str) -> tuple[str | None, str]:
-    """Return the reason why a pair of words is not noise (or None), and the kind of noise.
+    """Tell whether the change of one Japanese word to another is noise, and of which kind.
 
-    `kanji`: both words have the same reading and different kanji (Tanaka et al. 2020, as in RCP).
-    Kanji on one side and kana on the other, or another ending in kana, is not noise. `kana`: one
-    kana stands for another that differs in voice (か, が), size (つ, っ), script (か, カ) or not in
-    sound (は, わ). A particle for another (は, が) is not noise.
+    Returns (None, kind of noise) if it is noise, else (reason, '').
+
+    The kind 'kanji' means that both words have the same reading and different kanji (Tanaka et al.
+    2020, as in RCP). The kind 'kana' means that one kana is replaced by a kana that differs only in
+    voice (か, が), size (つ, っ) or script (か, カ), or that sounds the same (は, わ).
+
+    Not noise are kanji replaced by kana, other endings in kana, and other particles (は, が).
     """
     clean_kanji, noisy_kanji = "".join(_KANJI.findall(clean)), "".join(_KANJI.findall(noisy))
     if clean_kanji and noisy_kanji and clean_kanji != noisy_kanji:
@@ -134,9 +148,9 @@ def japanese_word_kind(clean: str, noisy: str) -> tuple[str | None, str]:
 
 
 def _differ_in_one_kana(clean: str, noisy: str) -> bool:
-    """Tell whether two words differ in one kana only: in its voice, size, script or spelling.
+    """Tell whether two words with equal kanji differ in one kana only.
 
-    The kanji of both words are equal.
+    The two kana may differ in voice, size or script, or be two spellings of one sound.
     """
     if len(clean) != len(noisy):
         return False
@@ -146,7 +160,10 @@ def _differ_in_one_kana(clean: str, noisy: str) -> bool:
 
 @lru_cache(_WORDS_CACHED)
 def reading(text: str) -> str:
-    """Return the reading of a text in katakana; an unknown word stays as it is written."""
+    """Return the reading of a text in katakana.
+
+    A word that MeCab does not know stays as it is written; its hiragana become katakana.
+    """
     words = [(word.surface, word.feature) for word in _tagger()(text)]
     parts = [known[_READING] if len(known) > _READING else surface for surface, known in words]
     return "".join(map(str, parts)).translate(_KATAKANA)
@@ -154,20 +171,23 @@ def reading(text: str) -> str:
 
 @cache
 def _skeleton(sign: str) -> str:
-    """Return a kana as large hiragana without voice; any other sign stays."""
+    """Return a kana as large hiragana without voice mark: equal for kana that get confused.
+
+    Any other character is returned unchanged.
+    """
     if not _KANA.fullmatch(sign):
         return sign
     name = unicodedata.name(sign).replace("KATAKANA", "HIRAGANA").replace("SMALL ", "")
     try:
         large = unicodedata.lookup(name)
-    except KeyError:  # ヷ and some others exist in katakana only
+    except KeyError:  # ヷ and a few other katakana have no hiragana
         return sign
     return unicodedata.normalize("NFD", large.translate(_ALIKE))[0]
 
 
 @cache
 def _tagger() -> Any:
-    """Load the dictionary of MeCab, once per process."""
+    """Load MeCab with its dictionary IPADIC, once per process."""
     import fugashi
     import ipadic
 

@@ -12,7 +12,7 @@ _SIGNS |= dict.fromkeys("\n\x85\u2028\u2029", "↵")
 
 
 class Grapheme(NamedTuple):
-    """A grapheme, the text shown for it, and the width of that text in columns (at least one)."""
+    """A grapheme, the text shown for it, and the width of the shown text in columns (1 or more)."""
 
     text: str
     shown: str
@@ -20,13 +20,13 @@ class Grapheme(NamedTuple):
 
 
 def displayed(text: str, changed: bool = False) -> list[Grapheme]:
-    """Return the graphemes of a text; in a changed span, spaces are shown as signs."""
+    """Split a text into graphemes with the text shown for each; `changed` makes spaces visible."""
     shown = [(cluster, _shown(cluster, changed)) for cluster in graphemes(text)]
     return [Grapheme(cluster, sign, cell_len(sign)) for cluster, sign in shown]
 
 
 def graphemes(text: str) -> list[str]:
-    """Split text into graphemes, each shown by a terminal as one sign."""
+    """Split a text into graphemes, the characters that a terminal shows as one sign."""
     clusters: list[str] = []
     for character in text:
         if clusters and _joins(clusters[-1], character):
@@ -41,7 +41,7 @@ def _joins(cluster: str, character: str) -> bool:
         return cluster + character == "\r\n"
     if not cell_len(character) or unicodedata.category(character)[0] == "M":
         return True
-    if cluster[-1] == _ZWJ:  # ZWJ glues emoji and Indic letters, not 'a' and 'b'
+    if cluster[-1] == _ZWJ:  # a zero-width joiner joins emoji and Indic letters, not Latin
         return min(cluster[0], character) > "\x7f" and cell_len(cluster[0]) > 0
     return len(cluster) == 1 and all(
         "\U0001f1e6" <= flag <= "\U0001f1ff" for flag in cluster + character
@@ -49,7 +49,7 @@ def _joins(cluster: str, character: str) -> bool:
 
 
 def _stands_alone(character: str) -> bool:
-    """Tell whether a character is a control, break or invisible sign: it joins no other."""
+    """Tell whether a character joins no other: a control, line break or invisible sign."""
     kind = unicodedata.category(character)
     invisible = kind == "Cf" and not cell_len(character) and not _extends(character)
     return invisible or kind in ("Cc", "Cs", "Zl", "Zp")
@@ -60,7 +60,10 @@ def _extends(character: str) -> bool:
 
 
 def _shown(cluster: str, changed: bool) -> str:
-    """Return the text shown for a grapheme: signs for invisible characters and changed spaces."""
+    """Return the text shown for a grapheme.
+
+    Signs replace invisible characters and, with `changed`, spaces.
+    """
     if _stands_alone(cluster[0]):
         return "".join(_SIGNS.get(character, _HIDDEN) for character in cluster)
     if _extends(cluster[0]):
@@ -74,7 +77,7 @@ def _shown(cluster: str, changed: bool) -> str:
 
 
 def _space_sign(character: str) -> str:
-    """Return the sign shown for a space, as wide as the space; other characters stay."""
+    """Return a visible sign as wide as a space; any other character is returned unchanged."""
     if unicodedata.category(character) != "Zs":
         return character
     return "⍽" if character == "\xa0" else "␣" * cell_len(character)

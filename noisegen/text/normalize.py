@@ -1,4 +1,4 @@
-"""Text prepared as encoders were trained on it: for LASER, and for encoders of posts."""
+"""Prepare text as encoders saw it in training: for LASER, and for encoders of posts."""
 
 import re
 import unicodedata
@@ -13,20 +13,23 @@ URL = re.compile(WEB_ADDRESS, re.IGNORECASE)
 MENTION = re.compile(PROTECTABLE["mention"])
 _ADDRESS = re.compile(rf"{URL.pattern}|{MENTION.pattern}", re.IGNORECASE)
 _MAY_HAVE_ADDRESS = re.compile(r"@|:/|www\.", re.IGNORECASE)
-_LOW_QUOTES = ("‘", "‚")  # double quotes in RoLASER's code, but not in sacremoses 0.2
+_LOW_QUOTES = ("‘", "‚")  # RoLASER's code makes them double quotes, sacremoses 0.2 does not
 
 
 def without_addresses(text: str) -> str:
-    """Return a text with each web address and mention, which have no language, as a space."""
+    """Return a text with a space instead of each web address and mention.
+
+    Addresses and mentions are in no language.
+    """
     return _ADDRESS.sub(" ", text) if _MAY_HAVE_ADDRESS.search(text) else text
 
 
 def social_text(text: str, *, mention: str = "@MENTION") -> str:
     """Prepare a post: '@ann  see https://t.co/x &lt;3 🔥' -> '@MENTION see HTTPURL <3 :fire:'.
 
-    The steps follow CrisisTransformers' CT-XLMR-SE in their order: addresses, mentions (BERTweet
-    has mention='@USER'), entities, white space, mojibake, emoji. Raises MissingExtra without ftfy
-    and emoji.
+    The steps are those of CrisisTransformers' CT-XLMR-SE, in its order: web addresses, mentions,
+    HTML entities, white space, wrongly decoded characters, emoji. `mention` replaces each mention;
+    BERTweet expects '@USER'. Raises MissingExtra if ftfy or emoji is not installed.
     """
     with naming_extras():
         from emoji import demojize
@@ -38,9 +41,10 @@ def social_text(text: str, *, mention: str = "@MENTION") -> str:
 def laser_text(text: str, *, unescape: bool = False, lower: bool = True) -> str:
     """Prepare a text for LASER: 'He said : “Hi” …' -> 'he said: "hi" ...'.
 
-    RoLASER's order: each character of category C becomes a space, punctuation is normalised as by
-    the Moses script for English, its XML entities are optionally decoded, and letters are made
-    lower-case. Ends are stripped. Raises MissingExtra without sacremoses.
+    The steps are those of RoLASER, in its order. Each character of the Unicode category C (control
+    characters and others) becomes a space. Punctuation is normalised as by the Moses script for
+    English. `unescape` decodes XML entities, `lower` makes letters lower-case. Spaces at both ends
+    are removed. Raises MissingExtra if sacremoses is not installed.
     """
     if not text.isprintable():
         text = "".join(" " if unicodedata.category(sign)[0] == "C" else sign for sign in text)
@@ -61,7 +65,10 @@ def _moses_detokenizer() -> Any:
 
 @cache
 def _moses_substitutions() -> list[tuple[re.Pattern[str], str]]:
-    """Return patterns and replacements of the Moses script; `_LOW_QUOTES` become double quotes."""
+    """Return the patterns of the Moses script that normalises punctuation, and their replacements.
+
+    `_LOW_QUOTES` become double quotes.
+    """
     with naming_extras():
         from sacremoses import MosesPunctNormalizer
     rules = MosesPunctNormalizer("en", perl_parity=True).substitutions

@@ -1,4 +1,4 @@
-"""Packaged data, the folder of caches, and the memory allocator of the process."""
+"""Paths of packaged data, the folder of caches, and the memory allocator of the process."""
 
 import os
 from functools import cache
@@ -10,31 +10,37 @@ RECIPES = PACKAGE / "recipes"
 DEFAULT_RECIPE = "ugc"
 DEMO = PACKAGE / "demo" / "demo.tsv"
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # parameters of mallopt, from glibc's malloc.h
-KEPT_BYTES = 64 << 20  # freed memory that is kept
-ONE_BLOCK_MAX = 32 << 20  # size of the largest array that is kept; glibc allows no more
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # numbers of options of mallopt in glibc's malloc.h
+KEPT_BYTES = 64 << 20  # freed memory that the process keeps for later use
+ONE_BLOCK_MAX = 32 << 20  # bytes of the largest array whose memory is kept; glibc allows no more
 
 
 def cache_folder() -> Path:
-    """Return the folder of compiled lexicons: NOISEGEN_CACHE, or the user's cache."""
+    """Return the folder of caches, such as compiled lexicons.
+
+    It is the environment variable NOISEGEN_CACHE, or else a folder in the user's cache.
+    """
     from platformdirs import user_cache_path
 
     return Path(os.environ.get("NOISEGEN_CACHE") or user_cache_path("noisegen", appauthor=False))
 
 
 def rows_of(path: Path) -> list[list[str]]:
-    """Return the tab-separated rows of a packaged table, without its comments and its header."""
+    """Return the rows of a packaged table as lists of fields, which tabs separate in the file.
+
+    Comments and the header line are left out.
+    """
     lines = path.read_text(encoding="utf-8").splitlines()
     return [line.split("\t") for line in lines if line and not line.startswith("# ")][1:]
 
 
 @cache
 def keep_freed_memory() -> None:
-    """Let the C library keep freed memory for the next batch, up to `KEPT_BYTES`.
+    """Let the C library keep up to `KEPT_BYTES` of freed memory for the next batch.
 
-    By default the library returns large arrays to the system at once. The system then clears each
-    page before it is used again, which takes a fifth of the time of a run. Without glibc nothing
-    happens.
+    By default, the library returns the memory of large arrays to the system at once. The system
+    then clears each page before it is used again, which takes a fifth of the time of a run. Without
+    glibc, this function does nothing.
     """
     import ctypes
 

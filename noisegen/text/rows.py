@@ -1,4 +1,4 @@
-"""One row of text for work in plain Python: the counterpart of `Texts` for a single row."""
+"""A single row of text in plain Python, the counterpart of `buffers.Texts`."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -12,16 +12,16 @@ from noisegen.text.case import SENTENCE_ENDS, TITLE_BYTES_MAX, fold
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 Span = tuple[int, int]
-RowEdit = tuple[int, int, str]  # characters [start, stop) become the text
+RowEdit = tuple[int, int, str]  # start and stop in characters, and the text written there
 
 _SIGNS = "".join(f"{chr(low)}-{chr(high)}" for low, high in SIGNS)
 _CHARACTER = rf"[^\x00-/:-@\[-^`{{-\x7f{_SIGNS}]"  # word characters, as in `buffers.is_word`
 _WORD = re.compile(f"({_CHARACTER}+(?:['\u2019]{_CHARACTER}+)*)")
-_PLAIN_WORD = re.compile(r"(\w+)", re.ASCII)  # for text without an apostrophe: it is faster
+_PLAIN_WORD = re.compile(r"(\w+)", re.ASCII)  # for text without apostrophes, where it is faster
 _ASCII_WORD = re.compile(r"(\w+(?:'\w+)*)", re.ASCII)
 _SCRIPTS = ["".join(f"{chr(a)}-{chr(b)}" for a, b in ranges) for ranges in UNSPACED]
 _RUNS = "|".join(f"[{script}]" + "+" * (n in WHOLE) for n, script in enumerate(_SCRIPTS))
-_PIECES = {  # pieces into which words of scripts without spaces are cut, as in `Texts.words`
+_PIECES = {  # words of scripts without spaces, by kind of words, as in `Texts.words`
     "characters": re.compile(f"[{''.join(_SCRIPTS)}]"),
     "runs": re.compile(_RUNS),
 }
@@ -33,8 +33,8 @@ _SPREAD, _MASK = 0x9FB21C651E98DF25, (1 << 64) - 1
 class Row:
     """A text with its words, its protected spans and the spans of its changed words.
 
-    The text is split when its words are first read, because three in ten rows are edited again
-    before anything reads their words. This saves a small batch up to a sixth of its time.
+    The text is split into words when these are first read, because three in ten rows are edited
+    again before that. This saves a small batch up to a sixth of its time.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Row:
 
     @cached_property
     def _parts(self) -> list[str]:
-        """The text as a gap, a word, a gap, ..., a word, a gap."""
+        """The text in parts: gap, word, gap, ..., word, gap."""
         pattern = _WORD
         if self.text.isascii():
             pattern = _ASCII_WORD if "'" in self.text else _PLAIN_WORD
@@ -55,14 +55,14 @@ class Row:
 
     @cached_property
     def words(self) -> list[str]:
-        """The words in the order of the text."""
+        """The words of the text, in order."""
         return self._parts[1::2]
 
     @cached_property
     def gaps(self) -> list[str]:
-        """The text between each word and the next one, and the text behind the last word.
+        """The text behind each word, up to the next word or the end of the text.
 
-        In rows that `cut` returns, words with nothing between them have the gap chr(TOUCHING).
+        In rows from `cut`, words that touch have the gap chr(TOUCHING) between them.
         """
         return self._parts[2::2]
 
@@ -75,7 +75,7 @@ class Row:
         return self._cuts[words]
 
     def _with_pieces(self, pattern: re.Pattern[str]) -> "Row":
-        """Return the row with words cut at the matches of a pattern."""
+        """Return the row with its words cut before and behind each match of a pattern."""
         parts = [self._parts[0]]
         for word, gap in zip(self.words, self.gaps, strict=True):
             for piece in _cut(word, pattern):
@@ -88,33 +88,36 @@ class Row:
 
     @cached_property
     def hashes(self) -> list[int]:
-        """The hashes of the words with case folded, equal to `Tokens.hashes`."""
+        """The hash of each word, equal for words that differ only in case; see `Tokens.hashes`."""
         return list(map(_HASHES.__getitem__, self.words))
 
     @cached_property
     def _ends(self) -> list[int]:
-        """Where each part of the text ends."""
+        """The position in the text at which each of `_parts` ends."""
         return list(accumulate(map(len, self._parts)))
 
     def span(self, first: int, last: int | None = None) -> Span:
-        """Return the start of a word, and its stop or the stop of a later word."""
+        """Return start and stop of the words `first` to `last` (default: only the first)."""
         return self._ends[2 * first], self._ends[2 * (first if last is None else last) + 1]
 
     def phrase(self, first: int, last: int) -> str:
-        """Return the text from the start of a word to the stop of a word, the same or a later."""
+        """Return the text of the words `first` to `last`, with the gaps between them."""
         return self.words[first] if first == last else self.text[slice(*self.span(first, last))]
 
     def is_followed(self, word: int) -> bool:
-        """Tell whether a single space and another word follow a word."""
+        """Tell whether a single space and another word follow the word with the index `word`."""
         return self.gaps[word] == " " and word + 1 < len(self.words)
 
     def begins_sentence(self, word: int) -> bool:
-        """Tell whether a word begins a later sentence of the row, as `case.begins_sentence`."""
+        """Tell whether the word with the index `word` begins a second or later sentence.
+
+        `case.begins_sentence` does this for many rows.
+        """
         gap = self.gaps[word - 1] if word else ""
         return len(gap) > 1 and not _ENDS.isdisjoint(gap)
 
     def is_name(self, word: int) -> bool:
-        """Tell whether a word is a name, as `case.are_names`."""
+        """Tell whether the word with the index `word` is a name; see `case.are_names`."""
         if not word or not self.words[word][0].isupper():
             return False
         before = self.words[word - 1]
@@ -123,9 +126,9 @@ class Row:
         return not begins and any(each[0].islower() for each in self.words)
 
     def edited(self, edits: Sequence[RowEdit], changed: Sequence[Span] = ()) -> "Row":
-        """Return the row with edits, which are ascending, disjoint and outside protected spans.
+        """Return the row after edits, which ascend, do not overlap, and leave out protected spans.
 
-        `changed` are the spans of the words that these edits are the first to change.
+        `changed` are the spans of words that no edit before has changed.
         """
         pieces, end = [], 0
         for start, stop, new in edits:
@@ -136,14 +139,15 @@ class Row:
         return Row("".join(pieces), moved(self.protected, edits), moved(every, edits))
 
     def outside(self, edits: list[RowEdit]) -> list[RowEdit]:
-        """Return the edits that change nothing protected."""
+        """Return the edits that overlap no protected span."""
         return [edit for edit in edits if not overlaps(edit[:2], self.protected)]
 
     def once(self, edits: list[RowEdit], words: str) -> tuple[list[RowEdit], list[Span]]:
-        """Return the edits of words that are unchanged so far, one edit per word, and their spans.
+        """Keep at most one edit of each unchanged word; return edits and the spans of their words.
 
-        An edit belongs to the words that it overlaps, or else to the words that it touches.
-        `Edits.once` is the form for many rows.
+        An edit belongs to the words that it overlaps. If it overlaps no word, it belongs to the
+        words that it touches. `words` is the kind of the words, see `cut`. `Edits.once` does this
+        for many rows.
         """
         kept: list[RowEdit] = []
         spans: list[Span] = []
@@ -159,13 +163,13 @@ class Row:
 
 
 def overlaps(span: Span, others: Iterable[Span]) -> bool:
-    """Tell whether a span overlaps one of several other spans."""
+    """Tell whether a span overlaps at least one of `others`."""
     start, stop = span
     return any(low < stop and start < high for low, high in others)
 
 
 def _with_words(span: Span, words: Sequence[Span]) -> Span:
-    """Return a span extended to the ends of the words that it overlaps, or else touches."""
+    """Extend a span to both ends of the words that it overlaps or, without such words, touches."""
     start, stop = span
     own = [word for word in words if word[1] > start and word[0] < stop]
     if not own:
@@ -176,14 +180,20 @@ def _with_words(span: Span, words: Sequence[Span]) -> Span:
 
 
 def _cut(word: str, pattern: re.Pattern[str]) -> list[str]:
-    """Cut a word before and behind each match, but leave marks and vowel signs at their letter."""
+    """Cut a word before and behind each match of a pattern.
+
+    Marks stay with the letter before them, and Thai vowels with their consonant.
+    """
     edges = {at for match in pattern.finditer(word) for at in match.span()} - {0, len(word)}
     inner = [at for at in sorted(edges) if not joins(ord(word[at])) and word[at - 1] not in _BEFORE]
     return [word[start:stop] for start, stop in pairwise([0, *inner, len(word)])]
 
 
 def moved(spans: Sequence[Span], edits: Sequence[RowEdit]) -> list[Span]:
-    """Return spans after edits, with all text written inside them; spans left empty are dropped."""
+    """Return the positions of spans in the text after `edits`.
+
+    Text that an edit writes inside a span belongs to it. Spans that become empty are left out.
+    """
     found = []
     for low, high in spans:
         before = within = 0
@@ -197,7 +207,7 @@ def moved(spans: Sequence[Span], edits: Sequence[RowEdit]) -> list[Span]:
 
 
 class Memo(dict[Key, Value]):
-    """Cache of the results of a function, cleared when it holds `most` of them."""
+    """Cache of the results of a function by its argument, emptied when it has `most` results."""
 
     def __init__(self, function: Callable[[Key], Value], most: int = 1 << 16) -> None:
         self._function, self._most = function, most
@@ -210,7 +220,7 @@ class Memo(dict[Key, Value]):
 
 
 def word_hash(word: str) -> int:
-    """Return the hash of a word, as `buffers.word_hashes`; 0 for a word that is too long."""
+    """Return the hash of a word, as `buffers.word_hashes`: 0 for a word of too many bytes."""
     content = word.encode()
     if len(content) > WORD_BYTES_MAX:
         return 0

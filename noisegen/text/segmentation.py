@@ -1,4 +1,4 @@
-"""Words and sentences of a language, and the kind of noise in a pair of its words."""
+"""Words and sentences of a language, and the kind of noise in a pair of words."""
 
 import re
 import unicodedata
@@ -12,31 +12,36 @@ from noisegen.errors import MissingExtra, UsageError
 from noisegen.text import east_asian
 from noisegen.text.languages import language_scripts, normalize_language, punkt_names, script_of
 
-# Thai, Lao, Khmer, Burmese, Tibetan, Dzongkha, and Chinese other than Mandarin: they are written
-# without spaces, and there is no word list for them here.
+# Languages without spaces between words, for which noisegen has no word list: Thai, Lao, Khmer,
+# Burmese, Tibetan, Dzongkha, and Chinese other than Mandarin.
 UNSEGMENTED = ("th", "lo", "km", "my", "bo", "dz", "yue", "wuu", "lzh", "gan")
 SPLITTERS = ("sentencex", "punkt", "spacy")
-PIECE_CHARS = 10_000  # characters that a splitter gets at once
-SCRIPT_SHARE_MIN = 0.7  # least share of letters in a script of the language; others are quoted
+PIECE_CHARS = 10_000  # most characters that a sentence splitter gets at once
+SCRIPT_SHARE_MIN = 0.7  # least share of letters in scripts of the language; others may be quotes
 _PACKAGES = {"zh": ("jieba", "pypinyin", "opencc"), "ja": ("fugashi", "ipadic")}
 _SPLITTER_PACKAGES = {"punkt": [("punkt", "punkt")], "spacy": [("spacy", "en")]}  # (package, extra)
 _BOUNDARIES = {"zh": "，"}
 _APOSTROPHES = "'’"
-_INSIDE = _APOSTROPHES + "׳״·"  # Hebrew geresh and gershayim, Catalan middle dot
-# Elided French, Italian and Catalan words, cut from the next word; `aujourd'hui` stays one word.
+_INSIDE = _APOSTROPHES + "׳״·"  # signs inside words: also Hebrew geresh, gershayim, Catalan dot
+# Patterns of elided words (l', qu'), which are split from the next word; aujourd'hui stays one
+# word.
 _ELIDED = {
     "fr": rf"(?i:[cdjlmnst]|(?:jus|lors|puis|quoi)?qu)[{_APOSTROPHES}](?=\w)",
     "it": rf"[^\W\d_]{{1,8}}[{_APOSTROPHES}](?=[^\W\d_])",
     "ca": rf"(?i:[dlmnst])[{_APOSTROPHES}](?=\w)",
 }
-_DOTLESS = {"tr", "az"}  # lower-case I is dotless there, and İ is the capital of i
+_DOTLESS = {"tr", "az"}  # languages in which ı is the small letter of I, and İ the capital of i
 
 Tokenizer = Callable[[str], list[str]]
 
 
 @dataclass(frozen=True)
 class Language:
-    """A language by its code, with options; it pickles, as packages are loaded where used."""
+    """A language by its code, with the name of its sentence splitter.
+
+    `fuzzy_pinyin` is for Chinese, see `east_asian.chinese_word_kind`. A language can be pickled,
+    because packages are loaded when they are used.
+    """
 
     code: str
     splitter: str = "sentencex"
@@ -44,16 +49,19 @@ class Language:
 
     @property
     def is_spaced(self) -> bool:
-        """Whether spaces separate words."""
+        """Whether spaces separate words in this language."""
         return self.code not in _PACKAGES and self.code not in UNSEGMENTED
 
     @property
     def boundary(self) -> str:
-        """A character at which a text can be cut and tokenized in parts; '' if there is none."""
+        """A character at which a text can be cut into parts with the same tokens as the text.
+
+        It is '' if there is no such character.
+        """
         return _BOUNDARIES.get(self.code, " " if self.is_spaced else "")
 
     def tokens(self, text: str) -> list[str]:
-        """Return words, numbers and single other characters, without white space.
+        """Split a text into words, numbers and single other characters, without white space.
 
         >>> Language("fr").tokens("l'homme d'aujourd'hui, 1,5 m")
         ["l'", 'homme', "d'", "aujourd'hui", ',', '1,5', 'm']
@@ -63,7 +71,8 @@ class Language:
     def sentences(self, text: str) -> list[str]:
         """Split a text into sentences, without the spaces around them.
 
-        A very long text is cut at spaces first: the time of splitters grows with its square.
+        A text longer than `PIECE_CHARS` is cut at spaces first, because the time that splitters
+        take grows with the square of the length.
         """
         split, pieces, start = _splitter(self.splitter, self.code), [], 0
         while len(text) - start > PIECE_CHARS:
@@ -75,7 +84,10 @@ class Language:
         return [part for part in parts if part]
 
     def is_written_in(self, text: str) -> bool:
-        """Tell whether most letters of a text are in a script of the language, if that is known."""
+        """Tell whether most letters of a text are in a script of this language.
+
+        Returns True if the scripts of the language are not known.
+        """
         own = language_scripts().get(self.code)
         if not own or (own == ("LATIN",) and text.isascii()):
             return True
@@ -83,10 +95,12 @@ class Language:
         return sum(script in own for script in letters) >= SCRIPT_SHARE_MIN * len(letters)
 
     def word_kind(self, clean: str, noisy: str) -> tuple[str | None, str]:
-        """Return the reason why a pair of words is not noise (or None), and the kind of noise.
+        """Tell whether the change of one word to another is noise, and of which kind.
 
-        The rules follow RCP, section 3.1 and appendix B; Chinese and Japanese have rules of their
-        own in `east_asian`. The distance between the words is not limited here.
+        Returns (None, kind of noise) if it is noise, else (reason, ''). The kind may be ''. The
+        rules are those of RCP (docs/papers/rcp.md), section 3.1 and appendix B; Chinese and
+        Japanese have rules of their own in `east_asian`. How much the words differ does not matter
+        here.
         """
         if self.code == "zh":
             return east_asian.chinese_word_kind(clean, noisy, self.fuzzy_pinyin)
@@ -112,17 +126,17 @@ class Language:
         return None, "accent" if _without_accents(clean) == _without_accents(noisy) else ""
 
     def _lowered(self, word: str) -> str:
-        """Return a word in lower case, in Turkish and Azerbaijani with I as the capital of ı."""
+        """Return a word in lower case; in Turkish and Azerbaijani, I becomes ı."""
         if self.code in _DOTLESS:
             word = word.replace("İ", "i").replace("I", "ı")
         return word.lower()
 
 
 def language(tag: str, *, splitter: str = "sentencex", fuzzy_pinyin: bool = False) -> Language:
-    """Return the language of a tag that `normalize_language` knows.
+    """Return the language of a tag such as 'en' or 'pt-BR', see `normalize_language`.
 
-    Raises UsageError for an unknown language or a splitter that cannot split it, and MissingExtra
-    if a package is not installed.
+    `splitter` is one of SPLITTERS. Raises UsageError for an unknown language, or for a splitter
+    that does not know the language. Raises MissingExtra if a package is not installed.
     """
     chosen = Language(normalize_language(tag), splitter, fuzzy_pinyin)
     if splitter not in SPLITTERS:
@@ -141,10 +155,11 @@ def language(tag: str, *, splitter: str = "sentencex", fuzzy_pinyin: bool = Fals
 
 @cache
 def _tokenizer(code: str) -> Tokenizer:
-    """Return the function that finds the words of a language.
+    """Return the function that splits a text of a language into words.
 
-    The pattern tests for a space first, which is faster. Its loops are never followed by anything,
-    so they never backtrack; possessive loops are wrong in Python 3.11.2.
+    In the pattern for most languages, a test for a space comes first, to save time. Nothing follows
+    the loops of the pattern, so that they never backtrack. Possessive loops would make this
+    explicit, but they are wrong in Python 3.11.2.
     """
     if code == "zh":
         return east_asian.chinese_tokens
@@ -163,7 +178,7 @@ def _tokenizer(code: str) -> Tokenizer:
 
 @cache
 def mark_ranges() -> str:
-    """Return the ranges of combining marks and joiners for a character class of `re`."""
+    """Return the combining marks and joiners of Unicode as ranges for a character class of `re`."""
     marks = [code for code in range(0x20000) if unicodedata.category(chr(code))[0] == "M"]
     starts = [code for code in marks if unicodedata.category(chr(code - 1))[0] != "M"]
     stops = [code for code in marks if unicodedata.category(chr(code + 1))[0] != "M"]

@@ -1,4 +1,4 @@
-"""Forbidden sequences of a script, such as a vowel sign without its consonant, half an emoji."""
+"""Sequences that a script forbids, such as a vowel sign without its consonant or half an emoji."""
 
 import re
 import unicodedata
@@ -6,15 +6,18 @@ from collections import Counter
 from functools import cache
 from itertools import product
 
-_INDIC = range(0x900, 0xD80, 0x80)  # blocks from Devanagari to Malayalam, all laid out alike
-_VOWELS_KILLED = (0x980, 0xD00)  # blocks of Bengali and Malayalam: a virama may follow a vowel
-_LAO = 0x80  # distance from a Thai character to its Lao counterpart
+_INDIC = range(0x900, 0xD80, 0x80)  # blocks from Devanagari to Malayalam, with equal layouts
+_VOWELS_KILLED = (0x980, 0xD00)  # Bengali and Malayalam, where a virama may follow a vowel
+_LAO = 0x80  # distance in code points from a Thai character to its Lao counterpart
 _EMOJI = "©®\u2190-\u2bff\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff"
 _FLAG = "\U0001f1e6-\U0001f1ff"
 
 
 def _indic(block: int) -> list[str]:
-    """Return patterns of signs without the letter that they must follow, in a block of India."""
+    """Return patterns of signs that lack the letter they must follow, in an Indic script.
+
+    `block` is the first code point of the script.
+    """
 
     def among(*ranges: tuple[int, int]) -> str:
         return "".join(f"{chr(block + low)}-{chr(block + high)}" for low, high in ranges)
@@ -34,7 +37,10 @@ def _indic(block: int) -> list[str]:
 
 
 def _thai(shift: int) -> list[str]:
-    """Return patterns of vowels and tones without consonant, in Thai or, shifted, in Lao."""
+    """Return patterns of vowels and tones that lack their consonant, in Thai or Lao.
+
+    `shift` is added to the code points of Thai: 0 for Thai, `_LAO` for Lao.
+    """
 
     def shifted(signs: str) -> str:
         return "".join(sign if sign == "-" else chr(ord(sign) + shift) for sign in signs)
@@ -51,7 +57,10 @@ def _thai(shift: int) -> list[str]:
 
 
 def _in_block(first: int, parts: list[str]) -> str:
-    """Return one pattern that tries its parts only at characters of a block, which is faster."""
+    """Join patterns into one that is tried only at the characters of a block, to save time.
+
+    `first` is the first of the 128 code points of the block.
+    """
     return f"(?=[{chr(first)}-{chr(first + 0x7F)}])(?:{'|'.join(parts)})"
 
 
@@ -60,19 +69,19 @@ _PATTERNS = [
     *(_in_block(0xE00 + shift, _thai(shift)) for shift in (0, _LAO)),
     "(?<![\u1100-\u11a7])[\u1160-\u11a7]",
     "(?<![\u1160-\u11ff])[\u11a8-\u11ff]",
-    "[\u1100-\u115f](?![\u1100-\u11a7])",  # parts of Hangul that make no syllable
+    "[\u1100-\u115f](?![\u1100-\u11a7])",  # this and the two before: parts of no Hangul syllable
     rf"(?<![^\s\u200d])\u200d|[{_EMOJI}\ufe0f]\u200d(?![{_EMOJI}])",
     rf"(?<![{_EMOJI}\ufe0f])[\U0001f3fb-\U0001f3ff]",  # a skin tone without an emoji
     rf"(?<![{_FLAG}])(?:[{_FLAG}]{{2}})*[{_FLAG}](?![{_FLAG}])",  # half of a flag
     "\ufffd",
 ]
 _FORBIDDEN = re.compile("|".join(_PATTERNS))
-_FIRST_MARK = "\u0300"  # the first combining mark of all scripts
-_FIRST_SIGN = "\u0900"  # the first character of all scripts with vowel signs
+_FIRST_MARK = "\u0300"  # first combining mark in Unicode; text below it has no forbidden sequence
+_FIRST_SIGN = "\u0900"  # first code point of the scripts that have vowel signs
 
 
 def forbidden_sequences(text: str) -> Counter[str]:
-    """Return the forbidden sequences of a text, each with the character before it."""
+    """Count the forbidden sequences in a text, each together with the character before it."""
     if max(text, default="") < _FIRST_MARK:
         return Counter()
     text = unicodedata.normalize("NFC", text)
@@ -89,7 +98,10 @@ _AFTER = ("", "ि", "ं", "्", "़", "า", "ิ", "่")
 
 
 def may_replace(clean: str, noisy: str) -> bool:
-    """Tell whether `noisy` is allowed at every place where the character `clean` is allowed."""
+    """Tell whether `noisy` may stand wherever `clean` may stand.
+
+    `clean` is one character, and `noisy` is the text that would replace it.
+    """
     both = clean + noisy
     is_plain = both.isascii() or (both.isalpha() and max(both) < _FIRST_SIGN)
     return is_plain or places_of(clean) <= places_of(noisy)
@@ -97,6 +109,6 @@ def may_replace(clean: str, noisy: str) -> bool:
 
 @cache
 def places_of(character: str) -> frozenset[tuple[str, str]]:
-    """Return the pairs of neighbours between which a character is allowed."""
+    """Return the pairs from `_BEFORE` and `_AFTER` between which a character may stand."""
     around = product(_BEFORE, _AFTER)
     return frozenset(pair for pair in around if not forbidden_sequences(character.join(pair)))

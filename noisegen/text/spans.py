@@ -1,4 +1,4 @@
-"""Protected spans: found by patterns, and moved along by the edits around them."""
+"""Spans of text that noise must not change, such as web addresses: how to find and move them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -21,16 +21,19 @@ PROTECTABLE = {
     "hashtag": r"(?<![\w#&])#\w+",
     "email": r"\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}",
 }
-PROTECTED = "url,mention,hashtag,email"  # protected by default
+PROTECTED = "url,mention,hashtag,email"  # kinds that are protected by default
 _SIGNALS = {"url": ("./", ":/"), "mention": ("@",), "hashtag": ("#",), "email": ("@",)}
 _DOT_INSIDE = re.compile(r"\.\S")
-_IS_TLD_START = np.zeros(1 << 16, np.bool_)  # by the first two letters
+_IS_TLD_START = np.zeros(1 << 16, np.bool_)  # for two bytes: whether a domain begins with them
 _IS_TLD_START[[ord(name[0]) << 8 | ord(name[1]) for name in TLDS]] = True
 
 
 @cache
 def protect_kinds(names: str) -> tuple[str, ...]:
-    """Return the kinds of protected span in a list such as 'url,mention'; 'none' is no kind."""
+    """Split a list of kinds of protected spans, such as 'url,mention'; 'none' has no kinds.
+
+    Raises UsageError for a kind that is not in `PROTECTABLE`.
+    """
     kinds = () if names == "none" else tuple(part.strip() for part in names.split(","))
     for kind in kinds:
         if kind not in PROTECTABLE:
@@ -40,19 +43,19 @@ def protect_kinds(names: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Spans:
-    """Ascending, disjoint byte ranges, such as text that must not change."""
+    """Byte ranges that ascend and do not overlap, such as text that must not change."""
 
     starts: I64
     stops: I64
 
     @classmethod
     def of(cls, ranges: Sequence[tuple[int, int]]) -> "Spans":
-        """Return the spans of ascending ranges."""
+        """Return the spans of (start, stop) ranges, which ascend and do not overlap."""
         return cls(*np.array(ranges, np.int64).reshape(-1, 2).T.copy())
 
     @classmethod
     def join(cls, parts: Sequence["Spans"]) -> "Spans":
-        """Return disjoint spans of several parts in ascending order, without empty ones."""
+        """Merge groups of disjoint spans in ascending order; empty spans are left out."""
         starts, stops = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("starts", "stops")
         )
@@ -61,7 +64,10 @@ class Spans:
         return cls(starts.take(order), stops.take(order))
 
     def touch(self, starts: I64, stops: I64) -> Bool:
-        """Tell which ranges [start, stop) overlap a span; an empty range only strictly inside."""
+        """Tell for each range [start, stop) whether it overlaps a span.
+
+        An empty range overlaps a span only if it lies strictly inside.
+        """
         if not len(self.starts):
             return np.zeros(len(starts), np.bool_)
         nearest = np.searchsorted(self.stops, starts, side="right")
@@ -73,7 +79,10 @@ NO_SPANS = Spans.of([])
 
 
 class RowSpans(NamedTuple):
-    """Spans in bytes of their row, so that a change of one row leaves the spans of others valid."""
+    """Spans in the rows of a batch, counted in bytes from the start of their row.
+
+    So a change of one row does not move the spans of other rows. `rows` has the row of each span.
+    """
 
     rows: I64
     starts: I64
@@ -81,15 +90,16 @@ class RowSpans(NamedTuple):
 
     @classmethod
     def of(cls, spans: Spans, texts: Texts, rows: I64) -> "RowSpans":
-        """Return spans of `texts`, whose rows have the numbers `rows` in the batch."""
+        """Convert spans of `texts`; `rows` has the number of each of these rows in the batch."""
         owners = texts.rows_of(spans.starts)
         base = texts.offsets.take(owners)
         return cls(rows.take(owners), spans.starts - base, spans.stops - base)
 
     def split(self, places: I64, texts: Texts) -> tuple["RowSpans", Spans]:
-        """Split off the spans of the rows in `texts`; return the other spans, then these.
+        """Split the spans: return those of rows outside `texts`, then those of rows in `texts`.
 
-        `places` has for every row of the batch its number in `texts`, or -1.
+        The latter are positions in `texts`. `places` has the index in `texts` of each row of the
+        batch, or -1 for a row that is not in `texts`.
         """
         at = places.take(self.rows)
         here, elsewhere = np.flatnonzero(at >= 0), np.flatnonzero(at < 0)
@@ -99,13 +109,16 @@ class RowSpans(NamedTuple):
         return others, Spans(self.starts.take(here) + base, self.stops.take(here) + base)
 
     def joined(self, spans: Spans, texts: Texts, rows: I64) -> "RowSpans":
-        """Return these spans and more, which are given as in `of`."""
+        """Return these spans together with other spans, which are given as in `of`."""
         more = RowSpans.of(spans, texts, rows)
         return RowSpans(*map(np.concatenate, zip(self, more, strict=True)))
 
 
 def protected(texts: Texts, kinds: tuple[str, ...]) -> Spans:
-    """Find the protected spans of some kinds; a space beside a span belongs to it."""
+    """Find the protected spans of all rows; `kinds` are names in `PROTECTABLE`.
+
+    A space directly before or behind a span belongs to it.
+    """
     ranges: list[tuple[int, int]] = []
     signed = {kind: _signed_rows(texts, kind) for kind in kinds if len(texts.window)}
     for row in np.flatnonzero(np.any([*signed.values(), np.zeros(len(texts))], axis=0)).tolist():
@@ -120,13 +133,16 @@ def protected(texts: Texts, kinds: tuple[str, ...]) -> Spans:
 
 
 def protected_in(text: str, kinds: tuple[str, ...]) -> list[tuple[int, int]]:
-    """Find the protected spans of one text, in characters; `protected` is the form for many."""
+    """Find the protected spans of one text, in characters, as `protected` does for many rows."""
     may_hold = "@" in text or "#" in text or ":/" in text or _DOT_INSIDE.search(text)
     return list(_found(text, kinds)) if kinds and may_hold else []
 
 
 def _found(text: str, kinds: tuple[str, ...]) -> Iterator[tuple[int, int]]:
-    """Yield the spans of a text that match the patterns of some kinds, in characters."""
+    """Yield the spans of one text that match the patterns of `kinds`, in characters.
+
+    A space directly before or behind a match belongs to the span.
+    """
     end = 0
     for match in _pattern_of(kinds).finditer(text):
         start, stop = match.span()
@@ -141,17 +157,20 @@ def _pattern_of(kinds: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _signed_rows(texts: Texts, kind: str) -> Bool:
-    """Tell which rows hold one of the signs that every match of this kind has."""
+    """Tell for each row whether it has a sign without which no span of this kind exists.
+
+    Only these rows are then searched with patterns, which take longer.
+    """
     window, signed = texts.window, np.zeros(len(texts), np.bool_)
     for sign in _SIGNALS[kind]:
         at = np.flatnonzero(window[:-1] == ord(sign[0]))
-        if sign == "./":  # an address has www before a dot or a known domain behind it ...
+        if sign == "./":  # a web address has www before a dot, a known domain behind it ...
             after_www = (window[np.maximum(at - 1, 0)] | 0x20) == ord("w")
             first, second = (
                 window.take(at + k, mode="clip").astype(np.int64) | 0x20 for k in (1, 2)
             )
             at = at[after_www | _IS_TLD_START[first << 8 | second]]
-        elif sign == ":/":  # ... or a slash behind its colon
+        elif sign == ":/":  # ... or a slash behind a colon
             at = at[window[at + 1] == ord("/")]
         at = at + texts.offsets[0]
         rows = texts.rows_of(at)
