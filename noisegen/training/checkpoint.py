@@ -35,7 +35,7 @@ class Position:
 
 @dataclass(frozen=True)
 class RunProgress:
-    """Updates, pairs and time of a run so far, the sessions before a resumption included."""
+    """Updates, pairs and time of a run so far; a resumed run counts its earlier sessions too."""
 
     updates: int = 0
     pairs: int = 0

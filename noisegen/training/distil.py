@@ -49,7 +49,7 @@ from noisegen.training.students import interpolate, make_student
 from noisegen.training.trainer import Trainer
 
 _VECTORS_SHARE = 0.25  # maximum share of the time left to the limit, for the teacher's vectors
-_WORDS_SHARE = 0.25  # maximum share of the time left to the limit after that, for noisy words
+_WORDS_SHARE = 0.25  # maximum share of the time left after the teacher's vectors, for noisy words
 
 
 class Distillation(PairMethod[PairChunk]):
@@ -75,7 +75,7 @@ class Distillation(PairMethod[PairChunk]):
             self.teacher = prepared(self.teacher, settings.prepare)
         self.start = self.teacher
         self.network = make_student(settings, self.teacher).to(workers.device)
-        if settings.noisy_words:  # a student without word pieces fails before the long work
+        if settings.noisy_words:  # fails before the long work if there are no word pieces
             pieces_of(self.network)
         self.objective = WeightedSum.parse(settings.objective)
         if settings.hard_negatives and not self.objective.needs("negatives"):

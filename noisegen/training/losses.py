@@ -214,9 +214,9 @@ def meat(batch: PairBatch, output: Disentangled) -> Losses:
     """Return MEAT's losses, which have these aims.
 
     `reconstruction`: the sum of meaning and language vector points like the encoder's vector.
-    `cross_reconstruction`: it still does if the meaning vector comes from the other side of the
-    pair. `language`: the language vectors of the two sides are orthogonal. `adversarial`: meaning
-    vectors do not tell the discriminator their language.
+    `cross_reconstruction`: the sum still does if its meaning vector comes from the other side of
+    the pair. `language`: the language vectors of the two sides are orthogonal. `adversarial`: the
+    discriminator cannot tell the language from a meaning vector.
     """
     (m_s, l_s), (m_t, l_t) = output.sides
     return {

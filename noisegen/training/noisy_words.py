@@ -45,7 +45,7 @@ RARE = 0.1  # words with a smaller share of a form's occurrences have no part in
 PHRASE = 4  # maximum number of words in a phrase that a form stands for
 # Training cannot correct a noisy contraction or phrase, since the tokenizer replaces it everywhere.
 # So bounds are stricter for pieces and for forms of at most SHORT letters, maybe initials ("ID").
-# They must occur SHORT_SEEN times, and in clean text at most SHORT_TOLERATED times as often.
+# Such a form needs SHORT_SEEN noisy uses, and at most SHORT_TOLERATED clean uses per noisy use.
 SHORT, SHORT_SEEN, SHORT_TOLERATED = 3, 100, 0.02
 COVERED = 0.95  # replaced contractions and phrases have at least this share of all occurrences
 MAX_RULES = 200  # maximum replaced contractions and phrases: each costs 0.5 microseconds per post
@@ -198,7 +198,7 @@ def add_noisy_words(student: SentenceEncoder, words: Words) -> tuple[int, int]:
 def _start_embeddings(
     student: SentenceEncoder, pieces: Any, starts: Mapping[str, Mapping[int, int]]
 ) -> None:
-    """Set the embedding of each new token to a mean of embeddings of pieces.
+    """Set the embedding of each new token to a weighted mean of the embeddings of some pieces.
 
     `starts` has, for the text of each new token, the ids of these pieces and their weights.
     """

@@ -26,7 +26,7 @@ F = TypeVar("F", bound=Callable[..., Losses])
 
 @dataclass(frozen=True)
 class Objective:
-    """A registered objective of a method; `needs` are the inputs of `NEEDS` that it uses."""
+    """A registered objective of a method; `needs` has the names, from `NEEDS`, of its inputs."""
 
     name: str
     method: str

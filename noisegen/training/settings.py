@@ -351,7 +351,7 @@ class Preset:
     data: str  # kind of DATA
     cost: str  # time and machines of a run
     command: str
-    tables: Mapping[str, str] | str  # commands by table of the paper, or a preset with the same
+    tables: Mapping[str, str] | str  # table of the paper -> command, or a preset with the same
     needs: Mapping[str, str]  # settings that users must give, each with a hint for the error
     values: Mapping[str, Any] = field(repr=False)
 
@@ -406,7 +406,7 @@ def load_settings(
 
 
 def _check_names(values: Mapping[str, Any], preset: str, known: Sequence[str]) -> None:
-    """Raise UsageError for values of another preset, and for unknown settings."""
+    """Raise UsageError for values that name another preset, or that this preset's method lacks."""
     if values.get("preset", preset) != preset:
         raise UsageError(f"setting preset: give it as --preset {values['preset']}")
     for name in values:

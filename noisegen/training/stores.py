@@ -62,7 +62,7 @@ class TextStore:
         return self._rows
 
     def __reduce__(self) -> tuple[type, tuple[Path, str]]:
-        return type(self), (self.folder, self.name)  # a pickle names the files, without their text
+        return type(self), (self.folder, self.name)  # a pickle has file names, not texts
 
     def take(self, rows: "np.ndarray[tuple[int], np.dtype[np.integer]]") -> pa.Array:
         """Return the texts with these numbers, in their order, as an array of strings."""
@@ -145,7 +145,7 @@ class TeacherVectors:
         return len(self.rows)
 
     def __reduce__(self) -> "tuple[Callable[..., TeacherVectors], tuple[list[str | None]]]":
-        # A pickle names the files, without their content.
+        # A pickle has the names of the files, not the vectors.
         return _reopened, ([getattr(block, "filename", None) for block in self._blocks],)
 
     def take(self, rows: npt.NDArray[np.integer]) -> Vectors:
