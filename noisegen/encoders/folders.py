@@ -231,7 +231,10 @@ def _check_ids(network: Any, tokenizer: PieceTokenizer, folder: Path) -> None:
 
 
 def _open_network(folder: Path) -> Any:
-    """Return the network in a folder; its pooler is set aside. Raises SourceError."""
+    """Return the network in a folder, without its pooler, which is kept for `save_network`.
+
+    Raises SourceError.
+    """
     from transformers import AutoModel
 
     with reading_model(folder):

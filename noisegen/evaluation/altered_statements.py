@@ -301,8 +301,8 @@ def plain_statement_changes(text: str) -> list[Way]:
 def _is_positive_statement(text: str, present: Sequence[str]) -> bool:
     """Return whether a text is a statement to which "not" can be added.
 
-    The text has no question mark, no negation, and no adverb that would be negated instead of the
-    verb. `present` are its words in lower case.
+    Such a text has no question mark, no negation, and no adverb that would be negated instead of
+    the verb. `present` are the words of the text in lower case.
     """
     if "?" in text or "n't" in text or "n’t" in text:
         return False

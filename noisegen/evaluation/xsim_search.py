@@ -347,7 +347,7 @@ def matching_accuracy(x: Vectors, y: Vectors) -> Matching:
 
 
 def retrieval_accuracy(x: Vectors, y: Vectors) -> tuple[float, float]:
-    """Return the percentage of rows of x whose nearest row of y is their own, and of y in x.
+    """Return two percentages of rows that find their own row: rows of x in y, rows of y in x.
 
     If k rows tie for the nearest, each is found with chance 1 / k. So a model with equal vectors
     for all texts finds almost nothing, while `matching_accuracy` counts each text as a match. All

@@ -356,7 +356,7 @@ def _best(logits: Tensor | None) -> npt.NDArray[np.int64] | None:
 
 
 class Trial:
-    """A model, and the training and test rows of a task cut into its pieces."""
+    """A model, and the training and test rows of a task, cut into the pieces of the model."""
 
     def __init__(
         self,

@@ -112,7 +112,7 @@ class TaskFigure:
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """Model, language, side and metric."""
+        """The tuple (model, language, side, metric), which is unique in the results."""
         return self.model, self.lang, self.side, self.metric
 
     @property
