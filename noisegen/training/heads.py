@@ -105,10 +105,7 @@ def save_heads(heads: Heads, config: HeadConfig, folder: Path) -> None:
 
 
 def load_heads(folder: Path) -> tuple[Heads, HeadConfig]:
-    """Return the heads and the config that `save_heads` wrote into a folder.
-
-    Raises SourceError for any other folder.
-    """
+    """Return the heads and the config that `save_heads` wrote to a folder; raises SourceError."""
     path = folder / _CONFIG
     if not path.is_file():
         raise SourceError(f"{folder} has no heads: no {_CONFIG}; give RUN/heads")
@@ -242,10 +239,7 @@ def principal_components(vectors: Vectors) -> Points:
 
 
 def neighbour_map(vectors: Vectors) -> Points:
-    """Return positions of vectors by t-SNE with cosine distance.
-
-    The same vectors always get the same positions.
-    """
+    """Return positions of vectors by t-SNE with cosine distance, the same at each call."""
     with naming_extras():
         from sklearn.manifold import TSNE
     perplexity = min(PERPLEXITY, (len(vectors) - 1) / 2)

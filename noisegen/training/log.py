@@ -81,8 +81,5 @@ def tensorboard(folder: Path) -> Sink:
 
 
 def line_of(row: Mapping[str, Any]) -> str:
-    """Return the main figures of a row of the log as one line.
-
-    Figures that the training method does not measure are left out.
-    """
+    """Return the main figures of a row of the log as one line, without figures it lacks."""
     return ", ".join(words.format(row[name]) for name, words in _SHOWN.items() if name in row)

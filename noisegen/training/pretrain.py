@@ -95,10 +95,7 @@ class Pretraining(PairMethod[MaskedChunk]):
             )
 
     def read(self, sources: Sequence[str], folder: Path, *, resume: bool = False) -> str:
-        """Read the pairs of DATA; return a summary.
-
-        Raises SourceError for too few pairs, and for bitext.
-        """
+        """Read the pairs of DATA; raises SourceError for too few pairs, and for bitext."""
         for source in sources:
             if find_bitext(source):
                 raise SourceError(

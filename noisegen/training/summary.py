@@ -37,10 +37,7 @@ _WRITTEN = {
 
 
 def lines(metrics: Mapping[str, Any], out: Path) -> Iterator[str]:
-    """Yield the lines that are printed after a run in the folder `out`.
-
-    `metrics` is the content of its metrics.json.
-    """
+    """Yield the lines printed after a run in the folder `out`; `metrics` is its metrics.json."""
     yield reached(metrics)
     yield cpu_time(metrics)
     data = f"data: {seen(metrics['pairs'], metrics['training_pairs'])}"
