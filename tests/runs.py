@@ -127,6 +127,16 @@ def end(process: subprocess.Popen[str]) -> None:
     process.communicate(timeout=10)
 
 
+def interrupt_at(stage: str, done: int = 0) -> Any:
+    """Return a listener that interrupts a run at a stage, when so many of its tasks are done."""
+
+    def listen(event: Any) -> None:
+        if event.doing == stage and event.done == done:
+            raise KeyboardInterrupt
+
+    return listen
+
+
 def log_rows(run: Path) -> list[dict[str, Any]]:
     """Return the log of a training run."""
     return [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]

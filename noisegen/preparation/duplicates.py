@@ -72,6 +72,8 @@ class Search:
     shingle: int
     similarity_min: float
     batch: int = BATCH  # rows of a record batch of texts
+    entries: int = RANGE
+    span: int = SPAN
 
     def edges(self) -> I64:
         """Return the index of the first candidate of each portion, then the total number."""
@@ -117,15 +119,15 @@ class Search:
         def settle(number: int) -> None:
             _settle(codes, self.found("similar", number), spans[number])
 
-        forms = equal_ranges(1 << 64, len(codes) // RANGE + 1)
+        forms = equal_ranges(1 << 64, len(codes) // self.entries + 1)
         stage("finding duplicates", self.find_equal, forms, mark_equal)
         codes.flush()
         if not self.near:
             return
-        bands = equal_ranges(1 << 64, len(codes) * BANDS // RANGE + 1)
+        bands = equal_ranges(1 << 64, len(codes) * BANDS // self.entries + 1)
         stage("finding near duplicates", self.find_links, bands, mark_linked)
         codes.flush()
-        spans = equal_ranges(len(codes), len(codes) // SPAN + 1)
+        spans = equal_ranges(len(codes), len(codes) // self.span + 1)
         compare = partial(self.find_similar, len(bands))
         stage("comparing near duplicates", compare, spans, settle)
         codes.flush()

@@ -34,15 +34,10 @@ def in_turn(function, tasks, finished):
 
 
 @pytest.fixture
-def found(tmp_path, monkeypatch):
+def found(tmp_path):
     """Return the codes of texts that lie in portions of so many rows, and those texts."""
 
-    def run(texts, rows, small=True, run_tasks=in_turn):
-        batch = BATCH
-        if small:
-            batch = 16
-            monkeypatch.setattr(duplicates, "RANGE", 500)
-            monkeypatch.setattr(duplicates, "SPAN", 50)
+    def run(texts, rows, run_tasks=in_turn, *, batch=16, entries=500, span=50):
         path = tmp_path / f"{rows}.txt"
         path.write_text("\n".join(texts), "utf-8")
         out = tmp_path / f"out-{rows}"
@@ -53,7 +48,9 @@ def found(tmp_path, monkeypatch):
         for number, (part,) in enumerate(shard_ranges(expand([str(path)]), Columns(), rows)):
             portion = Portion(number, part.first, part.rows, ((str(path), part),))
             counts.append(make_candidates(job, portion).result.rows)
-        search = Search(out, near=True, shingle=5, similarity_min=LEAST, batch=batch)
+        search = Search(
+            out, near=True, shingle=5, similarity_min=LEAST, batch=batch, entries=entries, span=span
+        )
         search.begin(counts)
         search.find(run_tasks)
         codes = search.codes()
@@ -192,14 +189,13 @@ def test_what_cannot_be_read_is_not_removed_as_damaged(tmp_path):
     assert path.exists()
 
 
-def test_more_tasks_than_files_may_be_open(found, monkeypatch):
+def test_more_tasks_than_files_may_be_open(found):
     most = resource.getrlimit(resource.RLIMIT_NOFILE)
     texts = [f"{number * number:b} is the binary square of {number}" for number in range(200)]
     codes, _ = found(texts, 200)
-    monkeypatch.setattr(duplicates, "RANGE", 25)
     resource.setrlimit(resource.RLIMIT_NOFILE, (len([*Path("/dev/fd").iterdir()]) + 40, most[1]))
     try:
-        limited, _ = found(texts, 8, small=False)  # 25 portions, 65 ranges
+        limited, _ = found(texts, 8, batch=BATCH, entries=25)  # 25 portions, 65 ranges
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, most)
     assert limited.tolist() == codes.tolist()

@@ -9,19 +9,20 @@ import shutil
 import signal
 import subprocess
 import sys
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from runs import DEMO, contents, left_over, table, visible, wait_for, written
+from runs import DEMO, contents, interrupt_at, left_over, table, visible, wait_for, written
 
 import noisegen
 from noisegen.cli import run as command
 from noisegen.errors import OutputError, SourceError, UsageError
-from noisegen.preparation import duplicates
-from noisegen.preparation import prepare as module
+from noisegen.preparation import prepare as prepare_module
+from noisegen.preparation.duplicates import Search
+from noisegen.preparation.intermediate import write_array
 from noisegen.preparation.prepare import prepare
 from noisegen.preparation.sentences import clean_lines
 from noisegen.runs.manifest import Manifest
@@ -129,9 +130,14 @@ def test_workers_write_the_same_bytes(raw, tmp_path, whole):
     assert everything(whole) == everything(tmp_path / "serial")
 
 
+@pytest.fixture
+def small_ranges(monkeypatch):
+    """Let the search for duplicates have many tasks."""
+    monkeypatch.setattr(prepare_module, "Search", partial(Search, entries=5_000, span=500))
+
+
+@pytest.mark.usefixtures("small_ranges")
 def test_dask_writes_the_same_bytes(raw, tmp_path, cluster, monkeypatch):
-    monkeypatch.setattr(duplicates, "RANGE", 5_000)  # so that its tasks are many
-    monkeypatch.setattr(duplicates, "SPAN", 500)
     monkeypatch.chdir(raw.parent)  # the workers are elsewhere
     prepared(raw.name, tmp_path / "one")
     prepared(raw.name, os.path.relpath(tmp_path / "dask"), executor=cluster)
@@ -167,36 +173,29 @@ def test_a_part_leaves_the_portions_of_others_alone(raw, tmp_path, made, whole):
     assert everything(tmp_path / "parts") == everything(whole)
 
 
-def test_what_was_found_of_the_duplicates_is_not_searched_again(raw, tmp_path, made, monkeypatch):
-    monkeypatch.setattr(duplicates, "RANGE", 5_000)
-    out, searched, links = tmp_path / "out", [], duplicates.links
+@pytest.mark.usefixtures("small_ranges")
+def test_what_was_found_of_the_duplicates_is_not_searched_again(raw, tmp_path, made):
+    out, times = tmp_path / "out", []
 
-    def counted(keys, indices):
-        searched.append(len(keys))
-        if len(searched) == 3:
-            raise KeyboardInterrupt
-        return links(keys, indices)
-
-    monkeypatch.setattr(duplicates, "links", counted)
-    with pytest.raises(KeyboardInterrupt):
-        prepared(raw, out)
-    assert made == list(range(10))
-    prepared(raw, out, resume=True)
-    ranges = len(searched) - 1
-    assert ranges > 3
-    prepared(raw, tmp_path / "whole")
-    assert len(searched) == 2 * ranges + 1
-    assert everything(out) == everything(tmp_path / "whole")
-
-
-def interrupt_at(stage):
-    """Return a listener that interrupts a run when it reaches a stage."""
+    def found():
+        paths = (tmp_path / "out" / "work").glob("*.npy")
+        return {path.name: path.stat().st_mtime_ns for path in paths if path.name != "edges.npy"}
 
     def listen(event):
-        if event.doing == stage:
-            raise KeyboardInterrupt
+        if event.doing == "writing" and not event.done:
+            times.append(found())
 
-    return listen
+    with pytest.raises(KeyboardInterrupt):
+        prepared(raw, out, progress=interrupt_at("finding near duplicates", 2))
+    assert made == list(range(10))
+    before = found()
+    assert {"equal-00000.npy", "links-00000.npy", "links-00001.npy"} <= before.keys()
+    prepared(raw, out, resume=True, progress=listen)
+    [after] = times
+    assert before.items() < after.items()
+    assert len([name for name in after if name.startswith("links")]) > 3
+    prepared(raw, tmp_path / "whole")
+    assert everything(out) == everything(tmp_path / "whole")
 
 
 @pytest.fixture
@@ -207,12 +206,9 @@ def unwritten(raw, tmp_path):
     return tmp_path / "out"
 
 
-def test_a_portion_made_again_ends_what_was_found_before(
-    raw, unwritten, tmp_path, monkeypatch, whole
-):
+def test_a_portion_made_again_ends_what_was_found_before(raw, unwritten, whole):
     (unwritten / "work" / "texts-00004.arrow").unlink()
-    monkeypatch.setattr(duplicates, "is_whole", Path.exists)
-    np.save(unwritten / "work" / "links-00000.npy", np.zeros((0, 2), np.int64))
+    write_array(unwritten / "work" / "links-00000.npy", np.zeros((0, 2), np.int64))
     prepared(raw, unwritten, resume=True)
     assert everything(unwritten) == everything(whole)
 
@@ -374,24 +370,10 @@ def test_a_manifest_that_rotted_is_one_line_and_made_again(raw, tmp_path, before
     assert Manifest.load(out).shards
 
 
-@pytest.fixture
-def made(monkeypatch):
-    """Return the numbers of the portions that runs in this process make."""
-    numbers, make = [], module.make_candidates
-
-    def counted(job, portion):
-        numbers.append(portion.number)
-        return make(job, portion)
-
-    monkeypatch.setattr(module, "make_candidates", counted)
-    return numbers
-
-
-def test_a_portion_whose_files_are_gone_is_made_again(raw, tmp_path, monkeypatch, made, whole):
+def test_a_portion_whose_files_are_gone_is_made_again(raw, tmp_path, made, whole):
     out = tmp_path / "out"
-    with monkeypatch.context() as patched:
-        patched.setattr(module, "_finish", lambda *_: None)
-        prepared(raw, out)
+    with pytest.raises(KeyboardInterrupt):
+        prepared(raw, out, progress=interrupt_at("finding duplicates"))
     (out / "work" / "bands-00002.arrow").unlink()
     (out / "work" / "texts-00004.arrow").write_text("{", "utf-8")
     made.clear()

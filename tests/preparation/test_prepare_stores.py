@@ -2,7 +2,7 @@
 
 import fsspec
 import pytest
-from runs import DEMO, contents
+from runs import DEMO, contents, interrupt_at
 
 from noisegen.errors import OutputError
 from noisegen.preparation import prepare as module
@@ -89,24 +89,13 @@ def interrupted(*_):
     raise KeyboardInterrupt
 
 
-@pytest.fixture
-def begin(monkeypatch):
-    """Return a function that runs `prepare`, interrupted when all candidates are written."""
-
-    def run(*given, **options):
-        with monkeypatch.context() as patched:
-            patched.setattr(module, "_finish", interrupted)
-            with pytest.raises(KeyboardInterrupt):
-                prepare(*given, **options)
-
-    return run
+def begin(*given, **options):
+    """Run `prepare`, interrupted when all candidates are written."""
+    with pytest.raises(KeyboardInterrupt):
+        prepare(*given, progress=interrupt_at("copying"), **options)
 
 
-def test_a_run_in_a_store_resumes_by_its_listing(raw, whole, out, monkeypatch, opened, begin):
-    made, make = [], module.make_candidates
-    monkeypatch.setattr(
-        module, "make_candidates", lambda job, part: made.append(part.number) or make(job, part)
-    )
+def test_a_run_in_a_store_resumes_by_its_listing(raw, whole, out, opened, made):
     begin(raw, out, **OPTIONS)
     store, path = fsspec.core.url_to_fs(out, use_listings_cache=False)
     store.rm(f"{path}/{WORK}/bands-00001.arrow")
@@ -126,7 +115,7 @@ def test_a_run_in_a_store_resumes_by_its_listing(raw, whole, out, monkeypatch, o
 
 
 @pytest.mark.parametrize("kind", ["texts", "forms", "bands"])
-def test_an_object_that_rotted_is_made_again(kind, raw, whole, out, begin):
+def test_an_object_that_rotted_is_made_again(kind, raw, whole, out):
     begin(raw, out, **OPTIONS)
     store, path = fsspec.core.url_to_fs(out, use_listings_cache=False)
     name = f"work/{kind}-00001.arrow"
@@ -151,7 +140,7 @@ def test_nothing_stays_on_this_machine(raw, out, tmp_path, monkeypatch):
 
 @pytest.mark.nightly
 def test_a_cluster_prepares_into_s3_and_resumes(
-    raw, whole, tmp_path, s3_server, cluster, monkeypatch, begin
+    raw, whole, tmp_path, s3_server, cluster, monkeypatch
 ):
     out = f"s3://bucket/{tmp_path.name}/out"
     begin(raw, out, executor=cluster, **OPTIONS)
