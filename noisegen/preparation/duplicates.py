@@ -1,8 +1,8 @@
-"""Find exact and near duplicates of earlier candidates in a whole run, in bounded memory.
+"""Find the candidate sentences of a run that repeat an earlier candidate, in bounded memory.
 
-Near duplicates share a key of MinHash bands (see `fingerprints`) and are then compared. Keys are
-read a range at a time, and pairs are compared a span of candidates at a time, each as a task that
-may run on another machine. The result depends only on the order of the input.
+Candidates that share a key of a MinHash band (see `fingerprints`) may be near duplicates; such
+pairs are compared. A task reads the keys of one range, or compares the pairs of one span of
+candidates, and may run on another machine. The result depends only on the order of the candidates.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,21 +33,22 @@ from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.buffers import I64, U64, Bool
 
 KEPT, DUPLICATE, NEAR = 0, 1, 2
-LINKED = 3  # kept, unless it turns out to be near to an earlier kept candidate
+LINKED = 3  # undecided: a near duplicate if it is similar to an earlier candidate that is kept
 REASONS = {DUPLICATE: "duplicate", NEAR: "near_duplicate"}
-CACHED = 2_000  # candidates whose shingles are in memory: about 30 MB
-LINKS = 4  # members of a bucket that each member is compared with, besides the one before it
+CACHED = 2_000  # candidates whose sets of shingles stay in memory: about 30 MB
+# Candidates that share a key are compared with the first LINKS of them, and with the one before.
+LINKS = 4
 
-RANGE = 1_000_000  # entries of a range of keys, about, all in memory at once: about 100 MB
-SPAN = 1 << 16  # candidates whose links are in memory at once
-BLOCK = 1 << 20  # bytes written at a time
+RANGE = 1_000_000  # keys that a task reads into memory, on average: about 100 MB
+SPAN = 1 << 16  # candidates per task that compares pairs; the task holds the pairs in memory
+BLOCK = 1 << 20  # zero bytes written to the file of codes at once
 
 Codes = npt.NDArray[np.int8]
 CodesFile = np.memmap[Any, np.dtype[np.int8]]
 
 
 class Range(NamedTuple):
-    """A task: its number, and a range of keys or a span of candidates."""
+    """A task: its number, and the keys or candidate numbers from `start` up to `stop`."""
 
     number: int
     start: int
@@ -59,41 +60,42 @@ Run = Callable[[Callable[[Range], int], Iterable[Range], Callable[[int], None]],
 
 @dataclass(frozen=True)
 class Search:
-    """A search for duplicates among the candidates of a run; small, for each task pickles it.
+    """Search for duplicates among the candidates of a run.
 
-    A candidate is a duplicate if an earlier one has the same text, and a near duplicate if an
-    earlier one has the same normal form. With `near`, it is also a near duplicate if it shares a
-    band with an earlier kept candidate and their similarity is at least `similarity_min`. Every
-    task writes an array with its digest; a whole array is not made again.
+    A candidate is a duplicate if an earlier candidate has the same text, and a near duplicate if an
+    earlier candidate has the same normal form. With `near`, it is also a near duplicate if it
+    shares a band key with an earlier candidate that is kept, and their similarity is at least
+    `similarity_min`. Each task writes an array file with a digest; a resumed run makes only missing
+    and damaged files. The object is small, since it is pickled for each task.
     """
 
     out: Path
     near: bool
     shingle: int
     similarity_min: float
-    batch: int = BATCH  # rows of a record batch of texts
-    entries: int = RANGE
-    span: int = SPAN
+    batch: int = BATCH  # candidates per record batch in the files of texts
+    entries: int = RANGE  # keys per task, on average
+    span: int = SPAN  # candidates per task that compares pairs
 
     def edges(self) -> I64:
-        """Return the index of the first candidate of each portion, then the total number."""
+        """Return the run-wide number of each portion's first candidate, then the number of all."""
         edges: I64 = np.load(self.out / WORK / "edges.npy")
         return edges
 
     def codes(self, mode: Any = "r") -> CodesFile:
-        """Return the mapped file of codes: KEPT, DUPLICATE, NEAR or LINKED for each candidate."""
+        """Map the file with a code per candidate: KEPT, DUPLICATE, NEAR or LINKED."""
         path = self.out / WORK / "codes.bin"
         return np.memmap(path, np.int8, mode, shape=path.stat().st_size)
 
     def found(self, kind: str, number: int) -> I64:
-        """Return the mapped array of a task."""
+        """Map the array of kind `kind` (see FOUND) that task `number` wrote; raises OutputError."""
         path = work_path(self.out, kind, number)
         with checked(path):
             array: I64 = np.load(path, mmap_mode="r")
         return array
 
     def begin(self, counts: Sequence[int]) -> None:
-        """Write the files `edges` and `codes`; `counts` are the candidates of each portion."""
+        """Write the files of edges and codes. `counts` has the number of candidates per portion."""
         with atomic(self.out / WORK / "edges.npy") as file:
             np.save(file, np.cumsum([0, *counts]))
         # All bytes are written: on a full disk, a mapped file with holes would end the process.
@@ -102,10 +104,10 @@ class Search:
                 file.write(bytes(min(BLOCK, sum(counts) - start)))
 
     def find(self, run: Run, progress: Show = silent) -> None:
-        """Decide on all candidates.
+        """Decide for each candidate whether it is kept, and write the decisions to the codes.
 
-        `run(function, tasks, finish)` calls `function` on each task, maybe elsewhere, and `finish`
-        on each result.
+        `run(function, tasks, finish)` must call `function` on each task, in any process, and
+        `finish` on each result in this process.
         """
         codes, stage = self.codes("r+"), partial(_run_stage, run, progress)
 
@@ -132,14 +134,20 @@ class Search:
         stage("comparing near duplicates", compare, spans, settle)
         codes.flush()
 
-    # Tasks. Each returns the number of its range.
+    # Tasks; each returns its number.
 
     def find_equal(self, task: Range) -> int:
-        """Write the indices and codes of equal texts and equal forms among a range of keys."""
+        """Write the numbers and codes of candidates whose text or form repeats an earlier one.
+
+        The task covers the candidates whose normal forms have keys in its range.
+        """
         return self._write("equal", task, lambda: equal(self._keys("forms", task)))
 
     def find_links(self, task: Range) -> int:
-        """Write the pairs to compare among a range of band keys, without known duplicates."""
+        """Write the pairs of candidates to compare that share a band key in the task's range.
+
+        Candidates that are known to be duplicates are left out.
+        """
 
         def pairs() -> I64:
             keys, indices = self._keys("bands", task)
@@ -149,36 +157,37 @@ class Search:
         return self._write("links", task, pairs)
 
     def find_similar(self, ranges: int, task: Range) -> int:
-        """Write the similar pairs of a span of candidates that decide on them.
+        """Write the similar pairs that decide on the candidates of a span.
 
-        `ranges` is the number of files of links.
+        `ranges` is the number of files with pairs to compare.
         """
 
         def pairs() -> I64:
-            files = map(partial(self.found, "links"), range(ranges))  # one is open at a time
+            files = map(partial(self.found, "links"), range(ranges))  # one file is open at a time
             similar = list(self._similar(_linked(files, task), task))
             return np.array(similar, np.int64).reshape(-1, 2)
 
         return self._write("similar", task, pairs)
 
     def _write(self, kind: str, task: Range, make: Callable[[], I64]) -> int:
-        """Write the array of a task unless it is whole; return the number of the task."""
+        """Write the array of a task unless an undamaged file has it; return the task's number."""
         path = work_path(self.out, kind, task.number)
         if not is_whole(path):
             write_array(path, make())
         return task.number
 
     def _keys(self, kind: str, task: Range) -> U64:
-        """Return the entries of the key files of a kind for a range of keys."""
+        """Read the entries of a range of keys from all key files, "forms" or "bands"."""
         firsts = self.edges()[:-1].tolist()
         paths = [work_path(self.out, kind, number) for number in range(len(firsts))]
         return keys_between(paths, firsts, task.start, task.stop)
 
     def _similar(self, linked: Iterable[list[int]], task: Range) -> Iterator[tuple[int, int]]:
-        """Yield the similar pairs (later, earlier) of a span, in the order of `linked`.
+        """Yield the pairs (later, earlier) of a span that are similar enough, in the given order.
 
-        The pairs of a candidate end with the first earlier candidate that is certainly kept.
-        Another process may settle earlier spans meanwhile, so LINKED means no more than undecided.
+        `linked` has the pairs to compare, sorted. A later candidate needs no more pairs once it is
+        similar to a candidate that is certainly kept. The code LINKED stands for undecided, since
+        another process may decide on the candidates of earlier spans meanwhile.
         """
         before, shingled = self.codes(), self._shingles()
         here = before[task.start : task.stop].copy()
@@ -199,7 +208,7 @@ class Search:
             here[later - task.start] = code
 
     def _shingles(self) -> Callable[[int], set[str]]:
-        """Return a cached function from the index of a candidate to its shingles."""
+        """Return a function that gives the set of shingles of a candidate by its number; cached."""
         edges = self.edges()
 
         @lru_cache(64)
@@ -223,7 +232,10 @@ def _run_stage(
     tasks: Sequence[Range],
     apply: Callable[[int], None],
 ) -> None:
-    """Run `function` on tasks, and `apply` on the numbers of finished tasks in order."""
+    """Run `function` on each task, and report progress as the stage `doing`.
+
+    `apply` is called on the number of each finished task, in the order of the numbers.
+    """
     finished, applied = set[int](), 0
     progress(Progress(doing, 0, len(tasks), "tasks"))
 
@@ -239,14 +251,17 @@ def _run_stage(
 
 
 def equal_ranges(size: int, count: int) -> list[Range]:
-    """Return `count` equal ranges of the numbers below `size`."""
+    """Split the numbers from 0 up to `size` into `count` ranges of equal length."""
     edges = [number * size // count for number in range(count + 1)]
     return [Range(number, *ends) for number, ends in enumerate(pairwise(edges))]
 
 
 def _settle(codes: Codes, similar: I64, span: Range) -> None:
-    """Decide on the linked candidates of a span, after all spans before it."""
-    # The span is written at once, since a task may read it and must see decided codes only.
+    """Decide on the undecided candidates of a span; all earlier spans must be decided.
+
+    `similar` has pairs (later, earlier) of similar candidates, sorted by the later one.
+    """
+    # A task of a later span may read these codes meanwhile, so they are changed in one write.
     here = codes[span.start : span.stop].copy()
     for later, earlier in similar.tolist():
         theirs = codes[earlier] if earlier < span.start else here[earlier - span.start]
@@ -257,10 +272,10 @@ def _settle(codes: Codes, similar: I64, span: Range) -> None:
 
 
 def equal(columns: U64) -> I64:
-    """Return the indices and codes of entries that repeat an earlier one, shape (2, entries).
+    """Return the candidates that repeat an earlier one, and their codes, shape (2, candidates).
 
-    The columns are keys of forms, marks of texts, and indices. A repeated mark is a DUPLICATE, a
-    repeated key of another text is NEAR.
+    The rows of `columns` are the hashes of normal forms, the hashes of texts, and the numbers of
+    the candidates. A repeated text has the code DUPLICATE, another text of a repeated form NEAR.
     """
     keys, marks, indices = columns[:, np.argsort(columns[2])]
     same = _is_repeated(marks)
@@ -270,16 +285,17 @@ def equal(columns: U64) -> I64:
 
 
 def _is_repeated(values: U64) -> Bool:
-    """Tell for each value whether an equal value comes before it."""
+    """Return for each value whether an equal value comes before it."""
     repeated = np.ones(len(values), np.bool_)
     repeated[np.unique(values, return_index=True)[1]] = False
     return repeated
 
 
 def links(keys: U64, indices: I64) -> I64:
-    """Return the sorted pairs (later, earlier) to compare among indices that share a key.
+    """Return the pairs (later, earlier) of candidates to compare, sorted.
 
-    Each index is compared with the first LINKS of its bucket and with the one before it.
+    `keys` has a band key per entry, `indices` the number of its candidate. A candidate is compared
+    with the first LINKS candidates of the same key, and with the one just before it.
     """
     order = np.lexsort((indices, keys))
     keys, indices = keys[order], indices[order]
@@ -293,7 +309,7 @@ def links(keys: U64, indices: I64) -> I64:
 
 
 def _linked(files: Iterable[I64], span: Range) -> list[list[int]]:
-    """Return the pairs whose later index lies in a span, once each, in order."""
+    """Merge the pairs (later, earlier) of all files whose later candidate is in a span, sorted."""
     parts = [np.zeros((0, 2), np.int64)]
     for pairs in files:
         first, last = np.searchsorted(pairs[:, 0], (span.start, span.stop))

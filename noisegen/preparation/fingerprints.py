@@ -1,7 +1,9 @@
-"""Fingerprints of sentences: normal forms, their shingles, and keys of MinHash bands.
+"""Fingerprints by which near duplicates are found: normal forms, shingles, and band keys.
 
-MinHash: Broder (1997). Bands as in Leskovec, Rajaraman and Ullman, Mining of Massive Datasets,
-section 3.4: two forms of similarity s share a key with probability 1 - (1 - s^ROWS)^BANDS.
+A shingle is a run of characters of a normal form. A band key is a hash of ROWS minimum hashes of
+the shingles (MinHash: Broder, 1997). Forms whose shingles have a Jaccard similarity s share at
+least one of their BANDS keys with probability 1 - (1 - s^ROWS)^BANDS (Leskovec, Rajaraman and
+Ullman, Mining of Massive Datasets, section 3.4).
 """
 
 import re
@@ -17,10 +19,15 @@ from noisegen.text.buffers import U64
 from noisegen.text.normalize import without_addresses
 from noisegen.text.segmentation import mark_ranges
 
-BANDS, ROWS = 8, 4  # pairs that share a key: 98.5 % at similarity 0.8, 95 % at 0.75, 6 % at 0.35
-SHINGLE_SPACED, SHINGLE_UNSPACED = 5, 2  # characters; an ideograph says as much as several letters
-COMPARED_MIN = 5  # shingles side by side: in a shorter form one other word changes the sense
-CHUNK = 1 << 18  # shingles hashed at a time, so that they stay in the processor's cache
+# 98.5 % of the pairs of similarity 0.8 share a key, 95 % at 0.75, 6 % at 0.35
+BANDS, ROWS = 8, 4
+# Characters per shingle in languages with and without spaces between words: an ideograph says as
+# much as several letters
+SHINGLE_SPACED, SHINGLE_UNSPACED = 5, 2
+# Minimum length of a form with band keys, in shingles side by side: one other word changes the
+# meaning of a shorter form
+COMPARED_MIN = 5
+CHUNK = 1 << 18  # characters hashed at once: few enough for the processor's cache
 BASE = 0x100000001B3  # base of the rolling hash (the prime of FNV-1a)
 
 _REPOST = re.compile(r"^rt\b", re.IGNORECASE)
@@ -29,7 +36,10 @@ _PUNCTUATION = re.compile(r"[^\w\s]+")
 
 
 def normal_form(text: str) -> str:
-    """Return the text without case, punctuation, addresses and mentions; numbers become 0."""
+    """Return a text in lower case, without punctuation, addresses and mentions.
+
+    Each number becomes 0, a leading "RT" is removed, and words are separated by single spaces.
+    """
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
     text = _REPOST.sub("", without_addresses(text))
@@ -40,26 +50,26 @@ def normal_form(text: str) -> str:
 
 @cache
 def _punctuation_without_marks() -> re.Pattern[str]:
-    # `\w` excludes combining marks, so Indic words would fall apart.
+    # Combining marks are not in \w; as punctuation, they would split words of Indic scripts.
     return re.compile(rf"[^\w\s{mark_ranges()}]+")
 
 
 def shingles(form: str, size: int) -> set[str]:
-    """Return all runs of `size` characters of a normal form; a shorter one is padded."""
+    """Return all runs of `size` characters of a normal form; a shorter form is padded."""
     form = form.ljust(size)
     return {form[at : at + size] for at in range(len(form) - size + 1)}
 
 
 def similarity(ours: set[str], theirs: set[str]) -> float:
-    """Return the Jaccard similarity of the shingles of two normal forms."""
+    """Return the Jaccard similarity of two sets of shingles, from 0 to 1."""
     shared = len(ours & theirs)
     return shared / (len(ours) + len(theirs) - shared)
 
 
 def band_keys(forms: Sequence[str], size: int, chunk: int = CHUNK) -> U64:
-    """Return BANDS keys for each normal form, shape (forms, BANDS).
+    """Return the band keys of normal forms, shape (forms, BANDS).
 
-    `size` is the length of a shingle. Forms are hashed about `chunk` characters at a time.
+    `size` is the length of a shingle in characters. About `chunk` characters are hashed at once.
     """
     keys = np.zeros((len(forms), BANDS), np.uint64)
     if not forms:
@@ -75,9 +85,10 @@ def band_keys(forms: Sequence[str], size: int, chunk: int = CHUNK) -> U64:
 
 
 def _minima(forms: Sequence[str], size: int) -> U64:
-    """Return the minimum hash of each form's shingles, shape (forms, BANDS * ROWS).
+    """Return the minimum hashes of normal forms, shape (forms, BANDS * ROWS).
 
-    Each column is the minimum of another hash function.
+    A column has the minimum of one hash function over the shingles of each form. Forms must have at
+    least `size` characters, the length of a shingle.
     """
     lengths = np.array(list(map(len, forms)))
     codes = np.frombuffer("".join(forms).encode("utf-32-le"), np.uint32).astype(np.uint64)
@@ -85,7 +96,7 @@ def _minima(forms: Sequence[str], size: int) -> U64:
     for at in range(size):
         hashes = hashes * np.uint64(BASE) + codes[at : at + len(hashes)]
     is_inside = np.ones(len(codes), np.bool_)
-    for back in range(1, size):  # a shingle that begins here would end in the next form
+    for back in range(1, size):  # a shingle from here would reach into the next form
         is_inside[np.cumsum(lengths) - back] = False
     hashes = mix_array(hashes[is_inside[: len(hashes)]])
     starts = np.cumsum(lengths - size + 1) - (lengths - size + 1)
@@ -97,10 +108,10 @@ def _minima(forms: Sequence[str], size: int) -> U64:
 
 
 def salt(number: int) -> int:
-    """Return the number that is mixed into hash function or band `number`."""
+    """Return the constant that tells hash function or band `number` apart from the others."""
     return mix((number + 1) * GOLDEN & MASK)
 
 
 def factor(number: int) -> int:
-    """Return the odd factor of hash function `number`."""
+    """Return the odd number that hash function `number` multiplies by."""
     return mix((number + 1_001) * GOLDEN & MASK) | 1

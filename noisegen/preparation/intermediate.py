@@ -1,6 +1,6 @@
-"""Intermediate files of `prepare`: texts and keys of candidates, and arrays that tasks found.
+"""Intermediate files of `prepare`: candidates and their keys, and results of the search.
 
-All of them lie in the folder `WORK` and are removed at the end of a run.
+The files are in the folder WORK of the output and are removed at the end of a run.
 """
 
 import errno
@@ -16,30 +16,35 @@ from noisegen.errors import OutputError
 from noisegen.runs.atomic import atomic, remove
 from noisegen.text.buffers import I64, U64, as_arrow
 
-WORK = "work"  # folder of the intermediate files, three per portion
-CANDIDATES = ("texts", "forms", "bands")  # texts, keys of normal forms and of bands
-FOUND = ("equal", "links", "similar")  # arrays that the tasks of a search write
+WORK = "work"  # folder of the intermediate files
+# Files of a portion: its candidates, the keys of their normal forms, and their band keys
+CANDIDATES = ("texts", "forms", "bands")
+# Files that tasks of the search write: repeated candidates, pairs to compare, similar pairs
+FOUND = ("equal", "links", "similar")
 INTERMEDIATE = (
     f"{WORK}/edges.npy",
     f"{WORK}/codes.bin",
     *(f"{WORK}/{kind}-*.arrow" for kind in CANDIDATES),
     *(f"{WORK}/{kind}-*.npy" for kind in FOUND),
 )
-BATCH = 8_192  # rows of a record batch of candidates; only the last batch has fewer
-HELD = 500_000  # entries of a key file sorted at a time: about 30 MB
+BATCH = 8_192  # candidates per record batch; only the last batch of a file has fewer
+HELD = 500_000  # entries of a key file that are sorted in memory at once: about 30 MB
 
 
 def work_path(out: Path, kind: str, number: int) -> Path:
-    """Return a file of a portion, one of CANDIDATES, or of a task of the search."""
+    """Return the path of a kind of file of portion or task `number`, below the output `out`.
+
+    `kind` is one of CANDIDATES for a portion and one of FOUND for a task.
+    """
     ending = "npy" if kind in FOUND else "arrow"
     return out / WORK / f"{kind}-{number:05d}.{ending}"
 
 
 @contextmanager
 def checked(path: Path) -> Iterator[None]:
-    """Raise OutputError for an intermediate file that cannot be read, and remove the file.
+    """Raise OutputError if reading an intermediate file fails in the block; remove the file.
 
-    A resumed run then makes it again.
+    A resumed run makes the file again.
     """
     try:
         yield
@@ -52,7 +57,7 @@ def checked(path: Path) -> Iterator[None]:
 
 
 def read_batch(path: Path, number: int) -> pa.RecordBatch:
-    """Return a batch of texts as a view of the mapped file; raises OutputError."""
+    """Return record batch `number` of a file of candidates, memory-mapped; raises OutputError."""
     with checked(path):
         batch = pa.ipc.open_file(pa.memory_map(str(path))).get_batch(number)
         batch.validate(full=True)
@@ -60,14 +65,14 @@ def read_batch(path: Path, number: int) -> pa.RecordBatch:
 
 
 def write_array(path: Path, array: I64) -> None:
-    """Write an array, and its digest behind it."""
+    """Write an array to a file, followed by the digest of the array."""
     with atomic(path) as file:
         np.save(file, array)
         file.write(sha256(array.tobytes()).digest())
 
 
 def is_whole(path: Path) -> bool:
-    """Tell whether an array is there and agrees with its digest."""
+    """Return whether a file has an array and the digest of that array."""
     try:
         with path.open("rb") as file:
             return sha256(np.load(file).tobytes()).digest() == file.read()
@@ -77,10 +82,11 @@ def is_whole(path: Path) -> bool:
 
 @contextmanager
 def key_writer(path: Path, *names: str, held_max: int = HELD) -> Iterator[Callable[..., None]]:
-    """Yield a function that adds columns of entries, the keys first, the row numbers last.
+    """Yield a function that adds entries to a key file, as one argument per column.
 
-    Entries are written in sorted runs of about `held_max`, so that a range of keys is read without
-    the others.
+    The first column has the keys, the last one the numbers of the candidates within the portion.
+    Entries are written in runs of about `held_max`, each sorted by key, so that a range of keys
+    can be read without the rest of the file.
     """
     schema = pa.schema([(name, pa.uint64()) for name in names])
     held: list[U64] = []
@@ -98,15 +104,17 @@ def key_writer(path: Path, *names: str, held_max: int = HELD) -> Iterator[Callab
                 write_run()
 
         yield add
-        held.append(np.zeros((len(names), 0), np.uint64))  # even an empty file has a run
+        held.append(
+            np.zeros((len(names), 0), np.uint64)
+        )  # so that a file without entries has a run too
         write_run()
 
 
 def keys_between(paths: Sequence[Path], firsts: Sequence[int], start: int, stop: int) -> U64:
-    """Return the columns of all files for the keys from `start` up to `stop`.
+    """Read the entries of key files whose keys are at least `start` and below `stop`, as columns.
 
-    The bytes of other keys are not read. `firsts` are the candidates before each file; they are
-    added to its row numbers.
+    Entries with other keys are not read. `firsts` has the number of candidates before each file; it
+    is added to the last column, which then numbers the candidates of the run.
     """
     parts = []
     for path, first in zip(paths, firsts, strict=True):
@@ -121,7 +129,7 @@ def keys_between(paths: Sequence[Path], firsts: Sequence[int], start: int, stop:
 
 
 def _runs(path: Path) -> Iterator[list[U64]]:
-    """Yield the columns of each sorted run as views of the mapped file."""
+    """Yield the columns of each sorted run of a key file, memory-mapped."""
     file = pa.ipc.open_file(pa.memory_map(str(path)))
     for number in range(file.num_record_batches):
         yield [column.to_numpy() for column in file.get_batch(number).columns]

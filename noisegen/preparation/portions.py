@@ -1,7 +1,7 @@
 """Portions of the input of `prepare`, and their candidates: sentences that meet the criteria.
 
-A worker reads the rows of a portion and writes its candidates, with the keys by which duplicates
-are found later.
+A worker reads the rows of a portion. It writes the candidates, and keys by which the duplicates of
+the whole run are found later.
 """
 
 from collections import Counter
@@ -33,45 +33,46 @@ from noisegen.runs.records import File, Record
 from noisegen.runs.store import StorePath
 from noisegen.text.segmentation import Language
 
-NUMBERS = 1 << 24  # sentences of a row that ids leave room for: a text has 32 MiB at most
+# Ids have room for so many sentences per row; a row has at most 32 MiB of text
+NUMBERS = 1 << 24
 ROWS_AT_ONCE = 2_000  # rows read between two reports of progress
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Counts of a portion: its candidates (`rows`) among all its sentences, and the losses."""
+    """Counts of the rows, sentences and candidates of a portion."""
 
-    first_row: int
-    rows_in: int
-    rows: int = 0
-    sentences: int = 0
-    damaged: dict[str, int] = field(default_factory=dict)
-    dropped: dict[str, int] = field(default_factory=dict)
+    first_row: int  # number of the portion's first row in the whole input
+    rows_in: int  # rows of the portion
+    rows: int = 0  # candidates
+    sentences: int = 0  # candidates and dropped sentences
+    damaged: dict[str, int] = field(default_factory=dict)  # damaged rows by reason
+    dropped: dict[str, int] = field(default_factory=dict)  # dropped sentences by reason
 
     def is_of(self, rows: "Rows") -> bool:
-        """Tell whether these are the candidates of a portion of these rows."""
+        """Return whether the counts belong to a portion with these rows."""
         return (self.first_row, self.rows_in) == rows
 
 
 @dataclass(frozen=True)
 class PortionJob:
-    """The settings of a worker for any task of a run; small, since each task pickles them."""
+    """Settings of a run that workers need; small, since they are pickled for each task."""
 
     out: Path
     spoken: Language
     criteria: Criteria
     columns: Columns
     duplicates: str = "near"
-    batch: int = BATCH  # rows of a record batch of candidates
+    batch: int = BATCH  # candidates per record batch
 
     @property
     def shingle(self) -> int:
-        """The length of a shingle in characters."""
+        """Length of a shingle in characters, by the language of the run."""
         return SHINGLE_SPACED if self.spoken.is_spaced else SHINGLE_UNSPACED
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of candidates and of the output."""
+        """Columns and types of the files of candidates and of the shards."""
         row = pa.int64() if self.columns.row_id is None else pa.string()
         texts = pa.string()
         return pa.schema([("id", pa.int64()), ("source", texts), ("row", row), ("text", texts)])
@@ -82,12 +83,12 @@ Rows = tuple[int, int]  # first row and number of rows of a portion
 
 @dataclass(frozen=True)
 class Portion:
-    """Rows of one or several sources that one worker prepares as one shard."""
+    """Consecutive rows of the input, from one or more sources, whose sentences become one shard."""
 
     number: int
     first_row: int
     rows: int
-    parts: tuple[tuple[str, FileRange], ...]  # (source, its rows)
+    parts: tuple[tuple[str, FileRange], ...]  # (path of a source, rows of it)
 
 
 def portions_of(
@@ -98,10 +99,11 @@ def portions_of(
     *,
     absolute: bool,
 ) -> Iterator[Portion]:
-    """Pack the rows of all inputs, in order, into portions; small files share a portion.
+    """Yield portions of all inputs in order; small files share a portion.
 
-    A portion has about `most` rows, all portions have `limit` rows at most. With `absolute`, files
-    are read by their absolute paths, as on other machines. Raises SourceError.
+    A portion has at most about `most` rows; all portions together have at most `limit` rows. With
+    `absolute`, portions name files by absolute paths, so that other machines can read them. Raises
+    SourceError.
     """
     held: list[tuple[str, FileRange]] = []
     number = first = rows = size = 0
@@ -122,7 +124,11 @@ def portions_of(
 def _ranges(
     inputs: Sequence[FileRange], columns: Columns, most: int, left: int | None, absolute: bool
 ) -> Iterator[tuple[str, FileRange]]:
-    """Yield the path and the ranges of each input; inputs may differ in their columns."""
+    """Yield ranges of at most about `most` rows of each input, with the path of the input.
+
+    The ranges have `left` rows in total at most. Each input is read on its own, since inputs may
+    have different columns.
+    """
     for item in inputs:
         if item.skipped or left == 0:
             continue
@@ -132,21 +138,21 @@ def _ranges(
                 yield from ((item.path, task) for task in ranges)
                 left = None if left is None else left - sum(task.rows for task in ranges)
         except SourceError as error:
-            if not str(error).startswith("no rows in"):  # an empty file among others is none
+            if not str(error).startswith("no rows in"):  # empty files are skipped
                 raise
 
 
 @dataclass
 class _Account:
-    """Counts of a portion so far: rows read, damaged rows and dropped sentences by reason."""
+    """Counts while the candidates of a portion are made."""
 
-    read: Counter[str] = field(default_factory=Counter)
-    damaged: Counter[str] = field(default_factory=Counter)
-    dropped: Counter[str] = field(default_factory=Counter)
+    read: Counter[str] = field(default_factory=Counter)  # rows, sentences and bytes, for progress
+    damaged: Counter[str] = field(default_factory=Counter)  # damaged rows by reason
+    dropped: Counter[str] = field(default_factory=Counter)  # dropped sentences by reason
 
 
 def make_candidates(job: PortionJob, portion: Portion) -> Record[Candidates]:
-    """Write the candidates of a portion and their keys; return its record."""
+    """Write the candidates of a portion and their keys; return the record of the files."""
     account = _Account()
     candidates, rows = _candidates(job, portion, account), 0
     paths = {kind: work_path(job.out, kind, portion.number) for kind in CANDIDATES}
@@ -182,7 +188,7 @@ def make_candidates(job: PortionJob, portion: Portion) -> Record[Candidates]:
 
 
 def _file(path: Path, out: Path) -> File:
-    """Return the record of a file of candidates; objects are not read back for a hash."""
+    """Return the record of a written file; an object in a store is not read back for a hash."""
     if isinstance(path, StorePath):
         return File(path.relative_to(out).as_posix())
     return File.of(path, out)
@@ -191,10 +197,12 @@ def _file(path: Path, out: Path) -> File:
 def _candidates(
     job: PortionJob, portion: Portion, account: _Account
 ) -> Iterator[tuple[int, str, Any, str, str, int, int]]:
-    """Yield the sentences of a portion that pass; reasons against the others are counted.
+    """Yield the candidates of a portion; count the reasons against other sentences.
 
-    Each comes with the four columns, its normal form, the key of its text and the key of its form.
-    A repeated sentence of the portion is dropped. A repeated form is '', since its key is enough.
+    A candidate has an id, source, row and text, and further its normal form, the hash of its text
+    and the hash of its normal form. A text that the portion had before is dropped, unless
+    duplicates are kept. For a form that the portion had before, '' is yielded, since its hash
+    is enough to find the near duplicate.
     """
     seen_texts: set[int] = set()
     seen_forms: set[int] = set()
@@ -220,7 +228,10 @@ def _candidates(
 def _rows(
     job: PortionJob, portion: Portion, account: _Account
 ) -> Iterator[tuple[str, Any, int, str]]:
-    """Yield the rows of a portion: source, id, ordinal in the whole input, and text."""
+    """Yield the rows of a portion: source, id, number of the row in the whole input, and text.
+
+    Without a column of ids, the id of a row is this number.
+    """
     first, numbered = portion.first_row, job.columns.row_id is None
     for source, task in portion.parts:
         kept = 0

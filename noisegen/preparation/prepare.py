@@ -1,7 +1,7 @@
 """Runs of `prepare`: raw text becomes a folder of clean sentences with manifest and dataset card.
 
-Workers write the candidates of each portion of the input (see `portions`). At the end, their keys
-give the duplicates of the whole run, and the shards are written.
+Workers write the candidates of each portion of the input (see `portions`). Once all portions are
+done, duplicates are searched in the whole run (see `duplicates`) and the shards are written.
 """
 
 import json
@@ -74,8 +74,8 @@ PROFILES: dict[str, dict[str, Any]] = {
         "identify": "auto",
         "duplicates": "near",
     },
-    # OSCAR came without duplicates: its authors split it into lines and sentences, and dropped
-    # sentences by their share of common characters, no more.
+    # RoLASER's authors split OSCAR, which came without duplicates, into lines and sentences. They
+    # dropped sentences only by their share of common characters.
     "rolaser": {
         "min_chars": 1,
         "max_chars": 1 << 25,
@@ -100,7 +100,7 @@ _THRESHOLDS = ("min_chars", "max_chars", "min_common", "min_letters")
 
 @dataclass(frozen=True)
 class PrepareOptions(PartOptions):
-    """Options of preparing sentences: criteria of a sentence, and of a duplicate."""
+    """Options of `prepare`: what sentences must meet, and which of them count as duplicates."""
 
     sources: Annotated[Strings, argument("SOURCE...")]
     out: Annotated[Folder, option("Output folder for the shards", "-o", "--out", metavar="FOLDER")]
@@ -158,15 +158,15 @@ class PrepareOptions(PartOptions):
 
     @property
     def decided(self) -> dict[str, Any]:
-        """The options that a profile sets: given values, else the values of the profile."""
+        """The user's values of the options that a profile sets, or else the profile's values."""
         given = {name: getattr(self, name) for name in PROFILES[self.profile]}
         chosen = {name: value for name, value in given.items() if value is not None}
         return {**PROFILES[self.profile], **chosen}
 
     def job(self, inputs: Sequence[FileRange]) -> tuple[PortionJob, dict[str, Any]]:
-        """Return the job of the workers, and the configuration as it reads back from JSON.
+        """Return the settings for workers, and the configuration for manifest and resumed runs.
 
-        Raises UsageError and MissingExtra.
+        Raises UsageError, and MissingExtra for a missing package.
         """
         spoken = language(self.lang, splitter=self.splitter)
         columns = Columns(self.text_column, self.id_column)
@@ -237,15 +237,15 @@ def prepare(
 ) -> Manifest:
     """Write the clean sentences of `sources` to `out` as Parquet shards; return the manifest.
 
-    The rows are the same whatever the workers and parts; while parts are missing, the manifest says
-    how many tasks are to do, and is not written. `progress` is called with a `Progress` every
-    second and after every task. Raises NoisegenError.
+    The rows do not depend on the number of workers and parts. While other parts are missing, the
+    returned manifest says how many tasks are left and is not written. `progress` is called with a
+    `Progress` every second and after each task. Raises NoisegenError.
     """
     return _run(decode(PrepareOptions, locals()))
 
 
 def _run(options: PrepareOptions) -> Manifest:
-    """Run `prepare` with checked options."""
+    """Run `prepare` with options that are checked already."""
     inputs = expand(listed(options.sources))
     job, config = options.job(inputs)
     planned = portions_of(
@@ -255,7 +255,7 @@ def _run(options: PrepareOptions) -> Manifest:
         options.limit,
         absolute=is_remote(options.executor),
     )
-    first = next(planned, None)  # so that a source that cannot be read leaves the folder alone
+    first = next(planned, None)  # an unreadable source must not change the folder
     if first is None:
         raise SourceError(f"no rows in {', '.join(item.path for item in inputs)}")
     folder = RunFolder(job.out, LAYOUT, config, options.share)
@@ -282,13 +282,13 @@ def _prepared(
     options: PrepareOptions,
     tracker: Tracker,
 ) -> Manifest:
-    """Make the missing candidates; once all portions are made, finish the run."""
+    """Make the missing candidates of this part; finish the run if no portion is missing."""
     with folder.alone("finish"):
         if manifest := _finished(folder):
             return manifest
     portions = _make_portions(folder, job, planned, done, options, tracker)
     with folder.alone("finish"):
-        if manifest := _finished(folder):  # by another part
+        if manifest := _finished(folder):  # another part finished meanwhile
             return manifest
         done = folder.done()
         present = {
@@ -300,7 +300,7 @@ def _prepared(
         there = list(present.values())
         if missing := len(portions) - len(there):
             return _manifest(folder, options, there, missing_tasks=missing)
-        folder.share = WHOLE  # this process does the rest for all parts
+        folder.share = WHOLE  # this process finishes the run alone
         return _finish(folder, job, there, options)
 
 
@@ -312,10 +312,13 @@ def _make_portions(
     options: PrepareOptions,
     tracker: Tracker,
 ) -> dict[int, Rows]:
-    """Make the missing candidates of this share; return the rows of all portions by number."""
+    """Make the missing candidates of this part; return the rows of all portions of the run.
+
+    `planned` are the portions of the run, `done` the records of finished portions by number.
+    """
     remainder, parts = folder.share
     portions: dict[int, Rows] = {}
-    sizes: dict[int, int] = {}  # bytes of the portions in work, by number
+    sizes: dict[int, int] = {}  # input bytes of portions in progress, by number
 
     def add(record: Record[Candidates]) -> None:
         made, size = record.result, sizes.pop(record.number)
@@ -339,7 +342,7 @@ def _make_portions(
         tracker.report()
 
     to_do = missing()
-    if head := list(islice(to_do, 1)):  # arrays found among other candidates are stale
+    if head := list(islice(to_do, 1)):  # results of an earlier search do not fit
         remove(*(path for kind in FOUND for path in (job.out / WORK).glob(f"{kind}-*")))
     with tracker.watching(partial(folder.live, job.out / WORK)):
         folder.run(partial(make_candidates, job), chain(head, to_do), options, finished)
@@ -347,9 +350,9 @@ def _make_portions(
 
 
 def _finished(folder: RunFolder[Candidates]) -> Manifest | None:
-    """Return the manifest of an ended run if all its shards are there, else None.
+    """Return the manifest of a finished run whose shards are all there and undamaged, else None.
 
-    Left-over intermediate files are removed.
+    Intermediate files that are left in the folder are removed.
     """
     manifest = folder.earlier_manifest()
     if manifest is None or not (folder.out / "README.md").exists():
@@ -365,11 +368,11 @@ def _finished(folder: RunFolder[Candidates]) -> Manifest | None:
     return folder.end(manifest)
 
 
-# The end of a run.
+# The end of a run
 
 
 class WrittenShard(NamedTuple):
-    """The entry of a shard in the manifest, and counts of its dropped candidates by reason."""
+    """A written shard: its manifest entry, and counts of its dropped candidates by reason."""
 
     number: int
     line: dict[str, Any]
@@ -379,9 +382,12 @@ class WrittenShard(NamedTuple):
 def _finish(
     folder: RunFolder[Candidates], job: PortionJob, notes: list[Candidates], options: PrepareOptions
 ) -> Manifest:
-    """Find duplicates, write shards, manifest and card, and remove the working files."""
+    """Find duplicates, write shards, manifest and card, and remove the intermediate files.
+
+    `notes` are the counts of all portions, in order.
+    """
     counts = [note.rows for note in notes]
-    # Processes without work would only cost their start.
+    # A task compares about SPAN candidates; more processes than tasks would have no work.
     options = replace(options, workers=min(options.workers, sum(counts) // SPAN + 1))
     with _at_hand(folder, len(notes), options) as (out, options):
         search = Search(out, job.duplicates == "near", job.shingle, options.similarity, job.batch)
@@ -398,10 +404,10 @@ def _finish(
 def _at_hand(
     folder: RunFolder[Candidates], portions: int, options: PrepareOptions
 ) -> Iterator[tuple[Path, PrepareOptions]]:
-    """Yield a folder whose candidates can be mapped, and the options for work in it.
+    """Yield a folder on disk with the candidates, and the options for tasks that read them.
 
-    Candidates in a store are copied to this machine, and its processes do the work, whatever the
-    executor of the run.
+    Candidates in a store are copied to a temporary folder of this machine. Tasks then run in
+    processes of this machine, since other machines cannot read the folder.
     """
     if not isinstance(folder.out, StorePath):
         yield folder.out, options
@@ -415,7 +421,7 @@ def _at_hand(
 
 
 def _copy(out: Path, here: Path, number: int) -> None:
-    """Copy the candidates of a portion from a store; raises OutputError for a damaged object."""
+    """Copy the files of a portion from a store to a folder; raises OutputError for damage."""
     for kind in CANDIDATES:
         source, to = work_path(out, kind, number), work_path(here, kind, number)
         with source.open("rb") as file, atomic(to) as copy:
@@ -429,7 +435,7 @@ def _copy(out: Path, here: Path, number: int) -> None:
 def _write_shards(
     folder: RunFolder[Candidates], job: PortionJob, search: Search, options: PrepareOptions
 ) -> list[WrittenShard]:
-    """Write the shards, one for each portion."""
+    """Write a shard per portion, without duplicates; return the shards in order."""
     edges = pairwise(search.edges().tolist())
     tasks = [Range(number, start, stop) for number, (start, stop) in enumerate(edges)]
     write = partial(_write_shard, job, folder.shards, search)
@@ -444,7 +450,10 @@ def _run_all(
     doing: str,
     unit: str,
 ) -> list[Result]:
-    """Run a function on tasks in the workers; report how many are done, and return the results."""
+    """Run `function` on each task in the workers; return the results as they come.
+
+    Progress is reported as the stage `doing`, in tasks of the name `unit`.
+    """
     results: list[Result] = []
 
     def finished(result: Result) -> None:
@@ -463,7 +472,7 @@ def _manifest(
     shards: Sequence[WrittenShard] = (),
     missing_tasks: int = 0,
 ) -> Manifest:
-    """Return the manifest of the portions and shards that are made."""
+    """Return the manifest for finished portions, with their counts `notes`, and written shards."""
     dropped = summed([*(note.dropped for note in notes), *(shard.dropped for shard in shards)])
     totals = {
         "rows_in": sum(note.rows_in for note in notes),
@@ -484,7 +493,10 @@ def _manifest(
 
 
 def _write_shard(job: PortionJob, folder: Path, search: Search, task: Range) -> WrittenShard:
-    """Write the kept candidates of a portion as a shard."""
+    """Write the candidates of a portion that are kept, as a shard below `folder`.
+
+    `task` is the number of the portion and the range of its candidates.
+    """
     path = shard_path(folder, task.number)
     codes = search.codes()[task.start : task.stop]
     texts = work_path(search.out, "texts", task.number)

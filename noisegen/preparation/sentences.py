@@ -1,4 +1,4 @@
-"""The sentences of a row of raw text, each with the reason why it is dropped, if any."""
+"""Split a row of raw text into clean sentences, and decide which sentences are dropped."""
 
 import re
 import sys
@@ -16,39 +16,43 @@ from noisegen.text.normalize import without_addresses
 from noisegen.text.resources import rows_of
 from noisegen.text.segmentation import Language, mark_ranges
 
-LETTERS_MIN = 0.5  # share of letters among non-spaces; tables, scores and addresses have less
+# Minimum share of letters among the characters of a sentence other than spaces; tables and scores
+# have fewer
+LETTERS_MIN = 0.5
 
-# A tag that ends a line, also with its brackets written as entities; attributes are bounded.
+# The tag <br> or <p>, also with its brackets as entities; the lengths of spaces and attributes are
+# limited, so that the pattern stays fast
 _BREAK = re.compile(
     r"(?:<|&lt;)\s{0,9}/?\s{0,9}(?:br|p)(?:\s[^<>&]{0,200})?\s{0,9}/?(?:>|&gt;)", re.I
 )
 _LINES = re.compile(r"[\n\r\x0b\x0c\x85\u2028\u2029]+")
-# Soft hyphen, zero-width space, word joiner and similar, BOM, direction marks. ZWJ and ZWNJ stay:
-# they shape emoji and the letters of Persian and of Indic scripts.
+# Soft hyphen, zero-width space, word joiner and similar, BOM, direction marks. Zero-width joiner
+# and non-joiner are left out: they shape emoji and the letters of Persian and of Indic scripts.
 _INVISIBLE = re.compile(r"[\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]+")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
-# Characters of markup and code (<>{}[]|\^~`_=*) are left out: they are rare in prose.
+# Punctuation that counts as common in each language. Characters of markup and code
+# (<>{}[]|\^~`_=*) are left out: they are rare in prose.
 PUNCTUATION = ".,;:!?'\"()-/%&$+@#“”‘’„‚«»‹›–—…·°€£§"
-# Unicode character names of these scripts begin with one of several words.
+# First words of the Unicode names of a script's characters, for scripts with more than one
 _NAMED = {"CJK": ("CJK", "IDEOGRAPHIC", "FULLWIDTH"), "ARABIC": ("ARABIC", "EXTENDED")}
 _JOINERS = "\u200c\u200d"
 
 
 @dataclass(frozen=True)
 class Criteria:
-    """Thresholds of a sentence; lengths are in characters."""
+    """Criteria that a sentence must meet to be kept; lengths are in characters."""
 
-    min_chars: int = 10  # the minimum of wikiedits, from which RCP's corpus came
+    min_chars: int = 10  # the minimum of wikiedits, the program that made RCP's corpus
     max_chars: int = 1_000  # about 250 tokens: fits an encoder's 512 tokens, even with noise
-    min_common: float = 0.9  # the value of RoLASER's preparation of OSCAR
+    min_common: float = 0.9  # share of common characters; RoLASER's value for OSCAR
     min_letters: float = LETTERS_MIN
     tidy: bool = True  # decode entities, remove control characters, collapse white space
-    identified: bool = False
+    identified: bool = False  # drop sentences that a model identifies as another language
 
 
 class Sentence(NamedTuple):
-    """A sentence, its number in its row, and the reason why it is dropped (empty: it is kept)."""
+    """A sentence, its number within the row, and the reason why it is dropped, '' if it is kept."""
 
     number: int
     text: str
@@ -56,7 +60,10 @@ class Sentence(NamedTuple):
 
 
 def sentences(text: str, spoken: Language, criteria: Criteria) -> Iterator[Sentence]:
-    """Yield the sentences of a row, dropped sentences too; none crosses a line break."""
+    """Yield the sentences of a row's text, including dropped ones.
+
+    Each line is split on its own, so no sentence crosses a line break.
+    """
     number = 0
     for line in clean_lines(text, criteria.tidy):
         for sentence in spoken.sentences(line):
@@ -65,7 +72,10 @@ def sentences(text: str, spoken: Language, criteria: Criteria) -> Iterator[Sente
 
 
 def _reason(sentence: str, line: str, lang: str, criteria: Criteria) -> str:
-    """Return the first criterion that a sentence fails; cheap ones come first."""
+    """Return the reason why a sentence is dropped, '' if it is kept; cheap checks come first.
+
+    `line` is the line that the sentence is from.
+    """
     if len(sentence) < criteria.min_chars:
         return "too_short"
     if len(sentence) > criteria.max_chars:
@@ -75,18 +85,18 @@ def _reason(sentence: str, line: str, lang: str, criteria: Criteria) -> str:
     if criteria.min_letters and letter_share(sentence) < criteria.min_letters:
         return "few_letters"
     if criteria.identified:
-        evidence = sentence if len(sentence) >= SHORT else line  # a few words are not enough
+        evidence = sentence if len(sentence) >= SHORT else line  # too short to tell
         if is_other_language(evidence, lang):
             return "other_language"
     return ""
 
 
 def clean_lines(text: str, tidy: bool = True) -> list[str]:
-    """Return the lines that are not blank, 'a &amp; b<br>c' -> ['a & b', 'c'].
+    """Split a text into clean lines that are not blank: 'a &amp; b<br>c' -> ['a & b', 'c'].
 
-    <br> and <p> break lines too; entities are decoded once; control characters become spaces,
-    invisible characters are removed; runs of white space become one space. Nothing else changes,
-    so other tags stay. Without `tidy`, the text is only broken into lines.
+    The tags <br> and <p> end a line too. Entities are decoded once, control characters become
+    spaces, invisible characters are removed, and white space is collapsed. Other tags stay. Without
+    `tidy`, the text is only split into lines.
     """
     if not tidy:
         return [line for line in _LINES.split(_BREAK.sub("\n", text)) if line.strip()]
@@ -102,9 +112,9 @@ def clean_lines(text: str, tidy: bool = True) -> list[str]:
 
 
 def letter_share(text: str) -> float:
-    """Return the share of letters (with their diacritics) among the characters other than spaces.
+    """Return the share of letters and diacritics among a text's characters other than spaces.
 
-    Addresses and mentions do not count: the share of a text of addresses alone is 0.
+    Addresses and mentions are removed first; a text without other characters has the share 0.
     """
     text = without_addresses(text)
     others = sum(len(run) for pattern in _non_letters() for run in pattern.findall(text))
@@ -113,12 +123,15 @@ def letter_share(text: str) -> float:
 
 @cache
 def _non_letters() -> tuple[re.Pattern[str], ...]:
-    """Return patterns of runs without letters or diacritics (one for both would be much slower)."""
+    """Return two patterns that together match all runs of characters other than letters.
+
+    A single pattern for both would be much slower. Diacritics count as letters.
+    """
     return re.compile(rf"[^\w{mark_ranges()}]+"), re.compile(r"[\d_]+")
 
 
 def common_share(text: str, lang: str) -> float:
-    """Return the share of a text's characters that are common in the language, from 0 to 1."""
+    """Return the share of a text's characters that are common in a language, from 0 to 1."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
     return sum(map(len, _common_runs(lang).findall(text))) / max(1, len(text))
@@ -126,7 +139,7 @@ def common_share(text: str, lang: str) -> float:
 
 @cache
 def _common_runs(lang: str) -> re.Pattern[str]:
-    """Return a pattern of runs of the common characters of a language."""
+    """Return a pattern that matches runs of characters that are common in a language."""
     codes = sorted(map(ord, common_characters(lang)))
     ranges = []
     for _, run in groupby(enumerate(codes), lambda numbered: numbered[1] - numbered[0]):
@@ -139,9 +152,10 @@ def _common_runs(lang: str) -> re.Pattern[str]:
 def common_characters(lang: str) -> frozenset[str]:
     """Return the common characters of a language.
 
-    For a language with a Latin alphabet in alphabets.tsv, its letters are common; for other
-    languages all letters, diacritics, digits and punctuation of their scripts; for an unknown
-    language all letters of Unicode.
+    Spaces, the digits 0 to 9 and PUNCTUATION are common in each language. A language with a Latin
+    alphabet in alphabets.tsv adds the letters of the alphabet. Other languages add all letters,
+    diacritics, digits and punctuation of their scripts, and an unknown language adds all letters
+    and diacritics of Unicode.
     """
     common = set(" 0123456789" + PUNCTUATION)
     extra = _alphabets().get(lang)
@@ -153,10 +167,13 @@ def common_characters(lang: str) -> frozenset[str]:
 
 
 def _script_characters(scripts: tuple[str, ...]) -> Iterator[str]:
-    """Yield the characters of these scripts; without a script, all letters and diacritics."""
+    """Yield the letters, diacritics, numbers and punctuation of scripts.
+
+    Without scripts, all letters and diacritics of Unicode are yielded.
+    """
     names = {name for script in scripts for name in _NAMED.get(script, (script,))}
     first = 0x80 if names and "LATIN" not in names else 0x41
-    kinds = "LMNP" if names else "LM"  # letters, diacritics, numbers, punctuation
+    kinds = "LMNP" if names else "LM"  # Unicode categories: letters, marks, numbers, punctuation
     for character in map(chr, range(first, sys.maxunicode + 1)):
         if unicodedata.category(character)[0] not in kinds:
             continue
@@ -170,5 +187,5 @@ def _first_word(name: str) -> str:
 
 @cache
 def _alphabets() -> dict[str, str]:
-    """Read the table: language -> letters beyond a to z, or characters without a script."""
+    """Read alphabets.tsv: by language, letters besides a to z, or characters of no script."""
     return dict(rows_of(Path(__file__).with_name("alphabets.tsv")))
