@@ -42,7 +42,8 @@ class RunProgress:
     seconds: float = 0.0  # wall seconds since the command began
     prepared: float = 0.0  # wall seconds of preparation, before the first update
     done: float = 0.0  # share of the run that is done, from 0 to 1
-    # Estimated seconds, CPU or wall as the run's limit, of the last validation and the last files.
+    # Estimated seconds that the last validation and the last files of the run take.
+    # These are CPU seconds if the run has a CPU limit, else wall seconds.
     closing: float = 0.0
     cpu: float = 0.0  # CPU seconds of all threads since the command began
     cpu_prepared: float = 0.0  # CPU seconds of preparation, before the first update
@@ -72,7 +73,7 @@ def save_checkpoint(
 ) -> None:
     """Write a checkpoint into `folder`, and remove all but its `keep` newest checkpoints.
 
-    Its name is step-NNNNNNN, with the number of updates. Raises OutputError.
+    The checkpoint's name is step-NNNNNNN, with the number of updates. Raises OutputError.
     """
     path = folder / f"step-{state.progress.updates:07d}"
     with writing_weights(path):

@@ -170,7 +170,7 @@ class Computation:
         return vectors
 
     def mfu(self, tokens_per_second: float, tokens_per_row: float) -> float | None:
-        """Return the share of the device's bf16 peak that this speed uses, None if unknown."""
+        """Return the share of the bf16 peak that this speed uses; None if the peak is unknown."""
         if not self.peak:
             return None
         return tokens_per_second * flop_per_token(self.student, tokens_per_row) / self.peak

@@ -270,7 +270,7 @@ class PairVectors:
 
 @dataclass(frozen=True)
 class VectorChunk(Chunk):
-    """Chunk with the standardised vectors of its pairs on the device; batches are slices of it."""
+    """Chunk with the standardised vectors of its pairs on the device; a batch is a slice."""
 
     pairs: PairBatch
 

@@ -123,7 +123,7 @@ class Distillation(PairMethod[PairChunk]):
     def prepare(self, folder: Path, progress: Show, clock: Clock = UNLIMITED) -> None:
         """Compute the teacher's vectors, make the held-out pairs, and add noisy words.
 
-        Noisy words are found in training pairs and become tokens of the student.
+        Noisy words are found in training pairs; the student's tokenizer learns or replaces them.
         """
         self.vectors = self._teacher_vectors(folder, "clean", "teacher's vectors", progress, clock)
         self.negatives = self._find_negatives(folder, progress, clock)
@@ -294,7 +294,7 @@ class Distillation(PairMethod[PairChunk]):
 
     @property
     def _noisy_rows(self) -> int:
-        """Number of rows to search for noisy words: without drawn noise, all pairs at most once."""
+        """Number of rows to search for noisy words; stored noise alone has one row per pair."""
         most = inf if self.words_noise.is_drawn else len(self.pairs.training)
         return int(min(self.settings.noisy_words, most))
 

@@ -242,8 +242,8 @@ def _with_words_at_spaces(pieces: Any) -> Any:
 def _replacements(pieces: Any, words: Words) -> dict[str, list[str]]:
     """Return contractions and phrases, each with the noisy forms that it replaces.
 
-    All of them are words that the tokenizer cuts into several pieces. The most frequent ones are
-    chosen, until they have the share `COVERED` of all occurrences, or there are `MAX_RULES`.
+    The tokenizer cuts each of them into several pieces. The most frequent ones are chosen, until
+    they have the share `COVERED` of all occurrences, or there are `MAX_RULES`.
     """
     added = {token.content.lower() for token in pieces.added_tokens_decoder.values()}
     forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
