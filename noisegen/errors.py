@@ -9,7 +9,8 @@ from typing import Self
 class NoisegenError(Exception):
     """Base of every error that noisegen raises on purpose.
 
-    An error is `passing` if the same command may work later; its message ends with "run again".
+    An error is `passing` if its cause may pass, so that the same command may work later. The
+    message of such an error ends with "run again".
     """
 
     passing = False
@@ -42,7 +43,10 @@ class OutputError(NoisegenError):
 
 @contextmanager
 def resumable() -> Iterator[None]:
-    """Add "with --resume" to the message of a passing error; for runs that keep finished work."""
+    """Add "with --resume" to the message of a passing error.
+
+    It is used around runs that keep finished work.
+    """
     try:
         yield
     except NoisegenError as error:
@@ -51,7 +55,7 @@ def resumable() -> Iterator[None]:
         raise
 
 
-EXTRAS = {  # optional modules, each with the extra to install: pip install 'noisegen[EXTRA]'
+EXTRAS = {  # optional modules -> their extra, which pip install 'noisegen[EXTRA]' brings
     "accelerate": "st",
     "datasets": "hf",
     "distributed": "dask",
@@ -101,9 +105,9 @@ class MissingExtra(NoisegenError):  # noqa: N818 - reads as what it is
 
 
 def name_extra(error: ImportError, needed: str = "") -> None:
-    """Raise MissingExtra if an extra brings the module that an import lacks.
+    """Raise MissingExtra if an extra of noisegen brings the module that is not installed.
 
-    With `needed`, a package of `EXTRAS`, every ImportError means that this package is missing.
+    `needed`, a package of `EXTRAS`, counts as the missing module whatever `error` names.
     """
     module = error.name if isinstance(error, ModuleNotFoundError) else None
     package = needed or (module or "").partition(".")[0]
@@ -113,7 +117,7 @@ def name_extra(error: ImportError, needed: str = "") -> None:
 
 @contextmanager
 def naming_extras(needed: str = "") -> Iterator[None]:
-    """Raise MissingExtra instead of the ImportError of a missing package; see `name_extra`."""
+    """Turn the ImportError of a missing package into MissingExtra; see `name_extra`."""
     try:
         yield
     except ImportError as error:
@@ -125,7 +129,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return '; did you mean 'x'?' for the nearest known name, or the empty string."""
     from difflib import get_close_matches
 
-    near = get_close_matches(name, list(known), n=1, cutoff=0.55)  # fon, phon
+    near = get_close_matches(name, list(known), n=1, cutoff=0.55)  # so that fon finds phon
     return f"; did you mean {near[0]!r}?" if near else ""
 
 

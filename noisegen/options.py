@@ -41,7 +41,7 @@ Options = TypeVar("Options")
 Result = TypeVar("Result")
 Made = TypeVar("Made")
 MANY = -1  # the length of a tuple of any length; click uses the same number
-Strings = str | Path | Sequence[str | Path]  # one or several; decoded to a tuple of str
+Strings = str | Path | Sequence[str | Path]  # one text or several; `decode` makes a tuple of str
 
 
 def listed(sources: Strings) -> list[str]:
@@ -55,9 +55,9 @@ def listed(sources: Strings) -> list[str]:
 
 @dataclass(frozen=True)
 class Meta:
-    """Annotation of a field: its help text, flags and bounds, and where users may give it.
+    """Annotation of a field: help text, flags, bounds, and where users may give its value.
 
-    `bounds` are pairs of "ge", "gt", "le" or "lt" and a number.
+    `bounds` are pairs such as ("ge", 1): "ge", "gt", "le" or "lt", and a number.
     """
 
     help: str = ""
@@ -73,7 +73,11 @@ def option(
     metavar: str | None = None,
     **bounds: float,
 ) -> Meta:
-    """Annotate a field as an option; `flags` replace --field-name, `bounds` are ge, gt, le, lt."""
+    """Annotate a field as an option of the command line.
+
+    `flags` replace the flag that is made of the field's name. `bounds` are limits such as ge=1;
+    their names are ge, gt, le and lt.
+    """
     return Meta(help, flags, metavar, tuple(bounds.items()))
 
 
@@ -83,7 +87,10 @@ def argument(metavar: str) -> Meta:
 
 
 def internal() -> Meta:
-    """Annotate a field that only Python callers can give: an object or a callback, not decoded."""
+    """Annotate a field that only Python callers can give: an object or a callback.
+
+    `decode` passes its value on unchanged.
+    """
     return Meta(place="python")
 
 
@@ -119,9 +126,10 @@ def checked_init(made: type[Made]) -> type[Made]:
 
 
 def refuse_unknown(values: Iterable[str], known: Collection[str], owner: str = "") -> None:
-    """Raise UsageError for the first of `values` that `known` lacks, with the nearest known name.
+    """Raise UsageError for the first name in `values` that is no option in `known`.
 
-    `owner` is the function or class whose options they are.
+    The error suggests the nearest known name. `owner`, the function or class with these options,
+    begins the message.
     """
     for name in values:
         if name not in known:
@@ -136,9 +144,9 @@ def decode(
 ) -> Options:
     """Return the dataclass `options` with these values, each converted to the type of its field.
 
-    Text is read as the type asks ("3" as 3), a path becomes text, and a single value for a field of
-    several becomes a tuple of one. Raises UsageError for an unknown name, a wrong type or a value
-    out of bounds. The error names a field by `label(name)` (default: its flag).
+    Text is read as the type asks ("3" as 3), a path becomes text, and a single value becomes a
+    tuple of one if the field takes several. Raises UsageError for an unknown name, a wrong type or
+    a value out of bounds. The error names a field by `label(name)` (default: its flag).
     """
     known = fields_of(options)
     if not values.keys() <= known.keys():
@@ -150,7 +158,10 @@ def decode(
 
 
 def parse_values(pairs: Sequence[str]) -> dict[str, Any]:
-    """Return KEY=VALUE pairs as a mapping, values read as YAML; raises UsageError."""
+    """Return the KEY=VALUE texts of --set as a mapping; each value is read as YAML.
+
+    Raises UsageError for a text without = and for a value that is not YAML.
+    """
     import yaml
 
     values = {}
@@ -170,10 +181,10 @@ def parse_values(pairs: Sequence[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class OptionField:
-    """A field of an options dataclass, its annotation taken apart.
+    """A field of an options dataclass, with the content of its annotation.
 
-    `kinds` are the types of one value, without None and without Path, which is decoded to text.
-    `length` is the number of values: 1, N for a tuple of N, or MANY.
+    `kinds` are the types that one value may have, without None, and without Path, which is decoded
+    to text. `length` is the number of values: 1, N for a tuple of N, or MANY.
     """
 
     name: str
@@ -206,12 +217,12 @@ class OptionField:
 
     @property
     def flag(self) -> str:
-        """The long flag, such as --rows-per-shard; --hard/--no-hard for a switch that is on."""
+        """The long flag, such as --rows-per-shard; --hard/--no-hard for a switch on by default."""
         flag = self.meta.flags[-1] if self.meta.flags else f"--{self.name.replace('_', '-')}"
         return f"{flag}/--no-{flag[2:]}" if self.default is True else flag
 
     def convert(self, value: Any, label: str = "") -> Any:
-        """Return the value in the type of the field.
+        """Return the value converted to the type of the field.
 
         Raises UsageError, which names the field by `label` (default: its flag).
         """
@@ -230,7 +241,7 @@ class OptionField:
 
     @cached_property
     def checked_type(self) -> Any:
-        """The type that msgspec converts values to, with the bounds of numbers."""
+        """The type to which msgspec converts a value, with the bounds of numbers."""
         bounds: Any = msgspec.Meta(**dict[str, Any](self.meta.bounds))
         bounded = [Annotated[kind, bounds] if kind in (int, float) else kind for kind in self.kinds]
         kind: Any = Union[tuple(bounded)]  # noqa: UP007
@@ -279,7 +290,7 @@ def _without_paths(value: Any) -> Any:
 
 
 def _refuse_dataset(value: Any) -> None:
-    """Raise UsageError for an object of the package datasets, alone or in a list."""
+    """Raise UsageError if a value is, or has in its list, an object of the package datasets."""
     for item in _as_list(value):
         if type(item).__module__.partition(".")[0] == "datasets":
             raise UsageError(

@@ -1,4 +1,4 @@
-"""The command line: a file per group of commands.
+"""The command line: each file of this package defines related commands.
 
 Each command parses its arguments, calls the library once and prints the result.
 """
@@ -19,7 +19,7 @@ import click
 from noisegen.errors import NoisegenError, UsageError, naming_extras, one_line
 from noisegen.version import __version__
 
-GROUPS = {  # commands under the heading of their group, each with the file that defines it
+GROUPS = {  # heading in the help -> its commands, each with the file that defines it
     "Noise": {
         "augment": "augment",
         "preview": "catalog",
@@ -55,7 +55,7 @@ Options of a command: noisegen COMMAND --help
 
 
 class _Commands(Mapping[str, click.Command]):
-    """The commands by name; looking a command up imports its file."""
+    """Mapping from command names to commands; reading a command imports its file."""
 
     def __getitem__(self, name: str) -> click.Command:
         module = import_module(f"noisegen.cli.{_MODULES[name]}")
@@ -72,7 +72,7 @@ class _Program(click.Group):
     """The program; it lists commands without importing them, from the docstrings in their files."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write each group with its commands and the first line of their docstrings."""
+        """Write the name of each group and, for each command, the first line of its docstring."""
         docstrings: dict[str, str] = {}
         for module in set(_MODULES.values()):
             tree = ast.parse(Path(__file__).with_name(f"{module}.py").read_text("utf-8"))
@@ -149,13 +149,14 @@ def run(arguments: list[str]) -> int:
         click.echo(f"interrupted{kept if _can_resume(arguments) else ''}", err=True)
         return 130
     except UnicodeEncodeError as error:
-        if "\ud800" <= error.object[error.start] <= "\udfff":  # Python's escape of a stray byte
+        # Python writes a byte of an argument that is not UTF-8 as such a character.
+        if "\ud800" <= error.object[error.start] <= "\udfff":
             click.echo("error: an argument is not valid UTF-8", err=True)
             return 2
         shown = f"standard output is {error.encoding}, which lacks a character of the text"
         click.echo(f"error: {shown}; set PYTHONIOENCODING=utf-8", err=True)
         return 1
-    except (BrokenPipeError, SystemExit):  # the reader of a pipe closed it; click exits then
+    except (BrokenPipeError, SystemExit):  # click exits if the reader of the output has gone
         _drop_stdout()
         return 0
     except OSError as error:
@@ -166,7 +167,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _reworded(error: click.ClickException) -> str:
-    """Return click's error as one line, with the nearest known name or the command for help."""
+    """Return click's error as one line, with the nearest known names or the command for help."""
     near = getattr(error, "possibilities", None)
     message = (error.message if near else error.format_message()).removesuffix(".")
     context = getattr(error, "ctx", None)
@@ -187,7 +188,7 @@ def _can_resume(arguments: list[str]) -> bool:
 
 
 def _drop_stdout() -> None:
-    """Send buffered output to the null device, so that Python's exit does not fail on it again."""
+    """Send buffered output to the null device; else Python fails on it again when it exits."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.close(nowhere)

@@ -78,14 +78,14 @@ def augment(
 
 
 def _earlier(manifest: str | None) -> "Manifest | None":
-    """Return the manifest of the run to make again, if the user names one."""
+    """Return the manifest that --from names, of the run to make again; None without --from."""
     from noisegen.runs.manifest import Manifest
 
     return Manifest.load(manifest, "augment") if manifest else None
 
 
 def _options(given: dict[str, Any], run: Mapping[str, Any]) -> AugmentOptions:
-    """Return the options of a new run."""
+    """Return the options of a run that does not repeat an earlier one."""
     given["values"] = common.read_settings(given.pop("settings"))
     return decode(AugmentOptions, {**given, **run})
 
@@ -95,7 +95,7 @@ def _options_again(
 ) -> AugmentOptions:
     """Return the options that make the rows of an earlier run again.
 
-    Raises UsageError if the user gives an option that would change the rows.
+    Raises UsageError if the user gives an option that would change these rows.
     """
     from noisegen.augmentation.plan import values_of
 

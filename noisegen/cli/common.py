@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 F = TypeVar("F", bound=Callable[..., Any])
-RUN = ("workers", "executor", "part", "resume", "force")  # options of a run, not of its content
+RUN = ("workers", "executor", "part", "resume", "force")  # how a run works, not what it writes
 _QUIET = f"{__name__}.quiet"  # key of -q in the metadata of a click context
 
 
@@ -54,7 +54,7 @@ def output(function: F) -> F:
 
 
 def recipe_options(function: F) -> F:
-    """Add the options that choose noise."""
+    """Add --set and the options that choose noise."""
     return click_options(NoiseRequest, only=NOISE)(settings(function))
 
 
@@ -77,7 +77,10 @@ def run_options(options: type[RunOptions], skip: Collection[str] = ()) -> Callab
 
 
 def run_values(given: dict[str, Any]) -> dict[str, Any]:
-    """Move the options of a run out of `given` and return them, with the command line added."""
+    """Move the options named in RUN from `given` to a new mapping and return it.
+
+    The mapping also has the command line, as "command".
+    """
     values = {name: given.pop(name) for name in RUN if name in given}
     arguments = click.get_current_context().obj or sys.argv[1:]
     return values | {"command": shlex.join(["noisegen", *arguments])}
@@ -98,9 +101,10 @@ workers = click.option(
 
 
 def read_settings(texts: Iterable[str]) -> dict[str, object]:
-    """Return the values of --set, TRANSFORM.PARAM=VALUE, by TRANSFORM.PARAM.
+    """Return the texts of --set, TRANSFORM.PARAM=VALUE, as a mapping TRANSFORM.PARAM -> VALUE.
 
-    Raises UsageError for other text, and for --recipe beside -t, which would ignore the recipe.
+    Raises UsageError for text of another form, and for --recipe and -t together, as the recipe
+    would have no effect.
     """
     if "recipe" in given_names() and click.get_current_context().params.get("transforms"):
         raise UsageError("--recipe and -t exclude each other: a recipe names its transforms")
@@ -113,7 +117,7 @@ def read_settings(texts: Iterable[str]) -> dict[str, object]:
 
 
 def request(given: dict[str, Any]) -> Request:
-    """Return the request made of the options of a command and its --set values."""
+    """Return the Request that the options of a command and its --set values describe."""
     values = read_settings(given.pop("settings"))
     return decode(Request, {**given, "values": values})
 
@@ -137,7 +141,7 @@ def refuse(names: Collection[str], why: str) -> None:
 
 
 def check_file(out: Path, sources: Iterable[str | Path], force: bool | None = None) -> None:
-    """Raise an error if the output file is a source, or exists; see `refuse_existing`."""
+    """Raise an error if the output file is a source or exists; `force` as in `refuse_existing`."""
     from noisegen.data.pairs import refuse_onto
     from noisegen.runs.atomic import refuse_existing
 
@@ -193,7 +197,10 @@ def progress(start: str = "reading") -> AbstractContextManager[Show]:
 
 
 def print_done(text: str, content: Mapping[str, object], as_json: bool) -> None:
-    """Print `content` as JSON, or `text` on standard error with the counts of dropped items."""
+    """Print the result of a command: `content` as JSON, or else `text` on standard error.
+
+    The text ends with the counts in `content["dropped"]`, by reason.
+    """
     if as_json:
         print_json(content)
         return
@@ -217,8 +224,8 @@ def print_lines(*lines: str) -> None:
 def terminal(*, stderr: bool = False) -> "Console":
     """Return a rich console for standard output or standard error.
 
-    It raises BrokenPipeError for a closed pipe, where rich would exit with 1. Control characters
-    are replaced. In a file or pipe, spaces at the end of lines are left out.
+    For a closed pipe it raises BrokenPipeError, where rich would exit with 1. It replaces control
+    characters. In a file or pipe, it leaves out spaces at the ends of lines.
     """
     from rich.console import Console
     from rich.segment import Segment

@@ -219,7 +219,10 @@ def translations(
 
 
 def _shares(entries: "Sequence[Entry]") -> str:
-    """Return the translations of a word as text, by weight, with percentages if weights differ."""
+    """Return the translations of one word as text, the heaviest first.
+
+    Each has its share of the weight if their weights differ.
+    """
     total = sum(entry.weight for entry in entries)
     are_equal = len({entry.weight for entry in entries}) == 1
     return ", ".join(

@@ -16,7 +16,7 @@ from noisegen.preparation import prepare as preparation
 from noisegen.runs.manifest import Manifest, counted
 from noisegen.runs.progress import size
 
-DAMAGE_SHOWN = 10  # lines on damaged input; the manifest has them all
+DAMAGE_SHOWN = 10  # most lines printed on damaged input; the manifest has all
 
 
 _dry_run = click.option("--dry-run", is_flag=True, help="Show input and output; write nothing")

@@ -9,7 +9,8 @@ import click
 from noisegen.options import MANY, OptionField, fields_of
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-_METAVARS: dict[object, str] = {  # by the last word of a name, else by type
+# Placeholders of values in help texts, by the last word of a field's name, else by type.
+_METAVARS: dict[object, str] = {
     "column": "COLUMN",
     "columns": "COLUMN",
     "file": "FILE",
@@ -31,7 +32,8 @@ def click_options(
 ) -> Callable[[Command], Command]:
     """Return a decorator that gives a click command the fields of `options`, in their order.
 
-    A field without a default is required, unless it is among `optional`: it is then None.
+    `skip` and `only` choose fields by name. A field without a default is required, unless
+    `optional` has its name; then it may be left out and is None.
     """
 
     def decorate(command: Command) -> Command:

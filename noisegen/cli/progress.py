@@ -14,7 +14,7 @@ SECONDS_BETWEEN_LINES = 5.0
 
 @contextmanager
 def progress_on_stderr(quiet: bool = False, start: str = "reading") -> Iterator[Show]:
-    """Yield a function that shows events on standard error, or nothing if `quiet`.
+    """Yield a function that shows progress events on standard error, or nothing if `quiet`.
 
     A terminal shows a bar, with the text `start` until the first event. A file gets a line every
     few seconds. Events may come from several threads.
@@ -82,7 +82,7 @@ def _bar(start: str) -> Iterator[Show]:
 
 
 def _fitting(parts: Sequence[str], width: int) -> str:
-    """Return the first parts whose text, joined by commas, fits into the width."""
+    """Return the parts joined by commas, without those that would exceed the width."""
     line = ""
     for part in parts:
         longer = f"{line}, {part}" if line else part
