@@ -1,4 +1,4 @@
-"""`augment`: write clean/noisy shards of sources, with a manifest and a dataset card."""
+"""`augment`: write shards of clean/noisy pairs, with a manifest and a dataset card."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -147,7 +147,7 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
 
 
 def make_shards(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
-    """Make the shards that are missing and write manifest and card."""
+    """Write the shards that the folder of a run lacks, and its manifest and card."""
     folder = RunFolder(plan.job.out, LAYOUT, plan.config, options.share)
     heads = None
     if any(_has_head(item) for item in plan.inputs):
@@ -164,10 +164,11 @@ def make_shards(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
 
 
 class NotedHeads:
-    """Heads of the source files of a run, kept in its folder to save reading them again.
+    """Row counts and sizes of the source files of a run, kept in its folder.
 
-    Only Parquet and Arrow files have a head to read, their footer. A kept head is used if the file
-    is unchanged and has the columns of the first file.
+    They are in the head of a Parquet or Arrow file, its footer, and need not be read again. Heads
+    are kept for files with the columns of the first file. A kept head is used if its file and the
+    first file are unchanged.
     """
 
     def __init__(self, noted: Iterator[SourceHead]) -> None:
@@ -197,7 +198,7 @@ class NotedHeads:
         return file
 
     def note(self, folder: RunFolder[Shard]) -> None:
-        """Write the heads to the folder, if some are new."""
+        """Write the heads to the folder of the run, unless it has all of them already."""
         if self._are_new:
             self._lines.seek(0)
             write_heads(folder.out, self._lines, folder.records.key)
@@ -205,12 +206,15 @@ class NotedHeads:
 
 
 def _has_head(item: FileRange) -> bool:
-    """Return whether a file has numbered rows and a head that counts them, as Parquet has."""
+    """Return whether a file is in a format with a head that counts its rows, such as Parquet."""
     return bool(item.format) and format_of(item).cut == "rows"
 
 
 def _mark_of(item: FileRange) -> str:
-    """Return a mark that changes with the content of a file; '' for text and for missing files."""
+    """Return a mark that changes with the content of a file.
+
+    It is '' for a file without a head, such as text, and for a missing file.
+    """
     if not _has_head(item):
         return ""
     if is_url(item.path):
@@ -228,9 +232,9 @@ def _make_missing(
     done: Mapping[int, Record[Shard]],
     options: AugmentOptions,
 ) -> int:
-    """Make the shards of our share that are missing; return the number of tasks of all shares."""
+    """Make the missing shards of this part of the run; return the number of shards of all parts."""
     remainder, count = options.share
-    sizes: dict[int, int] = {}  # bytes of tasks by their first rows
+    sizes: dict[int, int] = {}  # bytes of input of each task, by the number of its first row
     number_of_tasks = 0
     tracker = Tracker(
         options.progress,
@@ -268,9 +272,9 @@ def _make_missing(
 
 
 def estimate_of(plan: AugmentPlan, workers: int) -> RunEstimate | None:
-    """Return an estimate of the output and time of a plan, measured on its first rows.
+    """Estimate the output and the time of a planned run by a run on its first rows.
 
-    Returns None for an input of unknown size.
+    Returns None if the size of the input is unknown.
     """
     request = plan.request
     if not (total := plan.size):
@@ -292,10 +296,11 @@ def estimate_of(plan: AugmentPlan, workers: int) -> RunEstimate | None:
 
 
 def finish(plan: AugmentPlan, folder: RunFolder[Shard], command: str, tasks: int) -> Manifest:
-    """Write manifest and card for the shards present; again if another part added some.
+    """Write manifest and card for the shards in the folder of a run.
 
-    A manifest in the folder that lists just these shards stays. Raises OutputError if a shard of
-    our share of the `tasks` is missing.
+    They are written again if another part of the run adds shards meanwhile. If the folder has a
+    manifest that lists exactly these shards, it stays. `tasks` is the number of shards of all
+    parts. Raises OutputError if a shard that this part makes is missing.
     """
     while True:
         done = folder.done()
@@ -341,7 +346,10 @@ def finish(plan: AugmentPlan, folder: RunFolder[Shard], command: str, tasks: int
 
 
 def _totals(shards: Collection[Shard], duplicate_ids: int) -> dict[str, Any]:
-    """Return the sums over all shards; CER and WER are errors per clean character and word."""
+    """Return the totals of all shards for the manifest.
+
+    CER is the number of character errors per clean character, WER of word errors per clean word.
+    """
     names = ("rows", "rows_in", "changed", "characters", "character_errors", "words", "word_errors")
     sums = {name: sum(getattr(shard, name) for shard in shards) for name in names}
     repeated = {"duplicate_id": duplicate_ids} if duplicate_ids else {}
@@ -356,7 +364,10 @@ def _totals(shards: Collection[Shard], duplicate_ids: int) -> dict[str, Any]:
 
 
 def _duplicate_ids(plan: AugmentPlan, shards: Mapping[str, Shard]) -> int:
-    """Return the number of rows whose id an earlier row has; many rows need several passes."""
+    """Return the number of input rows whose id an earlier row has.
+
+    Ids that do not fit into memory at once, IDS_AT_ONCE, are read in several passes.
+    """
     rows, distinct = sum(shard.rows for shard in shards.values()), 0
     passes = rows // IDS_AT_ONCE + 1
     for number in range(passes):
@@ -371,7 +382,10 @@ def _duplicate_ids(plan: AugmentPlan, shards: Mapping[str, Shard]) -> int:
 
 
 def _columns(out: Path, manifest: Manifest) -> dict[str, str]:
-    """Return the columns of the input in the output, with their types and names of classes."""
+    """Return the columns of the input that the shards keep, with the type of each.
+
+    The type of a column with classes is followed by their names.
+    """
     if not manifest.shards:
         return {}
     with (out / manifest.shards[0]["file"]).open("rb") as file:
@@ -382,13 +396,13 @@ def _columns(out: Path, manifest: Manifest) -> dict[str, str]:
 
 
 def _word_lists(manifest: Manifest, shards: Collection[Shard]) -> list[dict[str, str]]:
-    """Return the word lists of the transforms drawn for changed rows."""
+    """Return the word lists of the transforms that were drawn for rows that changed."""
     drawn = {name for shard in shards for name in shard.transforms}
     return [note for note in manifest.dictionaries if note["transform"] in drawn]
 
 
 def _card(manifest: Manifest, values: Mapping[str, Any]) -> str:
-    """Return the text of the dataset card; `values` fill its template."""
+    """Return the text of the dataset card; `values` fill the gaps of its template."""
     labelled = ("token-classification",) if manifest.options["tokens"] else ()
     return dataset_card(
         manifest,

@@ -47,7 +47,7 @@ class TransformInfo:
         return registry.examples_in(self.summary)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
+        """Return the description as plain data."""
         return asdict(self)
 
 
@@ -77,7 +77,7 @@ LIST_MAX = 12  # characters; a longer list of languages is shown as a count
 
 
 def _short(path: Path) -> str:
-    """Return a packaged file's path below its package; other paths stay whole."""
+    """Return the path of a packaged file within its package; any other path is returned whole."""
     if path.is_relative_to(DICTIONARIES):
         return path.relative_to(DICTIONARIES.parent).as_posix()
     return str(path).rpartition("/site-packages/")[2]
@@ -119,7 +119,7 @@ def describe(known: TransformInfo) -> Group:
 def real_examples(known: TransformInfo, count: int = 2) -> list[tuple[str, str]]:
     """Return the shortest demo sentences that a transform changes, before and after.
 
-    Every rate is 1. A transform that needs a file of the user has no examples.
+    Every rate of the transform is 1. A transform that needs a file of the user has no examples.
     """
     lang = "en" if {"en", "*"} & set(known.languages) else known.languages[0]
     texts = sorted(set(demo_texts().get(lang, ())), key=lambda text: (len(text), text))
@@ -141,13 +141,16 @@ def demo_texts() -> dict[str, list[str]]:
 
 # Recipes.
 
-RATE_ROWS = 4_000  # noisy rows for an error rate
-RATE_TEXTS_MIN = 20  # demo texts; languages with fewer have no error rates
+RATE_ROWS = 4_000  # noisy rows on which an error rate is measured
+RATE_TEXTS_MIN = 20  # fewest demo texts of a language for which error rates are shown
 
 
 @dataclass(frozen=True)
 class ErrorRates:
-    """Error rates of a recipe on the demo texts of a language; `changed` is a share of rows."""
+    """Error rates of a recipe, measured on the demo texts of a language.
+
+    `texts` is the number of demo texts, `changed` the share of rows that the recipe changes.
+    """
 
     texts: int
     changed: float
@@ -155,7 +158,7 @@ class ErrorRates:
     wer: float
 
     def cells(self) -> list[Cell]:
-        """Return the shares as cells of a table."""
+        """Return `changed`, CER and WER as cells of a table."""
         return [figure(share, ".1%") for share in (self.changed, self.cer, self.wer)]
 
 
@@ -180,7 +183,7 @@ class RecipeInfo:
     rates: dict[str, ErrorRates]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
+        """Return the description as plain data."""
         return asdict(self)
 
 
@@ -224,7 +227,7 @@ def recipe_info(name: str, langs: Collection[str] | None = None) -> RecipeInfo:
 
 
 def _comment(name: str) -> str:
-    """Return the comment at the head of a recipe file."""
+    """Return the comment at the beginning of a recipe file; '' for a name without a file."""
     path = Path(name) if name.endswith((".yaml", ".yml")) else RECIPES / f"{name}.yaml"
     lines = path.read_text("utf-8").splitlines() if path.exists() else []
     return "\n".join(x.lstrip("# ") for x in takewhile(lambda line: line.startswith("#"), lines))
@@ -244,7 +247,7 @@ def error_rates(recipe: Recipe, texts: Sequence[str], lang: str) -> ErrorRates:
 
 
 def recipe_table(recipes: Sequence[RecipeInfo]) -> list[Block]:
-    """Return a table of recipes and a note, as blocks of a report."""
+    """Return a table of recipes with their error rates, and a note, as blocks of a report."""
     rows: list[Row] = [(known.name, known.summary, *known.rates["en"].cells()) for known in recipes]
     heads = ("name", "what it is", *RATES)
     return [
@@ -286,7 +289,10 @@ def describe_recipe(known: RecipeInfo) -> list[Block]:
 
 
 def _writers(writers: Mapping[str, Mapping[str, Any]]) -> list[Block]:
-    """Return a table of writers with their shares and habits; nothing without writers."""
+    """Return a table of writers, with their shares of rows and their habits.
+
+    Returns no blocks if there are no writers.
+    """
     if not writers:
         return []
     shares, rows = _shares(writers), list[Row]()
@@ -307,7 +313,10 @@ def _shares(writers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _mixes(mixes: Mapping[str, Mapping[str, Any]]) -> list[Block]:
-    """Return a table of the languages with steps of their own; nothing without them."""
+    """Return a table of the languages that have steps of their own.
+
+    Returns no blocks if there are no such languages.
+    """
     if not mixes:
         return []
     rows: list[Row] = []
@@ -320,7 +329,10 @@ def _mixes(mixes: Mapping[str, Mapping[str, Any]]) -> list[Block]:
 
 
 def _steps(members: list[Any], depth: int = 0) -> Iterator[tuple[str, str, str]]:
-    """Yield name, parameters and summary for each member of a recipe, groups before members."""
+    """Yield name, parameters and summary of each step and group in a recipe.
+
+    A group comes before its members, whose names are indented.
+    """
     for member in members:
         kind = next(iter(member))
         is_group = isinstance(member[kind], list)

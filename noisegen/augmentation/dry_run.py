@@ -12,14 +12,18 @@ from noisegen.data.rows import FileRange
 from noisegen.runs.estimate import SAMPLE_SECONDS, RunEstimate
 from noisegen.runs.manifest import Manifest
 
-FIRST_ROWS = 100  # rows of the first sample, whose time is the time that a start takes
-ROWS_COUNTED = 2_000  # rows of a part of the input, at most, when rows are counted
-GROWTH = 20  # times that a sample may have the rows of the sample before it
+FIRST_ROWS = 100  # rows of the first sample; its time counts as the time to start
+ROWS_COUNTED = 2_000  # most rows of a part of the input in which rows are counted
+GROWTH = 20  # a sample has at most this many times the rows of the sample before
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Output of a run on the first rows of its input, and its time in seconds."""
+    """Output of a run on the first rows of its input, and its time in seconds.
+
+    `rows` are the rows read, times the copies of each. `made` are the rows written, and `bytes` is
+    their size.
+    """
 
     rows: int
     made: int
@@ -38,10 +42,11 @@ class Asked:
 
 
 def count_rows(parts: Iterable[FileRange], total: int) -> tuple[int, bool]:
-    """Return the rows of an input of `total` bytes, and whether they were counted.
+    """Return the number of rows in an input of `total` bytes, and whether it is exact.
 
-    Parts are read for about a second. Bytes are read in blocks, ahead of the rows in them, so the
-    rows per byte are taken where a block ends.
+    The parts are read for about a second. If some are left, their rows are estimated by the rows
+    per byte so far. Bytes are read in blocks, ahead of the rows in them, so this ratio is taken
+    where a block ends.
     """
     until = time.monotonic() + SAMPLE_SECONDS
     rows = read = 0
@@ -56,9 +61,10 @@ def count_rows(parts: Iterable[FileRange], total: int) -> tuple[int, bool]:
 
 
 def sampled(run: Callable[[int], Sample], most: int) -> tuple[Sample, float]:
-    """Run on first rows for about a second; return the sample and the seconds to start.
+    """Run on more and more first rows, until a run takes about a second.
 
-    `run` gets a number of rows. `most` are the rows of the input, or of a shard.
+    Returns the sample of the last run, and the seconds to start. `run` takes a number of rows.
+    `most` is the number of rows at which to stop.
     """
     start = run(min(FIRST_ROWS, most)).seconds
     rows = min(FIRST_ROWS * GROWTH, most)
@@ -73,16 +79,17 @@ def sampled(run: Callable[[int], Sample], most: int) -> tuple[Sample, float]:
 def estimate(
     parts: Iterable[FileRange], total: int, run: Callable[[str, int, int], Manifest], asked: Asked
 ) -> RunEstimate:
-    """Return the estimate for a run on an input of `total` bytes; `parts` are ranges of its rows.
+    """Return the estimate for a run on an input of `total` bytes.
 
-    `run` gets a folder, a number of first rows, and a number of copies of each; it is timed.
+    `parts` are ranges of the input's rows. `run` is timed: it gets a folder to write to, a number
+    of first rows, and a number of copies of each.
     """
     count, exact = count_rows(parts, total)
     count = min(count, asked.limit or count)
     most = min(count, asked.rows_per_shard)
 
     def timed(rows: int) -> Sample:
-        copies = max(1, rows // most)  # an input of few rows is too short for a sample
+        copies = max(1, rows // most)  # few rows are copied, to have enough to time
         with TemporaryDirectory() as out:
             began = time.perf_counter()
             totals = run(out, min(rows, most), copies).totals

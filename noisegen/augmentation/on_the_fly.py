@@ -22,7 +22,10 @@ from noisegen.text.spans import PROTECTED
 
 @dataclass
 class _OnTheFly:
-    """Noise for rows with ids; every `epoch` has its own noise, as copies of `augment` have."""
+    """Noise for rows with ids.
+
+    In epoch n, a row gets the noise of its copy n in the output of `augment`.
+    """
 
     recipe: RecipeLike = DEFAULT_RECIPE
     seed: int = 0
@@ -35,7 +38,7 @@ class _OnTheFly:
     tagger: str = "rule"
 
     def __post_init__(self) -> None:
-        """Check the options now, not at the first batch, which also warns of missing data."""
+        """Check the options at once; a warning of missing data comes with the first batch."""
         check_seed(self.seed)
         _check_epoch(self.epoch)
         prepared(self.recipe, self.lang, self.protect, self.tagger, quiet=True)
@@ -68,7 +71,7 @@ class Mapper(_OnTheFly):
     def __call__(
         self, batch: Mapping[str, Sequence[Any]], indices: Sequence[int] | None = None
     ) -> dict[str, list[str | None]]:
-        """Return the noisy column for a batch of columns; None stays None."""
+        """Return the noisy column for a batch, a dict of columns; a text None stays None."""
         if not hasattr(batch, "keys") and (batch is None or self.text_column not in batch):
             raise UsageError(f"a Mapper takes a dict of columns, not {type(batch).__name__}")
         if self.text_column not in batch:
@@ -77,7 +80,7 @@ class Mapper(_OnTheFly):
         texts = batch[self.text_column]
         if texts is None or isinstance(texts, str) or isinstance(indices, int):
             raise UsageError("a Mapper takes a batch of columns, not a row: map with batched=True")
-        # batch.get would return its default for a column that a lazy batch of `datasets` has.
+        # `get` of a lazy batch of `datasets` returns the default even if the batch has the column.
         ids = batch[self.id_column] if self.id_column in batch else indices  # noqa: SIM401
         if ids is None:
             raise UsageError(f"no column {self.id_column!r}: name one, or map with_indices=True")
@@ -87,10 +90,11 @@ class Mapper(_OnTheFly):
 @checked_init
 @dataclass
 class Collator(_OnTheFly):
-    """Callable for `DataLoader(rows, collate_fn=Collator(...))`: noises the text of mappings.
+    """Callable for `DataLoader(rows, collate_fn=Collator(...))`: adds noisy text to rows.
 
-    A batch is a dict of lists, or the result of `collate` for the list of noisy rows. Call
-    `set_epoch` before each pass for new noise; persistent workers keep their first epoch.
+    A row is a mapping. A batch is a dict of lists, or the result of `collate` for the list of noisy
+    rows. Call `set_epoch` before each pass for new noise; persistent workers keep their first
+    epoch.
     """
 
     collate: Callable[[list[dict[str, Any]]], Any] | None = None
@@ -125,7 +129,7 @@ class Noising:
     def noise(
         self, recipe: Recipe, texts: Sequence[str], seed: int = 0, copy: int = 0
     ) -> list[str]:
-        """Return noisy texts; their ids count from 0.
+        """Return the noise of texts, whose ids are 0, 1, 2, ...
 
         Steps without data for the language are left out. Raises UsageError if no step has data.
         """

@@ -1,8 +1,8 @@
 """Write one noisy file instead of a folder of shards, in the format of the input or another.
 
-The text column gets the noisy text. Other columns stay unchanged; if the format stays, comments,
-separators and line ends do too. Rows keep their order. A row that cannot be noised is copied if the
-format can hold it, else left out; both are counted.
+The text column gets the noisy text. Other columns stay unchanged. If the format stays the same,
+comments, separators and line ends are kept too. Rows keep their order. A row that cannot be noised
+is copied if the format can hold it, else left out; both are counted.
 """
 
 import bz2
@@ -50,8 +50,9 @@ from noisegen.runs.store import output_path
 from noisegen.text.buffers import as_arrow
 
 FIRST = 100  # rows that are read to find the columns with an item per token
-ROWS = 10_000  # rows per task, few enough that standard output begins soon
-_COMPRESS: dict[str, Callable[[bytes], bytes]] = {  # each part of a file is compressed alone
+ROWS = 10_000  # most rows per task: few, so that standard output begins soon
+# Compression -> function that compresses one part of a file.
+_COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "": lambda content: content,
     "gz": partial(gzip.compress, mtime=0),
     "bz2": bz2.compress,
@@ -59,8 +60,8 @@ _COMPRESS: dict[str, Callable[[bytes], bytes]] = {  # each part of a file is com
     "zst": lambda content: bytes(pa.compress(content, codec="zstd", asbytes=True)),
 }
 _ENDING = re.compile(r"[^/\\]\.[A-Za-z]{1,5}$")  # the end of a name that looks like a file's
-_OWNERS = "\x00owners"  # column with the number of the clean token of each noisy token
-# Reasons to drop a row that has all its values, and a row that was read in part.
+_OWNERS = "\x00owners"  # column with the number of the clean token that each noisy token came from
+# Reasons why a row is not noised: first of rows read completely, then of rows read in part.
 _WHOLE = ("null_text", "null_id", "unequal_labels")
 _CUT = ("row_too_long", "truncated")
 
@@ -91,7 +92,11 @@ class Target:
         return FORMATS[self.format].has_token_lines
 
     def rows(self, rows_per_shard: int) -> int:
-        """Return the rows per task: few, so that output begins soon; for Parquet a row group."""
+        """Return the number of rows per task.
+
+        It is small, so that output begins soon, but `rows_per_shard` for Parquet, where it is the
+        size of a row group.
+        """
         return min(ROWS, rows_per_shard) if self.writer.line else rows_per_shard
 
     def check(self, job: ShardJob) -> None:
@@ -109,7 +114,7 @@ class Target:
             )
 
     def check_columns(self, names: Sequence[str], job: ShardJob) -> None:
-        """Raise SourceError for a column of the source with the name of an added column."""
+        """Raise SourceError if the source has a column with the name of a column that is added."""
         for name, is_added in (("copy", job.copies > 1), ("edits", job.edits)):
             if is_added and name in names:
                 raise SourceError(
@@ -160,7 +165,8 @@ def _check_folder(out: str, *, is_named_like_file: bool, is_empty: bool) -> None
 def _format_of(to: str | None, ending: str, source: str, plan: AugmentPlan) -> str:
     """Return the format of the output file, given the format of its ending and of the source.
 
-    Token files are often named .tsv: if all sources are, an output .tsv keeps their format.
+    Token files are often named .tsv. If all sources are named so, an output named .tsv keeps their
+    format.
     """
     kind = to or ending or source
     if ending == "tsv" and not to and source in FORMATS and FORMATS[source].has_token_lines:
@@ -171,7 +177,7 @@ def _format_of(to: str | None, ending: str, source: str, plan: AugmentPlan) -> s
 
 
 def _check_norm(source: str, labels: str | None) -> None:
-    """Raise UsageError if a file of normal forms would get tags from the column `labels`."""
+    """Raise UsageError if `labels`, the source of normal forms, is a column of tags."""
     if labels in conll.LABELLED[:2]:
         raise UsageError(
             f"norm holds normal forms, and column {labels!r} of {source} has tags: write "
@@ -224,8 +230,8 @@ def write_parts(file: IO[bytes], parts: Iterable["NoisyPart"]) -> Iterator["Nois
 class NoisyPart:
     """Rows of one task: bytes of the file, or a table for Parquet.
 
-    `size` is the number of bytes of input. `as_is` counts the rows that are copied unchanged, by
-    reason; `shard` counts them as dropped.
+    `size` is the number of bytes of input. `as_is` counts the rows that are copied without noise,
+    by reason; `shard` counts them as dropped.
     """
 
     number: int
@@ -286,10 +292,10 @@ def _are_valid(column: pa.ChunkedArray) -> Mask:
 def _noised(
     job: ShardJob, target: Target, batch: RowBatch, stays: Mask, step: int, sums: Counter[str]
 ) -> pa.Table:
-    """Return all rows of the output, in the order of the input.
+    """Return all rows of the output for a batch, in the order of the input.
 
-    Noisy copies of a row follow each other; rows of the mask `stays` come once, unchanged. The
-    counts of the batch are added to `sums`.
+    Noisy copies of a row follow each other. Rows of the mask `stays` come once, unchanged. The
+    counts of the batch are added to `sums`; errors are counted in every `step`-th row.
     """
     tables, numbers = [], []
     for copy in range(job.copies):
@@ -322,9 +328,9 @@ def _changed(
 
 
 def parallel_columns(ranges: Sequence[FileRange], columns: Columns) -> tuple[str, ...]:
-    """Return the names of the columns with an item per token: the labels, and lists as long.
+    """Return the columns with an item per token: the labels, and lists as long as the tokens.
 
-    The first rows of the first task decide.
+    Only the first rows of the first task are looked at.
     """
     if not (columns.tokens and columns.labels):
         return ()
@@ -340,7 +346,7 @@ def parallel_columns(ranges: Sequence[FileRange], columns: Columns) -> tuple[str
 
 
 def _with_values(table: pa.Table, name: str, values: Any, keep: Any) -> pa.Table:
-    """Return the table with `values` written to a column in the rows of the mask `keep`.
+    """Return the table with `values` in the column `name`, for the rows of the mask `keep`.
 
     Other rows keep their value, or get null in a new column.
     """

@@ -107,7 +107,7 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
         _check_group_column(request.group_by, inputs, columns)
     job = _job(request, recipe, columns, out)
     tagger = job.engine().tagger
-    if tagger:  # every worker must use the program that was found here
+    if tagger:  # so that every worker uses the tagger that was found here
         program = tagger.partition(":")[0]
         job = replace(job, settings=replace(job.settings, tagger=program))
     config = {
@@ -118,7 +118,7 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
         "dictionaries": dictionaries(recipe, job.engine().settings),
         "options": _recorded_options(request, job, tagger),
     }
-    config = json.loads(json.dumps(config))  # equal to the content of a manifest
+    config = json.loads(json.dumps(config))  # as if read from a manifest: lists instead of tuples
     config["sources"] = [{"path": item.path, "bytes": item.file_size} for item in inputs]
     if note := whole.note_on(request.lang):
         hints = [*hints, note]

@@ -21,7 +21,10 @@ from noisegen.text.resources import DEMO
 
 
 class ShownEdit(NamedTuple):
-    """A replaced span, in characters of both sides; two transforms are named 'fing+spac'."""
+    """A replaced span, by its characters in the clean and in the noisy text.
+
+    `transform` is 'fing+spac' for a span that the transforms fing and spac changed.
+    """
 
     transform: str
     clean_start: int
@@ -45,7 +48,10 @@ class ShownRow:
         return asdict(self)
 
     def beginning(self, most: int) -> "ShownRow":
-        """Return the first `most` characters or more; the last edit is cut to `most` characters."""
+        """Return the beginning of the row, of at least `most` clean characters.
+
+        It goes on to the end of its last edit, which is cut to `most` characters on each side.
+        """
         edits = [dict(edit) for edit in self.edits if edit["clean_start"] < most]
         stop = noisy_stop = most
         if edits:
@@ -57,7 +63,7 @@ class ShownRow:
         return replace(self, clean=self.clean[:stop], noisy=self.noisy[:noisy_stop], edits=edits)
 
     def texts_of(self, change: ShownEdit) -> tuple[str, str]:
-        """Return the text of a change on both sides."""
+        """Return the clean and the noisy text of a change."""
         clean = self.clean[change.clean_start : change.clean_end]
         return clean, self.noisy[change.noisy_start : change.noisy_end]
 
@@ -80,7 +86,7 @@ def examples_of(
     """Return the first rows of the sources of a request, with their noise.
 
     Sources may also be texts; without sources, demo texts of the language are shown. `tell` gets
-    the hints of the plan. Raises UsageError for texts among sources.
+    the hints of the plan. Raises UsageError if some sources are texts and others are not.
     """
     given = listed(request.sources)
     texts = _texts_among(given)

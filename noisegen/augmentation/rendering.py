@@ -20,13 +20,13 @@ from noisegen.runs.manifest import counted
 from noisegen.text.alignment import character_errors
 from noisegen.text.graphemes import Grapheme, displayed, graphemes
 
-SHOWN_MAX = 10_000  # characters of a row that are printed
+SHOWN_MAX = 10_000  # most characters of a row that are printed
 _FILLER = "·"
 _LABEL_WIDTH = 7
 # Paul Tol's 'light' scheme: black text on coloured ground, for colour-blind readers too.
 _GROUNDS = ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00")
 _IN_ORDER = "fing leet spac spel homo abr1 slng dysl abr2 abr3 cont week"
-ORDER = _IN_ORDER.split()  # transforms with fixed colours, which mix_all has
+ORDER = _IN_ORDER.split()  # the transforms of mix_all, whose colours are fixed
 
 
 def render(examples: Sequence[ShownRow], console: Console, *, aligned: bool = True) -> None:
@@ -53,7 +53,7 @@ def render(examples: Sequence[ShownRow], console: Console, *, aligned: bool = Tr
 
 
 def _print_row(example: ShownRow, console: Console, *, aligned: bool, carets: bool) -> set[str]:
-    """Print a row, with `carets` under its changes; return its signs that the legend explains."""
+    """Print a row, with `carets` under its changes; return the signs in it for the legend."""
     console.print(_head(example), highlight=False)
     width = max(console.width - _LABEL_WIDTH, 2) if aligned else sys.maxsize
     sides = ("clean", "noisy") if _real_changes(example) else ("both",)
@@ -96,7 +96,11 @@ def _head(example: ShownRow) -> Text:
 
 
 def style_of(transforms: str, part: float = 0.0) -> Style:
-    """Return the style at a place, 0 to 1, in a span: its transforms follow from left to right."""
+    """Return the style of a character in a changed span.
+
+    `transforms` are joined by '+'; each colours an equal part of the span, from left to right.
+    `part` is the place of the character in the span, from 0 to below 1.
+    """
     if not transforms:
         return Style()
     names = transforms.split("+")
@@ -111,7 +115,10 @@ def style_of(transforms: str, part: float = 0.0) -> Style:
 
 
 class AlignedCells(NamedTuple):
-    """Cells that stay on one line; the narrower side is padded to the width of the other."""
+    """Clean cells and the noisy cells below them, on one line.
+
+    The narrower side is padded to the width of the other.
+    """
 
     clean: list[Grapheme]
     noisy: list[Grapheme]
@@ -163,7 +170,10 @@ def carets_under(line: Sequence[AlignedCells]) -> Text:
 
 
 def lines_of(example: ShownRow, width: int, aligned: bool = True) -> Iterator[list[AlignedCells]]:
-    """Yield lines, broken after a space unless the word after it is longer than half a line."""
+    """Yield the lines of a row.
+
+    A line is broken after a space, or in a word longer than half a line.
+    """
     line: list[AlignedCells] = []
     used = 0
     # Blocks are at most half a line wide, so that a word carried over and a block fit in a line.
@@ -210,8 +220,8 @@ def _fitting(side: list[Grapheme], limit: int) -> int:
 
 
 def _whole_graphemes(example: ShownRow) -> Iterator[ShownEdit]:
-    """Yield the changes, widened to whole graphemes; changes that meet by this are joined."""
-    # Places between graphemes, on both sides.
+    """Yield the changes, widened to whole graphemes; changes of one grapheme are joined."""
+    # Positions between graphemes in the clean text, and in the noisy text.
     clean, noisy = (
         {0, *accumulate(len(cluster) for cluster in graphemes(text))}
         for text in (example.clean, example.noisy)

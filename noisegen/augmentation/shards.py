@@ -73,7 +73,7 @@ class Shard:
             object.__setattr__(self, "dropped", _NOTHING_DROPPED)
 
     def is_of(self, task: "ShardTask") -> bool:
-        """Return whether the shard was made of these rows."""
+        """Return whether the shard was made of the rows of a task."""
         return (self.first_row, self.rows_in) == (task.first_row, task.rows)
 
 
@@ -82,7 +82,10 @@ _NOTHING_DROPPED: dict[str, int] = {}
 
 @cache
 def _names(names: tuple[str, ...]) -> list[str]:
-    """Return the names as a list; equal names share one list, which saves memory in long runs."""
+    """Return the names as a list.
+
+    Equal names get the same list, which saves memory in long runs.
+    """
     return list(names)
 
 
@@ -145,7 +148,10 @@ class ShardJob:
         return renamed.get(self.group_by, self.group_by) if self.group_by else None
 
     def noised(self, rows: pa.Table, copy: int = 0, *, edits: bool) -> pa.Table:
-        """Return rows, with the columns `id` and `clean`, and their noise, as `add_noise` does."""
+        """Return rows with columns of noise; the rows have the columns `id` and `clean`.
+
+        `copy` is the number of the noisy copy. `add_noise` describes the columns.
+        """
         clean, ids = (one_chunk(rows[name]) for name in ("clean", "id"))
         numbers = id_numbers(ids)
         writers = _writer_ids(rows, self.group_column, numbers)
@@ -214,7 +220,10 @@ def make_shard(job: ShardJob, folder: Path, task: ShardTask) -> Record[Shard]:
 
 
 def counts_of(noised: pa.Table, step: int) -> dict[str, int]:
-    """Return the counts of a batch; errors are counted in every step-th row and multiplied."""
+    """Return the counts of a batch.
+
+    Characters, words and errors are counted in every `step`-th row and multiplied by `step`.
+    """
     clean, noisy = noised["clean"], noised["noisy"]
     cleans, noisies = clean[::step].to_pylist(), noisy[::step].to_pylist()
     character_errors, word_errors = error_counts(cleans, noisies)
@@ -273,9 +282,9 @@ def align(noised: pa.Table, columns: Columns) -> tuple[pa.Array, pa.Array]:
 def aligned_labels(noised: pa.Table, tokens: str, name: str, owners: pa.Array) -> pa.Array:
     """Return the labels in column `name` for the noisy tokens; `owners` are from `align`.
 
-    A row whose labels and tokens differ in number keeps its labels. Labels that are numbers of
-    classes are mapped by the names of the classes: a split token of B-x goes on with I-x. If the
-    classes have no I-x, it goes on with B-x.
+    A row whose labels and tokens differ in number keeps its labels. Numbers of classes are mapped
+    by the names of the classes: if a token with B-x is split, its second part gets I-x, or B-x if
+    the classes have no I-x.
     """
     carry_labels = carried_forms if name == NORM[1] else carried
     names = class_names(noised.schema).get(name, ())

@@ -24,17 +24,19 @@ from noisegen.noising.engine import EDITS
 from noisegen.runs.manifest import content_of
 from noisegen.text.alignment import aligned, character_errors, word_errors, words_in
 
-LENGTH_EDGES = (0, 10, 20, 40, 80, 160, 320, 640, 1280)  # characters; the last bin is open
+# Least number of characters in each bin of row lengths.
+LENGTH_EDGES = (0, 10, 20, 40, 80, 160, 320, 640, 1280)
 CER_BINS = 100  # bins of width 0.01; one more bin counts rows with a CER of 1 and above
 KINDS = ("substitution", "insertion", "deletion")
-# NLTK's time grows with the square of the length of a run of digits; it gives up after 5 seconds.
+# Parts of a text for NLTK. Its time grows with the square of the length of a run of digits, and it
+# gives up after 5 seconds.
 _PARTS = re.compile(r".{1,2000}(?!\S)|.{2000}", re.DOTALL)
 _Z95 = 1.959963984540054  # the normal quantile of 97.5 %
 
 
 @dataclass(frozen=True)
 class TransformsPerRow:
-    """Rows that drew a number of transforms, and the number of rows expected by the recipe."""
+    """Numbers of rows that drew `transforms` transforms: found, and expected by the recipe."""
 
     transforms: int
     rows: int
@@ -43,7 +45,12 @@ class TransformsPerRow:
 
 @dataclass(frozen=True)
 class TransformFigures:
-    """Figures of one transform; `edits` are the edits that it made, alone or with others."""
+    """Figures of one transform.
+
+    `rows` counts the rows that drew it, `rows_alone` the rows that drew no other transform, and
+    `changed_alone` the rows among these that changed. `edits` counts the edits that it made, alone
+    or with others.
+    """
 
     name: str
     rows: int
@@ -66,7 +73,8 @@ class EditKind:
 class EditKinds:
     """Kinds of edits, counted in `rows` changed rows: all changed rows, or a sample.
 
-    `source` is 'edits', the column, or 'alignment', a shortest alignment of both texts.
+    `source` is 'edits' if the edits are from this column of the shards, 'alignment' if they are
+    from a shortest alignment of both texts.
     """
 
     source: str
@@ -115,7 +123,10 @@ class RunOrigin:
 
     @property
     def chances(self) -> list[float] | None:
-        """Chances of the transforms of mix_all (default: 12 times 0.1); None for other recipes."""
+        """The chances of the transforms of mix_all, by default 12 times 0.1.
+
+        It is None for other recipes.
+        """
         try:
             steps = self.recipe["steps"][0]["shuffle"] if self.recipe_name == "mix_all" else None
             return steps and [float(values["p"]) for step in steps for values in step.values()]
@@ -163,7 +174,7 @@ class Statistics:
     examples: tuple[ChangedRow, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
+        """Return the figures as plain data for JSON."""
         return asdict(self)
 
 
@@ -275,9 +286,9 @@ def _checked(path: Path) -> tuple[pa.Schema, int]:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    """Return the type that `augment` writes for a type of pandas or polars.
+    """Return the type that `augment` writes instead of a type of pandas or polars.
 
-    Both write large strings and views, and integers of other widths.
+    Both may rewrite a shard with large strings, views, and integers of other widths.
     """
     if is_string(kind):
         return pa.string()
@@ -311,7 +322,7 @@ class _EvenSample(Generic[Item]):
     seen: int = 0
 
     def add(self, make: Callable[[], Item]) -> None:
-        """Count one item of the stream; make and keep it if it is a `step`-th."""
+        """Count one item of the stream; every `step`-th item is made and kept."""
         if self.seen % self.step == 0:
             self.items.append(make())
         if len(self.items) > self.most:
@@ -331,7 +342,7 @@ class _TransformCounts:
 
 
 class _TypesAndTokens:
-    """Distinct words and all words of every `step`-th row, on both sides."""
+    """Distinct words and all words of every `step`-th row, in clean and in noisy text."""
 
     def __init__(self, step: int) -> None:
         from nltk.tokenize import TweetTokenizer
@@ -344,7 +355,7 @@ class _TypesAndTokens:
         self._tokenizer = TweetTokenizer(reduce_len=False)
 
     def add(self, clean: str, noisy: str) -> None:
-        """Count one row if it is a `step`-th."""
+        """Count the words of one row; only every `step`-th row counts."""
         self.seen += 1
         if (self.seen - 1) % self.step:
             return
@@ -388,7 +399,7 @@ class _Counts:
         self.words = _TypesAndTokens(max(1, -(-rows // samples.token_rows)))
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Count a batch with the columns clean, noisy, transforms, and copy and edits if there."""
+        """Count the rows of a batch, which may lack the columns copy and edits."""
         for side, bins in self.lengths.items():
             lengths = pc.utf8_length(batch[side]).to_numpy()
             self.sums[f"{side}_characters"] += int(lengths.sum())
@@ -492,7 +503,7 @@ class _Counts:
         )
 
     def _per_row(self, chances: Sequence[float] | None) -> tuple[TransformsPerRow, ...]:
-        """Return the rows by number of transforms drawn, and the numbers expected.
+        """Return the numbers of rows by the transforms that they drew: found and expected.
 
         Independent transforms, each drawn with its own chance, give a binomial distribution of
         unequal chances: the convolution of their two-point distributions.
@@ -513,7 +524,7 @@ class _Counts:
 
 
 def _aligned_kinds(clean: str, noisy: str) -> Counter[tuple[str, bool]]:
-    """Return the kinds of the edits of a shortest alignment."""
+    """Count the edits of each kind in a shortest alignment of two texts."""
     kinds = Counter[tuple[str, bool]]()
     for is_equal, start, stop, noisy_start, noisy_stop in aligned(clean, noisy):
         if not is_equal:

@@ -23,7 +23,7 @@ from noisegen.runs.manifest import counted
 if TYPE_CHECKING:
     from rich.console import Console
 
-_TRIED_MIN = 5  # rows that drew a transform alone; with fewer its effect is not worth a sentence
+_TRIED_MIN = 5  # fewest rows that drew a transform alone, for a sentence on its effect
 _CER_SHOWN = 0.99  # share of the changed rows with a bar of their own; the last bar has the rest
 _CER_BARS = 20
 

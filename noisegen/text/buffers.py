@@ -18,7 +18,7 @@ I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 Bool = npt.NDArray[np.bool_]
-# Characters beyond ASCII by number of bytes: least and greatest first byte, mask of its data bits.
+# Characters beyond ASCII by number of bytes: least and greatest first byte, mask of its data.
 _LONG_CHARACTERS = ((2, 0xC2, 0xDF, 0x1F), (3, 0xE0, 0xEF, 0x0F), (4, 0xF0, 0xF4, 7))
 
 
@@ -166,9 +166,10 @@ def is_word(character: str) -> bool:
 
 @dataclass(frozen=True)
 class Tokens:
-    """Words of rows of text: the bytes `starts[i]` to `stops[i]` of row `rows[i]` are word i.
+    """Words of rows of text: word i has the bytes [starts[i], stops[i]) and is in row rows[i].
 
-    `window` has the bytes of all rows; `base` is the position of its first byte.
+    The bytes are counted as in `Texts`. `window` has the bytes of all rows; `base` is the position
+    of its first byte.
     """
 
     starts: I64

@@ -21,7 +21,7 @@ _PLAIN_WORD = re.compile(r"(\w+)", re.ASCII)  # for text without apostrophes, wh
 _ASCII_WORD = re.compile(r"(\w+(?:'\w+)*)", re.ASCII)
 _SCRIPTS = ["".join(f"{chr(a)}-{chr(b)}" for a, b in ranges) for ranges in UNSPACED]
 _RUNS = "|".join(f"[{script}]" + "+" * (n in WHOLE) for n, script in enumerate(_SCRIPTS))
-_PIECES = {  # words of scripts without spaces, by kind of words, as in `Texts.words`
+_PIECES = {  # kind of words -> pattern of a word in a script without spaces; see `Texts.words`
     "characters": re.compile(f"[{''.join(_SCRIPTS)}]"),
     "runs": re.compile(_RUNS),
 }
@@ -67,7 +67,10 @@ class Row:
         return self._parts[2::2]
 
     def cut(self, words: str) -> "Row":
-        """Return the row with other words: 'tokens', 'characters' or 'runs', see `Texts.words`."""
+        """Return the row with its text cut into words of another kind.
+
+        `words` is 'tokens', 'characters' or 'runs', see `Texts.words`.
+        """
         if words == "tokens":
             return self
         if words not in self._cuts:
