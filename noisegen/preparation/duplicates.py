@@ -36,7 +36,8 @@ KEPT, DUPLICATE, NEAR = 0, 1, 2
 LINKED = 3  # undecided: a near duplicate if it is similar to an earlier candidate that is kept
 REASONS = {DUPLICATE: "duplicate", NEAR: "near_duplicate"}
 CACHED = 2_000  # candidates whose sets of shingles stay in memory: about 30 MB
-# Candidates that share a key are compared with the first LINKS of them, and with the one before.
+# A candidate is compared with the first LINKS candidates of each of its keys, and with the last one
+# before it.
 LINKS = 4
 
 RANGE = 1_000_000  # keys that a task reads into memory, on average: about 100 MB
@@ -95,7 +96,10 @@ class Search:
         return array
 
     def begin(self, counts: Sequence[int]) -> None:
-        """Write the files of edges and codes. `counts` has the number of candidates per portion."""
+        """Write the files that `edges` and `codes` read.
+
+        `counts` has the number of candidates of each portion. Each candidate gets the code KEPT.
+        """
         with atomic(self.out / WORK / "edges.npy") as file:
             np.save(file, np.cumsum([0, *counts]))
         # All bytes are written: on a full disk, a mapped file with holes would end the process.
@@ -177,7 +181,10 @@ class Search:
         return task.number
 
     def _keys(self, kind: str, task: Range) -> U64:
-        """Read the entries of a range of keys from all key files, "forms" or "bands"."""
+        """Read the entries whose keys are in the task's range, from the key files of all portions.
+
+        `kind` is the kind of these files, "forms" or "bands".
+        """
         firsts = self.edges()[:-1].tolist()
         paths = [work_path(self.out, kind, number) for number in range(len(firsts))]
         return keys_between(paths, firsts, task.start, task.stop)

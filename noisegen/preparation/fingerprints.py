@@ -24,8 +24,8 @@ BANDS, ROWS = 8, 4
 # Characters per shingle in languages with and without spaces between words: an ideograph says as
 # much as several letters
 SHINGLE_SPACED, SHINGLE_UNSPACED = 5, 2
-# Minimum length of a form with band keys, in shingles side by side: one other word changes the
-# meaning of a shorter form
+# Minimum length of a form with band keys, in shingles side by side. In a shorter form, one other
+# word changes the meaning.
 COMPARED_MIN = 5
 CHUNK = 1 << 18  # characters hashed at once: few enough for the processor's cache
 BASE = 0x100000001B3  # base of the rolling hash (the prime of FNV-1a)

@@ -33,7 +33,8 @@ from noisegen.runs.records import File, Record
 from noisegen.runs.store import StorePath
 from noisegen.text.segmentation import Language
 
-# Ids have room for so many sentences per row; a row has at most 32 MiB of text
+# The id of a sentence is NUMBERS times the number of its row, plus its own number in the row. A row
+# has at most NUMBERS sentences, since its text has at most 32 MiB.
 NUMBERS = 1 << 24
 ROWS_AT_ONCE = 2_000  # rows read between two reports of progress
 

@@ -342,7 +342,7 @@ def _make_portions(
         tracker.report()
 
     to_do = missing()
-    if head := list(islice(to_do, 1)):  # results of an earlier search do not fit
+    if head := list(islice(to_do, 1)):  # results of an earlier search are out of date
         remove(*(path for kind in FOUND for path in (job.out / WORK).glob(f"{kind}-*")))
     with tracker.watching(partial(folder.live, job.out / WORK)):
         folder.run(partial(make_candidates, job), chain(head, to_do), options, finished)

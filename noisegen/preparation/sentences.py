@@ -85,7 +85,7 @@ def _reason(sentence: str, line: str, lang: str, criteria: Criteria) -> str:
     if criteria.min_letters and letter_share(sentence) < criteria.min_letters:
         return "few_letters"
     if criteria.identified:
-        evidence = sentence if len(sentence) >= SHORT else line  # too short to tell
+        evidence = sentence if len(sentence) >= SHORT else line  # a short sentence tells too little
         if is_other_language(evidence, lang):
             return "other_language"
     return ""
@@ -187,5 +187,8 @@ def _first_word(name: str) -> str:
 
 @cache
 def _alphabets() -> dict[str, str]:
-    """Read alphabets.tsv: by language, letters besides a to z, or characters of no script."""
+    """Read alphabets.tsv: a mapping from languages to characters.
+
+    They are the letters of a Latin alphabet besides a to z, or characters of no script.
+    """
     return dict(rows_of(Path(__file__).with_name("alphabets.tsv")))
