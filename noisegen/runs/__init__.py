@@ -1,1 +1,1 @@
-"""Runs that write a folder in parts: claimed, resumed, spread over workers, described."""
+"""Runs that write an output folder: lock, records, workers, progress, manifest and dataset card."""

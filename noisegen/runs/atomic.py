@@ -1,4 +1,7 @@
-"""Files that get their name once they are whole on disk: temporary name, fsync, rename."""
+"""Files that get their final name only once they are whole on disk.
+
+A file is written under a temporary name, forced to the disk (fsync), and renamed.
+"""
 
 import errno
 import hashlib
@@ -15,16 +18,19 @@ from typing import IO
 from noisegen.errors import NoisegenError, OutputError
 from noisegen.runs.store import StorePath
 
-MARKS = {  # bytes near the start of every page and picture that noisegen writes
+MARKS = {  # bytes near the start of each page and picture of noisegen, which tell it from others
     ".html": b'<meta name="generator" content="noisegen">',
     ".png": b"Software\0noisegen",
 }
-TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.tmp$")  # ending of the temporary names of `atomic`
+TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.tmp$")  # end of a temporary name
 
 
 @contextmanager
 def writing(path: Path, hint: str = "") -> Iterator[None]:
-    """Turn an OSError, as of a full disk or a read-only folder, into an OutputError of one line."""
+    """Turn an OSError of the block, which writes `path`, into an OutputError of one line.
+
+    `hint` ends the line. A full disk gets a hint of its own.
+    """
     try:
         yield
     except OSError as error:
@@ -37,9 +43,10 @@ def writing(path: Path, hint: str = "") -> Iterator[None]:
 
 @contextmanager
 def atomic(path: Path, hint: str = "") -> Iterator[IO[bytes]]:
-    """Yield a file to write, which gets its name at the end; raises OutputError as `writing` does.
+    """Yield an open file, which gets the name `path` when the block ends without an error.
 
-    If the block fails, nothing of the file remains. A MemoryError becomes a NoisegenError.
+    If the block fails, nothing of the file remains. An OSError becomes an OutputError that ends
+    with `hint`, a MemoryError becomes a NoisegenError.
     """
     if not path.name:
         raise OutputError(f"{str(path)!r} is not the name of a file")
@@ -61,7 +68,7 @@ def _renamed(path: Path) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-            if os.name != "nt":  # the file is renamed while in use; Windows renames no open file
+            if os.name != "nt":  # Windows cannot rename an open file
                 temporary.replace(path)
         if os.name == "nt":
             temporary.replace(path)
@@ -70,18 +77,21 @@ def _renamed(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _opened_beside(path: Path) -> tuple[Path, IO[bytes]]:
-    """Open a file under a temporary name and mark it as in use, so that `remove_left` keeps it."""
+    """Open a file with a temporary name beside `path`; return name and file.
+
+    The file is locked while it is open, so that `remove_left` keeps it.
+    """
     while True:
-        temporary = path.with_name(f"{path.name}.{token_hex(8)}.tmp")  # for each writer
+        temporary = path.with_name(f"{path.name}.{token_hex(8)}.tmp")
         file = temporary.open("xb")
         _is_free(file, wait=True)
         if temporary.exists():
             return temporary, file
-        file.close()  # `remove_left` removed it before it was marked
+        file.close()  # `remove_left` removed it before it was locked
 
 
 def _is_free(file: IO[bytes], *, wait: bool = False) -> bool:
-    """Mark an open file as in use until it is closed; return False if another process uses it."""
+    """Lock an open file until it is closed; return False if another process holds its lock."""
     try:
         import fcntl  # not on Windows
 
@@ -92,7 +102,10 @@ def _is_free(file: IO[bytes], *, wait: bool = False) -> bool:
 
 
 def remove_left(folder: Path, name: str = "*") -> None:
-    """Remove temporary files that killed processes left; `name` is a glob of final names."""
+    """Remove the temporary files of killed processes from a folder.
+
+    `name` is a glob pattern of the final names of these files.
+    """
     for left in folder.glob(f"{name}.*.tmp"):
         if TEMPORARY.search(left.name):
             with suppress(OSError), left.open("rb") as file:
@@ -102,10 +115,10 @@ def remove_left(folder: Path, name: str = "*") -> None:
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Yield an empty folder to fill, which gets its name at the end; raises OutputError.
+    """Yield an empty folder to fill, which gets the name `path` when the block ends.
 
-    If another process made a folder of this name meanwhile, that folder stays. If the block fails,
-    nothing remains.
+    If another process has made a folder of that name meanwhile, that folder stays. If the block
+    fails, nothing remains. Raises OutputError.
     """
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -126,10 +139,13 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 def follow_umask(path: Path) -> None:
-    """Give a file, or a folder and its content, the mode of new files: libraries write 0600."""
+    """Give a file, or a folder and its content, the permissions that the umask gives new files.
+
+    Some libraries write files that only their owner can read.
+    """
     probe = Path(tempfile.mkdtemp(".tmp", dir=path.parent))
     try:
-        (probe / "folder").mkdir()  # reading the umask itself changes it for other threads
+        (probe / "folder").mkdir()  # os.umask would change the umask of other threads for a moment
         mode = (probe / "folder").stat().st_mode
     finally:
         shutil.rmtree(probe)
@@ -138,7 +154,7 @@ def follow_umask(path: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or the list of names of a folder, is on the disk."""
+    """Wait until the content of a file, or the list of files in a folder, is on the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -147,9 +163,10 @@ def sync(path: Path) -> None:
 
 
 def refuse_existing(path: Path, force: bool | None = None) -> None:
-    """Raise OutputError for an existing file, or with `force` only for a folder or device.
+    """Raise OutputError if `path` is an existing file that may not be overwritten.
 
-    `force` is None for a page or a picture, which may replace a page or picture of noisegen.
+    With `force` every file may be overwritten, but no folder or device. If `force` is None, the
+    output is a page or picture, which may replace one that noisegen made.
     """
     if not path.exists():
         return
@@ -166,13 +183,13 @@ def refuse_existing(path: Path, force: bool | None = None) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a small file; raises OutputError."""
+    """Write a text to a file, which appears when it is whole; raises OutputError."""
     with atomic(path) as file:
         file.write(text.encode())
 
 
 def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file, in hex."""
+    """Return the SHA-256 of a file's content in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

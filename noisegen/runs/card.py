@@ -1,4 +1,4 @@
-"""The dataset card of an output folder: README.md, with which `datasets.load_dataset` reads it."""
+"""The dataset card of an output folder: README.md, by which `datasets` loads the folder."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,18 +7,21 @@ from typing import Any
 
 from noisegen.runs.manifest import Manifest, rows_of
 
-SOURCES_MAX = 20  # sources named in the card; the manifest has them all
+SOURCES_MAX = 20  # most sources that a card names; the manifest has all of them
 _CARD = Path(__file__).with_name("card.md")
-_BOUNDS = "1K 10K 100K 1M 10M 100M 1B 10B 100B 1T"  # rows of the size categories of the Hub
+# Numbers of rows that bound the size categories of the Hugging Face Hub
+_BOUNDS = "1K 10K 100K 1M 10M 100M 1B 10B 100B 1T"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """Content of a card beside the manifest, in the words of the Hugging Face Hub.
+    """Content of a dataset card beside the manifest.
 
-    `verb` is a past participle, such as 'made'. `template` is rendered with `values`, the manifest
-    as `run`, and the names of the `sources`. `variable` holds the rows in the example of the card.
-    `configs` are patterns of files by table, the default table first.
+    `title`, `tags`, `tasks` and `license` are fields of the Hugging Face Hub. `verb` is the past
+    participle in the heading, such as 'made'. `template` is a Jinja template of the text; it gets
+    the manifest as `run`, the names of the sources as `sources`, and `values`. `variable` is the
+    variable with the rows in the code example. `configs` maps the names of the tables to the
+    patterns of their files, the default table first; the default is one table of all shards.
     """
 
     title: str
@@ -33,7 +36,7 @@ class Card:
 
 
 def dataset_card(manifest: Manifest, card: Card) -> str:
-    """Return the text of README.md."""
+    """Return the text of README.md for an output folder with this manifest."""
     import yaml
 
     from noisegen.text.languages import normalize_language  # slow to import
@@ -59,7 +62,7 @@ def dataset_card(manifest: Manifest, card: Card) -> str:
 def _size_category(rows: int) -> str:
     """Return the size category of the Hub for a number of rows, such as '1K<n<10K'."""
     bounds = _BOUNDS.split()
-    place = max(0, len(str(rows)) - 3)  # every bound has one digit more than the bound before
+    place = max(0, len(str(rows)) - 3)  # each bound has one digit more than the bound before it
     if place == 0:
         return f"n<{bounds[0]}"
     if place >= len(bounds):
@@ -76,7 +79,7 @@ def _rendered(template: Path, **values: Any) -> str:
 
 
 def source_names(manifest: Manifest) -> str:
-    """Return the names of the sources for a card, and how many more there are."""
+    """Return the names of the first SOURCES_MAX sources and the number of the others, as text."""
     names = [f"`{path}`" for path in dict.fromkeys(source["path"] for source in manifest.sources)]
     more = f" and {len(names) - SOURCES_MAX:,} more" if len(names) > SOURCES_MAX else ""
     return ", ".join(names[:SOURCES_MAX]) + more

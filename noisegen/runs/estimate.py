@@ -1,11 +1,11 @@
-"""Estimate of a dry run: input, output and time of the run."""
+"""The estimate that `--dry-run` prints: input, output and duration of a run."""
 
 from dataclasses import dataclass
 
 from noisegen.runs.manifest import counted
 from noisegen.runs.progress import BYTES, duration, size
 
-SAMPLE_SECONDS = 1.0  # measured for an estimate
+SAMPLE_SECONDS = 1.0  # seconds of work that are measured for an estimate
 UNKNOWN = "input     of unknown size: nothing can be estimated"
 
 
@@ -13,9 +13,10 @@ UNKNOWN = "input     of unknown size: nothing can be estimated"
 class RunEstimate:
     """Estimated input and output of a run, and its duration in seconds.
 
-    `input` counts rows or bytes, as `input_unit` says; `exact` is False for an estimated count.
-    `made` counts what is written, in the unit `unit`. A run that writes one file has no `shards`.
-    `rate` is the input per second of one worker.
+    `input` is the size of the input in `input_unit`, rows or bytes; `exact` is False if it is an
+    estimate too. `made` is the size of the output in `unit`, such as rows or pairs, and `bytes` its
+    size on disk. `shards` is 0 for a run that writes one file. `rate` is the input that one worker
+    takes per second.
     """
 
     input: int
@@ -30,7 +31,7 @@ class RunEstimate:
     rate: float
 
     def lines(self) -> list[str]:
-        """Return the estimate as lines for a terminal."""
+        """Return the estimate as three lines for the user."""
         if self.input_unit == BYTES:
             amount, rate = size(self.input), size(self.rate)
         else:
@@ -48,10 +49,10 @@ class RunEstimate:
 
 
 def _with_unit(count: str, unit: str) -> str:
-    """Return '1 row', '1,200 rows'; `unit` is the plural."""
+    """Return a count and its unit, '1 row' or '1,200 rows'; `unit` is given in the plural."""
     return f"{count} {unit.removesuffix('s') if count.split()[-1] == '1' else unit}"
 
 
 def _rounded(count: float) -> str:
-    """Return a number with three significant digits."""
+    """Return a number rounded to three significant digits, as text."""
     return f"{float(f'{count:.3g}'):,.15g}"

@@ -1,4 +1,4 @@
-"""Executors of tasks with equal results: serial, a pool of processes, or a Dask cluster."""
+"""Run tasks one after the other, in worker processes, or on a Dask cluster, with equal results."""
 
 import logging
 import time
@@ -18,37 +18,40 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 DASK = "dask:"
-IN_FLIGHT_PER_WORKER = 2  # tasks planned ahead, which bounds the memory of streamed sources
-DASK_SECONDS = 20  # within which a scheduler has to answer
-SECONDS_BETWEEN_LOOKS = 1.0  # between two looks at the size of a cluster, which may change
+IN_FLIGHT_PER_WORKER = 2  # tasks submitted at a time; more would hold more input in memory
+DASK_SECONDS = 20  # seconds within which a scheduler has to answer
+SECONDS_BETWEEN_LOOKS = 1.0  # a cluster may grow or shrink, and is asked for its size so often
 
 
 class Submitting(Protocol):
-    """Whatever runs a function on a task elsewhere: a `Pool`, or the executor of a Dask client."""
+    """An object that runs functions in other processes: a `Pool`, or a Dask client's executor."""
 
     def submit(self, function: Callable[[T], R], task: T, /) -> "Future[R]":
-        """Return the future result."""
+        """Start `function(task)` in another process and return its future result."""
 
 
 def check_executor(name: str) -> None:
-    """Raise UsageError for an unknown executor."""
+    """Raise UsageError unless `name` is serial, processes or dask:ADDRESS."""
     if name not in ("serial", "processes") and not is_remote(name):
         raise UsageError(f"no executor {name!r}; write serial, processes or dask:ADDRESS")
 
 
 def is_remote(name: str) -> bool:
-    """Return whether tasks run on other machines or in other folders, which need full paths."""
+    """Return whether the workers of an executor may have another working directory.
+
+    They then need absolute paths.
+    """
     return name.startswith(DASK)
 
 
 def run(
     function: Callable[[T], R], tasks: Iterable[T], executor: str = "processes", workers: int = 1
 ) -> Generator[R, None, None]:
-    """Yield the result of every task in the order in which tasks finish.
+    """Call `function` with every task and yield the results as tasks finish.
 
-    `executor` is 'serial', 'processes' (serial too for one worker or task) or 'dask:ADDRESS'. A
-    task whose worker is lost runs again, three times in all; an error of a task is raised here.
-    Close the generator to end the workers at once.
+    `executor` is 'serial', 'processes' or 'dask:ADDRESS'. With one worker or one task 'processes'
+    starts no process. A task whose worker dies runs again, at most three times in all. An error
+    that a task raises is raised here. Close the generator to end the workers at once.
     """
     check_executor(executor)
     tasks = iter(tasks)
@@ -68,7 +71,10 @@ def run(
 def run_in_order(
     function: Callable[[T], R], tasks: Iterable[T], executor: str = "processes", workers: int = 1
 ) -> Generator[R, None, None]:
-    """Yield the results of `run` in the order of the tasks; hold results that come early."""
+    """Yield the results of `run` in the order of the tasks.
+
+    A result is held in memory until all earlier tasks have finished.
+    """
     early: dict[int, R] = {}
     numbered = partial(_numbered, function)
     following = 0
@@ -84,12 +90,16 @@ def _numbered(function: Callable[[T], R], task: tuple[int, T]) -> tuple[int, R]:
     return task[0], function(task[1])
 
 
-_idle: ContextVar[dict[int, Pool] | None] = ContextVar("idle", default=None)  # by their workers
+# Idle pools by their number of workers, inside `workers_reused`
+_idle: ContextVar[dict[int, Pool] | None] = ContextVar("idle", default=None)
 
 
 @contextmanager
 def workers_reused() -> Iterator[None]:
-    """Let the workers of a `run` in this block wait for the next `run`: a start takes a second."""
+    """Keep the worker processes of each `run` in this block for the next `run` in it.
+
+    To start processes anew takes about a second.
+    """
     idle: dict[int, Pool] = {}
     token = _idle.set(idle)
     try:
@@ -102,7 +112,7 @@ def workers_reused() -> Iterator[None]:
 
 @contextmanager
 def _pool(workers: int) -> Iterator[Pool]:
-    """Yield an idle pool or a new one; keep it for the next run inside `workers_reused`."""
+    """Yield an idle pool or a new one; close it at the end unless `workers_reused` keeps it."""
     idle = _idle.get()
     pool = (idle or {}).pop(workers, None) or Pool(workers)
     try:
@@ -119,9 +129,10 @@ def _pool(workers: int) -> Iterator[Pool]:
 def _side_by_side(
     executor: Submitting, function: Callable[[T], R], tasks: Iterator[T], size: Callable[[], int]
 ) -> Generator[R, None, None]:
-    """Keep the workers supplied with tasks and yield results; `size` returns their number now.
+    """Submit tasks to `executor` as workers become free; yield the results as tasks finish.
 
-    A future reports its own end to a queue: to look at every future takes long for many workers.
+    `size` returns the present number of workers. Each future puts itself into a queue when it ends,
+    since looking at all futures takes long with many workers.
     """
     finished: SimpleQueue[Future[R]] = SimpleQueue()
     in_flight = 0
@@ -141,7 +152,10 @@ def _side_by_side(
 
 @contextmanager
 def _dask(address: str) -> Iterator[tuple[Submitting, Callable[[], int]]]:
-    """Connect to a scheduler; yield its executor and a function that returns its threads."""
+    """Connect to the Dask scheduler at `address`.
+
+    Yields its executor, and a function that returns the cluster's present number of threads.
+    """
     with naming_extras("distributed"):
         from distributed import Client
         from distributed.scheduler import KilledWorker
@@ -151,10 +165,10 @@ def _dask(address: str) -> Iterator[tuple[Submitting, Callable[[], int]]]:
         raise NoisegenError(
             f"no Dask scheduler answers at {address!r}: {error}; is it running?"
         ) from error
-    pool = client.get_executor(pure=False)  # equal tasks run more than once
+    pool = client.get_executor(pure=False)  # a pure function would run once for equal tasks
     log = logging.getLogger("distributed.client")
     level = log.level
-    log.setLevel(logging.CRITICAL)  # a lost scheduler is reported in one line below
+    log.setLevel(logging.CRITICAL)  # the errors below report a lost scheduler in one line
     try:
         yield pool, _size_of(client)
     except KilledWorker as error:
@@ -169,7 +183,7 @@ def _dask(address: str) -> Iterator[tuple[Submitting, Callable[[], int]]]:
 
 
 def _size_of(client: Any) -> Callable[[], int]:
-    """Return a function that returns the number of threads of a cluster now."""
+    """Return a function that returns the present number of threads of a Dask cluster."""
     threads, asked = 1, -SECONDS_BETWEEN_LOOKS
 
     def size() -> int:

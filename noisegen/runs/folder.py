@@ -1,12 +1,13 @@
-"""The folder that a run writes into: claimed, resumed, refused, and cleaned of unfinished files.
+"""The output folder OUT of a run: locked while the run works, resumable, safe for foreign files.
 
-A worker writes its files under temporary names and renames them. The run then records the task in
-OUT/.noisegen (`noisegen.runs.records`), so a run that is killed at any moment can be resumed.
+A worker writes a file under a temporary name and renames it when it is whole. The run then records
+the task of the worker in OUT/.noisegen (see `noisegen.runs.records`). So a run that is killed at
+any moment can be resumed.
 
-A run begins only where its names are free. Until it ends, files with its names are its own; after
-that only files of recorded tasks are, and the files that a run writes once. A file that somebody
-put there later is told by its content: a text that begins otherwise than noisegen's, or a table of
-another kind, is foreign.
+A run begins only if OUT has no foreign file with a name that the run would write. While the run is
+unfinished, the numbered files in OUT count as its own. After its end only the files of recorded
+tasks do. A file that somebody put in the place of an output is recognised by its content: a text
+that does not begin as noisegen's texts do is foreign, and so is a table with other columns.
 """
 
 import hashlib
@@ -18,7 +19,6 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -36,28 +36,32 @@ N = TypeVar("N")
 R = TypeVar("R")
 T = TypeVar("T")
 
-CONFIG = "config.yaml"  # file of a training run
-BEGINNING = 1 << 18  # bytes read to know a text file; own files have some kB, others any size
-DESCRIPTION = {  # files that describe a run with tasks, each with a pattern of its beginning
+CONFIG = "config.yaml"  # settings of a training run
+BEGINNING = 1 << 18  # most bytes read of a text file that may be foreign, and so of any size
+# Files that describe the output of a run, each with a regular expression of its first lines
+DESCRIPTION = {
     "manifest.json": r'\{\n "version": "[^"\n]*",\n "command": "',
     "README.md": r"---\n.*?\n# [^\n]*, \w+ with noisegen ",
     **dict.fromkeys(LISTS.values(), ""),
 }
-SOURCES_BOUND = 1_000  # sources listed in run.json; of more it has the digest
+SOURCES_BOUND = 1_000  # most sources that run.json lists; a longer list becomes a digest
 _NUMBER = re.compile(r"[a-z]+-(\d{5,})\.[a-z]+")
 _TEMPORARY = re.compile(r"\.(?:[0-9a-f]{16}|(?:new)?live)\.tmp$")
 
 
 @dataclass(frozen=True)
 class Layout(Generic[N]):
-    """The files of one kind of run.
+    """Names of the files that one kind of run writes.
 
-    `parts` are the patterns of the numbered files of tasks. `whole` are the patterns of files and
-    folders written once, each with a regular expression that a text of noisegen begins with; ''
-    fits any content. `scratch` are patterns of intermediate files, all in one folder, which are
-    removed at the end. `result` is the type of the result of a task, for runs with tasks. `columns`
-    are columns of all its Parquet files. With `is_overwritten` --force removes no file first: the
-    run overwrites one file after the other.
+    `verb` says in errors what the run does with files, such as 'write'. `parts` has the glob
+    patterns of the numbered files, which tasks write. `scratch` has the patterns of intermediate
+    files, all in one folder; the run removes them at its end. `whole` maps the name or pattern of
+    every other file or folder to a regular expression: the file counts as noisegen's if its text
+    begins so. The expression '' accepts any content.
+
+    `result` is the type of a task's result; None for a run without tasks. `columns` are columns
+    that every Parquet file of the run has. With `is_overwritten`, `--force` does not empty the
+    folder first: the run replaces its files one after the other.
     """
 
     verb: str
@@ -69,15 +73,16 @@ class Layout(Generic[N]):
     is_overwritten: bool = False
 
     def folders(self) -> set[str]:
-        """Return the names of the folders of parts and intermediate files."""
+        """Return the subfolders in which tasks write their files."""
         return {name.rpartition("/")[0] for name in (*self.parts, *self.scratch)}
 
 
 @dataclass
 class RunFolder(Generic[N]):
-    """An output folder bound to a configuration; this process does the part `share` of the tasks.
+    """An output folder, and the run that this process does in it.
 
-    `config` is the configuration as JSON gives it back.
+    `config` holds the options that decide the output, as values that JSON can hold. `share` is the
+    part of the tasks that this process does.
     """
 
     out: Path
@@ -89,20 +94,21 @@ class RunFolder(Generic[N]):
 
     @property
     def shards(self) -> Path:
-        """The folder of the shards of augment and prepare."""
+        """The folder in which `augment` and `prepare` write their shards."""
         return self.out / "data"
 
     @cached_property
     def requested(self) -> Run:
-        """The requested run, as run.json has it."""
+        """The run of this process as run.json records it; `config` counts for runs with tasks."""
         return Run(self.layout.verb, dict(bound(self.config)) if self.layout.result else {})
 
     @cached_property
     def records(self) -> Records[N]:
-        """The records of this configuration."""
+        """The records of finished tasks that earlier runs of this configuration left."""
         return self._records(self.requested)
 
     def _records(self, run: Run) -> Records[N]:
+        """Return the records of finished tasks that runs with the configuration of `run` left."""
         return Records(self.out, self.layout.result or Any, run.key)  # type: ignore[arg-type]
 
     # Claim.
@@ -111,11 +117,13 @@ class RunFolder(Generic[N]):
     def claimed(
         self, *, resume: bool = False, force: bool, can_resume: bool = True, show: Show = silent
     ) -> Iterator[None]:
-        """Make the folder or check its content, and hold its lock.
+        """Make the folder or check its content, and hold its lock while the block runs.
 
-        Raises OutputError for a folder that cannot be written, that another run uses, that is not
-        empty while neither `resume` nor `force` is given, that has files of others under names of
-        the run, or, unless `force`, a run of another configuration.
+        With `force` the run in the folder is removed first. `can_resume` says whether an error may
+        advise `--resume`. Raises OutputError if the folder cannot be written, if another run uses
+        it, if it holds a foreign file with a name of this run, or if it is not empty while neither
+        `resume` nor `force` is given. Without `force` a run of another configuration in the folder
+        raises OutputError too.
         """
         is_refused = make_folder(self.out) and not (resume or force)
         if is_refused and not (self.out / STATE).exists():  # no run is at work in it
@@ -126,8 +134,7 @@ class RunFolder(Generic[N]):
             self._refuse_foreign()
             if force and not self.layout.is_overwritten:
                 self.remove_all()
-            if run := Run.read(self.out, self.layout.verb):
-                agree(self.out, run.config, self.requested.config)
+            self._refuse_other_configuration()
             self.requested.write(self.out)
             self._lock = lock
             try:
@@ -138,8 +145,8 @@ class RunFolder(Generic[N]):
                 self._leave(lock)
 
     def _refuse_foreign(self) -> None:
-        """Raise OutputError for a foreign file with a name of the run."""
-        found = [*self._found()]  # listed first: another part may begin meanwhile
+        """Raise OutputError if a file with a name of this run is not noisegen's."""
+        found = [*self._found()]  # before run.json is read: another part may write it meanwhile
         run = Run.read(self.out, self.layout.verb)
         recorded: Mapping[int, Record[N]] = {}
         if run and self.layout.result:
@@ -153,11 +160,12 @@ class RunFolder(Generic[N]):
                 )
 
     def _is_own(self, name: str, mark: str, run: Run, recorded: Mapping[int, Record[N]]) -> bool:
-        """Return whether a file with a name of the run is its own.
+        """Return whether a file with a name of this run was written by `run`, the one in run.json.
 
-        A damaged table is own, so that it is made again. Once the run has ended, a whole table of
-        another size than recorded is foreign; a table without the columns of the run always is, and
-        so is a text that begins otherwise than noisegen's.
+        `mark` is the present mark of the file, `recorded` has the finished tasks by number. A
+        damaged table counts as own, so that the task makes it again. A readable table whose size
+        differs from its record is foreign once the run has ended. A table with other columns and a
+        text with another beginning are always foreign.
         """
         number = number_of(name)
         if number is None:
@@ -174,28 +182,31 @@ class RunFolder(Generic[N]):
         return self._has_our_columns(name)
 
     def _is_written_once(self, name: str) -> bool:
-        """Return whether a file is one that the run writes once, by its name and content."""
+        """Return whether a file without a task has a name and a content that the layout allows."""
         for pattern, start in self.layout.whole.items():
             if fnmatchcase(name, pattern):
                 return _begins_with(self.out / name, start) and self._has_our_columns(name)
         return False
 
     def _has_our_columns(self, name: str) -> bool:
-        """Return whether a file has columns of this kind of run, or is no whole table."""
+        """Return whether a table has most columns of the layout; True for damaged and other files.
+
+        Most suffice, since damage on the disk may have changed a column's name.
+        """
         columns = column_names(self.out / name) if name.endswith(".parquet") else None
         if columns is None:
             return True
-        shared = len(self.layout.columns & columns)  # a name may have rotted
+        shared = len(self.layout.columns & columns)
         return 2 * shared > len(self.layout.columns)
 
     def _leave(self, lock: Lock) -> None:
-        """Record the end of a complete run; leave no trace of a run that has made nothing."""
+        """Record in run.json that a complete run has ended; forget a run that wrote no file."""
         self.records.close()
-        if not lock.path.exists():
-            return  # another run took the folder over
+        if not lock.path.exists():  # another run has taken the folder over
+            return
         if self._is_complete:
             Run(self.requested.verb, self.requested.config, has_ended=True).write(self.out)
-        elif not any(self._names()) and not lock.others():
+        elif not any(self._found()) and not lock.others():
             self._remove_records()
         if self._is_complete or not (self.out / RUN).exists():
             remove(*(other.path for other in lock.others() if not other.is_alive(lock)))
@@ -204,10 +215,9 @@ class RunFolder(Generic[N]):
     def opened(
         self, *, resume: bool, force: bool, can_resume: bool = True, show: Show = silent
     ) -> Iterator[dict[int, Record[N]]]:
-        """Claim the folder; yield the records of the finished tasks by number.
+        """Hold the folder as `claimed` does, with the same errors, and remove half-written files.
 
-        With `resume` the folder must hold a run of the same configuration, with `force` the run in
-        it is removed. Raises OutputError as `claimed` does.
+        Yields the records of the finished tasks by number.
         """
         with self.claimed(resume=resume, force=force, can_resume=can_resume, show=show):
             with writing(self.out):
@@ -219,37 +229,40 @@ class RunFolder(Generic[N]):
 
     @contextmanager
     def alone(self, step: str) -> Iterator[None]:
-        """Hold the lock of a step that one part does at a time; wait while another does it."""
+        """Hold the lock of a named step in the block; wait while another process does the step."""
         with locked(self.out, step, wait=True):
             yield
 
     def check_lock(self) -> None:
-        """Raise OutputError if the folder was taken over by another run, or removed."""
+        """Raise OutputError if another run has taken the folder over, or the folder is gone."""
         if self._lock:
             self._lock.check(self.out)
 
     # Tasks.
 
     def done(self) -> dict[int, Record[N]]:
-        """Return the records of finished tasks whose files are as they were written."""
+        """Return the records of finished tasks, by number, whose files are unchanged.
+
+        A file with another mark than recorded is hashed: it may be a copy with the same content.
+        """
         patterns = (*self.layout.parts, *self.layout.scratch)
         marks = {name: mark for pattern in patterns for name, mark in listing(self.out, pattern)}
         found = self.records.read()
         done: dict[int, Record[N]] = {}
         for number in sorted(found):
             record = found[number]
-            if not all(file.name in marks for file in record.files):
+            if any(file.name not in marks for file in record.files):
                 continue
             changed = [file for file in record.files if marks[file.name] != file.mark]
-            if changed and all(self._has_content(file) for file in changed):
-                record = found[number] = record.marked(self.out)
-            elif changed:
+            if not all(map(self._has_content, changed)):
                 continue
+            if changed:
+                record = found[number] = record.marked(self.out)
             done[number] = record
         return done
 
     def _has_content(self, file: File) -> bool:
-        """Return whether a file has the content that was recorded, though another mark."""
+        """Return whether the SHA-256 of a file is still the recorded one."""
         return bool(file.sha256) and file_digest(self.out / file.name) == file.sha256
 
     def run(
@@ -259,7 +272,10 @@ class RunFolder(Generic[N]):
         options: RunOptions,
         finished: Callable[[R], None],
     ) -> None:
-        """Run the tasks on the executor; record each result and call `finished` with it."""
+        """Run the tasks on the executor of `options`, and call `finished` with every result.
+
+        A result that is a `Record` is added to the records of the folder.
+        """
         results = executors.run(function, tasks, options.executor, options.workers)
         try:
             with closing(results):
@@ -272,9 +288,10 @@ class RunFolder(Generic[N]):
             self.remove_temporary()
 
     def expect_all(self, tasks: int, done: Mapping[int, Any]) -> None:
-        """Raise OutputError unless our share of the tasks is done, and no task beyond them.
+        """Raise OutputError if tasks of this process's share are missing in `done`, or too many.
 
-        `tasks` counts the tasks of all shares. A task beyond them is of an input that was longer.
+        `tasks` is the number of tasks of all shares, `done` has the finished tasks by number. There
+        are too many if an earlier run had a longer input.
         """
         remainder, count = self.share
         planned = range(remainder, tasks, count)
@@ -290,60 +307,69 @@ class RunFolder(Generic[N]):
             raise OutputError(f"{problem} in {self.out}, such as {lost}; run again").passes()
 
     def live(self, folder: Path) -> list[Path]:
-        """Return the files in which running tasks of this share publish their counts."""
+        """Return the files in `folder` in which running tasks of this share publish their counts.
+
+        An object store has no such files.
+        """
         if not isinstance(folder, Path):
-            return []  # tasks publish nothing in a store
+            return []
         names = (name for name, _ in listing(folder, f"*{LIVE}"))
         return [folder / name for name in names if self._is_ours(name.removesuffix(LIVE))]
 
     def _is_ours(self, name: str) -> bool:
-        """Return whether a numbered file belongs to our share of the tasks."""
+        """Return whether the task of a numbered file is in the share of this process."""
         number = number_of(name)
         return number is not None and number % self.share[1] == self.share[0]
 
     # End.
 
     def earlier_manifest(self) -> Manifest | None:
-        """Return the manifest in the folder; None without a readable manifest."""
+        """Return the manifest that is in the folder; None if there is none, or a damaged one."""
         with suppress(OutputError):
             return Manifest.load(self.out)
         return None
 
     def end(self, manifest: Manifest, card: str | None = None) -> Manifest:
-        """Write manifest and card; without `card` both are there already."""
+        """Write a manifest and the text of a card, and return the manifest.
+
+        Without `card` both are in the folder already and stay as they are.
+        """
         self.check_lock()
-        # Another part, with another configuration, may have written it.
-        if run := Run.read(self.out, self.layout.verb):
-            agree(self.out, run.config, self.requested.config)
+        self._refuse_other_configuration()  # another part may have written run.json meanwhile
         if card is not None:
             manifest.save(self.out)
             write_text(self.out / "README.md", card)
         self._is_complete = not manifest.missing_tasks
         return manifest
 
+    def _refuse_other_configuration(self) -> None:
+        """Raise OutputError if run.json records a run with another configuration."""
+        run = Run.read(self.out, self.layout.verb)
+        if run and (changed := difference(run.config, self.requested.config)):
+            raise OutputError(
+                f"{self.out} was made with another configuration ({changed}); "
+                "use another folder, or --force to overwrite it"
+            )
+
     # Files.
 
     def _found(self) -> Iterator[tuple[str, str]]:
-        """Yield the names in the folder that a run gives, and the marks of numbered files."""
+        """Yield name and mark of the files in the folder whose names the layout gives.
+
+        The mark is '' for a file whose name is no pattern.
+        """
         for pattern in (*self.layout.parts, *self.layout.scratch, *self.layout.whole):
             if "*" in pattern:
                 yield from listing(self.out, pattern)
             elif (self.out / pattern).exists():
                 yield pattern, ""
 
-    def _names(self) -> Iterator[str]:
-        """Yield the names in the folder that a run of this kind gives."""
-        return (name for name, _ in self._found())
-
-    def _names_of(self, pattern: str) -> Iterator[str]:
-        return (name for name, _ in listing(self.out, pattern))
-
     def refuse_inputs(self, paths: Iterable[str]) -> None:
-        """Raise OutputError for an input where the run writes: --force would remove it."""
+        """Raise OutputError if an input path is a file of the run, which `--force` would remove."""
         names = (*self.layout.parts, *self.layout.scratch, *self.layout.whole)
         out, resolved = str(self.out.resolve()), cache(os.path.realpath)
-        for path in paths if any(self._names()) else ():
-            is_link = os.path.islink(path)  # noqa: PTH114 - of hundreds of thousands of files
+        for path in paths if any(self._found()) else ():
+            is_link = os.path.islink(path)  # noqa: PTH114 - faster for many files
             folder, name = os.path.split(os.path.realpath(path) if is_link else path)
             place = f"{folder if '://' in path else resolved(folder)}/{name}"
             inside = place.removeprefix(f"{out}/")
@@ -351,30 +377,34 @@ class RunFolder(Generic[N]):
                 raise OutputError(f"{path} is an input, and its name one of the output: use -o")
 
     def remove_temporary(self) -> None:
-        """Remove half-written files of our share of the tasks.
+        """Remove half-written files of this process's share of the tasks.
 
-        Files that are written once are left to the run that does all tasks, and so are their
-        half-written ones.
+        A process that does all tasks also removes half-written files without a task, such as a
+        manifest. An object store has no half-written files.
         """
         if not isinstance(self.out, Path):
-            return  # a store has whole objects alone
+            return
         left = self._temporary((*self.layout.parts, *self.layout.scratch))
         remove(*(path for path in left if self._is_ours(path.name.rsplit(".", 2)[0])))
         if self.share == WHOLE:
-            inside = (
+            inside = [
                 path for name in self.layout.whole for path in self.out.glob(f"{name}/**/*.tmp")
-            )
-            remove(*left, *self._temporary(self.layout.whole), *filter(_is_temporary, inside))
+            ]
+            inside = [path for path in inside if _TEMPORARY.search(path.name)]
+            remove(*left, *self._temporary(self.layout.whole), *inside)
 
     def _temporary(self, patterns: Iterable[str]) -> list[Path]:
-        """Return the half-written files of the names that patterns mean."""
-        names = chain.from_iterable(self._names_of(f"{pattern}.*.tmp") for pattern in patterns)
-        return [path for name in names if _is_temporary(path := self.out / name)]
+        """Return the half-written files whose final names fit one of the patterns."""
+        names = (name for pattern in patterns for name, _ in listing(self.out, f"{pattern}.*.tmp"))
+        return [self.out / name for name in names if _TEMPORARY.search(name)]
 
     def remove_all(self) -> None:
-        """Remove the run, its records last: until then the folder is known to be ours."""
-        names = [*self._names()]
-        remove(*self._temporary(self.layout.parts), *(self.out / name for name in names))
+        """Remove all files of the run.
+
+        The records go last: as long as they are there, the other files count as noisegen's.
+        """
+        paths = [self.out / name for name, _ in self._found()]
+        remove(*self._temporary(self.layout.parts), *paths)
         self.remove_scratch()
         self._remove_records()
 
@@ -383,16 +413,16 @@ class RunFolder(Generic[N]):
         remove(self.out / HEADS, self.out / RUN)
 
     def remove_scratch(self) -> None:
-        """Remove intermediate files, and their folder if nothing else is in it."""
+        """Remove the intermediate files, and their folder if it is empty then."""
         scratch = self.layout.scratch
-        names = chain.from_iterable(map(self._names_of, scratch))
+        names = (name for pattern in scratch for name, _ in listing(self.out, pattern))
         remove(*self._temporary(scratch), *(self.out / name for name in names))
         with suppress(OSError):
             (self.out / scratch[0]).parent.rmdir() if scratch else None
 
     @contextmanager
     def removed_on_error(self) -> Iterator[None]:
-        """Remove the run, and the folder if nothing else is in it, when the block fails."""
+        """If the block fails, remove all files of the run, and the folder if it is empty then."""
         try:
             yield
         except BaseException:
@@ -403,13 +433,10 @@ class RunFolder(Generic[N]):
             raise
 
 
-def _is_temporary(path: Path) -> bool:
-    return _TEMPORARY.search(path.name) is not None
-
-
 def make_folder(out: Path) -> bool:
-    """Make the folder; return whether something is in it; raises OutputError."""
-    if isinstance(out, Path) and any(part.endswith(":") for part in out.parts):  # once a URL
+    """Make a folder unless it exists; return whether it holds anything. Raises OutputError."""
+    # pathlib turns s3://bucket into s3:/bucket
+    if isinstance(out, Path) and any(part.endswith(":") for part in out.parts):
         raise OutputError(
             f"{out}: only augment, prepare and mine-* write to a store; name a folder here"
         )
@@ -421,33 +448,27 @@ def make_folder(out: Path) -> bool:
 
 
 def refuse_full(out: Path, *, can_resume: bool = True) -> None:
-    """Raise OutputError: the folder is not empty, and no option says what to do with that."""
+    """Raise OutputError: the folder is not empty, and the user gave no `--resume` or `--force`."""
     resume = "--resume to resume its run or " if can_resume else ""
     raise OutputError(f"{out} is not empty; add {resume}--force to overwrite it")
 
 
 def bound(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a configuration as run.json has it: many sources are replaced by their digest."""
+    """Return a configuration with a bounded list of sources: a digest replaces a longer list."""
     sources = config.get("sources")
     if not isinstance(sources, list) or len(sources) <= SOURCES_BOUND:
         return config
     digest, encode = hashlib.sha256(), json.JSONEncoder(sort_keys=True).encode
-    for source in sources:  # one by one: the text of all is long
+    for source in sources:  # encoded one by one, since the text of all may not fit in memory
         digest.update(f"{encode(source)}\n".encode())
     return {**config, "sources": {"count": len(sources), "sha256": digest.hexdigest()}}
 
 
-def agree(out: Path, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> None:
-    """Raise OutputError unless the folder was made with our configuration."""
-    if changed := difference(theirs, ours):
-        raise OutputError(
-            f"{out} was made with another configuration ({changed}); "
-            "use another folder, or --force to overwrite it"
-        )
-
-
 def difference(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
-    """Name the first value that differs between two configurations; '' if they are equal."""
+    """Describe the first difference between two configurations, such as 'seed 7, not 8'.
+
+    Returns '' for equal configurations.
+    """
     theirs, ours = bound(theirs), bound(ours)
     name = next((name for name in ours if theirs.get(name) != ours[name]), None)
     if name is None:
@@ -460,30 +481,33 @@ def difference(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
 
 
 def _begins_with(path: Path, start: str) -> bool:
-    """Return whether a text file begins with a regular expression; '' fits files and folders."""
+    """Return whether a text file begins as the regular expression `start`.
+
+    An empty expression accepts every file and folder.
+    """
     return not start or (path.is_file() and bool(re.match(start, beginning(path), re.DOTALL)))
 
 
 def beginning(path: Path) -> str:
-    """Return the beginning of a text file."""
+    """Return the first BEGINNING bytes of a file as text."""
     with path.open("rb") as file:
         return file.read(BEGINNING).decode(errors="replace")
 
 
 def column_names(path: Path) -> frozenset[str] | None:
-    """Return the columns of a Parquet file; None for a damaged file, or one of another format."""
+    """Return the column names of a Parquet file; None if it cannot be read as Parquet."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         with path.open("rb") as file:
             return frozenset(pq.read_metadata(file).schema.names)
-    except (OSError, OutputError, ValueError, pa.ArrowException):  # a name may be no UTF-8
+    except (OSError, OutputError, ValueError, pa.ArrowException):  # ValueError: a name is not UTF-8
         return None
 
 
 def read_config(out: Path) -> dict[str, Any] | None:
-    """Return the content of config.yaml of a training run; None if it cannot be read."""
+    """Return the settings in config.yaml of the training run in `out`; None if unreadable."""
     import yaml
 
     try:
@@ -494,11 +518,11 @@ def read_config(out: Path) -> dict[str, Any] | None:
 
 
 def number_of(name: str) -> int | None:
-    """Return the number of a task from the name of one of its files; None for any other file."""
+    """Return the number of the task that writes a file, taken from its name; None without one."""
     match = _NUMBER.fullmatch(name.rpartition("/")[2])
     return int(match[1]) if match else None
 
 
 def shard_path(out: Path, number: int) -> Path:
-    """Return the Parquet file of a task."""
+    """Return the path of the Parquet file that task `number` writes in the folder `out`."""
     return out / f"part-{number:05d}.parquet"

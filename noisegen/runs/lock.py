@@ -1,9 +1,9 @@
-"""The lock of an output folder: one run at a time, or several parts of a run without a common task.
+"""The lock of an output folder: one run holds it, or several parts of a run without a common task.
 
 A run writes a lock file of its own into OUT/.noisegen and then looks for the lock files of other
-runs. So of two runs that begin at once none goes unseen: both see the other, and both give way for
-a moment. A run is alive while its process is. A run on another host or in another container is
-alive while its lock file is touched.
+runs. Two runs that begin at once therefore see each other; both remove their locks and try again
+after a random pause. A run is alive as long as its process. The process of a run on another host or
+in another container cannot be seen; such a run is alive as long as it touches its lock file.
 """
 
 import json
@@ -26,28 +26,28 @@ from noisegen.errors import OutputError
 from noisegen.runs.atomic import remove, remove_left, write_text, writing
 from noisegen.runs.progress import Progress, Show, repeated, silent
 
-Part = tuple[int, int]  # (remainder, count): all tasks whose number has this remainder
+Part = tuple[int, int]  # (remainder, count): the tasks with number % count == remainder
 WHOLE: Part = (0, 1)
 STATE = ".noisegen"  # hidden folder in OUT with the locks and records of the run
-SECONDS_BETWEEN_BEATS = 5.0
-SECONDS_STALE = 60.0  # without a beat, after which a run on another host counts as dead
-TRIES = 5  # attempts to write a lock
-PAUSES = (0.2, 0.5, 1.0)  # maximum seconds before each further attempt to get the lock
+SECONDS_BETWEEN_BEATS = 5.0  # a living run touches its lock file so often
+SECONDS_STALE = 60.0  # a run on another host that has not touched its lock for so long is dead
+TRIES = 5  # attempts to write a lock file
+PAUSES = (0.2, 0.5, 1.0)  # longest seconds before the second, third and fourth try for the lock
 _PART = re.compile(r"part-(\d+)-of-(\d+)")
 
 
 @dataclass(frozen=True)
 class Owner:
-    """A running process, described so that no other process has the same description."""
+    """A process, described so that no other process on any host has the same description."""
 
     host: str
-    machine: str  # boot of the host and namespace of `pid`; '' if the system names neither
+    machine: str  # boot id of the host and process namespace; '' if the system does not say
     pid: int
-    started: str  # start time: a later process may get the same number
+    started: str  # start time, since a later process may get the same `pid`
 
     @classmethod
     def here(cls) -> "Owner":
-        """Return this process."""
+        """Return the description of this process."""
         machine = ""
         with suppress(OSError):
             boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -55,14 +55,14 @@ class Owner:
         return cls(platform.node(), machine, os.getpid(), _started(os.getpid()))
 
     def is_alive(self) -> bool | None:
-        """Return whether the process lives; None if it cannot be seen from here."""
+        """Return whether the process is running; None if it is on a machine we cannot see into."""
         if not self.machine or self.machine != Owner.here().machine:
             return None
         return _started(self.pid) == self.started
 
 
 def _started(pid: int) -> str:
-    """Return the start time of a process; '' if it has ended or the system does not say."""
+    """Return the start time of process `pid`; '' if it has ended or the system does not say."""
     with suppress(OSError):
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return "" if fields[0] in "ZX" else fields[19]
@@ -71,34 +71,40 @@ def _started(pid: int) -> str:
 
 @dataclass(frozen=True)
 class Lock:
-    """The lock file of a run."""
+    """The lock file of a run; its name begins with the scope of the lock."""
 
     path: Path
 
     @property
     def scope(self) -> str:
-        """The work that the run does alone: part-I-of-N of the tasks, or a named step."""
+        """Work that the lock protects: 'part-I-of-N' of the tasks, or a step such as 'finish'."""
         return self.path.name.partition(".")[0]
 
     @property
     def owner(self) -> Owner:
-        """The process of the run; raises OSError, OutputError or ValueError if it is unreadable."""
+        """The process that holds the lock, read from the lock file.
+
+        Raises OSError or OutputError for a missing file, ValueError for a damaged one.
+        """
         return msgspec.json.decode(self.path.read_text("utf-8"), type=Owner)
 
     def described(self) -> str:
-        """Return the process and host of the run, for an error message."""
+        """Return process and host of the run for an error, or the lock file if it is unreadable."""
         with suppress(OSError, OutputError, ValueError):
             return f"process {self.owner.pid} on {self.owner.host}"
         return f"its lock is {self.path}"
 
     def check(self, out: Path) -> None:
-        """Raise OutputError if the lock is gone: files of the run may be gone too."""
+        """Raise OutputError if the lock file is gone; `out` is the folder for the message.
+
+        Whoever removed the lock may have removed other files of the run too.
+        """
         if not self.path.exists():
             reason = "another run took it over, or its files were removed"
             raise OutputError(f"lost {out} while writing into it: {reason}; run again").passes()
 
     def beat(self) -> None:
-        """Touch the lock file, which shows that the run is alive; ignore a file that is gone."""
+        """Touch the lock file to show that the run is alive; do nothing if the file is gone."""
         with suppress(OSError, OutputError):
             if isinstance(self.path, Path):
                 os.utime(self.path)
@@ -106,22 +112,26 @@ class Lock:
                 write_text(self.path, self.path.read_text("utf-8"))
 
     def others(self) -> "list[Lock]":
-        """Return all other locks in the folder."""
+        """Return all locks in the folder except this one."""
         found = (Lock(path) for path in self.path.parent.glob("*.lock"))
         return [lock for lock in found if lock != self]
 
     def rivals(self, show: Show) -> "list[Lock]":
-        """Return the locks of living runs that exclude this run; remove the locks of dead runs."""
+        """Return the locks of living runs that may not work beside this run.
+
+        Locks of dead runs are removed. `show` gets an event if the answer takes long.
+        """
         found = [lock for lock in self.others() if _excludes(lock.scope, self.scope)]
         alive = [lock for lock in found if lock.is_alive(self, show)]
         remove(*(lock.path for lock in found if lock not in alive))
         return alive
 
     def is_alive(self, own: "Lock", show: Show | None = None) -> bool:
-        """Return whether the run is at work.
+        """Return whether the run that holds this lock is alive; `own` is the lock of this process.
 
-        With `show` the lock of a run on another host is watched until the answer is sure. Times of
-        two files in the folder are compared, so clocks of hosts need not agree.
+        A run on another host is judged by its lock file. With `show` the file is watched until the
+        answer is sure, for SECONDS_STALE at most; without it the present age decides. The age is
+        the difference to the time of the file `own`, so clocks of hosts need not agree.
         """
         try:
             owner = self.owner
@@ -137,9 +147,9 @@ class Lock:
                 if time.monotonic() > until:
                     return False
                 time.sleep(SECONDS_BETWEEN_BEATS / 10)
-        except ValueError:  # a damaged file: locks are written at once
+        except ValueError:  # a lock file is renamed when whole, so a damaged one is a dead run's
             return False
-        except (OSError, OutputError):  # the run has just ended, or its file cannot be read
+        except (OSError, OutputError):  # the run has just ended, or its lock file is unreadable
             return self.path.exists()
         return True
 
@@ -148,12 +158,15 @@ class Lock:
 
 
 def part_name(share: Part) -> str:
-    """Return the scope of a part of the tasks."""
+    """Return the scope of the lock for a share of the tasks, such as 'part-1-of-4'."""
     return f"part-{share[0] + 1}-of-{share[1]}"
 
 
 def _excludes(one: str, other: str) -> bool:
-    """Return whether two scopes are equal, or parts with a common task."""
+    """Return whether the locks of two scopes exclude each other.
+
+    They do if the scopes are equal, or parts of the tasks that have a task in common.
+    """
     parts = _PART.fullmatch(one), _PART.fullmatch(other)
     if not (parts[0] and parts[1]):
         return one == other
@@ -165,9 +178,9 @@ def _excludes(one: str, other: str) -> bool:
 def locked(
     out: Path, scope: str = part_name(WHOLE), show: Show = silent, *, wait: bool = False
 ) -> Iterator[Lock]:
-    """Hold the lock of a scope in a folder.
+    """Hold the lock of a scope in the folder `out` while the block runs, and yield the lock.
 
-    If another run holds it, wait for its end (`wait`) or raise OutputError.
+    If another run holds it, raise OutputError after some tries, or with `wait` try without end.
     """
     lock = Lock(out / STATE / f"{scope}.{token_hex(8)}.lock")
     try:
@@ -185,12 +198,15 @@ def locked(
             yield lock
     finally:
         remove(lock.path)
-        with suppress(OSError):  # the folder keeps records or other locks
+        with suppress(OSError):  # the hidden folder may hold records or other locks
             lock.path.parent.rmdir()
 
 
 def _take(lock: Lock, show: Show) -> list[Lock]:
-    """Write the lock; if other runs exclude it, remove it again and return their locks."""
+    """Write the lock file and return the locks of other runs that exclude it.
+
+    If there are some, the lock file is removed again.
+    """
     for tries_left in range(TRIES)[::-1]:
         try:
             with writing(lock.path.parent):

@@ -1,7 +1,8 @@
-"""The manifest of an output folder: the options of the run, its shards and totals.
+"""The manifest of an output folder: the options of the run, its sources, shards and totals.
 
-A list of more than LISTED shards or sources is a file of JSON lines beside manifest.json. Its name
-has the digest of its content, so a manifest and its lists agree whenever a run is killed.
+A list of more than LISTED shards or sources is not in manifest.json but in a file of JSON lines
+beside it. The name of that file contains the digest of its content, so manifest.json never names a
+list of another run, even if a run is killed between writing the two.
 """
 
 import hashlib
@@ -22,10 +23,12 @@ from noisegen.runs.atomic import atomic, remove, write_text
 from noisegen.runs.store import output_path
 from noisegen.version import __version__
 
+# Packages whose version can change the output
 PACKAGES = ("noisegen", "numpy", "pyarrow", "codespell", "spacy", "datasets", "distributed")
 
-_TO_DO = "missing_tasks"  # key of every mining manifest, and of others while tasks are missing
-MINED = ("wiki", "lang8", "pairs")
+# Key of every mining manifest; other manifests have it only while tasks are missing
+_TO_DO = "missing_tasks"
+MINED = ("wiki", "lang8", "pairs")  # kinds of mining runs
 _AUGMENT_KEYS = (
     "version command seed recipe recipe_digest sources dictionaries options shards totals packages"
 )
@@ -34,18 +37,19 @@ _MINED_KEYS = (
     "version command kind lang options sources thresholds shards totals dictionary damage left_out "
     f"{_TO_DO} packages"
 )
-KEYS = {  # keys of manifest.json per kind of run, in the order of the file
+KEYS = {  # keys of manifest.json for each kind of run, in the order of the file
     "augment": _AUGMENT_KEYS.split(),
     "prepare": _PREPARE_KEYS.split(),
     **dict.fromkeys(MINED, _MINED_KEYS.split()),
 }
 _RUNS = {"augment": "an augment run", "prepare": "a prepare run"}
-LISTED = 100_000  # maximum entries of a list inside manifest.json
+LISTED = 100_000  # most entries of a list inside manifest.json
+# Names of the files with longer lists; '*' stands for a digest
 LISTS = {name: f"manifest.{name}-*.jsonl" for name in ("shards", "sources")}
 
 
 class _Totals(TypedDict):
-    """Totals of every run."""
+    """Totals that the manifests of all kinds of runs have."""
 
     dropped: dict[str, int]
 
@@ -81,12 +85,12 @@ class _Shard(TypedDict):
 
 
 _ENTRIES: dict[str, Any] = {"shards": _Shard, "sources": dict[str, Any]}
-_ROWS = ("rows", "kept", "pairs")  # names of the rows in the totals of the kinds of runs
+_ROWS = ("rows", "kept", "pairs")  # the total that counts the written rows, per kind of run
 TOTALS = {"augment": _NoiseTotals, "prepare": _SentenceTotals, **dict.fromkeys(MINED, _PairTotals)}
 
 
 class _ListFile(msgspec.Struct):
-    """Entry in manifest.json for a list that is a file of its own."""
+    """Entry in manifest.json in place of a list that has a file of its own."""
 
     file: Annotated[str, msgspec.Meta(pattern=r"^manifest\.[a-z]+-[0-9a-f]+\.jsonl$")]
     count: int
@@ -94,12 +98,12 @@ class _ListFile(msgspec.Struct):
 
 
 def rows_of(totals: Mapping[str, Any]) -> int:
-    """Return the number of rows in all shards from the totals of a manifest."""
+    """Return the number of rows in all shards, from the totals in a manifest."""
     return next(int(totals[name]) for name in _ROWS if name in totals)
 
 
 def _check_sums(shards: Sequence[Mapping[str, Any]], totals: Mapping[str, Any]) -> None:
-    """Raise ValueError if counts do not add up, as in a damaged file."""
+    """Raise ValueError if the rows of shards or the dropped rows do not add up to the totals."""
     rows, total = sum(shard["rows"] for shard in shards), rows_of(totals)
     if rows != total:
         raise ValueError(f"its shards have {rows:,} rows, its totals {total:,}")
@@ -108,13 +112,27 @@ def _check_sums(shards: Sequence[Mapping[str, Any]], totals: Mapping[str, Any]) 
         raise ValueError(f"it has {sentences:,} sentences, {accounted:,} of them kept or dropped")
 
 
+def _check(kind: str, content: Mapping[str, Any], lists: Mapping[str, list[Any]]) -> None:
+    """Raise ValueError if a manifest lacks fields of its kind of run, or if its counts differ.
+
+    `lists` has the shards and sources by name, `content` the rest of the manifest.
+    """
+    for name, entries in lists.items():
+        for entry in entries:
+            msgspec.convert(entry, _ENTRIES[name])
+    msgspec.convert(content["totals"], TOTALS[kind])
+    if kind in MINED:
+        msgspec.convert(content["dictionary"], _WordTotals)
+    _check_sums(lists["shards"], content["totals"])
+
+
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """Options, shards and totals of a run of `kind`, a key of `KEYS`.
+    """Options, sources, shards and totals of a run.
 
-    Fields from `lang` on are used by the kinds of runs whose keys name them: `lang`, `thresholds`,
-    `dictionary`, `damage` and `left_out` by mining. `missing_tasks` counts tasks that other parts
-    have not done yet.
+    `kind` is a key of KEYS. The fields from `lang` to `left_out` belong only to the kinds of runs
+    whose keys in KEYS name them. `missing_tasks` counts the tasks that other parts of the run have
+    not done yet.
     """
 
     kind: str
@@ -139,9 +157,10 @@ class Manifest:
 
     @classmethod
     def load(cls, path: str | Path, *kinds: str) -> "Manifest":
-        """Read the manifest of a file or folder.
+        """Read a manifest.json, given the file or its folder.
 
-        Raises OutputError for a damaged file, or a run of a kind that is not in `kinds`.
+        With `kinds` the run must be of one of them. Raises OutputError for another run, and for a
+        damaged file.
         """
         path = output_path(path)
         path = path / "manifest.json" if path.is_dir() else path
@@ -154,26 +173,21 @@ class Manifest:
             lists: dict[str, Any] = {
                 name: msgspec.convert(content.pop(name), list) for name in LISTS
             }
-            for name, entries in lists.items():
-                for entry in entries:  # one by one: to convert the whole list would copy it
-                    msgspec.convert(entry, _ENTRIES[name])
-            msgspec.convert(content["totals"], TOTALS[kind])
-            if kind in MINED:
-                msgspec.convert(content["dictionary"], _WordTotals)
-            _check_sums(lists["shards"], content["totals"])
+            _check(kind, content, lists)
+            # The lists are set afterwards: `convert` would copy their many entries
             without = {"kind": kind, **content, **dict.fromkeys(LISTS, ())}
             return replace(msgspec.convert(without, cls), **lists)
-        except (OSError, ValueError, AttributeError, msgspec.ValidationError) as error:
+        except (OSError, ValueError, AttributeError, RecursionError) as error:
             raise OutputError(f"{path} is not the manifest of {wanted}: {error}") from error
 
     def to_json(self, **lists: object) -> str:
-        """Return the text of manifest.json; `lists` replace the fields of their names."""
+        """Return the text of manifest.json; the values of `lists` replace the fields so named."""
         to_do = (_TO_DO,) if self.missing_tasks else ()
         content = {name: getattr(self, name) for name in (*KEYS[self.kind], *to_do)} | lists
         return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
     def save(self, out: Path) -> None:
-        """Write manifest.json and its long lists to a folder; raises OutputError."""
+        """Write manifest.json and the files of its long lists to a folder; raises OutputError."""
         long = {name: entries for name in LISTS if len(entries := getattr(self, name)) > LISTED}
         lists = {name: _save_list(out, name, entries) for name, entries in long.items()}
         write_text(out / "manifest.json", self.to_json(**lists))
@@ -182,14 +196,14 @@ class Manifest:
         remove(*(path for path in earlier if path.name not in files))
 
     def summary(self) -> str:
-        """Return the result of the run in one line."""
+        """Return the result of the run as one line for the user."""
         parts = {"augment": self._of_augment, "prepare": self._of_prepare}
         return "; ".join(filter(None, parts.get(self.kind, self._of_mining)()))
 
     def _of_augment(self) -> list[str]:
         totals, shards = self.totals, counted(len(self.shards), "shard")
         changed = totals["changed"] / max(1, totals["rows"])
-        as_is = Counter(totals.get("as_is", {}))  # only runs that write one file have it
+        as_is = Counter(totals.get("as_is", {}))  # only a run that writes one file has it
         left_out = Counter(totals["dropped"]) - as_is
         return [
             counted(totals["rows"], "row") + (f" in {shards}" if self.shards else ""),
@@ -226,13 +240,13 @@ class Manifest:
         ]
 
     def _to_do(self) -> str:
-        """Return how many tasks the other parts have to do; '' if none is left."""
+        """Return a note on the tasks that other parts of the run have to do; '' without any."""
         to_do = counted(self.missing_tasks, "task")
         return f"{to_do} to do: run the other parts" if self.missing_tasks else ""
 
 
 def _save_list(out: Path, name: str, entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Write a list as JSON lines and return its entry in manifest.json."""
+    """Write the list `name` to a file of JSON lines; return its entry in manifest.json."""
     digest = hashlib.sha256()
     for entry in entries:
         digest.update(msgspec.json.encode(entry) + b"\n")
@@ -243,9 +257,9 @@ def _save_list(out: Path, name: str, entries: Sequence[Mapping[str, Any]]) -> di
 
 
 def content_of(path: Path) -> dict[str, Any]:
-    """Return the content of a manifest and its lists.
+    """Return the content of the manifest.json at `path`, with the lists from their own files.
 
-    Raises OSError, ValueError and AttributeError for a damaged file.
+    Raises OSError, ValueError, AttributeError or RecursionError for a damaged file.
     """
     content: dict[str, Any] = json.loads(path.read_text("utf-8"))
     files = {name: content[name] for name in LISTS if isinstance(content.get(name), dict)}
@@ -266,12 +280,12 @@ def _reasons(label: str, counts: Mapping[str, int]) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return '1 row', '1,200 rows'."""
+    """Return a count with its noun, such as '1 row' or '1,200 rows'."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Add up the counts of all tasks; sort them by name."""
+    """Return the sum of counts by name, such as the dropped rows of all tasks, sorted by name."""
     total: Counter[str] = Counter()
     for task_counts in counts:
         total.update(task_counts)
@@ -279,7 +293,10 @@ def summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def packages(*names: str) -> dict[str, str]:
-    """Return the versions of packages; without names of all that can change the output."""
+    """Return the installed versions of packages by name; noisegen is always among them.
+
+    Without `names`: Python, and all packages whose version can change the output.
+    """
     versions = {} if names else {"python": platform.python_version()}
     for name in names or PACKAGES:
         with suppress(PackageNotFoundError):

@@ -1,4 +1,4 @@
-"""Options of all runs: input, workers, and files that may be overwritten."""
+"""Options that several commands share: input, workers, and resuming or overwriting a run."""
 
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, fields, replace
@@ -11,7 +11,7 @@ from noisegen.runs import executors
 from noisegen.runs.lock import WHOLE, Part
 from noisegen.runs.progress import Show, silent
 
-Folder = str | Path  # decoded to text
+Folder = str | Path  # `decode` turns a path into text
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -30,7 +30,7 @@ Splitter = Annotated[Literal["sentencex", "punkt", "spacy"], option("Sentence sp
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerOptions:
-    """Spread of the work over processes or machines, which never changes the result."""
+    """Number and place of the workers, on which the result of a command never depends."""
 
     workers: Annotated[int, option("Worker processes", ge=1)] = 1
     executor: Annotated[
@@ -41,16 +41,19 @@ class WorkerOptions:
         executors.check_executor(self.executor)
 
     def in_order(self, function: Callable[[T], R], tasks: Iterable[T]) -> Generator[R, None, None]:
-        """Yield the results of tasks in the order of the tasks; closing it ends the workers."""
+        """Call `function` with every task on the workers; yield the results in task order.
+
+        Close the generator to end the workers.
+        """
         return executors.run_in_order(function, tasks, self.executor, self.workers)
 
 
-ALONE = WorkerOptions()  # the work is done in this process
+ALONE = WorkerOptions()  # one worker: this process
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(WorkerOptions):
-    """Options of workers, and permission to resume or overwrite the run in the folder."""
+    """Options of a run: its workers, and what to do with a run that the output folder holds."""
 
     resume: Annotated[bool, option("Resume an interrupted run of the same configuration")] = False
     force: Annotated[bool, option("Overwrite the run in this folder")] = False
@@ -67,18 +70,18 @@ class RunOptions(WorkerOptions):
 
     @property
     def share(self) -> Part:
-        """The part of the tasks to do: all tasks."""
+        """The part of the tasks that this process does: all of them."""
         return WHOLE
 
     def asked(self) -> Self:
-        """Return a copy in which the options that do not change the output have their defaults."""
+        """Return a copy that keeps only the options that decide the output; others get defaults."""
         defaults: dict[str, Any] = {field.name: field.default for field in fields(RunOptions)}
         return replace(self, **defaults)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PartOptions(RunOptions):
-    """Options of runs that several machines may share."""
+    """Options of a run whose tasks several machines may share out among themselves."""
 
     part: Annotated[
         str | None, option("Do every N-th task from the I-th: 1/4 ... 4/4", metavar="I/N")
@@ -86,7 +89,7 @@ class PartOptions(RunOptions):
 
     @property
     def share(self) -> Part:
-        """The part of the tasks to do, from I/N with I from 1 to N; raises UsageError."""
+        """The part of the tasks that this process does, from the option I/N; raises UsageError."""
         if self.part is None:
             return WHOLE
         number, _, count = self.part.partition("/")

@@ -1,8 +1,8 @@
 """Worker processes that can be stopped at any moment.
 
-A thread of the parent owns each worker process and talks to it over a pipe of its own. Workers
-share no queue and no lock with anything, so a worker may be killed while it starts, computes or
-sends half a result: its thread sees the end of the pipe, and nothing else waits for that worker.
+Each worker process has a thread in the parent process, which talks to it over a pipe of its own.
+Workers share no queue and no lock. So a worker can be killed while it starts, computes or sends a
+result: its thread sees the pipe end, and nothing else waits for the worker.
 """
 
 import os
@@ -23,21 +23,20 @@ from noisegen.errors import NoisegenError
 T = TypeVar("T")
 R = TypeVar("R")
 
-TRIES = 3  # per task whose worker process dies
-SECONDS_TO_END = 5.0  # for an idle worker to end by itself before it is killed
+TRIES = 3  # runs of a task whose worker process dies each time
+SECONDS_TO_END = 5.0  # seconds that an idle worker has to end by itself before it is killed
 DIED = (
     f"a worker process died {TRIES} times (out of memory? a script without "
     "`if __name__ == '__main__':`?); lower --workers, then run again"
 )
-_SPAWN = get_context("spawn")  # a forked process would lack the threads of Arrow
-_STOP = b""  # message that asks an idle worker to end
+_SPAWN = get_context("spawn")  # not fork: a forked process lacks the threads of Arrow
+_STOP = b""  # the message by which the parent asks an idle worker to end
 
 
 class Pool:
-    """An executor of `size` worker processes, each started when there is a task for it.
+    """Up to `size` worker processes, each started when the first task for it comes.
 
-    A task whose worker dies runs again, `TRIES` times in all. Leaving the context with an exception
-    kills the workers, whatever they are doing.
+    A task whose worker dies runs again, at most TRIES times in all. `close` ends the workers.
     """
 
     def __init__(self, size: int) -> None:
@@ -49,11 +48,11 @@ class Pool:
         self._threads = ThreadPoolExecutor(size, "worker", initializer=_leave_signals_to_others)
 
     def submit(self, function: Callable[[T], R], task: T) -> "Future[R]":
-        """Return the future result of a function, called with the task in a worker process."""
+        """Call `function(task)` in a worker process and return the future result."""
         return self._threads.submit(self._run, function, task)
 
     def close(self, *, at_once: bool) -> None:
-        """Stop the workers: `at_once` kills them, otherwise all of them have to be idle."""
+        """End the workers: with `at_once` kill them, else ask them to stop; they must be idle."""
         with self._lock:
             self.is_closed = True
         for worker in self._workers:
@@ -63,7 +62,10 @@ class Pool:
             worker.join()
 
     def _run(self, function: Callable[[T], R], task: T) -> R:
-        """Run a task in the worker of this thread, and in a new worker if that one dies."""
+        """Run a task in the worker of this thread and return its result.
+
+        If the worker dies, a new worker of this thread runs the task again.
+        """
         message = ForkingPickler.dumps((function, task))
         for _ in range(TRIES):
             try:
@@ -78,7 +80,7 @@ class Pool:
         raise NoisegenError(DIED).passes()
 
     def _worker(self) -> "_Worker":
-        """Return the worker of this thread, started if need be.
+        """Return the worker of this thread; start it if there is none.
 
         Raises OSError if no process can be started, NoisegenError if the pool is closed.
         """
@@ -93,7 +95,7 @@ class Pool:
 
 
 class _Worker:
-    """A worker process as its parent sees it."""
+    """A worker process and the parent's end of the pipe to it."""
 
     def __init__(self) -> None:
         self._pipe, theirs = _SPAWN.Pipe()
@@ -102,15 +104,18 @@ class _Worker:
             self._process.start()
 
     def ask(self, message: Any) -> bytes:
-        """Send a task, wait and return the answer; raises EOFError, OSError if the worker dies."""
+        """Send a pickled task, wait, and return the pickled answer.
+
+        Raises EOFError or OSError if the worker dies.
+        """
         self._pipe.send_bytes(message)
         return self._pipe.recv_bytes()
 
     def stop(self) -> None:
-        """Ask the worker, which has to be idle, to end."""
+        """Ask the worker to end; it must be idle."""
         try:
             self._pipe.send_bytes(_STOP)
-        except OSError:  # it is dead
+        except OSError:  # the process is dead already
             self.kill()
 
     def kill(self) -> None:
@@ -118,7 +123,7 @@ class _Worker:
         self._process.kill()
 
     def join(self) -> None:
-        """Wait for the end of the process; kill it if it does not end."""
+        """Wait until the process has ended; kill it if that takes over SECONDS_TO_END."""
         self._process.join(SECONDS_TO_END)
         if self._process.exitcode is None:
             self.kill()
@@ -127,17 +132,17 @@ class _Worker:
 
 
 def _leave_signals_to_others() -> None:
-    """Block Ctrl-C in a thread and in the processes that the thread starts.
+    """Block Ctrl-C in this thread and in the processes that it starts.
 
-    Ctrl-C goes to all processes of a terminal: a half-started process would print a traceback.
+    Ctrl-C reaches all processes of a terminal, and a half-started process would print a traceback.
     """
     if hasattr(signal, "pthread_sigmask"):  # not on Windows
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
 
 
 def _work(pipe: Connection) -> None:
-    """Answer the messages of the parent until it asks to stop: the main function of a worker."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent acts on Ctrl-C
+    """Run the tasks that the parent sends until it asks to stop: main function of a worker."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent alone acts on Ctrl-C
     messages = SimpleQueue[bytes]()
     threading.Thread(target=_receive, args=(pipe, messages), daemon=True).start()
     while message := messages.get():
@@ -145,7 +150,7 @@ def _work(pipe: Connection) -> None:
 
 
 def _receive(pipe: Connection, messages: "SimpleQueue[bytes]") -> None:
-    """Queue the messages of the parent; end the process when the parent is gone."""
+    """Put the messages of the parent into a queue; end this process if the parent is gone."""
     while True:
         try:
             message = pipe.recv_bytes()
@@ -157,13 +162,13 @@ def _receive(pipe: Connection, messages: "SimpleQueue[bytes]") -> None:
 
 
 def _answer(message: bytes) -> Any:
-    """Run the pickled function on its task; return (error or None, result), pickled."""
+    """Run a pickled (function, task) and return a pickled pair: (error or None, result)."""
     try:
         function, task = pickle.loads(message)
         return ForkingPickler.dumps((None, function(task)))
     except BaseException as error:
         where = f"in a worker process:\n{traceback.format_exc()}"
-        if not isinstance(error, NoisegenError):  # a bug: the parent's traceback ends at the pipe
+        if not isinstance(error, NoisegenError):  # a bug, whose traceback the parent would not see
             error.add_note(where)
         try:
             return ForkingPickler.dumps((error, None))

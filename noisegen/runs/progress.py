@@ -1,7 +1,7 @@
-"""Progress of a command: events, and their rate and time left.
+"""Progress of a command: events with counts, the rate of the work, and the time left.
 
-Tasks of a run may work in other processes or on other machines. So each task publishes its counts
-in a file beside its output, and a `Tracker` adds them up.
+The tasks of a run may work in other processes or on other machines. So each task publishes its
+counts in a file beside its output, and a `Tracker` in the main process adds the counts up.
 """
 
 import json
@@ -14,20 +14,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SECONDS_BETWEEN_UPDATES = 1.0
-LOOKING = 0.05  # maximum share of the time that is spent on reading the counts of tasks
-WINDOW = 60.0  # seconds that a rate is measured over
-SURE = 1.0  # seconds of a stage before its rate and time left are shown
+LOOKING = 0.05  # largest share of the time that may go into reading the counts of tasks
+WINDOW = 60.0  # seconds of the latest events over which a rate is measured
+SURE = 1.0  # seconds of a stage after which its rate and time left are shown
 LIVE = ".live.tmp"  # ending of the file in which a running task publishes its counts
-BYTES = "bytes"  # count of input bytes as stored, compressed or not; shown in MB as a unit
+BYTES = "bytes"  # name of the count of input bytes as stored on disk; shown as kB, MB, ...
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Event of a command: the name of its stage, and how far the stage is.
+    """Event of a command: the name of the present stage, `doing`, and how far the stage is.
 
-    `done` of `total` units are done; a total of 0 is unknown. `share`, from 0 to 1, is the finished
-    part of the work (default: done / total). `counts` are other figures by name, `note` is free
-    text. The first event of a stage has the units done before: 0, or more in a resumed run.
+    `done` of `total` units are finished; a total of 0 means unknown. `unit` is their name in the
+    plural. `share`, from 0 to 1, is the finished part of the stage (default: done / total).
+    `counts` are other counts by name, `note` is text for the user. The first event of a stage has
+    as `done` what was finished before it began: 0, or more in a resumed run.
     """
 
     doing: str = ""
@@ -45,14 +46,8 @@ class Progress:
             object.__setattr__(self, "share", min(max(self.share, 0.0), 1.0))
 
     def figures(self, pace: "Pace") -> list[str]:
-        """Return the figures of the event in words, the most important figure first."""
-        parts = []
-        if self.unit == BYTES:
-            of = f"{size(self.done)} of {size(self.total)}" if self.total else size(self.done)
-            parts.append(of)
-        elif self.unit:
-            of = f" of {self.total:,.0f}" if self.total else ""
-            parts.append(f"{self.done:,.0f}{of} {self.unit}")
+        """Return counts, rate and time left as words for the user, the most important first."""
+        parts = [self._amount()] if self.unit else []
         if pace.rate:
             is_bytes = self.unit == BYTES
             shown = size(pace.rate) if is_bytes else f"{_rounded(pace.rate)} {self.unit}"
@@ -62,8 +57,15 @@ class Progress:
         parts += [f"{n:,} {name}" for name, n in self.counts.items() if n]
         return [*parts, self.note] if self.note else parts
 
+    def _amount(self) -> str:
+        """Return the finished units and their total, such as '1,200 of 2,800 rows'."""
+        if self.unit == BYTES:
+            return f"{size(self.done)} of {size(self.total)}" if self.total else size(self.done)
+        of = f" of {self.total:,.0f}" if self.total else ""
+        return f"{self.done:,.0f}{of} {self.unit}"
+
     def line(self, pace: "Pace") -> str:
-        """Return the event in one line."""
+        """Return stage, share and `figures` of the event as one line."""
         share = [] if self.share is None else [percent(self.share)]
         return ", ".join(filter(None, [self.doing, *share, *self.figures(pace)]))
 
@@ -72,17 +74,20 @@ Show = Callable[[Progress], None]
 
 
 def silent(event: object) -> None:
-    """Show nothing."""
+    """Ignore an event: the default where a function takes a `Show`."""
 
 
 class Pace:
-    """Rate and time left of a stage, from its events of the last minute."""
+    """Rate and time left of the present stage, from its events of the last minute."""
 
     def __init__(self) -> None:
         self._events: deque[tuple[float, Progress]] = deque()
 
     def add(self, event: Progress, now: float) -> "Pace":
-        """Add an event at a time in seconds; another unit or total begins a new stage."""
+        """Add an event that came at the time `now`, in seconds.
+
+        An event with another unit or total begins a new stage, and so does one with fewer units.
+        """
         if self._events:
             last = self._events[-1][1]
             if (event.unit, event.total) != (last.unit, last.total) or event.done < last.done:
@@ -93,31 +98,34 @@ class Pace:
         return self
 
     def _since(self) -> tuple[float, float, float]:
-        """Return the seconds, units and share between the first and the last event."""
+        """Return the seconds that passed, and the units and share finished, between two events.
+
+        They are the oldest and the newest event of the last minute.
+        """
         (then, first), (now, last) = self._events[0], self._events[-1]
         return now - then, last.done - first.done, (last.share or 0) - (first.share or 0)
 
     @property
     def rate(self) -> float | None:
-        """Units per second; None while it is not known."""
+        """Finished units per second; None until it can be measured."""
         seconds, done, _ = self._since()
         return done / seconds if seconds >= SURE and done else None
 
     @property
     def left(self) -> float | None:
-        """Seconds to the end of the stage; None while it is not known."""
+        """Seconds to the end of the stage; None until they can be estimated."""
         seconds, _, share = self._since()
         missing = 1 - (self._events[-1][1].share or 0)
         return seconds * missing / share if seconds >= SURE and share > 0 and missing else None
 
 
 def percent(share: float) -> str:
-    """Return a share in per cent, rounded down: only the whole is 100%."""
+    """Return a share from 0 to 1 in per cent, rounded down, so that only 1 becomes 100%."""
     return f"{int(share * 100 + 1e-9)}%"
 
 
 def duration(seconds: float) -> str:
-    """Return a time in words: 45 s, 4 min 5 s, 1 h 12 min, 3 d 4 h."""
+    """Return a time with its units, such as 45 s, 4 min 5 s, 1 h 12 min or 3 d 4 h."""
     whole = round(seconds)
     parts = (
         (whole // 86_400, "d"),
@@ -131,7 +139,7 @@ def duration(seconds: float) -> str:
 
 
 def size(count: float) -> str:
-    """Return a number of bytes in words: 312 kB, 4.5 MB, 12 GB."""
+    """Return a number of bytes with a unit, such as 312 kB, 4.5 MB or 12 GB."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 999.5:
             return f"{_rounded(count) if unit != 'B' else round(count)} {unit}"
@@ -140,14 +148,14 @@ def size(count: float) -> str:
 
 
 def _rounded(number: float) -> str:
-    """Return a number with one decimal if it is below 10."""
+    """Return a number without decimals, or with one decimal if it is below 10."""
     return f"{number:,.1f}" if number < 9.95 else f"{number:,.0f}"
 
 
 @contextmanager
 def reading(show: Show, doing: str, total: int = 0) -> Iterator[None]:
-    """Show every second how many of the `total` input bytes (0: unknown) the block has read."""
-    from noisegen.data.files import metered  # pyarrow, which a command line need not wait for
+    """Show every second how many of the `total` input bytes the block has read; 0 means unknown."""
+    from noisegen.data.files import metered  # imports pyarrow, which is slow
 
     with metered() as meter:
 
@@ -164,10 +172,11 @@ def reading(show: Show, doing: str, total: int = 0) -> Iterator[None]:
 
 @dataclass
 class Tracker:
-    """Sum of the counts of all tasks of a run, shown as events.
+    """Sum of the counts of all tasks of a run, shown as events of the stage `doing`.
 
-    Counts have names: the count `unit` gives the rate, the counts `others` are shown too. The share
-    is the part of the `total` input bytes, or of the `most` units of the run; 0 means unknown.
+    Counts have names. `unit` names the count that is shown first, with its rate; `others` names
+    counts that are shown after it. `total` are the input bytes of the run, and `most` the most
+    units that the run can finish; 0 means unknown. Both give the finished share.
     """
 
     show: Show
@@ -186,8 +195,9 @@ class Tracker:
             self._finished.update(counts)
 
     def report(self, running: Mapping[str, int] | None = None) -> None:
-        """Show the counts of finished tasks and of `running` tasks."""
-        with self._lock:  # a task that just ended is in neither sum: no count may go back
+        """Show the counts of finished tasks, plus the counts `running` of running tasks."""
+        with self._lock:
+            # A task that has just ended may be in neither sum, but a shown count never falls.
             self._shown |= self._finished + Counter(running)
             counts = self._shown.copy()
         done = counts[self.unit]
@@ -199,9 +209,10 @@ class Tracker:
 
     @contextmanager
     def watching(self, live: Callable[[], Iterable[Path]]) -> Iterator[None]:
-        """Show every second the counts that tasks publish in live files.
+        """Show every second, while the block runs, the counts that running tasks publish.
 
-        In a folder of many files a look takes long, so looks become rare.
+        `live` returns the files with these counts. If it takes long, as in a folder of many files,
+        it is called less often.
         """
         again = 0.0
 
@@ -218,13 +229,16 @@ class Tracker:
 
 
 def live_path(output: Path) -> Path:
-    """Return the file in which a task that writes `output` publishes its counts."""
+    """Return the path of the file in which the task that writes `output` publishes its counts."""
     return output.with_name(f"{output.name}{LIVE}")
 
 
 @contextmanager
 def publishing(path: Path, *counts: Mapping[str, int]) -> Iterator[None]:
-    """Keep the counts of a running task in a file until the task ends; a store gets no file."""
+    """Write the counts of a running task to the file `path` every second while the block runs.
+
+    The file is removed at the end. Nothing is written if `path` is in an object store.
+    """
     if not isinstance(path, Path):
         yield
         return
@@ -245,17 +259,20 @@ def publishing(path: Path, *counts: Mapping[str, int]) -> Iterator[None]:
 
 
 def running(live: Iterable[Path]) -> Counter[str]:
-    """Return the sum of the counts that tasks publish."""
+    """Return the sum of the counts in the files `live`, which running tasks publish."""
     total: Counter[str] = Counter()
     for path in live:
-        with suppress(OSError, ValueError):  # the task has ended meanwhile
+        with suppress(OSError, ValueError):  # the task has just ended and removed its file
             total.update(json.loads(path.read_text("utf-8")))
     return total
 
 
 @contextmanager
 def repeated(action: Callable[[], None], seconds: float) -> Iterator[None]:
-    """Repeat an action in a thread while the block runs; an OSError ends the repetition."""
+    """Call `action` every so many seconds in a thread while the block runs.
+
+    An OSError of the action ends the repetition, but not the block.
+    """
     ended = threading.Event()
 
     def repeat() -> None:

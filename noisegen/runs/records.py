@@ -1,8 +1,8 @@
 """The records of a run: its configuration, and one line per finished task.
 
-Records lie in the hidden folder OUT/.noisegen and stay there. `run.json` holds the configuration.
-Every process that runs tasks writes a file of lines of its own, so that several may work at once. A
-task is finished when it has a line and its files are as the line says.
+Records lie in the hidden folder OUT/.noisegen and stay there after the run. `run.json` holds the
+configuration. Several processes may run tasks at once, so each writes its lines to a file of its
+own. A task is finished if it has a line and its files are as the line says.
 """
 
 import errno
@@ -28,12 +28,15 @@ N = TypeVar("N")
 RUN = f"{STATE}/run.json"
 LINES = f"{STATE}/records-*.jsonl"
 HEADS = f"{STATE}/heads.jsonl"
-BATCH = 256  # records per object in a store, which has no appending
-SECONDS_HELD = 10.0  # after which records go to a store even if there are fewer
+BATCH = 256  # lines per object in a store, where a file cannot grow line by line
+SECONDS_HELD = 10.0  # after so long, lines go to a store before they fill an object
 
 
 class Run(msgspec.Struct, frozen=True):
-    """A run as its folder knows it: the kind, the configuration, and whether it has ended."""
+    """Content of run.json: the kind of run (`verb`), its configuration, and whether it has ended.
+
+    `verb` says what the run does with files, such as 'write' or 'mine'.
+    """
 
     verb: str
     config: dict[str, Any]
@@ -41,27 +44,28 @@ class Run(msgspec.Struct, frozen=True):
 
     @classmethod
     def read(cls, out: Path, verb: str) -> "Run | None":
-        """Return the run of a kind in a folder; None if there is none, or one of another kind."""
+        """Return the run that a folder records; None without one, or with another `verb`."""
         with suppress(OSError, OutputError, ValueError, RecursionError):
             run = msgspec.json.decode((out / RUN).read_text("utf-8"), type=Run)
             return run if run.verb == verb else None
         return None
 
     def write(self, out: Path) -> None:
-        """Write the run to its folder; raises OutputError."""
+        """Write run.json in the folder `out`; raises OutputError."""
         write_text(out / RUN, msgspec.json.encode(self).decode())
 
     @property
     def key(self) -> bytes:
-        """The bytes that stand for the configuration."""
+        """The configuration as bytes, equal for equal configurations; part of every checksum."""
         return msgspec.json.encode(self.config, order="sorted")
 
 
 class File(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A file of a task: its name in the output folder, and how to tell that it is unchanged.
+    """A file of a finished task: its name in the output folder, and signs that it is unchanged.
 
-    `mark` is size and time, or the tag of an object. `sha256` decides where the mark has changed,
-    as in a copy of the folder; '' for a file that counts by its mark alone.
+    `mark` is size and time of the file, or size and tag of an object in a store. If the mark has
+    changed, as in a copy of the folder, `sha256` decides. A file without `sha256` counts as changed
+    then.
     """
 
     name: str
@@ -70,28 +74,29 @@ class File(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     @classmethod
     def of(cls, path: Path, out: Path) -> "File":
-        """Return the entry of a file below the folder `out`."""
+        """Hash the file `path` in the folder `out` and return its entry, without a mark."""
         return cls(path.relative_to(out).as_posix(), file_digest(path))
 
 
 class Record(msgspec.Struct, Generic[N], array_like=True, frozen=True):
-    """A finished task: its number, its files, and its result."""
+    """A finished task: its number, its files, and its result of type `N`."""
 
     number: int
     files: tuple[File, ...]
     result: N
 
     def marked(self, out: Path) -> "Record[N]":
-        """Return the record with the marks that its files have now."""
+        """Return the record with the present marks of its files in the folder `out`."""
         files = (File(file.name, file.sha256, mark_of(out / file.name)) for file in self.files)
         return Record(self.number, tuple(files), self.result)
 
 
 @dataclass
 class Records(Generic[N]):
-    """The records of the tasks in a folder, whose results are of the type `kind`.
+    """The records of finished tasks in the folder `out`.
 
-    `key` stands for the configuration: records of another one do not count.
+    `kind` is the type of the tasks' results. `key` stands for the configuration of the run:
+    records of a run with another key are ignored.
     """
 
     out: Path
@@ -100,26 +105,31 @@ class Records(Generic[N]):
     by_number: dict[int, Record[N]] = field(default_factory=dict)
     _token: str = field(default_factory=lambda: f"{time.time_ns():020d}-{token_hex(8)}")
     _file: IO[bytes] | None = None
-    _held: list[bytes] = field(default_factory=list)  # lines that a store lacks
+    _held: list[bytes] = field(default_factory=list)  # lines not yet uploaded to the store
     _objects: int = 0
     _flushed: float = field(default_factory=time.monotonic)
-    _seen: dict[str, str] = field(default_factory=dict)  # marks of files of other processes
+    _seen: dict[str, str] = field(default_factory=dict)  # marks of record files that were read
 
     def read(self) -> dict[int, Record[N]]:
-        """Return all records by number, including records that other processes have added."""
+        """Return the records of all processes by number, with those added since the last call."""
         decoder = msgspec.json.Decoder(Record[self.kind])  # type: ignore[name-defined]
-        for name, mark in sorted(listing(self.out, LINES)):  # a later process knows better
+        for name, mark in sorted(
+            listing(self.out, LINES)
+        ):  # oldest process first: the newest record counts
             if self._token in name or self._seen.get(name) == mark:
                 continue
             self._seen[name] = mark
             for line in checked_lines(self.out / name, self.key):
-                with suppress(ValueError):  # a record of another version of noisegen
+                with suppress(ValueError):  # another version of noisegen wrote the record
                     record = decoder.decode(line)
                     self.by_number[record.number] = record
         return self.by_number
 
     def add(self, record: Record[N]) -> None:
-        """Note a finished task; in a folder the line is written at once. Raises OutputError."""
+        """Add the record of a finished task; raises OutputError.
+
+        In a folder its line is written at once, in a store together with later lines.
+        """
         self.by_number[record.number] = record
         line = with_checksum(msgspec.json.encode(record), self.key)
         if isinstance(self.out, StorePath):
@@ -135,7 +145,7 @@ class Records(Generic[N]):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _upload(self) -> None:
-        """Write the lines that a store lacks as one object."""
+        """Write the lines that are not yet in the store as one object."""
         name = LINES.replace("*", f"{self._token}-{self._objects:05d}")
         if self._held:
             with atomic(self.out / name) as file:
@@ -153,7 +163,7 @@ class Records(Generic[N]):
             self._file = None
 
     def remove(self) -> None:
-        """Remove all records of the folder."""
+        """Remove the records of all processes from the folder."""
         self.by_number.clear()
         self._held.clear()
         if self._file is not None:
@@ -163,12 +173,16 @@ class Records(Generic[N]):
 
 
 def with_checksum(line: bytes, key: bytes) -> bytes:
-    """Return a line below a checksum of the line and of the configuration that it belongs to."""
+    """Return a line after its checksum, which covers the line and the `key` of the run."""
     return b"%08x %b\n" % (crc32(line, crc32(key)), line)
 
 
 def checked_lines(path: Path, key: bytes) -> Iterator[bytes]:
-    """Yield the lines of a file up to the first whose checksum does not fit."""
+    """Yield the lines of a file without their checksums, up to the first with a wrong one.
+
+    A checksum is wrong if its line is damaged or belongs to a run with another `key`. A file that
+    cannot be read has no lines.
+    """
     start = crc32(key)
     with suppress(OSError, OutputError), path.open("rb") as file:
         for line in file:
@@ -179,7 +193,10 @@ def checked_lines(path: Path, key: bytes) -> Iterator[bytes]:
 
 
 class SourceHead(msgspec.Struct, array_like=True):
-    """The rows and bytes of a source file, and its mark; '' for a file that is to be read again."""
+    """Rows and bytes of an input file, and the mark of the file when they were counted.
+
+    Without a mark the file has to be read again.
+    """
 
     mark: str = ""
     rows: int = 0
@@ -187,12 +204,13 @@ class SourceHead(msgspec.Struct, array_like=True):
 
 
 def read_heads(out: Path, key: bytes) -> Iterator[SourceHead]:
-    """Yield the heads of the sources, in their order, as far as an earlier process noted them."""
+    """Yield the heads of the input files, in input order, that an earlier process kept in `out`."""
     for line in checked_lines(out / HEADS, key):
         yield msgspec.json.decode(line, type=SourceHead)
 
 
 def write_heads(out: Path, lines: Iterator[bytes], key: bytes) -> None:
-    """Note the heads of the sources, a line of JSON each; without them planning takes longer."""
+    """Keep the heads of the input files, a line of JSON each, for later processes of the run."""
+    # Without them a later process reads the input files again, so an error is no loss.
     with suppress(OutputError), atomic(out / HEADS) as file:
         file.writelines(with_checksum(line.rstrip(b"\n"), key) for line in lines)

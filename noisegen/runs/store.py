@@ -1,6 +1,7 @@
-"""Output in object stores: the methods of `pathlib.Path` that a run needs, for URLs of fsspec.
+"""Output in object stores: `StorePath`, a URL with the methods of `pathlib.Path` that a run needs.
 
-An object appears when it is uploaded as a whole, so an upload is as safe as the rename of a file.
+The package `fsspec` reaches the stores. An object appears only when its upload is complete, so an
+upload is as safe as the rename of a finished file.
 """
 
 # ruff: noqa: D102 - the methods are those of pathlib
@@ -16,11 +17,15 @@ from typing import IO, Any, cast
 
 from noisegen.errors import NoisegenError, OutputError
 
-SAFE = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory")  # stores of whole objects
+# Protocols of the stores in which an object appears only when it is whole
+SAFE = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory")
 
 
 def output_path(out: str | Path) -> Path:
-    """Return the path of an output, a StorePath for a URL; raises OutputError."""
+    """Return an output folder or file as a `Path`, or as a `StorePath` if `out` is a URL.
+
+    Raises OutputError for a URL that is not written to, and for one without a bucket.
+    """
     protocol, is_url, name = str(out).partition("://")
     if not is_url:
         return Path(out)
@@ -36,7 +41,7 @@ def output_path(out: str | Path) -> Path:
 
 @dataclass(frozen=True, order=True)
 class StorePath:
-    """URL of an object, or of a prefix that serves as a folder of objects."""
+    """URL of an object in a store, or of a prefix of object names that serves as a folder."""
 
     url: str
 
@@ -95,18 +100,18 @@ class StorePath:
         return (path for path in start.iterdir() if fnmatchcase(path.name, name))
 
     def listing(self, pattern: str) -> Iterator[tuple[str, str]]:
-        """Yield the names in a folder that fit a pattern, and the marks of their objects."""
+        """Yield name and mark of the objects in this folder whose names fit a glob pattern."""
         for entry in self._ask("ls", detail=True) if self.is_dir() else []:
             name = entry["name"].rstrip("/").rpartition("/")[2]
             if fnmatchcase(name, pattern):
                 yield name, _mark(entry)
 
     def mark(self) -> str:
-        """Return a text that changes with the content."""
+        """Return the mark of the object: a text that changes with its content."""
         return _mark(self._ask("info"))
 
     def stat(self) -> Any:
-        """Return time and size, and as `st_ino` a number that changes with the content."""
+        """Return time and size of the object, and as `st_ino` a number that changes with it."""
         time, size = self._ask("modified").timestamp(), self._ask("size")
         number = int(self._ask("ukey"), 16)
         return SimpleNamespace(st_dev=0, st_ino=number, st_mtime_ns=int(time * 1e9), st_size=size)
@@ -132,8 +137,11 @@ class StorePath:
             return getattr(store, what)(path, **options)
 
     def _store(self, *, own: bool = False) -> tuple[Any, str]:
-        """Return the file system and the path in it; with `own` no other path shares the former."""
-        from noisegen.data.files import store_of  # pyarrow, which a command need not wait for
+        """Return the file system of `fsspec`, and the path of the object in it.
+
+        With `own` the file system object is not shared with other paths.
+        """
+        from noisegen.data.files import store_of  # imports pyarrow, which is slow
 
         with _storing(self):
             return store_of(self.url, {"use_listings_cache": False, "skip_instance_cache": own})
@@ -141,7 +149,7 @@ class StorePath:
     @contextmanager
     def upload(self) -> Iterator[IO[bytes]]:
         """Yield a file to write; it becomes an object when the block ends without an error."""
-        store, path = self._store(own=True)  # the transaction is this upload alone
+        store, path = self._store(own=True)  # so that the transaction is this upload alone
         store.transaction.start()
         with _storing(self):
             file = store.open(path, "wb")
@@ -149,7 +157,7 @@ class StorePath:
             yield file
         except BaseException:
             store.transaction.complete(commit=False)
-            with suppress(AttributeError):  # a file that looks open is uploaded when it is freed
+            with suppress(AttributeError):  # an open file would be uploaded when it is freed
                 file.closed = True
             raise
         with _storing(self):
@@ -158,15 +166,15 @@ class StorePath:
 
 
 def _mark(entry: Mapping[str, Any]) -> str:
-    """Return the size of an object, and the tag or time that the store gives."""
+    """Return the mark of an object: its size, and the tag or time that the store gives it."""
     tags = (entry.get(name) for name in ("ETag", "etag", "LastModified", "mtime", "created"))
-    tag = next(filter(None, tags), "")  # in a listing some stores give another type of time
+    tag = next(filter(None, tags), "")  # some stores list a time in place of a tag
     return f"{entry['size']} {tag.timestamp() if isinstance(tag, datetime) else tag}"
 
 
 @contextmanager
 def _storing(path: StorePath) -> Iterator[None]:
-    """Turn any error of a store into an OutputError of one line."""
+    """Turn any error of the store of `path` into an OutputError of one line."""
     from noisegen.data.files import reason_of
 
     try:
@@ -181,9 +189,9 @@ def _storing(path: StorePath) -> Iterator[None]:
 
 
 def listing(out: Path, pattern: str) -> Iterator[tuple[str, str]]:
-    """Yield the names in a folder that fit a pattern, such as data/*.parquet, and their marks.
+    """Yield name and mark of the files in `out` that fit a pattern, such as data/*.parquet.
 
-    A mark changes with the content of its file. A store is asked once, not once per file.
+    A mark is a text that changes with the content of its file. A store is asked once for all files.
     """
     folder, slash, pattern = pattern.rpartition("/")
     place = out / folder if folder else out
@@ -192,18 +200,21 @@ def listing(out: Path, pattern: str) -> Iterator[tuple[str, str]]:
 
 
 def _listing(folder: Path, pattern: str) -> Iterator[tuple[str, str]]:
-    """Yield names as they come: pathlib holds a whole folder in memory."""
+    """Yield name and mark of the files in a local folder, one by one.
+
+    `pathlib` would hold all names of the folder in memory.
+    """
     with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
         for entry in entries:
             if fnmatchcase(entry.name, pattern):
                 try:
                     yield entry.name, _local_mark(entry.stat())
-                except FileNotFoundError:  # a link to nothing, or a file that has gone
+                except FileNotFoundError:  # a broken link, or a file that was just removed
                     yield entry.name, ""
 
 
 def mark_of(path: Path | str) -> str:
-    """Return the mark of a file or object; raises OSError, OutputError."""
+    """Return the mark of a file or object; raises OSError or OutputError if it is missing."""
     return path.mark() if isinstance(path, StorePath) else _local_mark(os.stat(path))  # noqa: PTH116
 
 

@@ -30,7 +30,8 @@ CASES = [
     ("augment", "resume", "README.md", ABOUT),
     ("augment", "part", "README.md", ABOUT),
     ("augment", "force", "README.md", ABOUT),
-    ("augment", "force", "part-00000.parquet", POINTER),  # of no name of a run
+    ("augment", "force", "part-00000.parquet", POINTER),  # no name of a run
+    ("augment", "part", "part-00000.parquet", POINTER),
     ("augment", "resume", "data/part-00000.parquet", POINTER),
     ("augment", "force", "data/part-00001.parquet", b"PAR1 not really PAR1"),
     ("augment", "force", "manifest.json.orig", b"{}\n"),
@@ -304,6 +305,12 @@ def test_a_folder_that_only_began_is_gone_on_with(try_, tmp_path):
 def test_a_foreign_configuration_nested_without_end_is_none_of_ours(tmp_path):
     (tmp_path / "config.yaml").write_bytes(b"[" * 100_000)
     assert read_config(tmp_path) is None
+
+
+def test_a_foreign_manifest_nested_without_end_is_one_line(tmp_path):
+    (tmp_path / "manifest.json").write_bytes(b"[" * 100_000)
+    with pytest.raises(OutputError, match="is not the manifest of a run: "):
+        Manifest.load(tmp_path)
 
 
 PAIRS = "lang\tclean\tnoisy\tcount\tpages\treverse_count\tprob\nen\tthe\tteh\t1\t1\t0\t1\n"

@@ -116,7 +116,13 @@ def of_other_run(path):
     path.write_bytes(b"".join(records.with_checksum(line, b"other") for line in lines))
 
 
-@pytest.mark.parametrize("change", [remove, cut_short, flip, of_other_run])
+def count_more(path):
+    content = path.read_bytes()
+    assert b'"rows":60' in content
+    path.write_bytes(content.replace(b'"rows":60', b'"rows":61'))
+
+
+@pytest.mark.parametrize("change", [remove, cut_short, flip, of_other_run, count_more])
 def test_records_that_are_lost_cost_only_time(cut, whole, change):
     change(record_files(cut)[0])
 
@@ -240,8 +246,16 @@ def test_notes_of_sources_count_while_the_first_of_them_is_the_same(tmp_path, so
     assert footers == ["0.parquet", "1.parquet", "2.parquet"]
 
 
-@pytest.mark.parametrize("change", [lambda data: data[:9] + b"0" + data[10:], lambda _: b""])
-def test_damaged_heads_of_sources_cost_no_row(tmp_path, sources, footers, change):
+@pytest.mark.parametrize(
+    ("change", "read_again"),
+    [
+        (lambda data: data[:9] + b"0" + data[10:], "012"),
+        (lambda data: data.replace(b",70,", b",10,"), "012"),
+        (lambda data: data[:-9], "02"),  # the first is read in any run
+        (lambda _: b"", "012"),
+    ],
+)
+def test_damaged_heads_of_sources_cost_no_row(tmp_path, sources, footers, change, read_again):
     run_part(sources, tmp_path / "out", "1/2")
     noted = tmp_path / "out" / records.HEADS
     noted.write_bytes(change(noted.read_bytes()))
@@ -249,5 +263,5 @@ def test_damaged_heads_of_sources_cost_no_row(tmp_path, sources, footers, change
 
     manifest = run_part(sources, tmp_path / "out", "2/2")
 
-    assert footers == ["0.parquet", "1.parquet", "2.parquet"]
+    assert footers == [f"{number}.parquet" for number in read_again]
     assert manifest.totals["rows_in"] == 210
