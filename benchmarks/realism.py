@@ -154,14 +154,14 @@ def chosen(wanted: Sequence[str]) -> list[str]:
     ]
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table in Markdown; with --json, write the figures too."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--set", action="append", default=[], dest="sets", help="name or language")
     parser.add_argument("--noise", action="append", default=[], help="recipe, or channel")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--json", type=Path)
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     print(f"| set | noise | {' | '.join(TITLES.values())} |")
     print("|---|---|" + "---:|" * len(TITLES))
     records = []

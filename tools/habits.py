@@ -466,14 +466,14 @@ def form_lines(names: Sequence[str], noise: str, count: int) -> Iterator[str]:
             yield f"| {' | '.join(pair)} | {figures} | {ratio} |"
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print the habits and writers of sets in one language, or the forms of their words."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("sets", nargs="*", metavar="SET")
     parser.add_argument("--noise", action="append", help="recipe to compare")
     parser.add_argument("--forms", type=int, default=0, help="print so many forms instead")
     parser.add_argument("--posts", action="store_true", help="what posts alone tell, instead")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     if {*given.sets} - {*available()} or not (given.sets or given.posts):
         parser.error(f"give sets that are here: {', '.join(available())}")
     noises = given.noise or NOISES

@@ -10,7 +10,9 @@ import argparse
 import re
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from benchmarks.real_pairs import load
 from noisegen.data.pairs import Pairs
@@ -113,13 +115,13 @@ def supported(profile: Profile, least: int) -> Profile:
     return replace(profile, words=words, gaps=gaps)
 
 
-def main() -> None:
-    """Write the profile of every language, or of those named."""
+def main(arguments: Sequence[str] | None = None, folder: Path = DICTIONARIES) -> None:
+    """Write the profile of every language, or of those named, below `folder`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("langs", nargs="*")
-    for lang in parser.parse_args().langs or CORPORA:
+    for lang in parser.parse_args(arguments).langs or CORPORA:
         corpus = CORPORA[lang]
-        pairs, out = pairs_of(corpus), DICTIONARIES / lang / "channel"
+        pairs, out = pairs_of(corpus), folder / lang / "channel"
         support = SUPPORT_MIN if len(pairs) < LARGE else SUPPORT_LARGE
         profile = supported(profile_of(pairs, lang, support), SUPPORT_MIN)
         save(replace(profile, source=corpus.source, license=corpus.license), out)

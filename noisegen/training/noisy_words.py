@@ -169,15 +169,18 @@ def _aligned_words(noisy: str, clean: str) -> Iterator[tuple[str, str]]:
                     yield form, word
 
 
-def add_noisy_words(student: SentenceEncoder, words: Words) -> tuple[int, int]:
+def add_noisy_words(
+    student: SentenceEncoder, words: Words, max_rules: int = MAX_RULES
+) -> tuple[int, int]:
     """Teach the student noisy words; return the numbers of new tokens and of replaced forms.
 
     A form that stands for a word of one piece becomes a token, whose embedding starts as the
     embedding of the piece. The tokenizer replaces the most frequent forms of contractions and
-    phrases. Raises UsageError for a student whose tokenizer has no word pieces.
+    phrases, at most `max_rules`. Raises UsageError for a student whose tokenizer has no word
+    pieces.
     """
     whole = pieces_of(student)
-    replacements = _replacements(whole.tokenizer, words)
+    replacements = _replacements(whole.tokenizer, words, max_rules)
     replaced = {form for forms in replacements.values() for form in forms}
     pieces = _with_replacements(_with_words_at_spaces(whole.tokenizer), replacements)
     starts = {}
@@ -239,11 +242,11 @@ def _with_words_at_spaces(pieces: Any) -> Any:
     return _keeping_rules(pieces)
 
 
-def _replacements(pieces: Any, words: Words) -> dict[str, list[str]]:
+def _replacements(pieces: Any, words: Words, max_rules: int) -> dict[str, list[str]]:
     """Return contractions and phrases, each with the noisy forms that it replaces.
 
     The tokenizer cuts each of them into several pieces. The most frequent ones are chosen, until
-    they have the share `COVERED` of all occurrences, or there are `MAX_RULES`.
+    they have the share `COVERED` of all occurrences, or there are `max_rules`.
     """
     added = {token.content.lower() for token in pieces.added_tokens_decoder.values()}
     forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -255,7 +258,7 @@ def _replacements(pieces: Any, words: Words) -> dict[str, list[str]]:
     most = COVERED * sum(totals.values())
     chosen: dict[str, list[str]] = {}
     covered = 0
-    for word in sorted(totals, key=totals.__getitem__, reverse=True)[:MAX_RULES]:
+    for word in sorted(totals, key=totals.__getitem__, reverse=True)[:max_rules]:
         if covered >= most:
             break
         covered += totals[word]

@@ -17,7 +17,6 @@ from noisegen.evaluation import (
     mean_class_similarity,
     sts_spearman,
     type_token_ratio,
-    xsim_search,
 )
 from noisegen.evaluation.measure import pair_distances
 from noisegen.evaluation.similarity import spearman
@@ -77,17 +76,30 @@ def chance(x, y):
     return 100 * sum(shares) / len(shares)
 
 
-def test_retrieval_shares_ties_and_equals_a_double_loop(draws, monkeypatch):
+def test_retrieval_shares_ties_and_equals_a_double_loop(draws):
     for number in range(200):
         n, width = int(draws.integers(1, 12)), int(draws.integers(1, 5))
         x, y = draws.integers(-1, 2, (2, n, width)).astype(np.float32)
         if number % 2:
             x = y + draws.standard_normal((n, width)).astype(np.float32)
-        monkeypatch.setattr(xsim_search, "_COSINES", int(draws.integers(1, 40)))
         found = retrieval_accuracy(x, y)
         assert found == pytest.approx(
             (chance(x.tolist(), y.tolist()), chance(y.tolist(), x.tolist()))
         )
+
+
+def test_retrieval_among_many_rows_equals_one_product(draws):
+    y = draws.integers(-2, 3, (2_500, 4)).astype(np.float64)  # more cosines than one block has
+    y[:, 3] = 3
+    x = y + draws.standard_normal(y.shape)
+    one, other = (side / np.linalg.norm(side, axis=1)[:, None] for side in (x, y))
+    products = (one @ other.T).round(12)
+    expected = []
+    for seen in (products, products.T):
+        own, best = np.diagonal(seen), seen.max(axis=1)
+        ties = (seen == best[:, None]).sum(axis=1)
+        expected.append(100 * np.where(own == best, 1 / ties, 0).mean())
+    assert retrieval_accuracy(x, y) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("noise", "least"), [(0, 0.2), (1e-6, 0), (1e-4, 0)])

@@ -23,7 +23,6 @@ from noisegen.mining.counts import Count, WordCounter, merged, read_counts, writ
 from noisegen.mining.mine import PAIRS, pair_key
 from noisegen.mining.miner import DAMAGE_MAX, Damage, SentencePair, WordPair
 from noisegen.runs import folder as folder_module
-from noisegen.runs import progress
 from noisegen.runs.atomic import file_digest
 from noisegen.runs.folder import number_of
 from noisegen.runs.manifest import Manifest
@@ -238,8 +237,7 @@ class Watched(LineMiner):
         yield from super().__call__(task, account)
 
 
-def test_progress_tells_what_running_and_finished_tasks_have_read(files, tmp_path, monkeypatch):
-    monkeypatch.setattr(progress, "SECONDS_BETWEEN_UPDATES", 0.02)
+def test_progress_tells_what_running_and_finished_tasks_have_read(files, tmp_path):
     events = []
     miner = Watched(events=(events,))
     made = run(files[:1], tmp_path / "out", miner, executor="serial", progress=events.append)

@@ -6,11 +6,14 @@ import fsspec
 import pyarrow.parquet as pq
 import pytest
 from exports import export, page
+from mined import run_cut
 
 import noisegen
 from noisegen.cli import run
 from noisegen.errors import OutputError, SourceError
 from noisegen.mining import dumps, mine
+from noisegen.mining.miner_options import WikiOptions
+from noisegen.options import decode
 from noisegen.runs.atomic import file_digest
 from noisegen.runs.lock import STATE
 
@@ -87,14 +90,15 @@ def test_a_store_is_mined_as_a_disk(kind, store, tmp_path):
         MINE[kind](url, f"{store}/out")
 
 
-def test_folders_and_pieces_of_dumps_in_a_store(store, tmp_path, monkeypatch):
+def test_folders_and_pieces_of_dumps_in_a_store(store, tmp_path):
     for number in range(2):
         put(f"{store}/in/{number}.xml", WIKI)
     put(f"{store}/in/note.md", b"no dump")
     told = []
     whole = noisegen.mine_wiki(f"{store}/in", tmp_path / "whole", tell=told.append)
-    monkeypatch.setattr(dumps, "PIECE_BYTES", 2_000)
-    made = noisegen.mine_wiki(f"{store}/in/*.xml", f"{store}/out")
+    sources = f"{store}/in/*.xml"
+    options = decode(WikiOptions, {"dumps": sources, "out": f"{store}/out"})
+    made = run_cut(options, lambda _: dumps.tasks_of([sources], "en", 2_000)[0])
 
     assert len(whole.shards) == 2 < len(made.shards)
     assert made.totals == whole.totals

@@ -74,13 +74,11 @@ def test_multilexnorm2_is_read_from_a_clone_or_a_bare_repository(
 def test_the_benchmark_has_the_figures_of_the_command(
     tweets: list[tuple[str, str]],
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     out = tmp_path / "figures.json"
     options = ["--set", "multilexnorm2:en", "--noise", "spel", "--seeds", "1", "--json", str(out)]
-    monkeypatch.setattr(sys, "argv", ["realism", *options])
-    realism.main()
+    realism.main(options)
     ours, theirs = json.loads(out.read_text())
     _, held = Pairs(*map(list, zip(*tweets, strict=True))).split(0.5)
     made = noisegen.noise(held.clean, "spel", id=list(range(len(held))), seed=0)
@@ -149,11 +147,9 @@ def test_two_planted_writers_are_found() -> None:
 def test_forms_that_a_recipe_writes_too_often_are_named(
     tweets: list[tuple[str, str]],
     capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    command = ["habits", "multilexnorm2:en", "--noise", "slng:rate=1", "--forms", "3"]
-    monkeypatch.setattr(sys, "argv", command)
-    habits.main()
+    command = ["multilexnorm2:en", "--noise", "slng:rate=1", "--forms", "3"]
+    habits.main(command)
     often = capsys.readouterr().out.partition("Too often in slng:rate=1")[2].splitlines()[4]
     word, form, _, real, chance, ours, excess = map(str.strip, often.strip("|").split("|"))
     assert word != form

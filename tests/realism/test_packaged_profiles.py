@@ -82,10 +82,8 @@ def test_a_run_names_the_source_of_its_profile(tmp_path):
     "lang",
     ["ru", *(pytest.param(lang, marks=pytest.mark.nightly) for lang in ("de", "en", "ga", "pt"))],
 )
-def test_the_tool_makes_a_profile_again(lang, tmp_path, monkeypatch):
+def test_the_tool_makes_a_profile_again(lang, tmp_path):
     from tools import profiles
 
-    monkeypatch.setattr(profiles, "DICTIONARIES", tmp_path)
-    monkeypatch.setattr("sys.argv", ["profiles", lang])
-    profiles.main()
+    profiles.main([lang], tmp_path)
     assert load(tmp_path / lang / "channel") == load(folder_of(lang))

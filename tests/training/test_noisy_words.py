@@ -14,7 +14,7 @@ from noisegen.encoders.encoder import open_encoder
 from noisegen.encoders.folders import open_folder, save_folder
 from noisegen.encoders.tokens import with_preparation
 from noisegen.errors import UsageError
-from noisegen.training import distil, noisy_words
+from noisegen.training import distil
 from noisegen.training.noisy_words import add_noisy_words, find_noisy_words
 from noisegen.training.pairs import NoiseSource, Reading, prepare_data
 from noisegen.training.settings import load_settings
@@ -362,29 +362,21 @@ def test_case_is_that_of_the_text_that_the_student_reads(student, xlmr):
         assert (list(encoder.tokenizer.tokenize(["I DONT"])[0]) == clean) == is_read
 
 
-@pytest.fixture
-def limit_rules(monkeypatch):
-    """Set how many contractions and phrases the tokenizer replaces."""
-    return lambda most: monkeypatch.setattr(noisy_words, "MAX_RULES", most)
-
-
-def test_the_most_frequent_phrases_are_replaced(student, bert, limit_rules):
+def test_the_most_frequent_phrases_are_replaced(student, bert):
     words = {f"f{n}": {f"you're {n}th": n} for n in range(1, 101)}  # 5,050 in all
 
     assert add_noisy_words(student, words) == (0, 79)  # 1 to 21 are the last twentieth
-    limit_rules(10)
     other = open_folder(bert)
-    assert add_noisy_words(other, words) == (0, 10)
+    assert add_noisy_words(other, words, max_rules=10) == (0, 10)
     frequent, rarer = other.tokenizer.tokenize(["f91", "f90"])
     assert list(frequent) == list(open_folder(bert).tokenizer.tokenize(["you're 91th"])[0])
     assert list(rarer) == list(open_folder(bert).tokenizer.tokenize(["f90"])[0])
 
 
-def test_a_form_that_is_not_replaced_is_no_token_of_a_rarer_word(student, limit_rules):
-    limit_rules(1)
+def test_a_form_that_is_not_replaced_is_no_token_of_a_rarer_word(student):
     words = {"dont": {"don't": 99}, "ur": {"you're": 5, "people": 4}, "ppl": {"people": 1}}
 
-    assert add_noisy_words(student, words) == (1, 1)
+    assert add_noisy_words(student, words, max_rules=1) == (1, 1)
     assert "ur" not in student.tokenizer.tokenizer.get_vocab()
 
 

@@ -84,20 +84,15 @@ def test_heads_and_pre_training_have_objectives_of_a_file_too(
     assert figures["loss"] == pytest.approx(parts)
 
 
-def test_an_entry_point_is_loaded_when_it_is_named(monkeypatch):
-    def mine(batch, output):
-        return {"mine": output.noisy.sum()}
-
-    class Point:
-        def load(self):
-            return mine
-
-    monkeypatch.setattr(
-        objectives,
-        "entry_points",
-        lambda group, name: [Point()] if (group, name) == ("noisegen.objectives", "mine") else [],
-    )
-    assert find_objective("mine", "distil").function is mine
+def test_an_entry_point_is_loaded_when_it_is_named(monkeypatch, tmp_path):
+    (tmp_path / "plugged_in.py").write_text("def mine(batch, output): ...\n")
+    package = tmp_path / "plugged_in-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: plugged_in\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text("[noisegen.objectives]\nmine = plugged_in:mine\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    function = find_objective("mine", "distil").function
+    assert (function.__module__, function.__name__) == ("plugged_in", "mine")
     assert WeightedSum.parse("two_term+mine").parts[1][1].name == "mine"
 
 
