@@ -282,7 +282,8 @@ class WordKernel:
     chooses the forms of all hit words of the row.
 
     The kernel skips words of fewer than `bytes_min` bytes and, if `needs` is not empty, words with
-    none of these bytes. The rule must return no forms for them.
+    none of these bytes. The rule must return no forms for them. With `names_stay`, the kernel also
+    skips names: words that have a capital but begin no sentence.
 
     `propose` keeps a cache of words: `hashes` has the hash of each word, ascending, and `groups`
     the group of its forms in `choices`, -1 if it has none. Form f has the text `pool[f]`;
@@ -295,6 +296,7 @@ class WordKernel:
     by_form: bool = False
     bytes_min: int = 0
     one_way: bool = False
+    names_stay: bool = False
 
     def __post_init__(self) -> None:
         needed = b"[%s]" % re.escape(self.needs)
@@ -309,39 +311,26 @@ class WordKernel:
             if not find(row.text.encode()):
                 return []
             numbers = [number for number in numbers if find(row.words[number].encode())]
-        limit = int(self.limits[draws.variants["rate"]])
-        return self.replaced(row, self.hits_in(row, draws.key, numbers, limit))
+        return self.replaced(row, draws.key, numbers, int(self.limits[draws.variants["rate"]]))
 
-    def hits_in(
-        self, row: Row, key: int, numbers: Sequence[int], limit: int
-    ) -> list[tuple[int, int]]:
-        """Return the numbers of the hit words in a row, each with 16 choosing bits.
+    def replaced(self, row: Row, key: int, numbers: Sequence[int], limit: int) -> list[RowEdit]:
+        """Draw which words of one row are hit, and return their replacements.
 
         `numbers` has the numbers of the words that may be hit, `key` is the key of the row, and
         `limit` the 48-bit threshold of its rate.
         """
-        if self.by_form:
-            forms = [row.hashes[number] for number in numbers]
-            hit = [(numbers[at], drawn) for at, drawn in rng.form_hits(key, forms, limit)]
-        else:
-            hit = rng.row_hits(key, numbers, limit)
-        if self.one_way and hit:
+        hashes = [row.hashes[number] for number in numbers] if self.by_form else None
+        hit = rng.row_hits(key, numbers, limit, hashes)
+        if self.one_way:
             way = rng.draw(rng.fork(key, "way"), 0) & rng.CHOICE_MASK
             hit = [(number, way) for number, _ in hit]
-        return hit
-
-    def replaced(self, row: Row, hits: Iterable[tuple[int, int]]) -> list[RowEdit]:
-        """Return the edits of the hit words of one row.
-
-        `hits` has the number and the 16 choosing bits of each hit word.
-        """
         edits: list[RowEdit] = []
-        for number, drawn in hits:
+        for number, drawn in hit:
             word = row.words[number]
             if (forms := self._row_forms[word]) is not None:
                 bounds, texts = forms
                 form = texts[bisect_right(bounds, drawn)]
-                if form != word:
+                if form != word and not (self.names_stay and row.is_name(number)):
                     edits.append((*row.span(number), form))
         return edits
 
@@ -370,6 +359,9 @@ class WordKernel:
         chosen = self.choices.pick(groups[known], rng.choices(draws.take(known)))
         changed = np.flatnonzero(self.changed.take(chosen))
         hit, chosen = hit.take(known.take(changed)), chosen.take(changed)
+        if self.names_stay:
+            others = np.flatnonzero(~are_names(texts, words, hit))
+            hit, chosen = hit.take(others), chosen.take(others)
         edges = words.starts.take(hit), words.stops.take(hit)
         return Edits(words.rows.take(hit), *edges, chosen, self.pool)
 
@@ -419,16 +411,3 @@ class WordKernel:
         self.choices = WeightedChoices(np.concatenate([self.choices.bounds, bounds]))
         self.changed = np.concatenate([self.changed, np.array(changed, np.bool_)])
         self.pool = pa.concat_arrays([self.pool, pool])
-
-
-class NamesStay(WordKernel):
-    """Kernel of words that leaves names unchanged: words with a capital inside a sentence."""
-
-    def replaced(self, row: Row, hits: Iterable[tuple[int, int]]) -> list[RowEdit]:
-        """Return the replacements of the hit words of one row, except for names."""
-        return super().replaced(row, [hit for hit in hits if not row.is_name(hit[0])])
-
-    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
-        """Propose the replacements of all rows, except for names."""
-        edits, words = super().propose(texts, keys, variants), texts.tokens
-        return edits.keep(~are_names(texts, words, np.searchsorted(words.starts, edits.starts)))

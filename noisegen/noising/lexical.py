@@ -16,7 +16,7 @@ from noisegen.noising.edits import Edits
 from noisegen.noising.lexicon import POS, Lexicon, Parser, head_of, parser_of
 from noisegen.noising.phrases import Matches, PhraseTable, RowMatch, load_table, row_forms
 from noisegen.noising.registry import Kind, Parameter, Settings, Transform, called_from, register
-from noisegen.noising.rng import RowDraws, Variants, choices, form_hits, hits, row_hits
+from noisegen.noising.rng import RowDraws, Variants, choices, hits, row_hits
 from noisegen.noising.tagging import Tagger, make_tagger
 from noisegen.text.buffers import I64, U64, Bool, Texts, as_arrow, ordinals
 from noisegen.text.case import are_names
@@ -93,10 +93,8 @@ class LexicalKernel:
         if found and rules.tagger:
             found, groups = self._eligible_in(row, found, rules.tagger)
         limit = int(rules.limits[draws.variants["rate"]])
-        if rules.by_form:
-            hit = form_hits(draws.key, row_forms(row, found), limit)
-        else:
-            hit = row_hits(draws.key, range(len(found)), limit)
+        forms = row_forms(row, found) if rules.by_form else None
+        hit = row_hits(draws.key, range(len(found)), limit, forms)
         edits: list[RowEdit] = []
         is_misfit = _ROW_MISFITS.get(rules.tags)
         for number, drawn in hit:

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 from itertools import chain, compress
 from pathlib import Path
@@ -54,7 +54,7 @@ def phrase_hash(state: int, gap: str, word: int) -> int:
 
 
 # Cache of the part of `phrase_hash` that does not depend on the word, if the character is a space.
-_AFTER_SPACE = Memo[int, int](lambda state: phrase_hash(state, " ", 0))
+_AFTER_SPACE = Memo[int, int](partial(phrase_hash, gap=" ", word=0))
 
 
 def phrase_hashes(states: U64, gaps: I64, words: U64) -> U64:

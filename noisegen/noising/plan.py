@@ -47,7 +47,8 @@ class Streams:
         broadcast with `rows`, which has the numbers of the rows in the batch.
         """
         numbers = _numbers([names]) if isinstance(names, str) else names
-        return rng.row_keys(rng.stream_keys(self.seed, numbers, self.copy), self.row_ids[rows])
+        streams = rng.mix_array(numbers ^ np.uint64(rng.copy_seed(self.seed, self.copy)))
+        return rng.row_keys(streams, self.row_ids[rows])
 
     def decide(self, names: str | U64, rows: I64) -> I64:
         """Return one 48-bit decision per row and stream; `names` and `rows` are as in `keys`."""

@@ -97,11 +97,6 @@ def stream_key(seed: int, name: str, copy: int = 0) -> int:
     return mix(copy_seed(seed, copy) ^ name_number(name))
 
 
-def stream_keys(seed: int, names: U64, copy: int = 0) -> U64:
-    """Return `stream_key` for many names, each given as its `name_number`."""
-    return mix_array(names ^ np.uint64(copy_seed(seed, copy)))
-
-
 def row_key(stream: int, row_id: int) -> int:
     """Return the key of one row in the stream with key `stream`."""
     return mix((stream + (row_id + 1) * GOLDEN) & MASK)
@@ -376,31 +371,24 @@ class RowDraws(NamedTuple):
     variants: Mapping[str, int]
 
 
-def row_hits(key: int, numbers: Iterable[int], limit: int) -> list[tuple[int, int]]:
+def row_hits(
+    key: int, candidates: Sequence[int], limit: int, numbers: Sequence[int] | None = None
+) -> list[tuple[int, int]]:
     """Return the candidates of one row that are hit, each with 16 choosing bits.
 
-    `numbers` has the draw number of each candidate, by which the result names the candidate. A
-    candidate is hit if the decision of this draw of `key` is below `limit`, as in `hits`.
+    A candidate is hit if the decision of its draw is below `limit`, as in `hits`. `key` is the key
+    of the row. The number of the draw is the entry of the candidate in `numbers` (default: the
+    candidate itself).
     """
     found = []
-    for number in numbers:
+    for candidate, number in zip(candidates, numbers or candidates, strict=True):
         z = (key + (number + 1) * GOLDEN) & MASK  # `draw` written out, which halves the time
         z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
         z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
         z ^= z >> 31
         if z >> CHOICE_BITS < limit:
-            found.append((number, z & CHOICE_MASK))
+            found.append((candidate, z & CHOICE_MASK))
     return found
-
-
-def form_hits(key: int, forms: Sequence[int], limit: int) -> list[tuple[int, int]]:
-    """Return the positions in `forms` that are hit, each with 16 choosing bits.
-
-    A form, such as the hash of a word, is used as the number of a draw, so that equal forms get
-    equal draws.
-    """
-    hit = dict(row_hits(key, forms, limit))
-    return [(position, hit[form]) for position, form in enumerate(forms) if form in hit]
 
 
 @dataclass(frozen=True)

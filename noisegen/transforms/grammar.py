@@ -108,7 +108,9 @@ class Omissions:
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Return the edits that leave out phrases in one row."""
-        found = chain.from_iterable(self._row_edits(row, draws, each) for each in self.phrases)
+        found = list[RowEdit]()
+        for phrases in self.phrases:
+            found += self._row_edits(row, draws, phrases)
         edits: list[RowEdit] = []
         for start, stop, written in sorted(found, key=itemgetter(0)):
             is_first = not edits or start >= edits[-1][1]

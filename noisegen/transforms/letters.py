@@ -13,7 +13,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from noisegen.noising.kernels import NamesStay, WordKernel
+from noisegen.noising.kernels import WordKernel
 from noisegen.noising.lexical import LexicalKernel, ListRules
 from noisegen.noising.lexicon import Entry, Lexicon
 from noisegen.noising.phrases import PhraseTable, build
@@ -237,9 +237,13 @@ def vowl(settings: Settings, *, rate: float = 0.1) -> WordKernel:
     where all nouns are capitalised.
     """
     rule = partial(without_vowels, vowels=vowels_by_language()[settings.lang])
-    made = WordKernel if settings.lang in NOUNS_HAVE_CAPITALS else NamesStay
-    shortest = VOWELS_LEFT_OUT.start
-    return made(rule, settings.limits(rate), by_form=settings.by_form, bytes_min=shortest)
+    return WordKernel(
+        rule,
+        settings.limits(rate),
+        by_form=settings.by_form,
+        bytes_min=VOWELS_LEFT_OUT.start,
+        names_stay=settings.lang not in NOUNS_HAVE_CAPITALS,
+    )
 
 
 ADDED = (24, 32, 19, 11, 7, 4, 2, 1)  # weights of writing a letter 1, 2, ... 8 more times

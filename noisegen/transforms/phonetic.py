@@ -125,7 +125,9 @@ class Respelling:
         row = row.cut(self.listed.table.matched_by)
         matches = self.listed.table.find_row(row)
         listed = self.listed.replaced_in(row, matches, draws)
-        matched = {n for first, last, _ in matches for n in range(first, last + 1)}
+        matched = set[int]()
+        for first, last, _ in matches:
+            matched.update(range(first, last + 1))
         others = [
             number
             for number, word in enumerate(row.words)
@@ -133,8 +135,7 @@ class Respelling:
         ]
         key = fork(draws.key, "rules")
         limit = int(self.listed.lists[0].limits[draws.variants["rate"]])
-        ruled = self.rules.replaced(row, self.rules.hits_in(row, key, others, limit))
-        return sorted(listed + ruled)
+        return sorted(listed + self.rules.replaced(row, key, others, limit))
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Return the edits of all respelled words in a batch of rows."""
