@@ -149,7 +149,7 @@ def run(arguments: list[str]) -> int:
         click.echo(f"interrupted{kept if _can_resume(arguments) else ''}", err=True)
         return 130
     except UnicodeEncodeError as error:
-        # Python writes a byte of an argument that is not UTF-8 as such a character.
+        # Python reads a byte that is not UTF-8 as one of these characters.
         if "\ud800" <= error.object[error.start] <= "\udfff":
             click.echo("error: an argument is not valid UTF-8", err=True)
             return 2

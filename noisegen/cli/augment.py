@@ -78,7 +78,7 @@ def augment(
 
 
 def _earlier(manifest: str | None) -> "Manifest | None":
-    """Return the manifest that --from names, of the run to make again; None without --from."""
+    """Return the manifest of the run to make again, which --from names; None without --from."""
     from noisegen.runs.manifest import Manifest
 
     return Manifest.load(manifest, "augment") if manifest else None
