@@ -18,7 +18,8 @@ from typing import IO
 from noisegen.errors import NoisegenError, OutputError
 from noisegen.runs.store import StorePath
 
-MARKS = {  # bytes near the start of each page and picture of noisegen, which tell it from others
+# Ending -> bytes near the start of each page or picture of noisegen, which other files lack.
+MARKS = {
     ".html": b'<meta name="generator" content="noisegen">',
     ".png": b"Software\0noisegen",
 }
@@ -91,7 +92,10 @@ def _opened_beside(path: Path) -> tuple[Path, IO[bytes]]:
 
 
 def _is_free(file: IO[bytes], *, wait: bool = False) -> bool:
-    """Lock an open file until it is closed; return False if another process holds its lock."""
+    """Lock an open file until it is closed; return False if another process holds its lock.
+
+    With `wait`, wait until the other process gives the lock up.
+    """
     try:
         import fcntl  # not on Windows
 
@@ -166,7 +170,7 @@ def refuse_existing(path: Path, force: bool | None = None) -> None:
     """Raise OutputError if `path` is an existing file that may not be overwritten.
 
     With `force` every file may be overwritten, but no folder or device. If `force` is None, the
-    output is a page or picture, which may replace one that noisegen made.
+    output is a page or picture, which may replace a page or picture of noisegen.
     """
     if not path.exists():
         return

@@ -18,9 +18,9 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 DASK = "dask:"
-IN_FLIGHT_PER_WORKER = 2  # tasks submitted at a time; more would hold more input in memory
+IN_FLIGHT_PER_WORKER = 2  # most unfinished tasks submitted: they hold input in memory
 DASK_SECONDS = 20  # seconds within which a scheduler has to answer
-SECONDS_BETWEEN_LOOKS = 1.0  # a cluster may grow or shrink, and is asked for its size so often
+SECONDS_BETWEEN_LOOKS = 1.0  # between questions for the size of a cluster, which may change
 
 
 class Submitting(Protocol):

@@ -53,11 +53,11 @@ _TEMPORARY = re.compile(r"\.(?:[0-9a-f]{16}|(?:new)?live)\.tmp$")
 class Layout(Generic[N]):
     """Names of the files that one kind of run writes.
 
-    `verb` says in errors what the run does with files, such as 'write'. `parts` has the glob
-    patterns of the numbered files, which tasks write. `scratch` has the patterns of intermediate
-    files, all in one folder; the run removes them at its end. `whole` maps the name or pattern of
-    every other file or folder to a regular expression: the file counts as noisegen's if its text
-    begins so. The expression '' accepts any content.
+    `verb` names the work of the run in errors, such as 'write'. `parts` has the glob patterns of
+    the numbered files, which tasks write. `scratch` has the patterns of intermediate files, all in
+    one folder; the run removes them at its end. `whole` maps the name or pattern of every other
+    file or folder to a regular expression: the file counts as noisegen's if its text begins so. The
+    expression '' accepts any content.
 
     `result` is the type of a task's result; None for a run without tasks. `columns` are columns
     that every Parquet file of the run has. With `is_overwritten`, `--force` does not empty the
@@ -99,7 +99,10 @@ class RunFolder(Generic[N]):
 
     @cached_property
     def requested(self) -> Run:
-        """The run of this process as run.json records it; `config` counts for runs with tasks."""
+        """The run of this process, as run.json records it.
+
+        The configuration is left out for a run without tasks.
+        """
         return Run(self.layout.verb, dict(bound(self.config)) if self.layout.result else {})
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The lock of an output folder: one run holds it, or several parts of a run without a common task.
+"""The lock of an output folder, held by one run, or by several parts of a run that share no task.
 
 A run writes a lock file of its own into OUT/.noisegen and then looks for the lock files of other
 runs. Two runs that begin at once therefore see each other; both remove their locks and try again
@@ -29,7 +29,7 @@ from noisegen.runs.progress import Progress, Show, repeated, silent
 Part = tuple[int, int]  # (remainder, count): the tasks with number % count == remainder
 WHOLE: Part = (0, 1)
 STATE = ".noisegen"  # hidden folder in OUT with the locks and records of the run
-SECONDS_BETWEEN_BEATS = 5.0  # a living run touches its lock file so often
+SECONDS_BETWEEN_BEATS = 5.0  # between two touches of the lock file by a living run
 SECONDS_STALE = 60.0  # a run on another host that has not touched its lock for so long is dead
 TRIES = 5  # attempts to write a lock file
 PAUSES = (0.2, 0.5, 1.0)  # longest seconds before the second, third and fourth try for the lock
@@ -203,7 +203,7 @@ def locked(
 
 
 def _take(lock: Lock, show: Show) -> list[Lock]:
-    """Write the lock file and return the locks of other runs that exclude it.
+    """Write the lock file; return the locks of other runs that exclude this lock.
 
     If there are some, the lock file is removed again.
     """

@@ -27,8 +27,8 @@ class Progress:
 
     `done` of `total` units are finished; a total of 0 means unknown. `unit` is their name in the
     plural. `share`, from 0 to 1, is the finished part of the stage (default: done / total).
-    `counts` are other counts by name, `note` is text for the user. The first event of a stage has
-    as `done` what was finished before it began: 0, or more in a resumed run.
+    `counts` are other counts by name, `note` is text for the user. In the first event of a stage,
+    `done` is the number of units that were finished before: 0, or more in a resumed run.
     """
 
     doing: str = ""
@@ -269,7 +269,7 @@ def running(live: Iterable[Path]) -> Counter[str]:
 
 @contextmanager
 def repeated(action: Callable[[], None], seconds: float) -> Iterator[None]:
-    """Call `action` every so many seconds in a thread while the block runs.
+    """Call `action` every `seconds` seconds in a thread while the block runs.
 
     An OSError of the action ends the repetition, but not the block.
     """

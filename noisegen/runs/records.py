@@ -29,13 +29,13 @@ RUN = f"{STATE}/run.json"
 LINES = f"{STATE}/records-*.jsonl"
 HEADS = f"{STATE}/heads.jsonl"
 BATCH = 256  # lines per object in a store, where a file cannot grow line by line
-SECONDS_HELD = 10.0  # after so long, lines go to a store before they fill an object
+SECONDS_HELD = 10.0  # after this time, even fewer lines than BATCH go to a store
 
 
 class Run(msgspec.Struct, frozen=True):
     """Content of run.json: the kind of run (`verb`), its configuration, and whether it has ended.
 
-    `verb` says what the run does with files, such as 'write' or 'mine'.
+    `verb` names the work of the run, such as 'write' or 'mine'.
     """
 
     verb: str
@@ -108,7 +108,7 @@ class Records(Generic[N]):
     _held: list[bytes] = field(default_factory=list)  # lines not yet uploaded to the store
     _objects: int = 0
     _flushed: float = field(default_factory=time.monotonic)
-    _seen: dict[str, str] = field(default_factory=dict)  # marks of record files that were read
+    _seen: dict[str, str] = field(default_factory=dict)  # record file -> mark when it was read
 
     def read(self) -> dict[int, Record[N]]:
         """Return the records of all processes by number, with those added since the last call."""
@@ -173,7 +173,7 @@ class Records(Generic[N]):
 
 
 def with_checksum(line: bytes, key: bytes) -> bytes:
-    """Return a line after its checksum, which covers the line and the `key` of the run."""
+    """Return a line with a checksum before it, made of the line and the `key` of the run."""
     return b"%08x %b\n" % (crc32(line, crc32(key)), line)
 
 
