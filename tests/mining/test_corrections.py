@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisegen.mining.corrections import one_line, read_correction, without_tags
+from noisegen.mining.parallel import one_line, read_correction, without_tags
 
 
 @pytest.mark.parametrize(
