@@ -13,7 +13,7 @@ from noisegen.runs.estimate import SAMPLE_SECONDS, RunEstimate
 from noisegen.runs.manifest import Manifest
 
 FIRST_ROWS = 100  # rows of the first sample; its time counts as the time to start
-ROWS_COUNTED = 2_000  # most rows of a part of the input in which rows are counted
+ROWS_COUNTED = 2_000  # most rows per part of the input, while rows are counted
 GROWTH = 20  # a sample has at most this many times the rows of the sample before
 
 
@@ -89,7 +89,7 @@ def estimate(
     most = min(count, asked.rows_per_shard)
 
     def timed(rows: int) -> Sample:
-        copies = max(1, rows // most)  # few rows are copied, to have enough to time
+        copies = max(1, rows // most)  # few rows are noised several times, to have enough to time
         with TemporaryDirectory() as out:
             began = time.perf_counter()
             totals = run(out, min(rows, most), copies).totals

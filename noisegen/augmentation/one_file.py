@@ -114,7 +114,7 @@ class Target:
             )
 
     def check_columns(self, names: Sequence[str], job: ShardJob) -> None:
-        """Raise SourceError if the source has a column with the name of a column that is added."""
+        """Raise SourceError if the source has a column copy or edits that the output would add."""
         for name, is_added in (("copy", job.copies > 1), ("edits", job.edits)):
             if is_added and name in names:
                 raise SourceError(
@@ -277,7 +277,7 @@ def _as_is(target: Target, columns: Columns, batch: RowBatch) -> Mask:
 
 
 def _with_tokens(batch: RowBatch, tokens: str) -> RowBatch:
-    """Return the batch without rows that have no tokens, which would be sentences of no lines."""
+    """Return the batch without rows without tokens, which would be sentences without lines."""
     has_tokens = pc.greater(pc.list_value_length(batch.table[tokens]), 0).to_numpy()
     keep = batch.keep.copy()
     keep[keep] = has_tokens

@@ -161,7 +161,7 @@ class ShardJob:
 
 @cache
 def _engine(recipe: Recipe, settings: Settings, code: tuple[tuple[str, str], ...]) -> Engine:
-    """Return the engine for a recipe; `code` registers the transforms of the recipe first."""
+    """Return the engine for a recipe, after loading `code`, Python files with its transforms."""
     registry.load_code(*(path for path, _ in code))
     return Engine(recipe, settings)
 

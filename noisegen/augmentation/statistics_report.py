@@ -23,7 +23,7 @@ from noisegen.runs.manifest import counted
 if TYPE_CHECKING:
     from rich.console import Console
 
-_TRIED_MIN = 5  # fewest rows that drew a transform alone, for a sentence on its effect
+_TRIED_MIN = 5  # rows that must draw a transform alone before its effect is reported
 _CER_SHOWN = 0.99  # share of the changed rows with a bar of their own; the last bar has the rest
 _CER_BARS = 20
 
@@ -143,7 +143,7 @@ def _length_table(figures: Statistics) -> blocks.Table:
 
 
 def _drawn(figures: Statistics) -> list[TransformsPerRow]:
-    """Return the numbers of transforms that at least one row drew, or was expected to draw."""
+    """Return the rows per number of transforms, without numbers neither drawn nor expected."""
     return [line for line in figures.transforms_per_row if line.rows or (line.expected or 0) >= 0.5]
 
 

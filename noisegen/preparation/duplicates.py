@@ -148,7 +148,7 @@ class Search:
         return self._write("equal", task, lambda: equal(self._keys("forms", task)))
 
     def find_links(self, task: Range) -> int:
-        """Write the pairs of candidates to compare that share a band key in the task's range.
+        """Write the pairs of candidates that share a band key in the task's range, to be compared.
 
         Candidates that are known to be duplicates are left out.
         """

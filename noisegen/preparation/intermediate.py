@@ -104,9 +104,8 @@ def key_writer(path: Path, *names: str, held_max: int = HELD) -> Iterator[Callab
                 write_run()
 
         yield add
-        held.append(
-            np.zeros((len(names), 0), np.uint64)
-        )  # so that a file without entries has a run too
+        # An empty run, so that a file without entries has a run too.
+        held.append(np.zeros((len(names), 0), np.uint64))
         write_run()
 
 

@@ -34,7 +34,7 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 # Punctuation that counts as common in each language. Characters of markup and code
 # (<>{}[]|\^~`_=*) are left out: they are rare in prose.
 PUNCTUATION = ".,;:!?'\"()-/%&$+@#“”‘’„‚«»‹›–—…·°€£§"
-# First words of the Unicode names of a script's characters, for scripts with more than one
+# Script -> first words of the Unicode names of its characters, if these begin in several ways
 _NAMED = {"CJK": ("CJK", "IDEOGRAPHIC", "FULLWIDTH"), "ARABIC": ("ARABIC", "EXTENDED")}
 _JOINERS = "\u200c\u200d"
 

@@ -78,7 +78,7 @@ def _renamed(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _opened_beside(path: Path) -> tuple[Path, IO[bytes]]:
-    """Open a file with a temporary name beside `path`; return name and file.
+    """Open a file with a temporary name beside `path`; return its path and the file.
 
     The file is locked while it is open, so that `remove_left` keeps it.
     """

@@ -111,11 +111,13 @@ class Records(Generic[N]):
     _seen: dict[str, str] = field(default_factory=dict)  # record file -> mark when it was read
 
     def read(self) -> dict[int, Record[N]]:
-        """Return the records of all processes by number, with those added since the last call."""
+        """Return the records of all processes by task number.
+
+        Only record files that changed since the last call are read.
+        """
         decoder = msgspec.json.Decoder(Record[self.kind])  # type: ignore[name-defined]
-        for name, mark in sorted(
-            listing(self.out, LINES)
-        ):  # oldest process first: the newest record counts
+        # The oldest process comes first, so that the newest record of a task counts.
+        for name, mark in sorted(listing(self.out, LINES)):
             if self._token in name or self._seen.get(name) == mark:
                 continue
             self._seen[name] = mark

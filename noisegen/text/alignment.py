@@ -17,8 +17,8 @@ from rapidfuzz.distance import Levenshtein, Opcode, Postfix, Prefix
 
 TOKENS_MAX = 40  # tokens of a changed part, in either text; a longer part is a single edit
 PARTS_MAX = 3  # most words that are run together, and most parts of a broken word
-# Costs of a token without a partner, of a replaced token, and of joined or broken words. The share
-# of different characters is added to the last two.
+# Costs of a token without a partner, of a replaced token, and of joined or broken words. To the
+# last two, the share of different characters is added.
 _SKIP, _SUBSTITUTE, _JOIN = 1.0, 0.2, 0.3
 _TWO_INITIALS = 1.75  # cost of "in Spain" -> "is": two letters may be a word by chance
 _SHORT = 0.5  # added to the cost of a short form: "người ta" -> "ngta", "going to" -> "gonna"
@@ -55,7 +55,7 @@ Span = tuple[int, int]
 # Part of an alignment: whether both sides are equal, start and stop in the clean sequence, start
 # and stop in the noisy sequence.
 Aligned = tuple[bool, int, int, int, int]
-Step = tuple[int, int]  # how many clean tokens are matched with how many noisy tokens
+Step = tuple[int, int]  # numbers of clean and of noisy tokens that are matched with each other
 
 
 class TokenEdit(NamedTuple):
@@ -134,8 +134,8 @@ def _matched_parts(clean: str, noisy: str) -> Iterator[TokenEdit]:
 def aligned(clean: Sequence[str], noisy: Sequence[str]) -> Iterator[Aligned]:
     """Align two sequences by Levenshtein distance; yield their equal and different parts in order.
 
-    Sequences longer than `WINDOW` are aligned window by window. Of a window, only the parts up to
-    the last equal part that begins in its first half are kept. The next window begins behind them.
+    Sequences longer than `WINDOW` are aligned window by window. The parts of a window are kept up
+    to the last equal part that begins in its first half. The next window begins behind them.
     """
     i = j = 0
     while max(len(clean) - i, len(noisy) - j) > WINDOW:
@@ -178,7 +178,7 @@ _STEPS: tuple[Step, ...] = (
 def cheapest_steps(clean: tuple[str, ...], noisy: tuple[str, ...]) -> tuple[Step, ...]:
     """Match all clean tokens with all noisy tokens, in order, at the least total cost.
 
-    Returns the matches: how many clean tokens with how many noisy tokens.
+    Returns the matches: the numbers of clean and of noisy tokens in each.
     """
     initialisms = _initialisms(clean, noisy)
     best: dict[Step, tuple[float, Step]] = {(0, 0): (0.0, (0, 0))}
@@ -299,7 +299,7 @@ def _begins_as_fused(form: str, words: Sequence[str]) -> bool:
     A fusion of two words may also begin with the second or the last letter of the first word.
     """
     first, last = words[0], words[-1]
-    heads = first[:1] if len(words) > 2 else first[:2] + first[-1:]  # "about to" -> "bouta"
+    heads = first[:1] if len(words) > 2 else first[:2] + first[-1:]  # b as in "about to" -> "bouta"
     has_length = _FUSED_MIN <= len(form) < sum(map(len, words))
     return has_length and bool(last) and form[0] in heads
 

@@ -212,7 +212,7 @@ class Tokens:
 def overlapping(starts: I64, stops: I64) -> I64:
     """Return the indices of ranges to leave out, so that the other ranges do not overlap.
 
-    The ranges are ascending by start. Of two overlapping ranges the first one stays. The loop in
+    The ranges are ascending by start. If two ranges overlap, the first one stays. The loop in
     Python visits only ranges that overlap a neighbour.
     """
     apart = np.ones(len(starts) + 1, np.bool_)

@@ -1,6 +1,6 @@
 """Case, diacritics and shapes of words in every script.
 
-Lower-case text has as many bytes as the text it was made from, so that byte positions stay valid.
+A text and its lower-case form have equal numbers of bytes, so that byte positions stay valid.
 """
 
 import unicodedata

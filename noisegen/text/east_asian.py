@@ -44,7 +44,7 @@ def chinese_tokens(text: str) -> list[str]:
 
 
 def chinese_word_kind(clean: str, noisy: str, fuzzy: bool = False) -> tuple[str | None, str]:
-    """Tell whether the change of one Chinese word to another is noise, and of which kind.
+    """Tell whether the change of one Chinese word to another is noise, and its kind.
 
     Returns (None, kind of noise) if it is noise, else (reason, ''). Homophones have equal sounds,
     tones aside, and different characters. Two words that are no nouns, verbs or adverbs count as
@@ -127,7 +127,7 @@ def japanese_tokens(text: str) -> list[str]:
 
 
 def japanese_word_kind(clean: str, noisy: str) -> tuple[str | None, str]:
-    """Tell whether the change of one Japanese word to another is noise, and of which kind.
+    """Tell whether the change of one Japanese word to another is noise, and its kind.
 
     Returns (None, kind of noise) if it is noise, else (reason, '').
 
@@ -135,7 +135,8 @@ def japanese_word_kind(clean: str, noisy: str) -> tuple[str | None, str]:
     2020, as in RCP). The kind 'kana' means that one kana is replaced by a kana that differs only in
     voice (か, が), size (つ, っ) or script (か, カ), or that sounds the same (は, わ).
 
-    Not noise are kanji replaced by kana, other endings in kana, and other particles (は, が).
+    A word in kana instead of kanji, another ending in kana, or another particle (は, が) is not
+    noise.
     """
     clean_kanji, noisy_kanji = "".join(_KANJI.findall(clean)), "".join(_KANJI.findall(noisy))
     if clean_kanji and noisy_kanji and clean_kanji != noisy_kanji:

@@ -40,7 +40,7 @@ class ListedLanguage(NamedTuple):
 def normalize_language(tag: str) -> str:
     """Return the code of a language: two letters as in ISO 639-1, else three letters.
 
-    `tag` is an ISO 639 code, a BCP 47 tag, of which only the primary language counts, the code of a
+    `tag` is an ISO 639 code, a BCP 47 tag (only its primary language counts), the code of a
     Wikipedia, or a name in English or in the language itself. Case does not matter. Raises
     UsageError for any other tag.
 

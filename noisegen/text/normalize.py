@@ -27,7 +27,7 @@ def without_addresses(text: str) -> str:
 def social_text(text: str, *, mention: str = "@MENTION") -> str:
     """Prepare a post: '@ann  see https://t.co/x &lt;3 🔥' -> '@MENTION see HTTPURL <3 :fire:'.
 
-    The steps are those of CrisisTransformers' CT-XLMR-SE, in its order: web addresses, mentions,
+    CrisisTransformers' CT-XLMR-SE has the same steps in the same order: web addresses, mentions,
     HTML entities, white space, wrongly decoded characters, emoji. `mention` replaces each mention;
     BERTweet expects '@USER'. Raises MissingExtra if ftfy or emoji is not installed.
     """
@@ -41,7 +41,7 @@ def social_text(text: str, *, mention: str = "@MENTION") -> str:
 def laser_text(text: str, *, unescape: bool = False, lower: bool = True) -> str:
     """Prepare a text for LASER: 'He said : “Hi” …' -> 'he said: "hi" ...'.
 
-    The steps are those of RoLASER, in its order. Each character of the Unicode category C (control
+    RoLASER has the same steps in the same order. Each character of the Unicode category C (control
     characters and others) becomes a space. Punctuation is normalised as by the Moses script for
     English. `unescape` decodes XML entities, `lower` makes letters lower-case. Spaces at both ends
     are removed. Raises MissingExtra if sacremoses is not installed.

@@ -95,12 +95,11 @@ class Language:
         return sum(script in own for script in letters) >= SCRIPT_SHARE_MIN * len(letters)
 
     def word_kind(self, clean: str, noisy: str) -> tuple[str | None, str]:
-        """Tell whether the change of one word to another is noise, and of which kind.
+        """Tell whether the change of one word to another is noise, and its kind.
 
         Returns (None, kind of noise) if it is noise, else (reason, ''). The kind may be ''. The
-        rules are those of RCP (docs/papers/rcp.md), section 3.1 and appendix B; Chinese and
-        Japanese have rules of their own in `east_asian`. How much the words differ does not matter
-        here.
+        rules follow RCP (docs/papers/rcp.md), section 3.1 and appendix B; Chinese and Japanese have
+        rules of their own in `east_asian`. How much the words differ does not matter here.
         """
         if self.code == "zh":
             return east_asian.chinese_word_kind(clean, noisy, self.fuzzy_pinyin)

@@ -57,7 +57,7 @@ def _thai(shift: int) -> list[str]:
 
 
 def _in_block(first: int, parts: list[str]) -> str:
-    """Join patterns into one that is tried only at the characters of a block, to save time.
+    """Join patterns into a single pattern, tried only at characters of a block, to save time.
 
     `first` is the first of the 128 code points of the block.
     """

@@ -55,7 +55,7 @@ class Spans:
 
     @classmethod
     def join(cls, parts: Sequence["Spans"]) -> "Spans":
-        """Merge groups of disjoint spans in ascending order; empty spans are left out."""
+        """Merge groups of disjoint spans; return them in ascending order, without empty spans."""
         starts, stops = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("starts", "stops")
         )
@@ -96,7 +96,7 @@ class RowSpans(NamedTuple):
         return cls(rows.take(owners), spans.starts - base, spans.stops - base)
 
     def split(self, places: I64, texts: Texts) -> tuple["RowSpans", Spans]:
-        """Split the spans: return those of rows outside `texts`, then those of rows in `texts`.
+        """Split the spans: return the spans of other rows, then the spans of the rows in `texts`.
 
         The latter are positions in `texts`. `places` has the index in `texts` of each row of the
         batch, or -1 for a row that is not in `texts`.
