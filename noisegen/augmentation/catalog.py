@@ -43,7 +43,7 @@ class TransformInfo:
 
     @property
     def examples(self) -> list[tuple[str, str]]:
-        """The examples in the summary, pairs of text before and after."""
+        """The examples in the summary of the transform, as pairs of clean and noisy text."""
         return registry.examples_in(self.summary)
 
     def to_dict(self) -> dict[str, Any]:

@@ -65,7 +65,8 @@ def _check_epoch(epoch: object) -> None:
 class Mapper(_OnTheFly):
     """Callable for `dataset.map(Mapper("ugc", seed=7), batched=True)`: adds a column of noisy text.
 
-    Rows need a column of ids, or `with_indices=True`. Another `epoch` gives rows other noise.
+    Rows need a column of ids; `map` can replace it by `with_indices=True`. Another `epoch` gives
+    rows other noise.
     """
 
     def __call__(
@@ -100,7 +101,10 @@ class Collator(_OnTheFly):
     collate: Callable[[list[dict[str, Any]]], Any] | None = None
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the number of the pass over the data: 0, 1, 2, ...; raises UsageError for others."""
+        """Set the number of the pass over the data: 0, 1, 2, ...
+
+        Raises UsageError for another value.
+        """
         _check_epoch(epoch)
         self.epoch = epoch
 

@@ -35,7 +35,7 @@ class ShownEdit(NamedTuple):
 
 @dataclass(frozen=True)
 class ShownRow:
-    """One row with the columns of a shard; the text outside `edits` is equal on both sides."""
+    """One row with the columns of a shard; clean and noisy text are equal outside `edits`."""
 
     id: int | str
     clean: str
@@ -44,7 +44,7 @@ class ShownRow:
     edits: list[dict[str, Any]]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data with the names of a shard's columns."""
+        """Return the row as plain data, by the names of a shard's columns."""
         return asdict(self)
 
     def beginning(self, most: int) -> "ShownRow":
@@ -109,7 +109,7 @@ def examples_of(
 
 
 def _texts_among(given: Sequence[str]) -> list[str]:
-    """Return the arguments that are texts; raises UsageError if others are sources."""
+    """Return the arguments that are texts; raises UsageError if there are also sources."""
     texts = [source for source in given if not is_source(source)]
     if 0 < len(texts) < len(given):
         named = next(source for source in given if is_source(source))

@@ -503,7 +503,7 @@ class _Counts:
         )
 
     def _per_row(self, chances: Sequence[float] | None) -> tuple[TransformsPerRow, ...]:
-        """Return the numbers of rows by the transforms that they drew: found and expected.
+        """Return the numbers of rows that drew 0, 1, 2, ... transforms: found, and expected.
 
         Independent transforms, each drawn with its own chance, give a binomial distribution of
         unequal chances: the convolution of their two-point distributions.

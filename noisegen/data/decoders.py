@@ -245,9 +245,8 @@ def _seven_zip(path: str | Path, note: Note, start: int, stop: int | None) -> Pa
     if failures and not empty:
         note(f"damaged, the rest was left out ({failures[0]})")
     elif failures:
-        chain = [
-            {"id": lzma.FILTER_LZMA2, "dict_size": 64 << 20}
-        ]  # filter of 7-Zip's strongest preset, -mx=9
+        # The filter of 7-Zip's strongest preset, -mx=9.
+        chain = [{"id": lzma.FILTER_LZMA2, "dict_size": 64 << 20}]
         decoder = partial(lzma.LZMADecompressor, lzma.FORMAT_RAW, filters=chain)
         yield from _streams(path, note, seven_zip.HEADER, None, new=decoder, magic=b"")
 
@@ -284,9 +283,8 @@ def entries(path: str | Path, size: int) -> list[int]:
         with opened(path) as file:
             return _spaced(_STARTS[kind](file), size)
     if kind == "7z" and not is_url(path):
-        with suppress(
-            Exception
-        ):  # py7zr may raise anything for a damaged archive; it is decoded as a whole
+        # py7zr may raise anything for a damaged archive, which is then decoded as a whole.
+        with suppress(Exception):
             if directory := seven_zip.read_directory(Path(path)):
                 return _spaced(seven_zip.folder_starts(directory), size)
     return [0]

@@ -42,7 +42,7 @@ LINKS = 4
 
 RANGE = 1_000_000  # keys that a task reads into memory, on average: about 100 MB
 SPAN = 1 << 16  # candidates per task that compares pairs; the task holds the pairs in memory
-BLOCK = 1 << 20  # zero bytes written to the file of codes at once
+BLOCK = 1 << 20  # bytes written at once when the file of codes is filled with zeros
 
 Codes = npt.NDArray[np.int8]
 CodesFile = np.memmap[Any, np.dtype[np.int8]]
@@ -79,7 +79,7 @@ class Search:
     span: int = SPAN  # candidates per task that compares pairs
 
     def edges(self) -> I64:
-        """Return the run-wide number of each portion's first candidate, then the number of all."""
+        """Return the number of candidates before each portion, then the number of all."""
         edges: I64 = np.load(self.out / WORK / "edges.npy")
         return edges
 

@@ -452,7 +452,7 @@ def _run_all(
 ) -> list[Result]:
     """Run `function` on each task in the workers; return the results as they come.
 
-    Progress is reported as the stage `doing`, in tasks of the name `unit`.
+    Progress is reported as the stage `doing`; `unit` is the plural of the name of a task.
     """
     results: list[Result] = []
 

@@ -359,7 +359,7 @@ class RunFolder(Generic[N]):
     def _found(self) -> Iterator[tuple[str, str]]:
         """Yield name and mark of the files in the folder whose names the layout gives.
 
-        The mark is '' for a file whose name is no pattern.
+        The mark is '' for a file that the layout names without a pattern.
         """
         for pattern in (*self.layout.parts, *self.layout.scratch, *self.layout.whole):
             if "*" in pattern:

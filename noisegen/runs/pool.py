@@ -23,7 +23,7 @@ from noisegen.errors import NoisegenError
 T = TypeVar("T")
 R = TypeVar("R")
 
-TRIES = 3  # runs of a task whose worker process dies each time
+TRIES = 3  # most runs of a task, if its worker process dies each time
 SECONDS_TO_END = 5.0  # seconds that an idle worker has to end by itself before it is killed
 DIED = (
     f"a worker process died {TRIES} times (out of memory? a script without "

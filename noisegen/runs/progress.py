@@ -176,7 +176,8 @@ class Tracker:
 
     Counts have names. `unit` names the count that is shown first, with its rate; `others` names
     counts that are shown after it. `total` are the input bytes of the run, and `most` the most
-    units that the run can finish; 0 means unknown. Both give the finished share.
+    units that the run can finish; 0 means unknown. Each gives a finished share; the larger is
+    shown.
     """
 
     show: Show

@@ -24,7 +24,8 @@ SAFE = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory")
 def output_path(out: str | Path) -> Path:
     """Return an output folder or file as a `Path`, or as a `StorePath` if `out` is a URL.
 
-    Raises OutputError for a URL that is not written to, and for one without a bucket.
+    Raises OutputError for a URL of a kind that noisegen does not write to, and for a URL without a
+    bucket.
     """
     protocol, is_url, name = str(out).partition("://")
     if not is_url:

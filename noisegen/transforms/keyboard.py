@@ -124,9 +124,8 @@ def fing(settings: Settings, *, rate: float = 0.05, layout: str | None = None) -
 
 SLIPS_FROM = (3, 6, 10)  # fewest letters of words that get one, two and three slips
 ADDED, SWAPPED, DOUBLED, DROPPED = range(4)  # kinds of slips; ADDED: a neighbouring key is also hit
-KINDS = np.array(
-    [ADDED] * 3 + [SWAPPED] * 2 + [DOUBLED] + [DROPPED] * 2
-)  # kinds of slips to choose from, each entry with equal chance
+# Kinds of slips to choose from, each entry with equal chance.
+KINDS = np.array([ADDED] * 3 + [SWAPPED] * 2 + [DOUBLED] + [DROPPED] * 2)
 _POINT_BITS = 21  # bits per code point in a number made of two code points
 
 

@@ -249,9 +249,8 @@ def vowl(settings: Settings, *, rate: float = 0.1) -> WordKernel:
 ADDED = (24, 32, 19, 11, 7, 4, 2, 1)  # weights of writing a letter 1, 2, ... 8 more times
 # Vowels, without diacritical marks: Latin, Cyrillic, Greek, Arabic, and vowel signs of Devanagari.
 VOWELS = frozenset("aeiouyæøœıə" + "аеиоуыэюяіє" + "αεηιουω" + "اوي" + "ाीुूेैोौ")
-LAST_CONSONANTS = frozenset(
-    "lmnrsyhzfw" + "лмнрсшхйвз" + "λμνρς"
-)  # consonants that may be lengthened at the end of a word
+# Consonants that may be lengthened at the end of a word.
+LAST_CONSONANTS = frozenset("lmnrsyhzfw" + "лмнрсшхйвз" + "λμνρς")
 UNLISTED_LENGTHS = range(2, 9)  # lengths of words outside `long.tsv` that may be lengthened
 FULL = 8  # sum of the weights of a word in `long.tsv` that is lengthened at the full rate
 OTHERS_SHARE = 40  # words outside `long.tsv` are lengthened at one 40th of the rate

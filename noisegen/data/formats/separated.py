@@ -35,9 +35,8 @@ from noisegen.data.tables import CODE, RAW, ROWS, delimited, is_unicode, with_re
 from noisegen.errors import SourceError
 
 _Record = list[str] | str  # fields of a CSV record, or the reason why it is dropped
-_FIELD = re.compile(
-    r'(?:^|,)("[^"]*(?:""[^"]*)*"(?=,|$)|[^",][^,]*|)'
-)  # a field of CSV including its quotes
+# A field of CSV, including its quotes.
+_FIELD = re.compile(r'(?:^|,)("[^"]*(?:""[^"]*)*"(?=,|$)|[^",][^,]*|)')
 _NO_TABS = FLAT | {ord("\t"): " "}
 
 
