@@ -35,6 +35,7 @@ from noisegen.evaluation.similarity import Bool
 from noisegen.noising import registry
 from noisegen.noising.recipe import Recipe
 from noisegen.noising.rng import name_number
+from noisegen.runs.manifest import counts_line
 from noisegen.runs.progress import Progress, Show
 from noisegen.text.languages import language_pair
 
@@ -418,8 +419,8 @@ class _SetReader:
         """Add the damage and the dropped rows of a table to the notes for the user."""
         self.sets.damaged.extend(table.damaged)
         if table.dropped:
-            lost = ", ".join(f"{reason} {rows:,}" for reason, rows in table.dropped.items())
-            self.sets.notes.append(f"{name}: dropped {table.dropped.total():,} rows: {lost}")
+            count = f"{name}: dropped {table.dropped.total():,} rows"
+            self.sets.notes.append(counts_line(count, table.dropped))
 
     def _negatives(self, texts: Sequence[str], notes: list[str]) -> HardNegatives | None:
         """Return hard negatives of clean texts, and add a note on them to `notes`.

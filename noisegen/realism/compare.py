@@ -189,18 +189,18 @@ def compare_pairs(
     warnings += [f"{name} set: {line}" for name in sides for line in _losses(sides[name])]
     warnings += _pairing(real, synthetic, len(ours) if is_paired else None, limit)
     progress(Progress(f"aligning {len(ours):,} real pairs"))
-    real_noise = measure(ours.clean, ours.noisy, lang, workers)
+    real_figures, real_counts = measure(ours.clean, ours.noisy, lang, workers)
     progress(Progress(f"aligning {len(theirs):,} synthetic pairs"))
-    synthetic_noise = measure(theirs.clean, theirs.noisy, lang, workers)
+    synthetic_figures, synthetic_counts = measure(theirs.clean, theirs.noisy, lang, workers)
     return Realism(
         lang=lang,
         is_paired=is_paired,
         pairs_read=(len(real), len(synthetic)),
-        real=real_noise.figures,
-        synthetic=synthetic_noise.figures,
+        real=real_figures,
+        synthetic=synthetic_figures,
         two_sample=two_sample(ours, theirs, progress),
         examples=tuple(_examples(ours, theirs, is_paired)),
-        divergences=row_divergences(real_noise.counts, synthetic_noise.counts, is_paired),
+        divergences=row_divergences(real_counts, synthetic_counts, is_paired),
         warnings=tuple(warnings),
         damaged=(*real.damaged, *synthetic.damaged),
     )

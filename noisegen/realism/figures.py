@@ -79,25 +79,10 @@ class NoiseFigures:
 RowCounts = dict[str, F64]  # counts of each histogram by its name, shape (rows, bins)
 
 
-class FiguresAndCounts(NamedTuple):
-    """The figures of a set of pairs, and the counts that each row adds to each histogram."""
-
-    figures: NoiseFigures
-    counts: RowCounts
-
-
-class AlignedRows(NamedTuple):
-    """Histogram counts of each row, and the number of errors in all rows together."""
-
-    counts: RowCounts
-    character_errors: int
-    word_errors: int
-
-
 def measure(
     clean: Sequence[str], noisy: Sequence[str], lang: str = "", workers: WorkerOptions = ALONE
-) -> FiguresAndCounts:
-    """Return the figures of pairs, and the histogram counts of each row.
+) -> tuple[NoiseFigures, RowCounts]:
+    """Return the figures of pairs, and the counts that each row adds to each histogram.
 
     `lang` is the language in which `kind_of` names the kinds of edit. Raises ValueError if the two
     sides have different numbers of rows.
@@ -105,16 +90,16 @@ def measure(
     rows = list(zip(clean, noisy, strict=True))
     tasks = (rows[at : at + ROWS_AT_ONCE] for at in range(0, max(1, len(rows)), ROWS_AT_ONCE))
     with closing(workers.in_order(partial(_aligned, lang), tasks)) as results:
-        parts = list(results)
-    counts = {name: np.concatenate([part.counts[name] for part in parts]) for name in HISTOGRAMS}
+        parts, character_errors, word_errors = zip(*results, strict=True)
+    counts = {name: np.concatenate([part[name] for part in parts]) for name in HISTOGRAMS}
     totals = {name: lines.sum(axis=0).astype(int).tolist() for name, lines in counts.items()}
     clean_words, noisy_words = _words(clean), _words(noisy)
     clean_types, noisy_types = set(clean_words), set(noisy_words)
     figures = NoiseFigures(
         rows=len(rows),
         changed_share=ratio(sum(before != after for before, after in rows), len(rows)),
-        cer=ratio(sum(part.character_errors for part in parts), sum(map(len, clean))),
-        wer=ratio(sum(part.word_errors for part in parts), sum(len(t.split()) for t in clean)),
+        cer=ratio(sum(character_errors), sum(map(len, clean))),
+        wer=ratio(sum(word_errors), sum(len(text.split()) for text in clean)),
         edits_per_row=tuple(totals["edits_per_row"]),
         kinds=dict(zip(KINDS, totals["kinds"], strict=True)),
         sentence_positions=tuple(totals["sentence_positions"]),
@@ -123,7 +108,7 @@ def measure(
         type_token_ratio=ratio(len(noisy_types), len(noisy_words)),
         clean_type_token_ratio=ratio(len(clean_types), len(clean_words)),
     )
-    return FiguresAndCounts(figures, counts)
+    return figures, counts
 
 
 def _words(texts: Sequence[str]) -> list[str]:
@@ -139,15 +124,14 @@ def lower_tokens(text: str) -> list[str]:
     return [text[start:stop].lower() for start, stop in token_spans(text)]
 
 
-def _aligned(lang: str, rows: Sequence[tuple[str, str]]) -> AlignedRows:
-    """Align the two sides of each row and count edits and errors; a task of `measure`."""
+def _aligned(lang: str, rows: Sequence[tuple[str, str]]) -> tuple[RowCounts, int, int]:
+    """Align the two sides of each row; a task of `measure`.
+
+    Return the counts that each row adds to each histogram, and the numbers of character errors and
+    word errors in all rows.
+    """
     character_errors = sum(starmap(alignment.character_errors, rows))
     word_errors = sum(starmap(alignment.word_errors, rows))
-    return AlignedRows(_histograms(rows, lang), character_errors, word_errors)
-
-
-def _histograms(rows: Sequence[tuple[str, str]], lang: str) -> RowCounts:
-    """Return the counts that each row adds to each histogram."""
     counts = {name: np.zeros((len(rows), len(shown.bins))) for name, shown in HISTOGRAMS.items()}
     for row, (before, after) in enumerate(rows):
         row_edits = edits(before, after)
@@ -159,7 +143,7 @@ def _histograms(rows: Sequence[tuple[str, str]], lang: str) -> RowCounts:
             counts["sentence_positions"][row, tenth] += 1
             if place := word_place(before, after, edit):
                 counts["word_positions"][row, WORD_PLACES.index(place)] += 1
-    return counts
+    return counts, character_errors, word_errors
 
 
 def word_place(clean: str, noisy: str, edit: TokenEdit) -> str | None:

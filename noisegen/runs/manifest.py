@@ -209,8 +209,8 @@ class Manifest:
             counted(totals["rows"], "row") + (f" in {shards}" if self.shards else ""),
             self._to_do(),
             f"{changed:.1%} changed, CER {totals['cer']:.2%}, WER {totals['wer']:.2%}",
-            _reasons("left as is", as_is),
-            _reasons("dropped or damaged" if self.shards else "left out", left_out),
+            counts_line("left as is", as_is),
+            counts_line("dropped or damaged" if self.shards else "left out", left_out),
         ]
 
     def _of_prepare(self) -> list[str]:
@@ -220,8 +220,8 @@ class Manifest:
             self._to_do() or kept,
             f"{counted(totals['rows_in'], 'row')} read",
             f"language checked by {model}" if model else "language not checked",
-            _reasons("dropped", totals["dropped"]),
-            _reasons("damaged rows", totals["damaged"]),
+            counts_line("dropped", totals["dropped"]),
+            counts_line("damaged rows", totals["damaged"]),
         ]
 
     def _of_mining(self) -> list[str]:
@@ -234,8 +234,8 @@ class Manifest:
             f"{counted(totals['pairs'], 'pair')} in {counted(len(self.shards), 'shard')}",
             self._to_do() or f"dictionary: {forms} of {words}",
             f"{pages} in several files, which count more than once" if shared else "",
-            _reasons("pairs dropped", totals["dropped"]),
-            _reasons("words dropped", dictionary["dropped"]),
+            counts_line("pairs dropped", totals["dropped"]),
+            counts_line("words dropped", dictionary["dropped"]),
             f"damaged: {totals['damaged']:,}" if totals["damaged"] else "",
         ]
 
@@ -273,7 +273,7 @@ def content_of(path: Path) -> dict[str, Any]:
     return content
 
 
-def _reasons(label: str, counts: Mapping[str, int]) -> str:
+def counts_line(label: str, counts: Mapping[str, int]) -> str:
     """Return 'label: reason 3, reason 1'; '' without counts."""
     shown = ", ".join(f"{reason} {count:,}" for reason, count in counts.items())
     return f"{label}: {shown}" if shown else ""

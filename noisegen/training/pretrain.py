@@ -197,6 +197,16 @@ class Pretraining(PairMethod[MaskedChunk]):
         is_clean = np.repeat(rows >= chunk.pairs, chunk.masks[rows])
         parts, into_states = self._fill_masks(states, hidden, is_clean, masks)
         trainer.count(sum(parts.values(), torch.zeros(())), parts)
+        self._send_back(batches, into_vectors, into_states)
+
+    def _send_back(
+        self, batches: "list[_Forward]", into_vectors: Tensor, into_states: Tensor
+    ) -> None:
+        """Send gradients through the network, batch by batch; dropped graphs are computed again.
+
+        `into_vectors` and `into_states` are the gradients with respect to the vectors of all
+        batches, and to their states at masked tokens.
+        """
         first_row = first_mask = 0
         for batch in batches:
             row, mask = first_row + len(batch.rows), first_mask + len(batch.output.states)

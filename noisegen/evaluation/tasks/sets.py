@@ -16,6 +16,7 @@ from noisegen.encoders.tokens import generator
 from noisegen.errors import SourceError, UsageError
 from noisegen.evaluation.tasks.kinds import NLI_NOISE_RATE, NOISE_RATES, LabelledTask
 from noisegen.noising.recipe import Recipe
+from noisegen.runs.manifest import counts_line
 
 CLEAN, NOISY = "clean", "noisy"
 CHANGE = "change"  # name of the side for noisy minus clean, over the rows of both
@@ -133,8 +134,8 @@ def _read(data: TaskData, source: str, lang: str) -> LabelledRows:
         raise SourceError(f"{source}: no rows of language {lang!r} ({lost or 'it is empty'})")
     data.damaged += rows.damaged
     if rows.dropped:
-        lost = ", ".join(f"{reason} {count:,}" for reason, count in sorted(rows.dropped.items()))
-        data.notes.append(f"{source}: dropped {rows.dropped.total():,} rows: {lost}")
+        count = f"{source}: dropped {rows.dropped.total():,} rows"
+        data.notes.append(counts_line(count, dict(sorted(rows.dropped.items()))))
     return rows
 
 
