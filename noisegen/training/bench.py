@@ -31,13 +31,13 @@ def bench(options: TrainOptions, seconds: float = 10.0) -> dict[str, Any]:
 
     Three speeds are in tokens per second, padding not counted: `step` for updates on random ids,
     `data` for updates on DATA, `loader` for noise and tokenizer alone. `padding` is the share of
-    computed tokens that are padding. `loader_cost` is the share of the speed `step` that updates on
-    DATA lose. `step_mfu` and `mfu` are the shares of the device's bf16 peak that updates on random
-    ids and on DATA use; None if the peak is unknown.
+    computed tokens that are padding. `loader_cost` is 1 - `data` / `step`. `step_mfu` and `mfu` are
+    the shares of the device's bf16 peak that updates on random ids and on DATA use; None if the
+    peak is unknown.
 
     The teacher's vectors are random numbers here, and there are no hard negatives: neither changes
-    the speed of updates. Updates on DATA use few rows, so that several chunks are made as in a long
-    run; the additional padding of few rows is not counted. Raises the errors of `train`.
+    the speed of updates. The chunks of DATA have fewer rows than in a run, so that several chunks
+    are made; the additional padding of such chunks is not counted. Raises the errors of `train`.
     """
     settings = settings_of(options)
     if not isinstance(settings, DistilSettings):
@@ -75,10 +75,7 @@ def bench(options: TrainOptions, seconds: float = 10.0) -> dict[str, Any]:
 def _speeds(
     method: Distillation, folder: Path, options: TrainOptions, seconds: float
 ) -> tuple[Speed, Speed, float]:
-    """Return the speeds of updates on random ids and on DATA, and of noise and tokenizer alone.
-
-    The speed of noise and tokenizer is in tokens per second.
-    """
+    """Return the speeds of updates on random ids and on DATA, and the result of `_loader_speed`."""
     settings, progress = method.settings, options.progress
     method.rehearse()
     trainer = Trainer(method, folder)
@@ -110,7 +107,7 @@ def _speeds(
 def _loader_speed(method: Distillation, seconds: float) -> float:
     """Return the speed of noise, tokenizer and batching, in tokens per second.
 
-    First chunks of one epoch after the other are made for `seconds`.
+    For `seconds`, it makes the first chunk of epoch 1, the first chunk of epoch 2, and so on.
     """
     began, tokens = time.perf_counter(), 0
     for epoch in count(1):

@@ -42,7 +42,7 @@ class RunProgress:
     seconds: float = 0.0  # wall seconds since the command began
     prepared: float = 0.0  # wall seconds of preparation, before the first update
     done: float = 0.0  # share of the run that is done, from 0 to 1
-    # Estimated seconds that the last validation and the last files of the run take.
+    # Estimated time to validate and to write files at the end of the run.
     # These are CPU seconds if the run has a CPU limit, else wall seconds.
     closing: float = 0.0
     cpu: float = 0.0  # CPU seconds of all threads since the command began
@@ -107,7 +107,7 @@ def writing_weights(path: Path) -> Iterator[None]:
 
 
 def save_weights(student: nn.Module, path: Path) -> None:
-    """Write the weights of a network. A weight that has several names is written for each."""
+    """Write the weights of a network. A weight with several names is written under each name."""
     state = student.state_dict()
     save_tensors({name: value.detach().cpu().clone() for name, value in state.items()}, path)
 
@@ -139,10 +139,10 @@ def checkpoints(folder: Path) -> list[Path]:
 def load_checkpoint(
     folder: Path, student: nn.Module, optimizer: torch.optim.Optimizer, config: str
 ) -> State:
-    """Load the newest checkpoint in `folder` into network and optimizer; return its other state.
+    """Load the newest checkpoint in `folder` into network and optimizer; return its state.json.
 
-    `config` is the digest of this run's settings and data. Raises OutputError for a checkpoint that
-    is damaged, or has another digest.
+    `config` is the digest of this run's settings and data. Raises OutputError if the checkpoint is
+    damaged, or if state.json has another digest.
     """
     path = max(checkpoints(folder))
     try:

@@ -29,7 +29,7 @@ class Workers:
 
     @property
     def leads(self) -> bool:
-        """Whether this process, the first one, writes files and prints."""
+        """Whether this is the first process: only that one writes files and prints."""
         return self.rank == 0
 
     def sum_gradients(self, weights: list[nn.Parameter]) -> None:
@@ -59,9 +59,9 @@ class Workers:
         return float(shared)
 
     def gather(self, rows: Tensor) -> Tensor:
-        """Return all rows in every process.
+        """Replace `rows` by its sum over all processes, and return it.
 
-        Each process gives its own rows, and zeros in place of the rows of other processes.
+        Each process passes an array of all rows, in which the rows of other processes are 0.
         """
         if self.world > 1:
             dist.all_reduce(rows)
@@ -170,7 +170,10 @@ class Computation:
         return vectors
 
     def mfu(self, tokens_per_second: float, tokens_per_row: float) -> float | None:
-        """Return the share of the bf16 peak that this speed uses; None if the peak is unknown."""
+        """Return the share of the bf16 peak that training at `tokens_per_second` uses.
+
+        `tokens_per_row` is the mean length of a row. Return None if the peak is unknown.
+        """
         if not self.peak:
             return None
         return tokens_per_second * flop_per_token(self.student, tokens_per_row) / self.peak

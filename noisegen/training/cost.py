@@ -55,9 +55,10 @@ def dry_run(method: Method[C], sources: Sequence[str], clock: Clock) -> dict[str
 
 
 def _timings(trainer: Trainer[C], chunk: C) -> tuple[float, float, float]:
-    """Return the seconds of an update on a chunk and of a validation, and the pace of the limit.
+    """Return the seconds per update, the seconds per validation, and the pace of the limit.
 
-    The pace is the number of seconds that the limit counts per second of wall time.
+    The updates use batches of `chunk`. The pace is the CPU seconds used per second of wall time
+    under a CPU limit, else 1.
     """
     clock = trainer.clock
     trainer.method.network.train()

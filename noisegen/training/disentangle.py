@@ -75,9 +75,9 @@ _SPLIT = 2**32  # key of the random choice of held-out pairs; the other keys are
 class LabelledPairs:
     """Pairs of a source text and a target text, each with a label.
 
-    Row i of `sides`, shape (pairs, 2), has the numbers of source and target i in `texts`. Row i of
-    `labels`, shape (pairs, 2), has the numbers of their labels in `names`. `dropped` counts the
-    rows of DATA that give no pair, by reason.
+    `sides`, shape (pairs, 2), has the indices of each source and target in `texts`. `labels`, shape
+    (pairs, 2), has the indices of their labels in `names`. `dropped` counts the rows of DATA that
+    give no pair, by reason.
     """
 
     texts: TextStore
@@ -106,8 +106,8 @@ def prepare_labelled(
     """Read the labelled pairs of DATA, and store their distinct texts in the folder.
 
     Rows with an empty side are dropped and counted. So are rows whose noisy text equals the clean
-    text: one vector cannot have both labels. Raises SourceError if there are no pairs, only one
-    label, too many labels, or if a side has the same text in all pairs.
+    text, since one vector cannot have two labels. Raises SourceError if there are no pairs, only
+    one label, too many labels, or if all sources or all targets are the same text.
     """
     folder.mkdir(parents=True, exist_ok=True)
     dropped: Counter[str] = Counter()
@@ -140,7 +140,7 @@ def prepare_labelled(
 def _labelled(
     sources: Sequence[str], settings: DisentangleSettings, dropped: Counter[str]
 ) -> Iterator[LabelledPair]:
-    """Yield the pairs of DATA with labels of the kind that the setting `labels` names."""
+    """Yield the pairs of DATA. The setting `labels` says what labels are, such as languages."""
     if settings.labels == "language":
         langs = (settings.languages[0], settings.languages[1]) if settings.languages else None
         for pair in stream_bitext(all_bitext(sources, langs), dropped):
@@ -184,7 +184,10 @@ def _augmented(sources: Sequence[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def _rows_of_augment(path: str) -> int:
-    """Return the number of rows in a file of `noisegen augment`; else raises SourceError."""
+    """Return the number of rows in a file of `noisegen augment`.
+
+    Raises SourceError for any other file.
+    """
     if path.endswith(".parquet"):
         schema, rows = parquet_head(path)
         found = {field.name: field.type for field in schema}
@@ -219,8 +222,8 @@ def standard(vectors: TeacherVectors) -> tuple[Vectors, float]:
 class PairVectors:
     """Labelled pairs with the frozen vectors of their texts.
 
-    Batches for training get standardised vectors, (vector - `centre`) * `scale`. The picture and
-    the retrieval test get the encoder's vectors unchanged.
+    Batches for training get standardised vectors, (vector - `centre`) * `scale`. The plot of
+    `write_picture` and the retrieval test get the encoder's vectors unchanged.
     """
 
     pairs: LabelledPairs
@@ -230,7 +233,7 @@ class PairVectors:
     scale: float = 1.0
 
     def batch(self, rows: Rows) -> PairBatch:
-        """Return the pairs with the numbers `rows` as a batch, with standardised vectors."""
+        """Return the pairs with the indices `rows` as a batch, with standardised vectors."""
         sources, targets = (self._standardised(side) for side in self.pairs.sides[rows].T)
         labels = self.pairs.labels[rows].T.astype(np.int64)
         columns = sources, targets, labels[0], labels[1]
@@ -256,8 +259,8 @@ class PairVectors:
     ) -> dict[str, tuple[Vectors, Vectors]]:
         """Return sets for the retrieval test: frozen vectors of sources and targets.
 
-        Pairs with the same two labels form a set, with a name such as "en-de". It has at most the
-        first `most` of the pairs `rows` with these labels.
+        Of the pairs with the indices `rows`, those with the same two labels form a set, with a name
+        such as "en-de". Only the first `most` pairs of a set are used.
         """
         pairs, sets = self.pairs, {}
         labels = pairs.labels[rows]

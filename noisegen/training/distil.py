@@ -75,7 +75,7 @@ class Distillation(PairMethod[PairChunk]):
             self.teacher = prepared(self.teacher, settings.prepare)
         self.start = self.teacher
         self.network = make_student(settings, self.teacher).to(workers.device)
-        if settings.noisy_words:  # fails before the long work if there are no word pieces
+        if settings.noisy_words:  # raises its error here, before the long work
             pieces_of(self.network)
         self.objective = WeightedSum.parse(settings.objective)
         if settings.hard_negatives and not self.objective.needs("negatives"):
@@ -123,7 +123,8 @@ class Distillation(PairMethod[PairChunk]):
     def prepare(self, folder: Path, progress: Show, clock: Clock = UNLIMITED) -> None:
         """Compute the teacher's vectors, make the held-out pairs, and add noisy words.
 
-        Noisy words are found in training pairs; the student's tokenizer learns or replaces them.
+        Noisy words are found in training pairs. Some become tokens of the student; its tokenizer
+        replaces others by contractions and phrases.
         """
         self.vectors = self._teacher_vectors(folder, "clean", "teacher's vectors", progress, clock)
         self.negatives = self._find_negatives(folder, progress, clock)
@@ -147,9 +148,9 @@ class Distillation(PairMethod[PairChunk]):
         """Return the teacher's vectors of the texts in the store `name` of the folder.
 
         The first process computes the vectors; then the other processes read them from the cache.
-        In a run with a limit they take at most a quarter of the time left: a teacher encodes about
+        In a run with a limit this takes at most a quarter of the time left: a teacher encodes about
         three times as fast as a student learns, so the run still sees each of these texts once.
-        Events of `progress` call the vectors `what`.
+        `progress` shows `what` as the name of the vectors.
         """
         stop = clock.spent + clock.left * _VECTORS_SHARE
         stored = StoredTexts(folder, name, lambda: stop - clock.spent)
@@ -208,7 +209,7 @@ class Distillation(PairMethod[PairChunk]):
                 )
 
     def _find_noisy_words(self, folder: Path, progress: Show, clock: Clock) -> Words:
-        """Return noisy words, with counts of the words that they stand for.
+        """Return noisy words, each with the clean words that it stood for and their counts.
 
         The first process finds them and writes words.json, unless a resumed run has this file. In
         a run with a limit this takes at most a quarter of the time left.
@@ -249,11 +250,11 @@ class Distillation(PairMethod[PairChunk]):
         return seconds
 
     def hold_out(self, rows: Rows) -> None:
-        """Make the held-out pairs for `validate`: these pairs of DATA, and pairs of --validation.
+        """Make the held-out pairs for `validate`: pairs `rows` of DATA, and pairs of --validation.
 
-        Pairs of DATA get the noise of an epoch that training never reaches. If `rows` are a share
-        of the held-out pairs of DATA, the same share of the pairs of --validation is used. All
-        pairs get token ids, and the teacher's vectors of their clean sides.
+        Pairs of DATA get the noise of an epoch that training never reaches. If `rows` has only a
+        share of `held_rows`, the same share of the pairs of --validation is used. All pairs get
+        token ids, and the teacher's vectors of their clean sides.
         """
         self.held_out = {"": self._held_out_of_data(rows)}
         if self.given is not None:
@@ -294,7 +295,7 @@ class Distillation(PairMethod[PairChunk]):
 
     @property
     def _noisy_rows(self) -> int:
-        """Number of rows to search for noisy words; stored noise alone has one row per pair."""
+        """Number of rows to search for noisy words; at most one per pair if no noise is drawn."""
         most = inf if self.words_noise.is_drawn else len(self.pairs.training)
         return int(min(self.settings.noisy_words, most))
 
@@ -303,7 +304,7 @@ class Distillation(PairMethod[PairChunk]):
         return f"the {'CPU' if self.settings.cpu_limit else 'time'} limit"
 
     def backward(self, trainer: Trainer[PairChunk], chunk: PairChunk, batches: list[Rows]) -> int:
-        """Accumulate the gradients of this process's batches; return the pairs of the update."""
+        """Accumulate the gradients of this process's batches; return the update's pair count."""
         settings, updates = self.settings, trainer.progress.updates
         total = sum(len(batch) for batch in batches)
         own_batches = len(batches) // self.workers.world
@@ -385,10 +386,10 @@ class Distillation(PairMethod[PairChunk]):
 
 
 def _noise_for_words(noise: NoiseSource, also: str | None) -> NoiseSource:
-    """Return the noise in which noisy words are searched.
+    """Return the noise whose texts are searched for noisy words.
 
-    This is the noise of training, mixed with the recipes `also`. Raises UsageError if `also` names
-    stored noise.
+    This is the noise of training, mixed with noise of the recipes that `also` names (the setting
+    `noisy_words_also`). Raises UsageError if `also` names stored noise.
     """
     if not also:
         return noise

@@ -175,10 +175,11 @@ class HeadEncoder:
 
 
 def open_heads(spec: str) -> HeadEncoder:
-    """Open the frozen encoder of the heads in a folder, with one of these heads.
+    """Return an encoder that applies a trained head to the vectors of its frozen encoder.
 
     `spec` is FOLDER or FOLDER#meaning for meaning vectors, FOLDER#language for language vectors.
-    Raises SourceError for a folder without heads, or if the encoder has changed since training.
+    Raises SourceError for a folder without heads, or if the frozen encoder has changed since the
+    heads were trained.
     """
     path, mark, side = spec.rpartition("#")
     folder, side = (path, side) if mark and side in SIDES else (spec, SIDES[0])
@@ -206,11 +207,12 @@ Flatten = Callable[[Vectors], Points]
 def write_picture(
     groups: Mapping[str, Vectors], heads: Heads, path: Path, most: int = POINTS_MAX
 ) -> None:
-    """Write a page that draws texts as points, by PCA and by t-SNE of meaning and language vectors.
+    """Write an HTML page that plots the meaning vectors and the language vectors of texts.
 
-    `groups` are the frozen vectors of the texts by label, each label in its own colour. At most
-    `most` texts are drawn, the same share of every group. Raises MissingExtra without scikit-learn,
-    UsageError for fewer than `TEXTS_MIN` texts.
+    Four panels show both as points in a plane, by PCA and by t-SNE. `groups` are the frozen vectors
+    of the texts by label, each label in its own colour. At most `most` texts are drawn, the same
+    share of every group. Raises MissingExtra without scikit-learn, UsageError for fewer than
+    `TEXTS_MIN` texts.
     """
     total = sum(map(len, groups.values()))
     if total < TEXTS_MIN:

@@ -25,8 +25,8 @@ SAMPLED = 10_000  # maximum pairs of --validation that are used, spread evenly o
 class HeldOut:
     """Held-out pairs of texts, the teacher's vectors of their clean sides, and their token ids.
 
-    `owners` has a number per pair: pairs with the same clean text have the same number. The token
-    ids, `noisy_ids` and `clean_ids`, are set by `tokenize`.
+    `owners[i]` identifies the clean text of pair i: it is equal for pairs with the same clean text.
+    The token ids, `noisy_ids` and `clean_ids`, are set by `tokenize`.
     """
 
     noisy: Sequence[str]
@@ -77,7 +77,7 @@ class ValidationPairs:
 
     @property
     def pairs(self) -> Pairs:
-        """The texts of both sides, without the counts `read` and `dropped`."""
+        """The noisy and the clean texts as `Pairs`."""
         return Pairs(self.noisy, self.clean)
 
     @property

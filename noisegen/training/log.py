@@ -26,7 +26,7 @@ _SHOWN = {
 class SmoothedLoss:
     """Exponential moving average of the loss over all updates: `total` / `weight`.
 
-    Both begin at 0. The division makes up for this, so the first averages are not too low.
+    Both start at 0. Without the division, the first averages would be too low.
     """
 
     total: float = 0.0

@@ -101,10 +101,10 @@ def cosine(batch: Batch, output: Output) -> Losses:
 
 @objective("info_nce", "distil", "negatives")
 def info_nce(batch: Batch, output: Output) -> Losses:
-    """Return the cross-entropy of finding the right clean text by the student's noisy vector.
+    """Return the cross-entropy of choosing the clean text of each noisy text among candidates.
 
-    Candidates are the teacher's vectors of the clean texts in the batch, and of negatives. Scores
-    are cosines divided by the temperature.
+    A candidate is the teacher's vector of a clean text in the batch, or of a negative. Its score is
+    its cosine with the student's vector of the noisy text, divided by the temperature.
     """
     targets = batch.teacher
     if batch.negatives is not None:
@@ -134,7 +134,7 @@ def _squared(teacher: Tensor, student: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class PairBatch:
-    """Pairs for the heads: vectors (pairs, width) and language numbers (pairs,) of each side."""
+    """Pairs for the heads: vectors (pairs, width) and label indices (pairs,) of each side."""
 
     source: Tensor
     target: Tensor
@@ -168,7 +168,7 @@ class Disentangled:
 
     @property
     def sides(self) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-        """Tuples (meaning vectors, language vectors): one of the sources, one of the targets."""
+        """Two tuples (meaning vectors, language vectors): of all sources, and of all targets."""
         source = self.source_meaning, self.source_language
         target = self.target_meaning, self.target_language
         return source, target
@@ -214,9 +214,9 @@ def meat(batch: PairBatch, output: Disentangled) -> Losses:
     """Return MEAT's losses, which have these aims.
 
     `reconstruction`: the sum of meaning and language vector points like the encoder's vector.
-    `cross_reconstruction`: the sum still does if its meaning vector comes from the other side of
-    the pair. `language`: the language vectors of the two sides are orthogonal. `adversarial`: the
-    discriminator cannot tell the language from a meaning vector.
+    `cross_reconstruction`: so does the sum of this language vector and the meaning vector of the
+    other side of the pair. `language`: the language vectors of the two sides are orthogonal.
+    `adversarial`: the discriminator cannot tell the language from a meaning vector.
     """
     (m_s, l_s), (m_t, l_t) = output.sides
     return {
@@ -306,12 +306,12 @@ def _intra_class(output: Disentangled, *, diagonal: bool = False) -> Tensor:
 
 
 def _apart(x: Tensor, y: Tensor) -> Tensor:
-    """Return the mean of 1 - cosine of rows i of x and y. Minimising it aligns these rows."""
+    """Return the mean of 1 - cosine(x[i], y[i]) over rows i. Minimising it aligns x[i] and y[i]."""
     return _mean(1 - cosine_similarity(x, y))
 
 
 def _alike(x: Tensor, y: Tensor) -> Tensor:
-    """Return the mean of max(0, cosine) of rows i of x and y. It is 0 for orthogonal rows."""
+    """Return the mean of max(0, cosine(x[i], y[i])) over rows i: 0 if x[i], y[i] are orthogonal."""
     return _mean(cosine_similarity(x, y).clamp_min(0))
 
 
@@ -351,9 +351,9 @@ class Sides:
     def scores(self, temperature: float) -> Tensor:
         """Return the cosines of the 2N vectors with all vectors, divided by the temperature.
 
-        Their shape is (2N, 2N + number of others). The score of a vector with itself, or with a
-        vector of another pair that has the same clean text (copies of `augment`, or an earlier
-        epoch in a memory), is -inf: a vector must not move away from its own text.
+        Their shape is (2N, 2N + number of others). The score of a vector with itself is -inf. So is
+        the score of vectors of two pairs with the same clean text (copies of `augment`, or an
+        earlier epoch in a memory): they must not move away from each other.
         """
         units, owners = normalize(self.vectors), self.owners
         scores = units @ units.T / temperature

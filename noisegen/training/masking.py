@@ -132,10 +132,10 @@ class Masker:
 
 @dataclass(frozen=True)
 class _HeadNames:
-    """Paths of dense layer and norm in a masked-language model of transformers.
+    """Dotted paths of the dense layer and the norm in a masked-language model of transformers.
 
-    `activation` is the name of the entry in the model's config that names the activation function;
-    if it is empty, the function is gelu.
+    `activation` is the config entry that has the name of the model's activation function; if it is
+    empty, the function is gelu.
     """
 
     dense: str
@@ -224,7 +224,8 @@ class MaskedModel(nn.Module):
         self.encoder, self.prediction = encoder, PredictionHead(whole)
         self.memory = Memory(memory, encoder.width)
         self.masker, self.is_new = masker, is_new
-        self._whole = (whole,)  # in a tuple: torch has registered these weights above
+        # torch has registered these weights above; in a tuple it does not register them again.
+        self._whole = (whole,)
 
     @property
     def embeddings(self) -> Tensor:

@@ -47,7 +47,7 @@ PHRASE = 4  # maximum number of words in a phrase that a form stands for
 # So bounds are stricter for pieces and for forms of at most SHORT letters, maybe initials ("ID").
 # Such a form needs SHORT_SEEN noisy uses, and at most SHORT_TOLERATED clean uses per noisy use.
 SHORT, SHORT_SEEN, SHORT_TOLERATED = 3, 100, 0.02
-COVERED = 0.95  # replaced contractions and phrases have at least this share of all occurrences
+COVERED = 0.95  # rules are added until they cover this share of all contractions and phrases
 MAX_RULES = 200  # maximum replaced contractions and phrases: each costs 0.5 microseconds per post
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _WORDS = re.compile(rf"{WORD.pattern}(?: {WORD.pattern})*")
@@ -127,7 +127,7 @@ def _rows(
     """Yield the noisy and the clean text of training pairs, until `rows` pairs are read.
 
     The noise comes from epochs that training never reaches. If stored and drawn noise are mixed,
-    equal pairs are yielded once: else each epoch would yield the stored noise again.
+    equal pairs are yielded once, since stored noise is the same in every epoch.
     """
     training, read, epoch = pairs.training, 0, VALIDATION_EPOCH
     known = set[int]()
@@ -172,7 +172,7 @@ def _aligned_words(noisy: str, clean: str) -> Iterator[tuple[str, str]]:
 def add_noisy_words(
     student: SentenceEncoder, words: Words, max_rules: int = MAX_RULES
 ) -> tuple[int, int]:
-    """Teach the student noisy words; return the numbers of new tokens and of replaced forms.
+    """Teach the student noisy words; return the counts of new tokens and of replaced forms.
 
     A form that stands for a word of one piece becomes a token, whose embedding starts as the
     embedding of the piece. The tokenizer replaces the most frequent forms of contractions and
@@ -243,10 +243,10 @@ def _with_words_at_spaces(pieces: Any) -> Any:
 
 
 def _replacements(pieces: Any, words: Words, max_rules: int) -> dict[str, list[str]]:
-    """Return contractions and phrases, each with the noisy forms that it replaces.
+    """Return contractions and phrases of several pieces, each with the noisy forms it replaces.
 
-    The tokenizer cuts each of them into several pieces. The most frequent ones are chosen, until
-    they have the share `COVERED` of all occurrences, or there are `max_rules`.
+    They are chosen by falling frequency, until they cover the share `COVERED` of the occurrences of
+    all such contractions and phrases, or until there are `max_rules`.
     """
     added = {token.content.lower() for token in pieces.added_tokens_decoder.values()}
     forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -291,8 +291,8 @@ def _with_replacements(pieces: Any, replacements: Mapping[str, list[str]]) -> An
     backend = pieces.backend_tokenizer
     rules = [normalizers.Replace(_alone(forms), word) for word, forms in replacements.items()]
     if getattr(backend.pre_tokenizer, "prepend_scheme", "") == "first":
-        # Metaspace puts "▁" before the character at offset 0, which a replaced form does not have.
-        # So a rule puts "▁" before a text that begins with a form.
+        # Metaspace puts "▁" before the character that was first in the text. It is lost when a form
+        # at the start of the text is replaced, so a rule puts "▁" before such a form.
         forms = [form for forms in replacements.values() for form in forms]
         rules.insert(0, normalizers.Replace(_alone(forms, r"\A(?=%s)"), "▁"))
     _add_rules(backend, rules)
@@ -308,7 +308,7 @@ def _add_rules(backend: Any, rules: Iterable[Any]) -> None:
 def _alone(forms: list[str], where: str = "%s") -> Regex:
     """Return a regular expression that matches any of these forms as a whole word.
 
-    `where` is an expression around it, with %s in its place.
+    The expression is inserted for %s in `where`, which is an expression too.
     """
     return Regex(where % (_ALONE % "|".join(map(re.escape, forms))))
 
@@ -334,9 +334,9 @@ def _most_frequent(counts: Mapping[str, int]) -> str:
 
 
 def _known(pieces: Any, counts: Mapping[str, int]) -> dict[int, int]:
-    """Return the counts of the words that are one piece, by the id of the piece.
+    """Return the counts of those words in `counts` that are one piece, by the id of the piece.
 
-    Return an empty dictionary if the most frequent word has several pieces.
+    Return an empty dictionary if the most frequent word in `counts` has several pieces.
     """
     found = {word: _piece(pieces, word) for word in counts}
     if found[_most_frequent(counts)] is None:
@@ -345,7 +345,7 @@ def _known(pieces: Any, counts: Mapping[str, int]) -> dict[int, int]:
 
 
 def _piece(pieces: Any, word: str) -> int | None:
-    """Return the id of the piece that a word is after a space, or None if it is not one piece."""
+    """Return the piece id of a word that is one piece after a space; None for other words."""
     ids = pieces(f" {word}", add_special_tokens=False)["input_ids"]
     return ids[0] if len(ids) == 1 and ids[0] != pieces.unk_token_id else None
 

@@ -134,8 +134,8 @@ class WeightedSum:
     def __call__(self, *inputs: Any) -> tuple[Tensor, Losses]:
         """Return the weighted sum of all losses, and each loss by name.
 
-        The losses by name are unweighted and detached from the graph. `inputs` are the arguments
-        of an objective: batch and output.
+        The losses by name are unweighted and detached from the graph. Each objective is called with
+        `inputs`: batch and output.
         """
         weighted, parts = [], Losses()
         for weight, part in self.parts:

@@ -37,8 +37,8 @@ _TEMPLATES = Path(__file__).parent / "templates"
 class PairChunk(Chunk):
     """Chunk with the token ids of pairs: of their noisy sides, or of noisy and clean sides.
 
-    `sides` has one or two columns of token ids. The row numbers in the batches of `steps` hold for
-    each column. `owner[i]` is the number of the clean text of row i.
+    `sides` has one or two columns of token ids, with a row per pair. The batches in `steps` are
+    arrays of row indices. `owner[i]` is the index of the clean text of row i.
     """
 
     sides: tuple[Ragged, ...]
@@ -86,12 +86,12 @@ class PairMethod(Method[P]):
 
     @property
     def held_rows(self) -> Rows:
-        """Numbers of the held-out pairs of DATA that the network is validated on."""
+        """Indices of the held-out pairs of DATA that the network is validated on."""
         return self.pairs.validation[: self.settings.validation_rows]
 
     @abstractmethod
     def hold_out(self, rows: Rows) -> None:
-        """Noise and tokenise these pairs, and keep them for `validate`."""
+        """Add noise to the pairs `rows`, tokenise both sides, and keep them for `validate`."""
 
     def use_stand_ins(self) -> float:
         """Replace slow results of preparation by random ones, for a dry run.
@@ -202,7 +202,7 @@ class PairMethod(Method[P]):
 def xsim_error(noisy: Vectors, clean: Vectors, owners: npt.NDArray[np.integer]) -> float:
     """Return the xSIM error: the percentage of noisy rows for which a wrong clean row is found.
 
-    `owners` has the number of the clean text of each row. A found row with the same clean text is
-    no error.
+    `owners[i]` identifies the clean text of pair i. The clean row of any pair with the same clean
+    text is right.
     """
     return xsim(noisy, clean, texts=list(map(str, owners.tolist()))).error_rate

@@ -93,9 +93,9 @@ class Reading:
     """Reader of DATA, with its options.
 
     With `clean_only` DATA is clean text, and both sides of a pair are the same text. `lang` is the
-    language of clean text; LANG=SOURCE gives a source another one. `most` is the maximum number of
-    rows per language pair of each bitext. About `held_out` pairs, at most a `share` of all, are
-    held out; `seed` determines the choice.
+    language of clean text, unless its source is given as LANG=SOURCE. Each bitext is read up to
+    `most` rows per language pair. About `held_out` pairs, at most a `share` of all, are held out;
+    `seed` determines the choice.
     """
 
     clean_only: bool = False
@@ -137,8 +137,9 @@ class Reading:
     def _bitext(self, files: Sequence[Bitext], dropped: Counter[str]) -> Iterator[Pair]:
         """Yield pairs from bitext: text in the teacher's language as clean, translation as noisy.
 
-        With `clean_only`, both sides are the text in the teacher's language. Pairs without this
-        language are dropped. Raises SourceError for a file without it, before any file is read.
+        With `clean_only`, both sides are the text in the teacher's language. Pairs with no text in
+        this language are dropped. Raises SourceError, before any file is read, if the languages of
+        a file are others.
         """
         for file in files:
             if self.lang not in file.langs and not file.is_mixed:
@@ -268,9 +269,10 @@ def _held_out(clean: TextStore, count: int, seed: int) -> npt.NDArray[np.bool_]:
 
 
 class NoisePart(NamedTuple):
-    """One source of noise: a recipe for the stored noisy side (`is_stored`) or the clean side.
+    """One source of noise: a recipe, and the side of each pair that it is applied to.
 
-    With the recipe "", the stored noisy side is taken as it is.
+    If `is_stored`, this is the stored noisy side, else the clean side. With the recipe "", the
+    stored noisy side is taken as it is.
     """
 
     is_stored: bool
@@ -283,8 +285,8 @@ class NoiseSource:
 
     "stored" is the noisy side of DATA. RECIPE noises the clean side, and stored:RECIPE the noisy
     side of DATA in its own language; both draw new noise in every epoch. Several sources may be
-    joined by "+": then each row draws one of them per epoch. Raises UsageError for unknown recipes,
-    with the name of the `setting` that has them.
+    joined by "+": then each row draws one of them per epoch. Raises UsageError for unknown recipes;
+    its message names the setting, `setting`.
     """
 
     spec: str = _STORED
@@ -334,7 +336,7 @@ class NoiseSource:
         return any(part.recipe for part in self.parts)
 
     def noisy(self, data: PairData, rows: Rows, epoch: int) -> list[str]:
-        """Return the noisy texts of the pairs with the numbers `rows`, in an epoch."""
+        """Return the noisy texts of the pairs with the indices `rows`, in an epoch."""
         parts, out = self.parts, np.empty(len(rows), object)
         streams = Streams(rows.astype(np.uint64), self.seed, epoch)
         drawn = streams.decide("source of noise", np.arange(len(rows))) * len(parts)
@@ -346,7 +348,7 @@ class NoiseSource:
     def _noisy_of_part(
         self, part: NoisePart, data: PairData, rows: Rows, epoch: int
     ) -> npt.NDArray[np.object_]:
-        """Return the noisy texts that one source gives for the pairs with the numbers `rows`."""
+        """Return the noisy texts that one source gives for the pairs with the indices `rows`."""
         texts = data.noisy.take(rows) if part.is_stored else data.clean.take(data.owner[rows])
         out = np.empty(len(rows), object)
         if not part.recipe:
@@ -368,6 +370,6 @@ class NoiseSource:
 def _has_own_langs(data: PairData, part: NoisePart) -> bool:
     """Return whether `data` has a language for each text that this source noises.
 
-    It has none for the clean sides of pairs: all of them are in the teacher's language.
+    The clean sides of pairs have no languages of their own: all are in the teacher's language.
     """
     return part.is_stored or data.clean_only

@@ -46,8 +46,8 @@ SCORES_MAX = 2**27  # maximum scores (masked tokens x vocabulary) at once: 0.5 G
 class MaskedChunk(PairChunk):
     """Masked texts of pairs: row i is the noisy side of pair i, row `pairs` + i its clean side.
 
-    `masks` is the number of masked tokens of every row. A step has both sides of its pairs. Each of
-    its batches has rows of similar length, which may be of either side.
+    `masks[i]` is the number of masked tokens in row i. A step has both sides of its pairs, in
+    batches of rows of similar length. A batch may have rows of both sides.
     """
 
     texts: Masked
@@ -180,8 +180,8 @@ class Pretraining(PairMethod[MaskedChunk]):
     ) -> None:
         """Accumulate the gradient of these batches, whose loss is computed together.
 
-        `every` has the row numbers of the whole update, `masks` the number of masked tokens on its
-        noisy and on its clean sides.
+        `every` has the indices of all rows of the update. `masks` has two counts of its masked
+        tokens: on the noisy sides and on the clean sides.
         """
         budget = self.settings.graph_gb * 1e9 if len(batches) > 1 else float("inf")
         graphs = KeptGraphs(budget, self.network.parameters())
@@ -376,8 +376,8 @@ class _Forward:
 class KeptGraphs:
     """Counts the bytes of the autograd graphs of an update, to keep them within `budget` bytes.
 
-    The context `counted` measures one graph, without the weights of the network. The first graph is
-    kept unless the budget is 0. After a graph that does not fit, none is kept.
+    The context manager `counted` measures one graph; weights of the network do not count. The first
+    graph is kept unless the budget is 0. After a graph that does not fit, none is kept.
     """
 
     def __init__(self, budget: float, weights: Iterable[Tensor]) -> None:

@@ -70,7 +70,7 @@ def noisy_pairs(
 ) -> Datasets:
     """Return datasets with the columns noisy, clean and label (the teacher's vector of clean).
 
-    The datasets store only numbers of pairs: texts and vectors stay in memory-mapped files.
+    The datasets store only indices of pairs: texts and vectors stay in memory-mapped files.
     Recipes draw new noise in every epoch. Raises UsageError, SourceError, OutputError,
     MissingExtra.
     """
@@ -101,10 +101,11 @@ def _noisy_pairs(options: NoisyPairsOptions) -> Datasets:
 
 @dataclass
 class PairTexts:
-    """Transform of a dataset: maps numbers of pairs to noisy texts, clean texts and vectors.
+    """Transform of a dataset: maps indices of pairs to noisy texts, clean texts and vectors.
 
-    Noise depends on the epoch, which changes in training unless `is_fixed`. The epoch is in shared
-    memory, so that the loader processes see the change. `both_sides` adds the clean texts.
+    The vectors are the teacher's, of the clean texts. Noise depends on the epoch, which `set_epoch`
+    changes unless `is_fixed`. The epoch is in shared memory, so that the loader processes see the
+    change. Clean texts are left out without `both_sides`.
     """
 
     data: PairData
@@ -127,7 +128,7 @@ class PairTexts:
             self.epoch.fill_(epoch)
 
     def __call__(self, batch: Mapping[str, Sequence[int]]) -> dict[str, list[Any]]:
-        """Return the columns noisy, clean and label of the pairs whose numbers `batch` has."""
+        """Return the columns noisy, clean and label of the pairs whose indices `batch` has."""
         rows = np.asarray(batch["pair"], np.int64)
         owners = self.data.owner[rows]
         columns: dict[str, Any] = {"noisy": self.noise.noisy(self.data, rows, int(self.epoch))}
@@ -168,8 +169,8 @@ class BudgetedBatches(Sampler[list[int]]):
 
     Each side of a batch has at most the budget's number of tokens, padding included. The Trainer
     expects the same number of batches from every epoch, but noise changes lengths. So this number
-    is set a share `SPARE` above the number that the first epoch needs. In an epoch that needs
-    fewer batches, the largest are halved; in an epoch that needs more, the budget grows.
+    is what the first epoch needs, plus a share `SPARE`. If an epoch needs fewer batches, its
+    largest batches are halved; if it needs more, its budget grows.
     """
 
     def __init__(self, dataset: Any, budget: TokenBudget, seed: int) -> None:

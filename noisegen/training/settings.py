@@ -128,7 +128,7 @@ class TrainOptions:
 LIMITS = ("time_limit", "cpu_limit")
 LENGTHS = ("epochs", "steps", *LIMITS)
 DEFAULT = "quickstart"
-GIVEN = "given_"  # prefix of the names of figures on pairs of --validation
+GIVEN = "given_"  # prefix of figures on the pairs that the user gives as --validation
 _PRESETS = Path(__file__).parent / "presets"
 _INFINITE = ("clip", "graph_gb")  # settings that may be infinite
 _NO_SETTINGS = ("version", "data")  # entries of config.yaml that --config skips: no settings
@@ -165,7 +165,8 @@ class RunSettings:
         int | None, option("Validations without a new best until the end", ge=1)
     ] = None
     keep: Annotated[int, option("Checkpoints kept", ge=1)] = 3
-    # The seed is below 2**32, since dropout multiplies it and torch takes only 64 bits.
+    # The seed is below 2**32, so that its multiple that seeds dropout has at most 64 bits, as torch
+    # demands.
     seed: Annotated[int, option("Seed of batches, noise and new weights", ge=0, lt=2**32)] = 0
 
     def __post_init__(self) -> None:
@@ -206,8 +207,8 @@ class DistilSettings(RunSettings):
     recipe: str = "stored"
     lang: Annotated[str, option("Language of clean text")] = "en"
     bitext_rows: Annotated[int | None, option("Rows read per language pair and set", ge=1)] = None
-    # Default: the student's own preparation, or a LASER teacher's if the student has none.
-    # With plain, texts are not prepared.
+    # Changes to a text before it is tokenized; plain: none.
+    # Default: as the student does, or as a LASER teacher does if the student prepares no texts.
     prepare: Annotated[
         Literal["social", "laser", "plain"] | None, option("How texts are prepared")
     ] = None
@@ -256,7 +257,7 @@ class DistilSettings(RunSettings):
         float | None, option("Maximum clean drift; training stops above", gt=0)
     ] = None
     validation: tuple[str, ...] | None = None  # sources of more pairs to validate on
-    # Pairs whose loss chooses the best weights; with held_out, pairs held out of DATA.
+    # Pairs whose loss chooses the best weights. The value held_out means pairs held out of DATA.
     # Default: the pairs of `validation` if there are any, else pairs held out of DATA.
     select_by: Literal["held_out"] | None = None
 
@@ -351,7 +352,7 @@ class Preset:
     data: str  # kind of DATA
     cost: str  # time and machines of a run
     command: str
-    tables: Mapping[str, str] | str  # table of the paper -> command, or a preset with the same
+    tables: Mapping[str, str] | str  # table of the paper -> command; or a preset with these tables
     needs: Mapping[str, str]  # settings that users must give, each with a hint for the error
     values: Mapping[str, Any] = field(repr=False)
 
@@ -393,7 +394,7 @@ def load_settings(
     for layer in (base.values, _read(Path(config)) if config else {}, values or {}):
         _check_names(layer, preset, known)
         if any(layer.get(name) is not None for name in LENGTHS):
-            for name in LENGTHS:  # a run's length in this layer replaces an earlier length
+            for name in LENGTHS:  # one setting of the run's length replaces all given before
                 merged.pop(name, None)
         merged |= layer
     for name, what in base.needs.items():

@@ -32,7 +32,7 @@ from noisegen.runs.progress import Progress, Show, silent
 
 BLOCK_ROWS = 4_096
 _FIRST_ROWS = 16  # rows of the first timed sample; each further sample has twice the rows
-# Number of clean texts that are altered together, with names taken from each other.
+# Clean texts per block. A hard negative gets other names from texts of the same block.
 _TEXTS = 16_384
 DAMAGED = "; train again in another folder"
 _CACHE = "; set NOISEGEN_CACHE to another folder"
@@ -106,9 +106,9 @@ def writing_texts(folder: Path, name: str) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def writing_distinct(folder: Path, name: str) -> Iterator[Callable[[str], int]]:
-    """Yield a function that adds a text to the store NAME if it is new, and returns its number.
+    """Yield a function that adds a text to the store NAME if it is new, and returns its index.
 
-    Whole texts are compared, but the store has only their first TEXT_MAX characters.
+    Texts are compared as a whole, but only their first TEXT_MAX characters are stored.
     """
     numbers: dict[bytes, int] = {}
     with writing_texts(folder, name) as add:
@@ -326,8 +326,8 @@ class Negatives:
     def take(self, clean: Ints, *batch: int) -> Vectors:
         """Return the vectors that are negatives of a batch, shape (any number, width).
 
-        `clean` has the numbers of the clean texts in the batch. The numbers `batch`, such as its
-        update and its place in the update, are keys of the random choice.
+        `clean` has the indices of the clean texts in the batch. `batch` are numbers that identify
+        the batch, such as its update and its index in the update; they seed the random choice.
         """
         count = min(self.count, len(self.vectors))
         places = generator(self.seed, *batch, 2).integers(0, len(self.vectors), count)
@@ -344,7 +344,7 @@ def write_hard_texts(folder: Path, clean: TextStore, most: int, seed: int, lang:
     """Write up to `most` hard negatives of each text into the folder.
 
     A hard negative says something else in nearly the same words: a number, a name or a statement
-    is changed. In English the kind that is chosen first alternates from text to text; in other
+    is changed. In English, texts take turns in which of the three is changed first; in other
     languages only numbers are changed. Hard negatives come from rules, without a parser. Raises
     OutputError.
     """

@@ -65,7 +65,7 @@ def _head(settings: DistilSettings, own: HeadSettings, teacher: Encoder) -> Head
     if normalize is None:
         normalize = isinstance(teacher, SentenceEncoder) and teacher.head.settings.normalize
     head = head.normalized(normalize)
-    # The same object, not an equal one: `_begin_head` finds the weights of steps by identity.
+    # An unchanged head must be `own` itself: `_begin_head` finds the weights of steps by identity.
     return own if head == own else head
 
 
@@ -89,8 +89,8 @@ def _tokenizer(settings: DistilSettings, own: Tokenizer, teacher: Encoder) -> To
 def _begin_head(head: SentenceHead, before: SentenceHead) -> None:
     """Set the first weights of a student's head; `before` is the head of the encoder it starts as.
 
-    Steps that `before` also has get its weights. The weights of a new projection are drawn from
-    N(0, 1 / width), as in RoLASER's code; with an activation, they start as torch sets them.
+    A step of `before` keeps its weights. The weights of a new projection are drawn from
+    N(0, 1 / width), as in RoLASER's code; a projection with an activation starts as torch sets it.
     """
     for step, module, width in zip(head.settings.steps, head.steps, head.widths, strict=False):
         places = [at for at, known in enumerate(before.settings.steps) if known is step]
@@ -140,7 +140,7 @@ def _start(spec: str, teacher: Encoder) -> SentenceEncoder:
 
 
 def _keep_layers(encoder: SentenceEncoder, numbers: str) -> None:
-    """Keep only the layers of the network with these numbers, such as "0,3,5"."""
+    """Keep only the layers of the network whose indices `numbers` lists, such as "0,3,5"."""
     modules = dict(encoder.network.named_modules())
     stack: Any = next((modules[path] for path in _LAYERS if path in modules), None)
     if stack is None:

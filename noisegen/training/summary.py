@@ -27,7 +27,7 @@ _MEASURES = {
 }
 Curve = Sequence[tuple[float, float]]  # (seconds of training, validation loss) of each validation
 Row = tuple[str, str, str]  # title of a figure, its value before and after training
-# Files and folders that a run may write. The keys are the titles of their lines.
+# Files and folders that a run may write: the label before the printed path -> the path in RUN.
 _WRITTEN = {
     "student": "student",
     "heads": "heads",
@@ -175,8 +175,9 @@ def outlook(curve: Curve) -> str:
 def forecast(curve: Curve, more: float = FORECAST_SECONDS) -> float | None:
     """Return the validation loss expected after `more` seconds; None if the run was too short.
 
-    A loss falls by about the same factor whenever the time of training doubles. The factor of the
-    last doubling is extrapolated, over three doublings at most.
+    A loss falls by about the same factor whenever the time of training doubles. So the factor of
+    the last doubling is applied to the coming doublings. If these are more than three, the run was
+    too short.
     """
     if len(curve) < 3 or (end := curve[-1][0]) <= 0:
         return None

@@ -97,11 +97,11 @@ def train(
     with the columns noisy and clean, or bitext. `values` are settings that override the preset and
     the file `config` (`noisegen.training.settings`). Writes RUN/student (RUN/heads for heads),
     checkpoints, log.jsonl, config.yaml and metrics.json. With `dry_run` some updates are timed,
-    nothing is written, and the estimated cost is returned. A limit counts from `began` (values of
-    `time.monotonic()` and `time.process_time()`; default: now) and includes the teacher's vectors,
-    validation and saving. `sinks` get each row of the log, `tell` lines for people, `progress`
-    events. Raises UsageError, SourceError, OutputError, and NoisegenError if training cannot
-    continue.
+    nothing is written, and the estimated cost is returned. A time or CPU limit includes the
+    teacher's vectors, validation and saving; it counts from `began` (values of `time.monotonic()`
+    and `time.process_time()`; default: now). `sinks` get each row of the log; `tell` gets lines for
+    people, `progress` gets events. Raises UsageError, SourceError, OutputError, and NoisegenError
+    if training cannot continue.
     """
     return _train(decode(TrainOptions, locals()))
 
@@ -142,7 +142,7 @@ def _refuse_conflicts(options: TrainOptions, kind: type[Method[Any]]) -> None:
 
 @contextmanager
 def _opened(method: Method[Any], options: TrainOptions) -> Iterator[RunFolder[None]]:
-    """Lock the folder of a new or a resumed run against other runs in the block; yield it.
+    """Lock the folder of a new or a resumed run until the block ends; yield the folder.
 
     Only the first process locks the folder, and writes config.yaml for a new run.
     """

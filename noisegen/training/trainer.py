@@ -60,9 +60,9 @@ class Chunk:
 class Rehearsal:
     """Result of a shortened preparation, from which a dry run estimates the cost of a run.
 
-    `vectors`: seconds that a run takes for the teacher's vectors and other results that are random
-    numbers here. `shortened`: number of held-out pairs of a run, divided by their number in the
-    shortened preparation.
+    `vectors`: estimated seconds that a run takes for the results that a dry run replaces by random
+    ones, such as the teacher's vectors. `shortened`: number of held-out pairs of a run, divided by
+    the number of held-out pairs of the dry run.
     """
 
     vectors: float = 0.0
@@ -90,7 +90,8 @@ class Method(ABC, Generic[C]):
     computation: Computation | None = None
     validation_interval: float = math.inf  # maximum number of updates between validations
     selects_by = "loss"  # validation figure whose minimum chooses the weights
-    before: Mapping[str, float] | None = None  # figures before `prepare` changed the network
+    # Validation figures from before `prepare` changes the network; None if it does not change it.
+    before: Mapping[str, float] | None = None
     changes_best_weights = False  # true if `export` changes the best weights before it saves them
 
     @abstractmethod
@@ -131,7 +132,7 @@ class Method(ABC, Generic[C]):
 
     @abstractmethod
     def validate(self) -> dict[str, float]:
-        """Return the validation figures of the network, `loss` and `selects_by` among them."""
+        """Return the network's validation figures: `loss`, the one `selects_by` names, others."""
 
     def check(self, trainer: "Trainer[C]", figures: Mapping[str, float]) -> None:
         """Raise NoisegenError if a run with these validation figures must stop."""
@@ -319,7 +320,7 @@ class Trainer(Generic[C]):
         self._since_best = int(self.workers.agreed(since_best))  # equal in all processes
         closing_seconds = validated - began
         if self.method.changes_best_weights:
-            closing_seconds *= 2  # the changed weights are validated too
+            closing_seconds *= 2  # `export` changes the best weights and validates them again
         closing_seconds += _FILES_AT_END * (self.clock.spent - validated)
         closing_seconds = max(now.closing, self.workers.agreed(closing_seconds))
         self.progress = replace(now, closing=closing_seconds)
@@ -356,9 +357,9 @@ class Trainer(Generic[C]):
     def _needs_validation(self, before: float) -> bool:
         """Return whether to validate now.
 
-        `before` is the share of the run that was done one update ago: a run with a limit is also
-        validated in its middle, since the outlook after the run needs a loss there. There is no
-        validation once the time left suffices only for the last validation.
+        `before` is the share of the run that was done before the last update. A run with a limit is
+        also validated in its middle: the forecast after the run needs that loss. There is no
+        validation if the time left is enough only for the one at the end of the run.
         """
         now = self.progress
         every = min(self.settings.validate_every, self.method.validation_interval)
@@ -420,7 +421,7 @@ class Trainer(Generic[C]):
         return max(now.done, min(1.0, start.done + (1 - start.done) * spent / seconds))
 
     def _spent(self, now: RunProgress) -> float:
-        """Return the CPU seconds of a progress under a CPU limit, else its wall seconds."""
+        """Return the seconds of `now` that the limit counts: CPU or wall seconds."""
         return now.cpu if self.clock.counts_cpu else now.seconds
 
     def _log(self) -> None:
@@ -498,8 +499,8 @@ class Trainer(Generic[C]):
     def planned_updates(self) -> int:
         """Number of updates that the run would have made with all its threads busy all the time.
 
-        A run with a time limit on a CPU makes fewer updates than planned if other programs take CPU
-        time. Every other run makes its planned number, even a run that ended early.
+        This is more than the updates it made if it reached a time limit on a CPU while other
+        programs took CPU time. In any other case, the two numbers are equal.
         """
         now, busy = self.progress, 1.0
         if self.is_stopped:
