@@ -14,8 +14,8 @@ from noisegen.text.resources import rows_of
 
 DATA = Path(__file__).parent / "data"
 _ARTICLE = re.compile(r"\b(an?) $", re.IGNORECASE)
-# Beginnings of words before which the article "a" becomes "an".
-# They cover words that do not sound as spelled: "an hour", "an 80", "a union", "a one-way street".
+# Matches the beginning of words that take the article "an" instead of "a".
+# Spelling alone does not decide: "an hour" and "an 80", but "a union" and "a one-way street".
 _VOWEL = re.compile(
     r"(?i)(?:hour|honest|honou?r|heir|8|11\b|18\b|18(?:,\d{3})+\b|[aei]|o(?!ne\b|nce\b)"
     r"|u(?!ni[^mn]|s[aeu]|k\b|sa\b|ti|to|ra|ro|gan|kr))"

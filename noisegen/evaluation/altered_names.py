@@ -16,7 +16,7 @@ from noisegen.evaluation.alterations import (
 from noisegen.noising.rng import Draws
 
 LABELS = ("PERSON", "GPE", "LOC", "ORG", "NORP", "FAC", "PRODUCT", "EVENT", "WORK_OF_ART")
-WORDS_MAX = 3  # names of three or more words count as equally long
+WORDS_MAX = 3  # maximum word count in the key of a name; longer names have the same count
 _NAME_TAGS = ("NNP", "NNPS")
 _GENITIVES = ("'s", "’s", "'", "’")
 # Each set holds names of one thing, such as UK and Britain, in the form that `_letters` returns.
@@ -148,8 +148,8 @@ def _is_name(tokens: Sequence[Any], label: str) -> bool:
     """Return whether the tokens of an entity with this label form a name that can be replaced.
 
     The first token must be capitalised. The last token must be tagged as a proper noun (or, in
-    names of peoples, as an adjective). The tokens must be adjacent, so that one piece of text is
-    replaced.
+    names of peoples, as an adjective). The tokens must follow each other in the document, so that
+    the name is one slice of the text.
     """
     if label not in LABELS or not tokens:
         return False

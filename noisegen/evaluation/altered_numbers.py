@@ -69,10 +69,10 @@ def _another_word(known: Sequence[str]) -> Rewrite:
 
 
 def _within(numbers_near: Callable[[int], range]) -> Rewrite:
-    """Return a rewrite that replaces a number by another one of `numbers_near(number)`.
+    """Return a rewrite that replaces a number by another one in the range `numbers_near(number)`.
 
-    Both numbers have the same number of digits. A number that is not in the range
-    `numbers_near(number)` itself is kept.
+    The new number has as many digits as the old one. A number is kept if the range does not
+    contain it.
     """
 
     def rewrite(match: re.Match[str], draws: Draws) -> str | None:
@@ -174,7 +174,8 @@ _REWRITES: Mapping[str, Rewrite] = {
 def _number_rules() -> list[NumberRule]:
     """Return the rules of number_rules.tsv.
 
-    In a pattern, ~name~ is replaced by the part of patterns that has this name.
+    In a pattern, ~name~ stands for any word of the kind `name` in number_words.tsv, or for the
+    pattern that an earlier row with the language "=" defines under this name.
     """
     known: dict[str, list[str]] = defaultdict(list)
     for word, kind in table("number_words"):
@@ -183,7 +184,7 @@ def _number_rules() -> list[NumberRule]:
     rules = []
     for lang, name, pattern, *_ in table("number_rules"):
         whole = re.sub(r"~(\w+)~", lambda match: parts[match[1]], pattern)
-        if lang == "=":  # this row defines a part that later patterns refer to
+        if lang == "=":  # this row defines a pattern that later patterns refer to
             parts[name] = whole
         else:
             rewrite = _REWRITES.get(name) or _another_word(known[name])

@@ -31,7 +31,8 @@ _WITHOUT_NOT, _POSITIVE = replacements("without_not"), replacements("positive")
 _NOTS = ("not", "n't", "n’t")
 _AMBIGUOUS = ("'d", "’d", "to")  # no "not" is added to these auxiliaries: 'd is had or would
 _CONTRACTED = ("'s", "’s", "'re", "’re", "'m", "’m")
-_HELD_BY_NOT = _NEGATIVE | {"yet", "either", "until", "ever", "anymore"}  # they need a "not"
+# A sentence with one of these words keeps its "not".
+_HELD_BY_NOT = _NEGATIVE | {"yet", "either", "until", "ever", "anymore"}
 # A modal verb before one of these words is not replaced.
 _BLOCKING_MODALS = _SHIFTING.union(_NOTS, ("have", "as", "well"))
 _DO_FORMS = {"VBD": "did", "VBZ": "does", "VBP": "do"}
@@ -39,21 +40,21 @@ _SINGULARS = ("he", "she", "it", "this", "that")
 
 
 class Opposite(NamedTuple):
-    """Opposite of a word that is used as one part of speech.
+    """Opposite that replaces a word of the part of speech `tag`.
 
     The word is not replaced before a word of `not_before`, nor after a word of `not_after`, because
     it has another sense there.
     """
 
-    word: str
-    tag: str  # universal part of speech; for verbs Penn's tag, with VB also for VBP
+    word: str  # the opposite
+    tag: str  # universal part of speech; for verbs the Penn tag, where VB also stands for VBP
     not_before: frozenset[str]
     not_after: frozenset[str]
 
 
 @cache
 def opposites() -> dict[str, list[Opposite]]:
-    """Return the opposites in opposites.tsv, by the word (in lower case) that they replace."""
+    """Return {lower-case word: its opposites, one per part of speech}, read from opposites.tsv."""
     known: dict[str, list[Opposite]] = defaultdict(list)
     for word, other, tag, *limits in table("opposites"):
         before, after, *_ = (frozenset(limit.split()) for limit in (*limits, "", ""))
@@ -81,7 +82,7 @@ def _replaced(token: Any, new: str) -> Alteration:
 
 
 def _dependents(verb: Any, roles: Sequence[str]) -> list[Any]:
-    """Return the words that depend on a verb in one of these grammatical roles, in text order."""
+    """Return the direct dependents of a verb that have one of the dependency labels `roles`."""
     return [child for child in verb.children if child.dep_ in roles]
 
 
@@ -220,7 +221,7 @@ def _is_removable(negation: Any, sentence: Any) -> bool:
 
 
 def _opposed(sentence: Any) -> Iterator[Alteration]:
-    """Yield the replacement of each word of a sentence whose opposite reverses the sentence."""
+    """Yield each replacement of a word by its opposite that reverses the sentence."""
     present = {token.lower_ for token in sentence}
     for token in sentence:
         if not _is_ordinary(token, sentence):

@@ -82,10 +82,10 @@ def evaluate(
     """Evaluate models against a baseline; write metrics.json, metrics.csv, results.json, a report.
 
     `models` and `baseline` are SPECs (a model name or a folder), or NAME=SPEC to name a model in
-    tables. `strengths` are factors on the rates of mixed recipes for `source`: the report shows
-    distance and error at each; () leaves this out. `progress` is called with progress events. A
-    folder `out` that is not empty needs `force`, which overwrites the four files. Raises
-    NoisegenError.
+    tables. For `source` texts and mixed recipes, the report shows distance and error with all noise
+    rates multiplied by each of the `strengths`; with () it has no such chart. `progress` is called
+    with progress events. A folder `out` that is not empty needs `force`, which overwrites the four
+    files. Raises NoisegenError.
     """
     return _evaluate(decode(EvaluateOptions, locals()))
 
@@ -138,7 +138,7 @@ class _Measurement:
     sets: Sets
     named: Sequence[NamedModel]
     progress: Show
-    total: int  # texts that all models encode, if the vector cache is large enough to keep them
+    total: int  # distinct texts x models; more are encoded if the vector cache is too small
     targets: VectorStore | None = None  # encodes translations, with --target-model
     done: int = 0
     models: list[Model] = field(default_factory=list)
@@ -300,7 +300,7 @@ def write_csv(path: Path, rows: Iterable[Sequence[object]]) -> None:
     write_text(path, lines.getvalue())
 
 
-# Matches at the start of a text that looks like a formula, unless it is a list of numbers.
+# Matches a text that a spreadsheet would read as a formula; a list of numbers does not match.
 _FORMULA = re.compile(r"^(?=[=+\-@\t\r])(?![-+.e\d ]+$)")
 _SCORE = ("value", "low", "high", "sd", "p_null")
 _COMPARED = ("difference", "test", "p", "p_holm", "repaired", "broken")

@@ -63,9 +63,9 @@ def examples(
 
 
 def _changed_rows(sets: Sequence[PairSet]) -> list[tuple[PairSet, int]]:
-    """Return the set and the row number of each pair whose two sides differ.
+    """Return (set, row index) for each pair whose two sides differ.
 
-    In sets with several noise seeds, the noisy texts of the first seed count.
+    In sets with several noise seeds, only the noisy texts made with the first seed are compared.
     """
     rows = []
     for dataset in sets:

@@ -24,7 +24,7 @@ _NAME_COLUMNS, _WIDEST = 40, 1_000  # maximum characters in a name, and in a lin
 
 
 class Part(NamedTuple):
-    """Sets of one kind that share a verdict, in words, and the values that show the verdict."""
+    """Two phrases: one names the sets of one kind with the same verdict, one gives the values."""
 
     sets: str
     evidence: str
@@ -62,7 +62,7 @@ class Findings:
         return {(test.model, test.dataset, test.metric): test for test in self.results.comparisons}
 
     def style(self, model: str) -> int:
-        """Return the number of the colour and symbol that charts use for a model."""
+        """Return the index, below `STYLES`, of a model's colour and symbol in charts."""
         names = [known.name for known in self.models]
         return names.index(model) % STYLES if model in names else STYLES - 1
 
@@ -96,7 +96,7 @@ class Findings:
         return known + [metric_of(name) for name in sorted(names - set(METRICS))]
 
     def charted(self, datasets: Sequence[Dataset]) -> list[Metric]:
-        """Return a metric for each chart of these sets: the first metric that any model has."""
+        """Return one metric for each `Metric.chart`: the first that any model has on these sets."""
         first: dict[str, Metric] = {}
         for metric in self.metrics(datasets):
             if metric.chart:
@@ -115,9 +115,9 @@ class Findings:
     def clauses(self, model: str, state: str) -> list[Clause]:
         """Return the metrics in which a model has the verdict `state`, with the sets that show it.
 
-        `state` is 'better', 'worse' or 'same', against the baseline. For 'worse' the result has all
-        metrics. For the other states it has the leading metrics (`Metric.leads`) alone, if any of
-        them has this verdict.
+        `state` is 'better', 'worse' or 'same', against the baseline. For 'better' and 'same', the
+        metrics that do not lead (`Metric.leads`) are left out, unless no leading metric has the
+        verdict.
         """
         kinds = {dataset.name: dataset.kind for dataset in self.results.datasets}
         groups: Groups = defaultdict(list)
@@ -164,8 +164,8 @@ class Findings:
     def _evidence(self, test: Comparison, *, with_p: bool) -> str:
         """Return the values of baseline and model as a phrase.
 
-        The numbers of repaired and broken rows follow, where rows are counted, and with `with_p`
-        the p-value.
+        The counts of repaired and broken rows follow, if the test has them, and with `with_p` the
+        p-value.
         """
         metric = metric_of(test.metric)
         names = (self.results.baseline.name, test.model)
@@ -197,7 +197,7 @@ def listed(names: Sequence[str], most: int = 3) -> str:
 
 
 def render(results: Results, console: Console) -> None:
-    """Print a table per kind of set; its cells show the value of the baseline beside the model's.
+    """Print a table per kind of set; a cell has the baseline's value, then the model's.
 
     Cells are not cut: on a narrow console the lines of a table are wider than the console.
     """

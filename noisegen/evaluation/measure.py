@@ -142,7 +142,7 @@ def pair_distances(noisy: Vectors, clean: Vectors, anchor: Vectors) -> Rows:
 
 
 def _searched(x: Vectors, x_texts: Sequence[str], y: Vectors, y_texts: Sequence[str]) -> Rows:
-    """Search x in y and y in x; return errors and matches by metric, 100 or 0 for each row."""
+    """Search each x in y and each y in x; return {metric: 100 or 0 for each row}."""
     found = search_both_ways(x, y, x_texts, y_texts)
     return {
         "xsim_error": _percent(~found.forward.correct),
@@ -161,8 +161,8 @@ def _among_hard(
 ) -> tuple[F64, Figures]:
     """Search x among y and hard negatives.
 
-    Return the error of each row, 100 or 0, and by kind the percentage of rows lost to a hard
-    negative.
+    Return the error of each row, 100 or 0, and for each kind of wrong line (see `XSim.lost_to`) the
+    percentage of rows that found one.
     """
     lost = xsim_hard(x, y, hard, texts=y_texts)
     rates = {f"xsim_hard_{kind}": rate for kind, rate in lost.kind_rates.items()}
@@ -222,10 +222,10 @@ def _similarity(dataset: TextSet, vectors: Mapping[str, Vectors]) -> tuple[Rows,
 def _retrieval(
     dataset: TextSet, vectors: Mapping[str, Vectors], stores: Mapping[str, VectorStore]
 ) -> tuple[Rows, Figures]:
-    """Search translations in both directions; return errors and matches of each row, by metric.
+    """Search translations in both directions; return {metric: 100 or 0 for each row}.
 
-    If the set has hard negatives, one direction is searched again with them as candidates. Then the
-    error of each row in this search is added, and the error rates by kind of negative are returned.
+    If the set has hard negatives, one direction is searched again with them as candidates. This
+    adds the error of each row, and as second result the error rate for each kind of negative.
     """
     columns, figures = dataset.columns, Figures()
     rows = _searched(vectors["source"], columns["source"], vectors["target"], columns["target"])
@@ -241,7 +241,8 @@ def _retrieval(
 def _classification(dataset: TextSet, vectors: Mapping[str, Vectors]) -> tuple[Rows, Figures]:
     """Train a classifier on clean texts and test it on clean and on noisy ones.
 
-    Return the accuracy in each row; F1 of both sides, and the class similarity of the clean texts.
+    Return the accuracy in each test row; then F1, and the class similarity of the clean texts.
+    Accuracy and F1 have a value for clean and a value for noisy test texts.
     """
     labels = dataset.truth.tolist()
     tested = is_tested(dataset.columns["clean"])
@@ -354,7 +355,7 @@ def _intervals(sets: Sequence[EvaluationSet], measured: BySet) -> dict[Key, tupl
         for key, estimate in statistics.mean_intervals(group.columns).items():
             rows = group.columns[key]
             if metric_of(key[1]).test == "items" and set(np.unique(rows)) <= {0.0, 100.0}:
-                # Wilson's interval: without errors a bootstrap interval would have no width.
+                # If all rows are right, a bootstrap interval has no width; Wilson's has.
                 low, high = wilson(float(rows.mean()) / 100, len(rows))
                 intervals[key] = 100 * low, 100 * high
             else:
@@ -374,7 +375,7 @@ class _RowGroup:
 
 
 def _row_groups(sets: Iterable[EvaluationSet], measured: BySet) -> list[_RowGroup]:
-    """Group the columns of all sets by their rows; groups with human scores come last."""
+    """Put all columns over the same rows into a group; groups with human scores come last."""
     means: dict[str, dict[Key, F64]] = defaultdict(dict)
     correlations = []
     for dataset in sets:
@@ -423,7 +424,7 @@ def compare(
 
 
 def _differences(left: _RowGroup, right: _RowGroup) -> dict[Key, statistics.Resampled]:
-    """Return model minus baseline, resampled, for each tested metric that both have.
+    """Bootstrap the difference, model minus baseline, in each tested metric that both have.
 
     The value of a difference of correlations is multiplied by 100.
     """

@@ -14,7 +14,7 @@ from noisegen.evaluation.statistics import stars
 
 NBSP = "\u00a0"  # no-break space, put between a value and its unit
 _SMALL = 0.01  # smaller values without a unit are shown with one more digit
-_DIGITS = {"": (3, 3), "%": (2, 1), "points": (1, 1)}  # decimals by unit: report, terminal
+_DIGITS = {"": (3, 3), "%": (2, 1), "points": (1, 1)}  # unit -> decimals in report, in terminal
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Metric:
     `better` says which values are better: 'low', 'high' or '' (neither). `test` says how two models
     are compared: 'mean' by the paired bootstrap of a mean over rows, 'items' by McNemar where each
     row is right or wrong (100 or 0), 'spearman' by the bootstrap of a correlation, '' not at all.
-    `headline` is the head of the metric's column in the terminal, in tables of the `kinds` of sets.
+    `headline` heads the metric's column in the terminal; tables of the set kinds `kinds` have it.
     Metrics with `leads` come first in the verdicts of the report. Metrics with the same `chart`
     (distance or errors) share a chart, which shows the first one available. `null` is the mean that
     a one-sample test assumes.
@@ -81,7 +81,8 @@ class Metric:
     def change(self, before: float, after: float) -> str:
         """Describe a change as '0.302 to 0.121, 2.5 times lower'.
 
-        The factor is left out where low is not better, where a value is 0, and below 1.15.
+        The factor is given if low values are better, both values are above 0, and the factor is at
+        least 1.15.
         """
         text = f"{self.number(before)} to {self.with_unit(after)}"
         if self.better != "low" or min(before, after) <= 0:

@@ -1,4 +1,4 @@
-"""Name the models of an evaluation, choose the baseline, and find the training of a student."""
+"""Name the models of an evaluation, choose the baseline, find the run that trained a student."""
 
 import json
 from collections.abc import Sequence

@@ -28,7 +28,7 @@ KINDS = ("number", "entity", "causality")
 CHARS_MAX = 2_000  # characters; longer texts get no negatives: a parser's memory grows with them
 _TRIES = 3  # draws for each negative, because some draws repeat an earlier negative
 
-Alter = Callable[[int, Draws], str | None]  # (row number, draws) -> altered text or None
+Alter = Callable[[int, Draws], str | None]  # (index of a text, draws) -> altered text or None
 
 
 @dataclass(frozen=True)
@@ -84,10 +84,10 @@ def _drawn(
     seed: int,
     per_kind: int,
 ) -> dict[str, tuple[int, str]]:
-    """Return {negative: (row number, family)} for the texts in `rows`.
+    """Return {negative: (row index, family)} for the texts in `rows`.
 
-    `families` has the function that alters a text of each family. The function takes a position in
-    `rows` instead of the row number.
+    `rows` are row indices. `families` maps each family to the function that alters a text; the
+    function takes an index into `rows`.
     """
     streams = {kind: stream_key(seed, f"hard:{kind}") for kind in families}
     known = set(texts)
@@ -138,9 +138,10 @@ class NoLinesError(SourceError):
 
 @dataclass(frozen=True)
 class PublishedNegatives:
-    """Published lines of xSIM++ in `file`, each with the sentence it was made from.
+    """Published lines of xSIM++, each with the sentence it was made from.
 
-    `note` counts the lines that are left out because the text file or the JSON file lacks them.
+    `file` is the JSON file of the lines. `note` counts lines that are left out because either the
+    JSON file or the text file beside it lacks them.
     """
 
     file: Path
@@ -200,9 +201,9 @@ def _stripped_lines(file: Path) -> list[str]:
 
 
 def _family(errtype: str) -> str:
-    """Convert an error type of xSIM++ to the family that its name begins with.
+    """Return the family of an error type of xSIM++: the type begins with the family's name.
 
-    A type of no known family becomes a name in lower case, with underscores for spaces.
+    A type of no known family is a family of its own, in lower case, with underscores for spaces.
     """
     name = "_".join(errtype.lower().split())
     return next((kind for kind in KINDS if name.startswith(kind)), name)
@@ -211,7 +212,7 @@ def _family(errtype: str) -> str:
 def _families(texts: Sequence[str], lang: str, parse: bool) -> tuple[dict[str, Alter], str]:
     """Return {family: function that alters a text}, and a note on the method.
 
-    The functions take the number of a text in `texts`.
+    The functions take the index of a text in `texts`.
     """
 
     def number(row: int, draws: Draws) -> str | None:

@@ -1,7 +1,7 @@
 """Write the report of an evaluation: one self-contained HTML page.
 
-The texts of its sections are in templates/evaluation.toml, its own layout in
-templates/evaluation.html.
+templates/evaluation.toml has the texts of its sections, templates/evaluation.html the layout that
+no other report uses.
 """
 
 import json
@@ -146,9 +146,9 @@ def _trained(training: Mapping[str, Any]) -> str:
 
 
 def _minutes(known: Mapping[str, Any]) -> str:
-    """Return the duration that `known` has as "seconds", in words: '42 seconds' or '3.5 minutes'.
+    """Return the duration known["seconds"] in words: '42 seconds' or '3.5 minutes'.
 
-    Return '' if `known` has no duration.
+    Return '' if this number is missing. `known` are settings, or values of a training log.
     """
     seconds = known.get("seconds")
     if not isinstance(seconds, int | float) or seconds <= 0:
@@ -501,7 +501,7 @@ def _learning(training: Mapping[str, Any]) -> list[Figure]:
 
 
 def _learning_chart(column: str) -> str:
-    """Return the title of the chart that shows a column of a training log; '' if none does."""
+    """Return the title of the learning chart with this column of a training log; '' for none."""
     if column == "lr":
         return "learning rate"
     if column == "loss" or column.startswith("loss_"):

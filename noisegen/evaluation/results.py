@@ -210,12 +210,12 @@ class Comparison:
 
     @property
     def p_shown(self) -> float:
-        """The p-value for verdicts: `p_holm`; for t-tests `p`, which RoLASER does not correct."""
+        """The p-value for verdicts: `p_holm`, or for t-tests the uncorrected `p`, as in RoLASER."""
         return self.p if self.test == "t" else self.p_holm
 
     @property
     def items(self) -> str:
-        """The changed rows in words: '14 repaired, 10 broken'; '' if no row is right or wrong."""
+        """The two counts in words, such as '14 repaired, 10 broken'; '' without counts."""
         if self.repaired is None or self.broken is None:
             return ""
         return f"{self.repaired:,} repaired, {self.broken:,} broken"

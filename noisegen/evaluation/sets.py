@@ -46,10 +46,10 @@ ROLASER = tuple("abr1 abr2 abr3 cont dysl fing homo leet slng spac spel week".sp
 POSTS = tuple("apos caps cens clip diac init join long mash phon punc rebus vowl".split())  # noqa: SIM905
 MIXES = ("mix_all", "ugc")
 POOL_MAX = 50_000  # sentences among which the clean form of a noisy one is searched
-SOURCE_MAX = 2_000  # clean sentences, unless --limit is given; each is noised 270 times by default
+SOURCE_MAX = 2_000  # clean sentences without --limit; 27 recipes x 10 seeds noise each of them
 _UNLABELLED = "not labeled"  # CrisisLexT26's label of a text without a label
 _OTHER_COLUMNS = "; name others with --text-column and --label-column"
-_TRUTHS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}  # label in a file -> label
+_TRUTHS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}  # label in a file -> 0 or 1
 _TEST_PARTS = 2  # one in two labelled texts is for testing, the rest for training
 _ROWS_MIN = 2
 
@@ -60,8 +60,8 @@ class PairSet:
 
     `noisy` has a list of texts per noise seed. Natural pairs have no seeds and one list. Sets of
     the same `group` have the same clean texts, so tests resample their rows together. `pool` has
-    more clean texts, among which the clean form is searched as well. `strengths` maps each factor
-    on the rates of a mixed recipe to the noisy texts.
+    more clean texts, among which the clean form is searched as well. `strengths` maps a factor to
+    the noisy texts of a mixed recipe with all rates multiplied by the factor.
     """
 
     name: str
@@ -443,7 +443,7 @@ class _SetReader:
 def is_tested(texts: Sequence[str]) -> Bool:
     """Return a mask of the texts for testing; the other texts are for training.
 
-    Equal texts are on the same side.
+    Equal texts are all for testing, or all for training.
     """
     return np.array([name_number(text) % _TEST_PARTS == 0 for text in texts], np.bool_)
 
@@ -456,7 +456,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _only(table: TextColumns, is_wanted: list[bool], reason: str) -> TextColumns:
-    """Return the wanted rows of a table, and count the other rows as dropped for this reason."""
+    """Return the rows that `is_wanted` marks; count the others as dropped, under `reason`."""
     if not all(is_wanted):
         table.dropped[reason] += is_wanted.count(False)
     columns = {name: list(compress(cells, is_wanted)) for name, cells in table.columns.items()}
@@ -473,7 +473,7 @@ def _pair_truth(labels: Sequence[str], source: str) -> npt.NDArray[np.generic]:
 
 
 def _check_split(texts: Sequence[str], labels: Sequence[str], source: str) -> list[str]:
-    """Return a note on test texts whose label no training text has.
+    """Return [note] if some test texts have a label that no training text has, else [].
 
     Raises SourceError if there are too few texts to train on some and test on others.
     """
@@ -489,9 +489,9 @@ def _check_split(texts: Sequence[str], labels: Sequence[str], source: str) -> li
 def _english_negatives(
     published: PublishedNegatives, sides: Mapping[str, Sequence[str]], *, is_required: bool
 ) -> dict[str, HardNegatives]:
-    """Return {side: published hard negatives of its texts} for one side: source or target.
+    """Return {side: published hard negatives} for one side: source or target.
 
-    This is the side from whose texts more of the published lines were made. If no line was made
+    More of the published lines were made from this side than from the other. If no line was made
     from either side, the result is {}; with `is_required` NoLinesError is raised.
     """
     found = {}
@@ -507,14 +507,14 @@ def _english_negatives(
 
 
 def _translations(name: str, source: str) -> dict[str, TextColumns]:
-    """Return a table of source and target per language pair of bitext, by the name of the set.
+    """Return {name of the set: table of source and target} for the language pairs of bitext.
 
-    If the source is no bitext, the result is {}. A table may have no rows: then it only counts
-    dropped rows, of a language pair or of a file with several language pairs.
+    If the source is no bitext, the result is {}. A table without rows only counts dropped rows, of
+    a language pair or of a file with several language pairs.
     """
     try:
         files = find_bitext(source, language_pair(name))
-    except UsageError:  # a table without languages, which a search does not need
+    except UsageError:  # a table that names no languages; retrieval needs none
         return {}
     tables = _read_translations(files)
     filled = sum(len(table) > 0 for table in tables.values())
@@ -528,10 +528,10 @@ def _translations(name: str, source: str) -> dict[str, TextColumns]:
 
 
 def _read_translations(files: Sequence[Bitext]) -> dict[str, TextColumns]:
-    """Read bitext files into a table of both sides for each language pair.
+    """Read bitext files; return {language pair: table of both sides}.
 
-    Dropped rows are counted in the same table. If the file has several language pairs, they are
-    counted in an otherwise empty table under the path of the file.
+    A table also counts the dropped rows of its language pair. Rows dropped from a file with several
+    language pairs are counted in a table without rows, under the path of the file.
     """
     tables: defaultdict[str, TextColumns] = defaultdict(lambda: TextColumns({s: [] for s in SIDES}))
     for file in files:

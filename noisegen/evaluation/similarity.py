@@ -1,6 +1,6 @@
 """Measure sentence vectors: cosines, distances, correlation, classes. Also the type/token ratio.
 
-Vectors are matrices of shape (texts, width). Their rows may have any length, since the functions
+Vectors are matrices of shape (texts, width). Their rows need not be unit vectors: the functions
 normalise them.
 """
 
@@ -232,8 +232,8 @@ def classify(
 ) -> dict[str, Classified]:
     """Train a classifier on vectors of clean text, and test it on vectors of other texts.
 
-    `tests` has the vectors of each version of these texts, such as clean and noisy; `test_labels`
-    apply to all versions. The result has the figures of each version. The protocol and the draws
+    `tests` maps each version of the test texts, such as clean and noisy, to its vectors. All
+    versions have the same `test_labels`. The result has the same keys. The protocol and the draws
     are the default of AbsTaskClassification in MTEB 2. Each of 10 experiments shuffles the training
     rows, fits a logistic regression on the first 8 rows of each label (L2 penalty of 1, at most 100
     iterations, vectors not normalised), and labels all test rows. Some of MTEB's tasks take more
@@ -271,10 +271,10 @@ def classify(
 
 
 def _drawn(classes: I64, samples: int) -> Iterator[I64]:
-    """Yield the numbers of the rows that each experiment trains on."""
+    """Yield, for each experiment, the indices of the rows to train on."""
     order = np.arange(len(classes))
     for _ in range(EXPERIMENTS):
-        # As in MTEB, each experiment seeds the generator anew and shuffles the last order again.
+        # As in MTEB, each experiment has the same seed, but shuffles the order of the last one.
         np.random.RandomState(SEED).shuffle(order)
         of_class = [np.flatnonzero(classes[order] == number) for number in np.unique(classes)]
         yield order[np.sort(np.concatenate([places[:samples] for places in of_class]))]

@@ -119,7 +119,7 @@ def _paired(ours: Columns[K], theirs: Columns[K]) -> tuple[F64, F64]:
 
 
 def _weights(count: int, seed: int, resamples: int) -> Iterator[F64]:
-    """Yield blocks of resamples: the copies of each sentence, shape (resamples, sentences)."""
+    """Yield how often each resample drew each sentence, as blocks (resamples, sentences)."""
     generator = np.random.Generator(np.random.PCG64(seed))
     step = max(1, _BLOCK // count)
     for start in range(0, resamples, step):
@@ -173,7 +173,7 @@ def _ranks(weights: F64, values: F64) -> tuple[F64, F64]:
 
 
 def _estimates(names: Columns[K], figures: F64) -> dict[K, Resampled]:
-    """Return each value in row 0 of `figures` with its interval and p; other rows are resamples."""
+    """Return the values in row 0 of `figures`; interval and p come from the resamples below."""
     drawn = figures[1:]
     lesser = np.minimum((drawn <= 0).sum(axis=0), (drawn >= 0).sum(axis=0))
     p_values = np.minimum(1, 2 * (lesser + 1) / (len(drawn) + 1))

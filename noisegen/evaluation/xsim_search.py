@@ -30,8 +30,8 @@ Precision = Literal["auto", "float32", "bfloat16"]
 
 _ROWS, _COLUMNS = 2_048, 8_192  # rows of x, of y in a block of cosines: 64 MB in float32
 _COLUMNS_FIRST = 1_024  # rows of y in the first block of cosines
-LARGE = 1 << 30  # multiplications of a search that is large enough to import torch for it
-_PRODUCTS = 1 << 17  # numbers of each side multiplied at a time, to fit the processor's cache
+LARGE = 1 << 30  # number of multiplications from which a search is worth importing torch
+_PRODUCTS = 1 << 17  # values of x, and of y, multiplied at a time, to fit the processor's cache
 
 
 class Neighbours(NamedTuple):
@@ -76,7 +76,7 @@ def _nearest_to(x: Vectors, x_start: int, y: Vectors, k: int, precision: Precisi
         # Small first blocks give a bound on the k-th nearest cosine, which few later rows reach.
         block = y[start : start + min(_COLUMNS, max(_COLUMNS_FIRST, start))]
         products, least = multiply(unit(block, start)), nearest.cosines[:, -1]
-        if k <= len(block) and np.isneginf(least).all():  # the first block's k-th product
+        if k <= len(block) and np.isneginf(least).all():  # no bound: take the k-th largest product
             least = np.partition(products.T, -k)[:, -k].astype(np.float64) - error
         near = np.flatnonzero(products >= (least - error).astype(np.float32))
         rows, columns = near % count, near // count
@@ -270,9 +270,9 @@ def _check(x: Vectors, y: Vectors, k: int, margin: str, texts: Sequence[str] | N
 
 
 def _same(x: I64, y: I64, texts: Sequence[str] | None) -> Bool:
-    """Return a mask of the places where lines `x` and lines `y`, given by number, are equal.
+    """Return a mask that is True at i if the lines with the indices x[i] and y[i] are equal.
 
-    Lines are equal if their `texts` are; without texts, if their numbers are.
+    Lines are equal if their `texts` are; without texts, if their indices are.
     """
     if texts is None:
         return np.equal(x, y)
@@ -313,7 +313,7 @@ _COSINES = 1 << 22  # cosines held in memory at a time
 
 @dataclass(frozen=True)
 class Matching:
-    """Masks of the pairs whose sides are nearest to each other, seen from either side.
+    """Masks of rows that find their own row on the other side, which has the same index.
 
     `forward` marks rows of x to which no row of y is nearer than their own, `backward` the same for
     rows of y.
@@ -339,7 +339,7 @@ class Matching:
 
 
 def matching_accuracy(x: Vectors, y: Vectors) -> Matching:
-    """Return the pairs in which no other row has a higher cosine, seen from x and from y.
+    """Return masks of the rows of x, and of y, to which no other row is nearer than their own.
 
     Ties count as correct (CT-XLMR-SE, equation 3). Cosines are compared to twelve digits.
     """

@@ -161,7 +161,7 @@ def _serve(options: ServeOptions) -> None:
                     f"warning: {options.host} can be reached from other machines: anyone with "
                     f"the address can read the texts and review, and nothing is encrypted"
                 )
-            # Python would warn of this if Ctrl-C is pressed before the event loop runs.
+            # Python gives this warning if Ctrl-C is pressed before the event loop runs.
             warnings.filterwarnings("ignore", "coroutine 'Server.serve' was never awaited")
             running = server.uvicorn()
             tell(f"open {server.address}")

@@ -94,9 +94,9 @@ class ClassCounts:
         rows: Iterable[LabelledRow],
         answers: Iterable[Answer],
     ) -> None:
-        """Count the answers of a model to one side of a test set.
+        """Count a model's predictions on the clean or the noisy rows of a test set.
 
-        `test` is (model, language, side).
+        `test` is (model, language, side); the side is 'clean' or 'noisy'.
         """
         for row, (label, tags) in zip(rows, answers, strict=True):
             if metric := task.label_metric:
@@ -113,7 +113,7 @@ class ClassCounts:
             self._counts[test][side].update(kind for kind, *_ in found)
 
     def figures(self) -> list[ClassFigure]:
-        """Return the counts of each class, models and test sets in the order of `add`."""
+        """Return a figure per model, test set and class, in the order of the calls of `add`."""
         figures = []
         for test, counts in self._counts.items():
             gold, predicted, correct = (counts[side] for side in ("gold", "predicted", "correct"))

@@ -190,7 +190,7 @@ def _left_out(name: str, encoder: SentenceEncoder) -> str:
 
 
 def _variants(data: TaskData, options: EvaluateTaskOptions, recipe: Recipe | None) -> list[Variant]:
-    """Return the ways to train: on the data, and with a `recipe` also on data with noisy copies."""
+    """Return a variant that trains on the data; with `recipe` also one that adds noisy copies."""
     paper = kinds.FINE_TUNING[data.corpus]
     rows = evenly(data.training, FAST_ROWS) if options.fast else data.training
     epochs = min(FAST_EPOCHS, paper.epochs) if options.fast else paper.epochs

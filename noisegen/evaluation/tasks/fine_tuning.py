@@ -38,7 +38,7 @@ from noisegen.evaluation.tasks.sets import TaskData
 
 NO_PIECE = -1
 OTHER_MODEL = "give a Hugging Face folder with a tokenizer.json"
-IGNORED = -100  # number of the class of tokens that the loss leaves out
+IGNORED = -100  # class index of a token that the loss ignores
 Step = Callable[[int], None]  # called with the number of rows that an update or a test processed
 
 
@@ -63,7 +63,7 @@ class Pieces:
     def beyond(self) -> int:
         """Return the number of tokens that were cut off, over all rows.
 
-        In a cut row they are the tokens after the last token that has a piece.
+        In a row of `is_cut`, these are the tokens after the last token that has a piece.
         """
         total = 0
         for row in np.flatnonzero(self.is_cut).tolist():
@@ -136,12 +136,12 @@ def _first_pieces(
 
 
 def vocabulary_of(parts: Sequence[Pieces], pad_id: int) -> Rows:
-    """Return all ids that occur in the pieces, and all ids up to `pad_id`, in ascending order."""
+    """Return the sorted ids of the pieces, with 0 to `pad_id`; so renumbering keeps `pad_id`."""
     return np.unique(np.concatenate([np.arange(pad_id + 1), *(part.ids.values for part in parts)]))
 
 
 def renumbered(part: Pieces, vocabulary: Rows) -> Pieces:
-    """Return the pieces with each id replaced by its position in `vocabulary`."""
+    """Return the pieces with each id replaced by its index in `vocabulary`."""
     values = np.searchsorted(vocabulary, part.ids.values).astype(np.int32)
     return replace(part, ids=Ragged(values, part.ids.offsets))
 
@@ -156,7 +156,7 @@ class Examples:
 
     @classmethod
     def of(cls, pieces: Pieces, tags: Sequence[Sequence[int]], labels: Sequence[int]) -> "Examples":
-        """Add classes to pieces; a token without a piece gets a class that the loss leaves out."""
+        """Combine rows of pieces with class indices; a token without a piece gets IGNORED."""
         classes = Ragged.of(tags)
         classes.values[pieces.firsts.values == NO_PIECE] = IGNORED
         return cls(pieces, classes, np.array(labels, np.int64))
@@ -186,9 +186,9 @@ class TaskBatch(NamedTuple):
     """Rows of pieces on the device of the network.
 
     `types` is None if the network does not tell the two sentences of a pair apart. `firsts`, shape
-    (rows, tokens), has the position of every token's first piece, 0 for a token without one. Tokens
-    after the last one with a piece in any row are left out, because a row may have far more tokens
-    than pieces.
+    (rows, tokens), has the position of every token's first piece, 0 for a token without one.
+    Trailing tokens that have no piece in any row are left out, because a row may have far more
+    tokens than pieces.
     """
 
     padded: Padded
@@ -197,7 +197,7 @@ class TaskBatch(NamedTuple):
 
 
 class Classes(NamedTuple):
-    """Numbers of the predicted classes of a row: for its label, and for the tag of each token.
+    """Predictions for a row as class indices: one for its label, one for the tag of each token.
 
     NO_PIECE stands for no prediction.
     """
@@ -245,8 +245,8 @@ class TaskNetwork(nn.Module):
     def keep_embeddings(self, vocabulary: Ints) -> None:
         """Keep only the embeddings of the ids in `vocabulary`, and renumber these ids from 0.
 
-        Pieces that do not occur get no gradient, so without weight decay the results are the same.
-        With 250,000 embeddings of 384 numbers this saves 0.14 s of a core per update and 1.5 GB.
+        Training without weight decay would not change the others, which get no gradient. With
+        250,000 embeddings of 384 numbers this saves 0.14 s of CPU time per update and 1.5 GB.
         """
         network: Any = self.network
         full = network.get_input_embeddings()
@@ -266,9 +266,9 @@ class TaskNetwork(nn.Module):
         )
 
     def forward(self, batch: TaskBatch) -> tuple[Tensor | None, Tensor | None]:
-        """Return logits of labels (rows, labels) and of tags (rows, tokens, tags).
+        """Return the logits of labels (rows, labels), then those of tags (rows, tokens, tags).
 
-        A head that the network does not have gives None.
+        Either is None if the network has no head for it.
         """
         types = {} if batch.types is None else {"token_type_ids": batch.types}
         fast = attending_fast(self.config, batch.padded) if self.bf16 else nullcontext()
@@ -293,18 +293,19 @@ class TaskNetwork(nn.Module):
         return torch.stack(losses).sum()
 
     def _cross_entropy(self, logits: Tensor, classes: Ints) -> Tensor:
-        """Return the mean cross-entropy of `logits`; 0 if all classes are IGNORED.
+        """Return the mean cross-entropy of `logits`, which has a row for each of `classes`.
 
-        Rows whose class is IGNORED do not count.
+        Rows of the class IGNORED do not count; without other rows the result is 0.
         """
         wanted = torch.from_numpy(classes).to(self.device)
         total = nn.functional.cross_entropy(logits, wanted, ignore_index=IGNORED, reduction="sum")
         return total / (wanted != IGNORED).sum().clamp(min=1)
 
     def fine_tune(self, training: Examples, tuning: Tuning, step: Step) -> None:
-        """Train all weights with AdamW; the learning rate falls linearly to 0.
+        """Train all weights with AdamW; the learning rate falls linearly from `lr` to 0 at the end.
 
-        `step` is called after each update. Raises NoisegenError for a gradient that is not finite.
+        `step` is called after each update, with the number of its rows. Raises NoisegenError for a
+        gradient that is not finite.
         """
         done, total = 0, max(1, round(tuning.epochs * len(training)))
         optimizer = torch.optim.AdamW(self.parameters(), lr=tuning.lr, weight_decay=0.0, fused=True)
@@ -331,7 +332,7 @@ class TaskNetwork(nn.Module):
 
         The label is NO_PIECE if the model predicts no labels. A tag is NO_PIECE if the model
         predicts no tags, or if the tokenizer made no piece of its token. `budget` is the number of
-        tokens per batch; `step` is called after each batch.
+        tokens per batch; `step` is called after each batch, with the number of its rows.
         """
         answers = [Classes(NO_PIECE, [])] * len(pieces)
         self.eval()
@@ -351,12 +352,12 @@ class TaskNetwork(nn.Module):
 
 
 def _best(logits: Tensor | None) -> npt.NDArray[np.int64] | None:
-    """Return the number of the class with the highest logit; None without logits."""
+    """Return the class index with the highest logit, for each row or token; None for None."""
     return None if logits is None else logits.argmax(-1).cpu().numpy()
 
 
 class Trial:
-    """A model, and the training and test rows of a task, cut into the pieces of the model."""
+    """A model, and a task's training and test rows as pieces of the model's tokenizer."""
 
     def __init__(
         self,
@@ -384,9 +385,9 @@ class Trial:
         self.training = self._examples(pieces, training)
 
     def _examples(self, pieces: Pieces, rows: Sequence[LabelledRow]) -> Examples:
-        """Return training rows with numbers for their tags and labels.
+        """Return the training rows with class indices for their tags and labels.
 
-        A label that the task does not use gets 0.
+        In a task without labels, the index of each label is 0.
         """
         tag_classes = {tag: number for number, tag in enumerate(self.tags)}
         label_classes = {label: number for number, label in enumerate(self.labels)}
@@ -413,17 +414,17 @@ class Trial:
         return TaskNetwork(self.encoder, self.vocabulary, labels, tags, device)
 
     def named(self, answers: Sequence[Classes]) -> list[Answer]:
-        """Convert numbers of predicted classes to labels and tags.
+        """Convert indices of predicted classes to labels and tags.
 
         A token without a piece gets the tag OUTSIDE.
         """
-        labels, tags = [*self.labels, ""], [*self.tags, OUTSIDE]  # number NO_PIECE (-1) is the last
+        labels, tags = [*self.labels, ""], [*self.tags, OUTSIDE]  # NO_PIECE, -1, is the last index
         return [Answer(labels[label], [tags[tag] for tag in row]) for label, row in answers]
 
     def run(
         self, tuning: Tuning, device: torch.device, step: Step
     ) -> dict[tuple[str, str], list[Answer]]:
-        """Fine-tune a new network and test it; return the answers by language and side.
+        """Fine-tune and test a new network; return {(language, side): predictions for its rows}.
 
         The seed of `tuning` decides the weights of the heads, dropout, and the order of the rows.
         """

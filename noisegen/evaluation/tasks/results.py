@@ -136,8 +136,8 @@ class TaskFigure:
 def figures(model: str, by_seed: Sequence[ByTest]) -> list[TaskFigure]:
     """Return the values of a model for each language, side and metric, and means over languages.
 
-    `by_seed` has the metrics under each seed. All sides have the mean over the same languages (see
-    `averaged`). With a single language there is no mean.
+    `by_seed` has one entry per seed: {(language, side): metrics}. The means of all sides are over
+    the same languages (see `averaged`). With a single language there is no mean.
     """
     tested = [
         TaskFigure(model, lang, side, metric, tuple(run[lang, side][metric] for run in by_seed))
@@ -183,7 +183,7 @@ class TaskResults:
 
     @property
     def won(self) -> list[WonClasses]:
-        """The numbers of classes in which each model beats the first one, or is beaten by it."""
+        """In how many classes each model has a higher or lower F1 than the first model."""
         return list(won(self.classes))
 
     def metrics(self) -> dict[str, dict[str, dict[str, float]]]:
@@ -266,7 +266,7 @@ class TaskResults:
 
 
 def _table_of_won(won: Sequence[WonClasses], models: Sequence[str]) -> Table:
-    """Return a table of the classes that each model won and lost against the first one."""
+    """Return a table of how many classes each model won and lost against the first model."""
     table = titled(f"classes won-lost against {models[0]} (the others have equal F1)")
     _add_columns(table, ["", "", "", *models[1:]])
     cells: dict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)

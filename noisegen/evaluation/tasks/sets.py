@@ -28,7 +28,7 @@ _ROWS = 10_000  # rows that are noised in one call
 class LanguageSet:
     """Test rows of one language: `sides` maps clean and noisy to rows.
 
-    `shared[i]` is the number of the clean row that noisy row i was made from. `shared` is None if
+    `shared[i]` is the index of the clean row that noisy row i was made from. `shared` is None if
     the clean rows are unknown.
     """
 
@@ -162,9 +162,10 @@ def _read_test(data: TaskData, lang: str, clean: str, noisy: str | None) -> Lang
 
 
 def _paired(clean: Sequence[LabelledRow], noisy: Sequence[LabelledRow]) -> list[int] | None:
-    """Return for each noisy row the number of its clean row, found by key or else by position.
+    """Return for each noisy row the index of its clean row: the row with the same key.
 
-    Returns None if a key is unknown, or if rows without keys differ in number.
+    Without keys it is the row at the same index. Returns None if no clean row has the key, or if
+    there are no keys and the row counts differ.
     """
     by_key = {row.key: number for number, row in enumerate(clean) if row.key}
     keys = [row.key for row in noisy]
@@ -212,7 +213,7 @@ def _tag_kinds(rows: Sequence[LabelledRow]) -> list[str]:
 
 
 def _note_single_classes(data: TaskData, train: str) -> None:
-    """Note that the training data has a single label or a single tag.
+    """Add a note to `data` if all training rows have one label, or all tokens one tag.
 
     Raises SourceError if it has neither two labels nor two tags.
     """
