@@ -28,7 +28,7 @@ def read_yaml(text: str, where: str) -> Any:
         raise RecipeError(f"{where} is nested over {DEPTH_MAX} deep") from error
     except (yaml.YAMLError, ValueError) as error:
         raise RecipeError(f"{where} is not YAML: {' '.join(str(error).split())}") from error
-    except (LookupError, AttributeError) as error:  # a value such as `!!bool maybe`
+    except (LookupError, AttributeError) as error:  # raised by yaml for `!!bool maybe`
         raise RecipeError(f"{where} is not YAML: a value does not fit its tag") from error
 
 

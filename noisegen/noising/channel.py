@@ -52,7 +52,7 @@ HIT, OPTION, COARSE, LETTER = range(4)
 ATTEMPTS = 4  # most tries to draw new letters that fit into a word; after them the word stays
 _CASING_OF = np.array([0, 1, 2, 1])  # case of a word -> casing of its replacement, see `CASINGS`
 _WRITTEN_CASES = (SMALL, SMALL, TITLE, UPPER)  # profile.SAME, SMALL_CASE, ... -> case to write in
-# Bits by which decisions are shifted left, to the scale of chance times factor times strength.
+# Left shift of a 48-bit decision, to compare it with the product chance * factor * strength.
 _BELOW = CHANCE_BITS + FACTOR_BITS + STRENGTH_BITS - DECISION_BITS
 _HALF = np.uint64(64 - CHANCE_BITS)
 _HABITS = list(HABITS.values())
@@ -99,7 +99,7 @@ class ChannelKernel:
         units = Units.of(texts, words)
         groups = self._tables.groups(texts, words, units)
         draws = self._draws(keys, words, units, style < self._consistency)
-        # `kinds` are indices in the factors of all rows: for words 2 * row, for gaps 2 * row + 1.
+        # `kinds` has each unit's index in the flat factors: 2 * row for words, + 1 for gaps.
         kinds = units.rows * 2 + (units.words < 0)
         limits = self._tables.chances.take(groups) * factors.ravel().take(kinds)
         must_change = self._must.take(drawn) & (must >> DECISION_BITS - STRENGTH_BITS < strengths)
@@ -115,9 +115,10 @@ class ChannelKernel:
         return _with_habits(edits, texts, habits)
 
     def _draws(self, keys: U64, words: Words, units: Units, by_form: Bool) -> tuple[U64, I64]:
-        """Return for every word and gap the key of its stream, and the number of its first draw.
+        """Return for each unit a stream key, and the index in this stream of the unit's first draw.
 
-        In rows flagged in `by_form`, equal words that the channel knows have equal draws.
+        A unit is a word or gap. In rows flagged in `by_form`, equal words that the channel knows
+        have equal draws.
         """
         streams = np.stack([fork_array(keys, "words"), fork_array(keys, "gaps")], axis=1)
         streams = streams.ravel().take(units.rows * 2 + (units.words < 0))
@@ -173,7 +174,7 @@ def _hit(units: Units, drawn: I64, limits: I64, must: Bool) -> Bool:
 class _Batch:
     """Words and gaps of some rows, with the option group of each, its draws, and whether it is hit.
 
-    `draws` has for every word and gap the key of its stream, and the number of its first draw.
+    `draws` is the result of `ChannelKernel._draws`.
     """
 
     tables: ChannelTables
@@ -261,11 +262,11 @@ class _Batch:
     def _gone(self, gone: I64) -> tuple[I64, Edits]:
         """Return the edits that remove words, and one space beside each word.
 
-        `gone` has the numbers of the words among all units.
+        `gone` has the unit indices of the words.
 
         The space before the word is removed. At the start of a row, or if another edit changes the
-        gap before the word, the space behind it is removed instead. If all words of a row would be
-        removed, the first word stays.
+        gap before the word, the space after the word is removed instead. If all words of a row
+        would be removed, the first word stays.
         """
         units, count = self.units, len(self.texts)
         rows = units.rows.take(gone)
@@ -277,7 +278,7 @@ class _Batch:
         before = ~is_joined & ~moved & (padded.take(starts - 1) == 0x20)
         behind = (units.numbers.take(gone) == 0) & is_joined | moved
         behind &= ~self.hit.take(gone + 1) & (padded.take(stops) == 0x20)
-        behind &= ~np.isin(gone + 2, gone)  # if the next word is removed too, it takes this space
+        behind &= ~np.isin(gone + 2, gone)  # a removed next word takes the space before it
         nothing = np.full(len(gone), len(self.tables.pool) - 1)
         return self._edits(gone, starts - before, stops + behind, nothing, self.tables.pool)
 
@@ -298,7 +299,7 @@ class _Batch:
         return np.sort(units), Edits.join([edits for _, edits in parts], units)
 
     def _odd(self, units: I64, edits: Edits) -> list[int]:
-        """Return the units of the words whose edits make letter pairs that the channel lacks."""
+        """Return the unit indices of the words that edits give a letter pair the channel lacks."""
         small, base = self.words.small.tobytes(), self.words.base
         edges = edits.starts - base, edits.stops - base, edits.replacements // CASINGS
         found = []
@@ -324,7 +325,7 @@ class _Batch:
         words, tables, chosen = self.words, self.tables, self.units.words.take(hit)
         starts, stops = words.starts.take(chosen), words.stops.take(chosen)
         hashes = words.hashes.take(chosen)
-        alone = np.arange(len(hit)).astype(np.uint64)  # replace the hashes that long words lack
+        alone = np.arange(len(hit)).astype(np.uint64)  # unique; replace 0, the hash of long words
         hashes = np.where(hashes == 0, alone, hashes)
         _, firsts, which = np.unique(hashes, return_index=True, return_inverse=True)
         edges = starts.take(firsts) - words.base, stops.take(firsts) - words.base
@@ -368,11 +369,11 @@ def _recased(word: bytes, how: int) -> str | None:
 
 
 def _apart(words: I64, parts: I64) -> I64:
-    """Return the indices of the parts of words that can change together.
+    """Return the indices of the word parts to change, without parts that overlap an earlier part.
 
-    `words` has the number of each part's word, `parts` its index as in `ChannelTables.parts`; both
-    are ascending. If two parts of a word overlap or begin at the same letter, only the first can
-    change.
+    Each entry is a part: `words` has the index of its word, `parts` its index as returned by
+    `ChannelTables.parts`. Entries are sorted by word, then by part. Of the parts of a word that
+    begin at the same letter, only the first can change.
     """
     at = parts // SIZES
     ends, keep = at + parts % SIZES, np.ones(len(words), np.bool_)
@@ -383,10 +384,10 @@ def _apart(words: I64, parts: I64) -> I64:
 
 
 def _with_habits(edits: Edits, texts: Texts, habits: I64) -> Edits:
-    """Return the edits and, for rows with a habit, edits that apply it to the rest of the row.
+    """Apply the habit of each row to all text of the row: to replacements and to unchanged text.
 
-    The habit also applies to the replacements of the edits. `habits` has for each row an index in
-    `_HABITS`; the index behind the last habit means that the row has none.
+    `habits` has for each row an index in `_HABITS`; `len(_HABITS)` means no habit. Returns the
+    edits, with those of unchanged text added.
     """
     rows = np.flatnonzero(habits < len(_HABITS))
     if not len(rows):

@@ -290,7 +290,7 @@ def _add_gaps(channel: Channel, counts: Mapping[GapKey, int]) -> None:
 
 
 def _add_letters(channel: Channel, counts: Mapping[LetterKey, int]) -> None:
-    """Add groups of options for the parts of words that change.
+    """Add groups of options (possible replacements) for the word parts in `counts`.
 
     A part has a group for each pair of letters around it, and a group for each of its places in
     words: START, END or '' (inside).
@@ -302,8 +302,8 @@ def _add_letters(channel: Channel, counts: Mapping[LetterKey, int]) -> None:
         far["", part, _place(before, after)][noisy, SAME] += count
     coarser: dict[tuple[str, str, str], tuple[int, float]] = {}
     for key, outcomes in far.items():
-        # Words with a part and changes of the part are counted apart: changes may outnumber words.
-        # The added 1 keeps the rate below 1.
+        # `outcomes` counts words that contain the part, and also changes of the part. If no such
+        # word is counted, the added 1 keeps the rate below 1.
         rate = (outcomes.total() - outcomes[key[1], SAME]) / (outcomes.total() + 1)
         group = channel.add(rate, _form_weights(outcomes, key[1]))
         coarser[key] = group, rate

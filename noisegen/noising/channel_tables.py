@@ -39,7 +39,8 @@ _UNSPACED = (
 CASINGS = 3  # texts of each option in the pool: in small letters, Title and UPPER
 SIZES = LETTERS_MAX + 1  # possible sizes of a part of a word: 0 to LETTERS_MAX letters
 START_POINT, END_POINT = ord(START), ord(END)
-# Place of a part in a word -> code, which stands in hashes for the letter before the part.
+# Place of a part in a word -> code. If the letters around a part are not recorded, its hash has
+# this code instead of the letter before the part.
 _PLACES = {START: 1, END: 2, "": 3}
 
 
@@ -69,7 +70,7 @@ class Words(NamedTuple):
             token, starts, stops = _single_characters(texts, starts, stops)
             rows, hashes = rows.take(token), hashes.take(token)
             # The hashes of tokens are of uncut words, with only ASCII and Latin-1 letters lowered.
-            # Cut words, and words with bytes outside ASCII up to the next word, get new hashes.
+            # New hashes: cut words, and words with a non-ASCII byte in the word or the gap after.
             cut = stops - starts < (tokens.stops - tokens.starts).take(token)
             high = np.maximum.reduceat(texts.window, starts - base) >= 0x80
             again = np.flatnonzero(cut | high)
@@ -154,7 +155,7 @@ class Units(NamedTuple):
 
 
 def units_of(words: Words, chosen: I64) -> I64:
-    """Return the positions in `Units` of the words whose positions in `words` are in `chosen`."""
+    """Return the unit indices (see `Units`) of the words that have the indices `chosen`."""
     return 2 * chosen + words.rows.take(chosen) + 1
 
 
@@ -378,8 +379,8 @@ class ChannelTables:
         """Return the places, groups and weights of the parts of `size` letters.
 
         The place of a part is the index of its first letter in `framed`: the code points of all
-        words, each between START and END. `at` has the places to search. Places are left out if
-        they have two or more letters that the channel never changes together.
+        words, each between START and END. `at` has the places to search. A part of two or more
+        letters is left out if the channel never changes it.
         """
         letters = _part_hashes(framed.take(np.arange(size)[:, None] + at))
         if size > 1:
@@ -400,7 +401,7 @@ def _key_hashes(keys: I64) -> U64:
 
 
 def _part_hashes(letters: I64) -> U64:
-    """Return the hash of each part of a word, given as a column of code points in `letters`."""
+    """Return the hash of each word part; a column of `letters` has the code points of one part."""
     hashes = np.zeros(letters.shape[1], np.uint64)
     for row in letters.astype(np.uint64):
         hashes = mix_array(hashes + row)

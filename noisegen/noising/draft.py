@@ -28,8 +28,9 @@ class PassRows:
 class Draft:
     """The rows of a batch, with their protected spans, their changed words and their edits.
 
-    A pass takes some rows and puts them back rewritten. `account` has the edits that turn the clean
-    rows into their latest versions; it stays empty if the draft is made without an account.
+    A pass takes some rows, rewrites them, and puts them back. `account` records the edits that turn
+    the clean rows into their latest versions. It stays empty if the draft is made with `account`
+    False.
     """
 
     def __init__(self, clean: pa.Array, protect: tuple[str, ...], account: bool) -> None:
@@ -60,7 +61,7 @@ class Draft:
     def put(self, taken: PassRows, parts: Iterable[Edits], changed: Spans, makers: I64) -> None:
         """Apply edits to the taken rows, and put the rows and their spans back.
 
-        The edits of all `parts` are in ascending order. `changed` has the spans of all words
+        `parts` has the edits in ascending portions. `changed` has the spans of all words
         changed so far, this pass included. `makers` has for each row a bit mask of its step.
         """
         accounts = list[Composed]()
@@ -85,10 +86,10 @@ class Draft:
 def _noted(
     taken: PassRows, parts: Iterable[Edits], makers: I64, accounts: list[Composed]
 ) -> Iterator[Edits]:
-    """Yield all parts of a pass's edits unchanged, and append the account of each to `accounts`.
+    """Yield the edits of a pass portion by portion, and append their records to `accounts`.
 
-    If the last edit of a part touches the first edit of the next part, they become one edit of the
-    account. `makers` has for each row a bit mask of its step.
+    If the last edit of a portion touches the first edit of the next portion, they are recorded as
+    one edit. `makers` has for each row a bit mask of its step.
     """
     grown = np.zeros(len(taken.texts), np.int64)
     for part in parts:

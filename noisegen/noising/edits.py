@@ -125,7 +125,7 @@ class Edits:
         return self.keep(kept)
 
     def from_row(self, first: int) -> "Edits":
-        """Return the edits with `first` added to their row numbers."""
+        """Return the edits renumbered for a larger batch, where row 0 is row `first`."""
         return replace(self, rows=self.rows + first)
 
     def written(self) -> Texts:
@@ -203,9 +203,9 @@ class Edits:
     def composed(self, texts: Texts, row_numbers: I64, makers: I64, grown: I64) -> "Composed":
         """Return the account of these edits; edits that touch each other become one edit.
 
-        `row_numbers`, `makers` and `grown` have one entry per row of the texts: the number of the
-        row in the batch, a bit mask of its step, and the number of bytes that earlier parts of the
-        pass added to the row.
+        `row_numbers`, `makers` and `grown` have one entry per row of `texts`: the row's number in
+        the batch, a bit mask of the row's step, and the count of bytes that earlier edits of the
+        same pass (not in `self`) added to the row.
         """
         origin = texts.offsets[self.rows]
         starts, stops, rows = self.starts - origin, self.stops - origin, row_numbers[self.rows]
@@ -220,8 +220,8 @@ def rewritten(
 ) -> tuple[Texts, list[Spans]]:
     """Return the texts with all edits written, and each set of spans moved along with the text.
 
-    A moved span covers all text that is written inside it. The edits of all parts are ascending.
-    Each part is written before the next part is taken from `parts`, to bound the memory.
+    A moved span covers all text that is written inside it. `parts` yields the edits in ascending
+    portions. Each portion is written before the next one is taken, to bound the memory.
     """
     at, stop = int(texts.offsets[0]), int(texts.offsets[-1])
     offsets, pieces = texts.offsets - at, []
@@ -294,7 +294,7 @@ class Composed(NamedTuple):
 
     @classmethod
     def touching(cls, parts: Sequence["Composed"]) -> "Composed":
-        """Join the accounts of the ascending parts of a pass; edits that touch become one edit."""
+        """Join the accounts of ascending portions of a pass; edits that touch become one edit."""
         account = cls.join(parts)
         heads = _group_heads(account.rows, account.clean_starts, account.clean_stops)
         if len(heads) == len(account.rows):
@@ -304,7 +304,7 @@ class Composed(NamedTuple):
         return account.take(heads)._replace(**stops)
 
 
-_COMPARED = 1 << 16  # number of edits whose bytes are compared at once
+_COMPARED = 1 << 16  # edits whose clean and noisy bytes `changes` compares at once
 # Row number times `_ROW` plus position orders the edits of all rows: rows have under 2^31 bytes.
 _ROW = 1 << 32
 
@@ -313,8 +313,8 @@ def compose(first: Composed, second: Composed) -> Composed:
     """Join two accounts into one: the edits of `first`, followed by the edits of `second`.
 
     The noisy text of `first` is the clean text of `second`: the middle text. Edits of the two
-    accounts that overlap or touch on the middle text become one edit. This edit covers all clean
-    and noisy text that they cover.
+    accounts that overlap or touch on the middle text become one edit. The joined edit covers the
+    whole range from the first to the last of these edits, in the clean and in the noisy text.
     """
     if not len(first.rows) or not len(second.rows):
         return second if not len(first.rows) else first
@@ -328,11 +328,12 @@ def compose(first: Composed, second: Composed) -> Composed:
     rows, low, high = rows[heads], starts[heads], np.maximum.reduceat(stops, heads)
 
     def other_side(edited: I64, middle: tuple[I64, I64], other: tuple[I64, I64]) -> tuple[I64, I64]:
-        """Return the ranges of the joined edits in the outer text (clean or noisy) of an account.
+        """Convert the ranges `low` to `high` of the joined edits from the middle text to another.
 
-        `edited`, `middle` and `other` are columns of the account: the rows of its edits, and their
-        ranges in the middle text and in the outer text. No edit crosses an end of a joined edit.
-        Therefore each end moves by the bytes that the edits before it in its row add.
+        The other text is the clean text of `first`, or the noisy text of `second`. `edited`,
+        `middle` and `other` describe the edits of this account: row, range in the middle text,
+        range in the other text. Each end of a range moves by the bytes that the edits before it in
+        the row add: no edit crosses an end.
         """
         total = np.concatenate([[0], np.cumsum(other[1] - other[0] - middle[1] + middle[0])])
         of_row = total[np.searchsorted(edited, rows, side="left")]

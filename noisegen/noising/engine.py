@@ -59,7 +59,7 @@ class ReadyStep:
     `rates` has the names of the rate parameters; a row draws a strength for each rate. If `needs`
     is not empty, rows that contain none of these bytes are left unchanged. `words_once` is True if
     the step edits words and skips words that other steps have changed. `edit_row` returns the edits
-    of one row. `sparing` is the method `sparing` of a `SparingKernel`, else None.
+    of one row. `sparing`, if not None, returns a kernel that proposes no edits in given spans.
     """
 
     transform: str
@@ -142,7 +142,7 @@ class Engine:
 
     @property
     def tagger(self) -> str | None:
-        """Name of the part-of-speech tagger that the word lists use, None if they use none."""
+        """Name of the tagger that finds parts of speech for word lists, None if none is needed."""
         for step in self.steps:
             if isinstance(step.kernel, LexicalKernel) and (tagger := step.kernel.lists[0].tagger):
                 return tagger.name
@@ -191,21 +191,21 @@ class Engine:
     ) -> Noised:
         """Add noise to a string array without nulls; with `account`, list the edits as well.
 
-        Each row draws its steps. A pass takes the rows with a step left from the draft, lets the
-        kernels of these steps propose edits, and puts the rewritten rows back into the draft.
+        Each row draws its steps. A pass takes rows from the draft, lets kernels propose the edits
+        of one step per row, and puts the rewritten rows back into the draft.
         """
         plan = self.schedule.draw(streams)
         draft = Draft(clean, protect, account)
         for rows, steps in plan.passes(last=self._is_lexical):
             first = self.steps[steps[0]]
             taken = draft.take(rows, first.needs if steps[0] == steps[-1] else b"")
-            steps = steps[: len(taken.numbers)]  # `take` drops rows only if all steps are equal
+            steps = steps[: len(taken.numbers)]  # rows are dropped only if all steps are equal
             writers = plan.writers.take(taken.numbers)
             rates = int(self._rates.take(steps).max(initial=0))
             draws = self.schedule.pair_draws(streams, taken.numbers, steps, writers, rates)
             changed = [taken.changed]
             parts = self._propose(taken, steps, draws, changed)
-            if self.recipe.writers:  # all parts must run first, as they add to `changed`
+            if self.recipe.writers:  # run `_propose` to its end, as it adds to `changed`
                 parts = iter(list(parts))
             draft.put(taken, parts, Spans.join(changed), makers=np.int64(1) << steps)
         return Noised(draft.latest(), plan, draft.account)
@@ -213,7 +213,7 @@ class Engine:
     def _propose(
         self, taken: PassRows, steps: I64, draws: PairDraws, changed: list[Spans]
     ) -> Iterator[Edits]:
-        """Yield the edits of one pass in ascending parts; `steps` has the step of every row.
+        """Yield the edits of one pass in ascending portions; `steps` has the step of every row.
 
         For steps with `words_once`, the spans of the changed words are appended to `changed`.
         """

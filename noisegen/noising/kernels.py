@@ -44,7 +44,7 @@ _NOT_BEFORE_SPACE = (*_WHITE, 0x200D, *buffers.BEFORE)  # 0x200D is the zero-wid
 
 
 def character_map(entries: Iterable[Entry]) -> WeightedTexts:
-    """Make a table of weighted replacements by code point from entries of single characters."""
+    """Make a table: code point -> weighted replacements. Each entry replaces one character."""
     groups = defaultdict[int, list[tuple[str, int]]](list)
     for entry in entries:
         groups[ord(entry.clean)].append((entry.noisy, entry.weight))
@@ -56,8 +56,8 @@ def character_map(entries: Iterable[Entry]) -> WeightedTexts:
 class Substitution:
     """Kernel that replaces each character of a map with a given chance.
 
-    `characters` maps code points to weighted replacements. `gaps` has a gap table for the chance at
-    every strength. With `bare`, characters that carry a combining mark stay unchanged.
+    `characters` maps code points to weighted replacements. `gaps` draws the distances between hits,
+    with one table per strength. If `bare` is True, characters with a combining mark are kept.
     """
 
     characters: WeightedTexts
@@ -172,9 +172,9 @@ def _has_mark(text: str, at: int) -> bool:
 
 
 def _row_hits(text: str, draws: Draws, table: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the positions of the characters whose first byte is hit, each with 16 choosing bits.
+    """Yield the index of each character whose first byte is hit, and 16 bits to choose by.
 
-    `table` is the gap table of the rate of hits.
+    `table` is the `rng.gap_table` of the rate of hits.
     """
     if text.isascii():
         yield from draws.hits(len(text), table)
@@ -274,20 +274,20 @@ RowForms = tuple[list[int], list[str]]  # forms of a word: `WeightedChoices.boun
 
 @dataclass(eq=False)
 class WordKernel:
-    """Kernel that replaces each word with a given chance by one of the forms that a rule returns.
+    """Kernel that replaces each word with a given chance by one of its forms, returned by a rule.
 
     `limits` has the 48-bit threshold of the chance at every strength. Draw i of a row decides
-    whether its i-th word is hit, and chooses the form. With `by_form`, the hash of a word is the
-    number of its draw, so that equal words get equal forms. With `one_way`, a single further draw
+    whether word i is hit, and the low 16 bits of the draw choose a form. With `by_form`, the hash
+    of the word replaces i, so that equal words get equal forms. With `one_way`, one more draw
     chooses the forms of all hit words of the row.
 
     The kernel skips words of fewer than `bytes_min` bytes and, if `needs` is not empty, words with
     none of these bytes. The rule must return no forms for them. With `names_stay`, the kernel also
     skips names: words that have a capital but begin no sentence.
 
-    `propose` keeps a cache of words: `hashes` has the hash of each word, ascending, and `groups`
-    the group of its forms in `choices`, -1 if it has none. Form f has the text `pool[f]`;
-    `changed[f]` tells whether the form differs from its word.
+    `propose` keeps a cache of words: `hashes` (ascending) has the hash of each word, `groups` the
+    index in `choices` of the word's group of forms, -1 for a word without forms. Form f has the
+    text `pool[f]`; `changed[f]` tells whether the form differs from the word.
     """
 
     rule: WordRule
@@ -335,9 +335,9 @@ class WordKernel:
         return edits
 
     def _forms_of(self, word: str) -> RowForms | None:
-        """Return the bounds and texts of the forms that the rule returns for a word.
+        """Return the forms of a word: their cumulative weights and their texts.
 
-        The result is None if there are no forms, or if the word is too long.
+        The result is None if the rule returns no forms, or if the word is too long.
         """
         if len(word.encode()) > buffers.WORD_BYTES_MAX or not (forms := self.rule(word)):
             return None

@@ -31,7 +31,7 @@ BEHIND_GAPS = (
     "and anymore are as but can could did does has is nor now or right should than then today too "
     "was were will would"
 )
-BEFORE_VERBS = "(?i)(a|gon)$"  # endings of words that a verb must follow: gonna, gotta, imma, gon
+BEFORE_VERBS = "(?i)(a|gon)$"  # ends 'gonna', 'gotta', 'imma', 'gon': a verb must follow them
 # Words before which "to" introduces a place or a person, not a verb: "going to the shop".
 NO_VERBS = (
     "a all an any bed both church class college court dinner each every heaven hell her him his "
@@ -68,9 +68,9 @@ class ListRules:
 class LexicalKernel:
     """Kernel that replaces each phrase of a lexicon with a given chance.
 
-    `table` may hold several lexicons; `lists` has the rules of each lexicon. `lexicons` has for
-    each row the number of the lexicon that `propose` applies (default: 0). `edit_row` always
-    applies lexicon 0.
+    `table` may hold several lexicons; `lists[n]` has the rules of lexicon n. `propose` applies
+    lexicon `lexicons[r]` to row r (default: lexicon 0). `edit_row` applies lexicon 0, the only one
+    in the kernel of a single step.
     """
 
     table: PhraseTable
@@ -113,7 +113,7 @@ class LexicalKernel:
     def _eligible_in(
         self, row: Row, matches: list[RowMatch], tagger: Tagger
     ) -> tuple[list[RowMatch], dict[int, int]]:
-        """Drop the matches in one row whose part of speech the `tags` of the list exclude.
+        """Drop the matches in one row that have a part of speech excluded by the list's `tags`.
 
         Returns the matches that are left, and a dictionary from the index of each to the group of
         its replacements in the table.
@@ -172,10 +172,10 @@ class LexicalKernel:
         return Edits(matches.rows, matches.starts, stops, drawn, self.table.pool)
 
     def _eligible(self, texts: Texts, matches: Matches, lexicons: I64) -> tuple[Matches, I64]:
-        """Drop the matches whose part of speech the `tags` of their list exclude.
+        """Drop the matches that have a part of speech excluded by the `tags` of their list.
 
-        Returns the matches that are left, and for each its part of speech as a column of
-        `PhraseTable.groups`. `lexicons` has the number of each row's lexicon.
+        Returns the matches that are left, and for each match the column number in
+        `PhraseTable.groups` of its part of speech. `lexicons` has the number of each row's lexicon.
         """
         pos = self.table.first_pos.take(matches.keys)
         keep = np.ones(len(matches), np.bool_)
@@ -195,10 +195,10 @@ class LexicalKernel:
         return matches.take(eligible), pos.take(eligible)
 
     def _misfits(self, texts: Texts, matches: Matches, drawn: I64, lexicons: I64) -> I64:
-        """Return the numbers of the matches whose replacement the `tags` of their list exclude.
+        """Return the indices of matches with a replacement excluded by the `tags` of their list.
 
-        `drawn` has for each match the index of its replacement in the pool, `lexicons` the number
-        of its lexicon.
+        `drawn` and `lexicons` have one entry per match: the index of the replacement in the pool,
+        and the number of the lexicon.
         """
         misfits = np.zeros(len(matches), np.bool_)
         for tags in _MISFITS.keys() & {rules.tags for rules in self.lists}:
@@ -212,7 +212,8 @@ class LexicalKernel:
         return np.flatnonzero(misfits)
 
 
-# Tests for replacements that do not fit: three for a match in one row, three for arrays of matches.
+# Tests whether `tags` exclude a replacement: three for one match (`_is_name`), and the same three
+# for arrays of matches (`_are_names`).
 
 
 def _is_name(row: Row, table: PhraseTable, match: RowMatch, _: str) -> bool:
@@ -222,7 +223,7 @@ def _is_name(row: Row, table: PhraseTable, match: RowMatch, _: str) -> bool:
 
 
 def _is_alone(row: Row, table: PhraseTable, match: RowMatch, written: str) -> bool:
-    """Tell whether a replacement ends in a clitic, but no suitable word follows the match."""
+    """Tell whether a replacement ends in a clitic, but no word outside `BEHIND_GAPS` is next."""
     last = match[1]
     leads_on = row.is_followed(last) and row.hashes[last + 1] not in _GAP_HASH_SET
     return not leads_on and re.search(CLITICS, written) is not None
@@ -263,8 +264,8 @@ def _lead_to_nouns(texts: Texts, table: PhraseTable, matches: Matches) -> Bool:
     return lead
 
 
-# Value of `tags` -> test of many matches, and pattern of an ending.
-# A match is not replaced if it passes the test and its replacement has this ending.
+# Value of `tags` -> test of an array of matches, and pattern of the ends of replacements.
+# A match is not replaced if the test is True for it and the replacement fits the pattern.
 _MISFITS = {
     "no-name": (_are_names, ""),
     "clitic": (_are_alone, CLITICS),

@@ -68,10 +68,10 @@ class Lexicon:
         return parser_of(path)(read_lexicon_file(path), str(path))
 
     def groups(self) -> dict[tuple[str, str], list[Entry]]:
-        """Return the entries of each pair (phrase in lower case, part of speech).
+        """Return a dictionary: (phrase in lower case, part of speech) -> entries.
 
-        If the head has `of` and the weights of a phrase sum to less, an entry that keeps the phrase
-        is added with the remaining weight. Raises LexiconError if the weights sum to more.
+        If the head has `of`, the weights of each key must sum to `of`. If they sum to less, an
+        entry that keeps the phrase is added with the rest. Raises LexiconError if they sum to more.
         """
         of, groups = self.head.get("of", ""), dict[tuple[str, str], list[Entry]]()
         for entry in self.entries:
@@ -260,8 +260,8 @@ def _entry(
 
     `where` names file and row in errors; `head` is the head of the list. In languages without
     spaces between words, an empty `noisy` means that the phrase is removed. In these languages, and
-    in lists with `of`, `noisy` may be equal to `clean`; such an entry gives the chance that the
-    phrase stays. A phrase with no other entry always stays, and so do shorter phrases inside it.
+    in lists with `of`, `noisy` may be equal to `clean`: the entry keeps the phrase. A phrase that
+    has only this entry is never replaced, nor are the shorter phrases inside it.
     """
     unspaced = head.get("lang") in MATCHED_BY
     may_be = ("", row["clean"]) if unspaced else (row["clean"],) if head.get("of") else ()
@@ -296,8 +296,8 @@ def codespell_dictionary() -> Path:
 def parse_codespell(content: bytes, where: str) -> Lexicon:
     """Read codespell's dictionary, with lines `wrong->right[, right2,][ reason]`, as a lexicon.
 
-    Each misspelling has the same weight, which its corrections share. Misspellings that people
-    hardly make are dropped, see `_plausible`.
+    A misspelling has one entry per correction, and the weight 12, divided equally among these
+    entries. Misspellings that people hardly make are dropped, see `_plausible`.
     """
     entries = set()
     for line in content.decode().splitlines():

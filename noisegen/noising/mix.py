@@ -68,7 +68,7 @@ class Habit:
 
 @dataclass(frozen=True)
 class Writer:
-    """A style of writing in a mix: the habits of a writer by the label of their step.
+    """A style of writing in a mix: a dictionary from the label of a step to the writer's habit.
 
     A row draws its writer with a chance proportional to `weight`.
     """
@@ -82,9 +82,9 @@ class Writer:
 class Mix:
     """A named mix of steps for one language.
 
-    `strength` has pairs of a factor and its weight. Each row draws a factor for each rate of a
-    step, which multiplies the rate if the rate is below 1. If there are `writers`, each row also
-    draws a writer, whose habits replace the chances `p` of their steps.
+    `strength` has (factor, weight) pairs. For each rate of a step, each row draws one of these
+    factors, by weight, and multiplies the rate by it if the rate is below 1. If there are
+    `writers`, each row also draws a writer; the writer's habits replace the chances `p` of steps.
     """
 
     name: str
@@ -151,8 +151,8 @@ def over_members(member: Member, change: Callable[[Member], Member | None]) -> M
 def steps_below(member: Member, p: float = 1.0) -> Iterator[tuple[Step, float]]:
     """Yield the steps in a member, each with the chance that a row gets it.
 
-    The chance is `p` times the chances of the member, of the groups inside it and of the step.
-    Weights in `one_of` groups are left out of it.
+    The chance is the product of `p`, the step's own chance, and the chances of all groups around
+    the step, from `member` down. The weights in `one_of` groups are ignored.
     """
     p *= float(member.p)
     if isinstance(member, Step):

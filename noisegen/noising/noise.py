@@ -77,7 +77,7 @@ def strings(texts: Any) -> list[str]:
 
 
 def id_array(ids: Any, texts: int) -> U64:
-    """Return the 64-bit numbers of row ids; `texts` is the number of texts.
+    """Convert row ids to 64-bit numbers; `texts` is the count of texts.
 
     Raises UsageError if there is not one integer or string per text.
     """
@@ -127,7 +127,7 @@ def engine_for(recipe: RecipeLike, lang: str = "en", tagger: str = "rule") -> En
 
 
 def _recipe_of(given: Any) -> Recipe:
-    """Return the recipe given as a list of steps or as a path; raises UsageError otherwise."""
+    """Make a recipe from a list of steps or from a path; raises UsageError for anything else."""
     listed = given if isinstance(given, list | tuple) else ()
     are_steps = bool(listed) and all(isinstance(step, str | Step) for step in listed)
     return Recipe.of(given) if are_steps else Recipe.named(given)

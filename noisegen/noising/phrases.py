@@ -39,7 +39,7 @@ def row_forms(row: Row, matches: Sequence[RowMatch]) -> list[int]:
     The number of a single word is its hash.
     """
     hashes = row.hashes
-    forms: list[int] = []  # `list[int]()` takes 15 times as long
+    forms: list[int] = []  # `list[int]()` takes 15 times as long as `[]`
     for first, last, _ in matches:
         forms.append((hashes[first] + (hashes[first] ^ hashes[last]) * GOLDEN) & MASK)
     return forms
@@ -53,7 +53,7 @@ def phrase_hash(state: int, gap: str, word: int) -> int:
     return mix((state + ord(gap) * GOLDEN) & MASK) ^ word
 
 
-# Cache of the part of `phrase_hash` that does not depend on the word, if the character is a space.
+# Hash of a phrase -> `phrase_hash` of the phrase and a space, before the XOR with the next word.
 _AFTER_SPACE = Memo[int, int](partial(phrase_hash, gap=" ", word=0))
 
 
@@ -105,11 +105,11 @@ class PhraseTable:
     - `slots`, `slot_entries`, `sizes`: hash tables from phrases to entries, one table per lexicon.
       An entry is 2 * key, plus 1 if a longer phrase begins with this phrase. Key 0 means that the
       words are only the beginning of phrases.
-    - `cases_asked`: for each key, the least case class (see `case.case_class`) of its matches.
-    - `groups`, shape (keys, parts of speech): number of the group of replacements, -1 for none.
+    - `cases_asked`: for each key, the minimum case class that a match must have (`case_class`).
+    - `groups`: index of the group of replacements for each (key, part of speech), -1 for none.
     - `bounds`: weighted choices among the replacements of all groups, see `WeightedChoices`.
-    - `pool_values`, `pool_offsets`: texts of the replacements. Replacement a has the texts 3 * a
-      (as written), 3 * a + 1 (Title) and 3 * a + 2 (UPPER).
+    - `pool_values`, `pool_offsets`: texts of the replacements. Replacement r has the texts 3 * r
+      (as written), 3 * r + 1 (Title) and 3 * r + 2 (UPPER).
     - `stays`: 1 for each replacement that leaves the phrase as it is, else 0.
     - `head`: fields in the head of the lexicon; {} if the table has several lexicons.
     - `words_max`: number of words of the longest phrase.
@@ -144,7 +144,7 @@ class PhraseTable:
             entry, last = entries[first], first
             key = entry >> 1
             if entry & 1 and first < end:
-                # Mostly there is no longer phrase, as one look-up of the first two words shows.
+                # In most cases, one look-up of the first two words rules out a longer phrase.
                 longer = _AFTER_SPACE[hashes[first]] ^ hashes[first + 1]
                 if gaps[first] != " " or longer in known:
                     key, last = self._longest_in(row, first, entry)
@@ -254,10 +254,11 @@ class PhraseTable:
     def _longest(
         self, words: Tokens, lexicon: I64 | None, firsts: I64, entries: I32
     ) -> tuple[I32, I64]:
-        """Return the key and the last word of the longest phrase at each word in `firsts`.
+        """Return for each word in `firsts` the longest phrase there: its key and last word.
 
-        `entries` has the table entry of each word in `firsts`, `lexicon` the number of the lexicon
-        for every word in `words`. The key is 0 if no phrase is found.
+        Words are given as indices in `words`.
+        `entries` has the table entry of each word in `firsts`. `lexicon` has the number of the
+        lexicon to search for each word in `words`. The key is 0 if no phrase is found.
         """
         keys, lasts = entries >> 1, firsts.copy()
         begun = np.flatnonzero(entries & 1)  # phrases that may continue with the next word
@@ -281,8 +282,8 @@ class PhraseTable:
     def alternatives(self, values: U8, matches: Matches, pos: I64, chosen: I64) -> I64:
         """Return for each match the index in `pool` of the replacement that its draw chooses.
 
-        `values` are the bytes of the texts. `pos` has the part of speech of each match, as a column
-        of `groups`; `chosen` has the 16-bit draw of each match.
+        `values` are the bytes of the searched texts. `pos` and `chosen` have one entry per match:
+        the column number in `groups` of the part of speech, and a 16-bit draw.
         """
         drawn = self.choices.pick(self.groups[matches.keys, pos].astype(np.int64), chosen)
         return drawn * 3 + case_classes(values, matches.starts, matches.stops)
@@ -343,8 +344,8 @@ def _cleans_of(groups: Mapping[tuple[str, str], Sequence[Entry]], name: str) -> 
 def _forms(entry: Entry) -> tuple[str, str, str]:
     """Return the replacement of an entry as written, in Title case and in UPPER case.
 
-    Initials are not put into Title case ('Oh my god' becomes 'omg'), nor is the expansion of an
-    acronym put into UPPER case.
+    Two forms stay as written: the Title case of initials ('Oh my god' becomes 'omg'), and the UPPER
+    case of an acronym's expansion.
     """
     initials = "".join(word[0] for word in entry.clean.split(" "))
     plain = len(initials) > 1 and entry.noisy == initials
@@ -357,7 +358,7 @@ def _forms(entry: Entry) -> tuple[str, str, str]:
 
 
 def _case_asked(clean: str) -> int:
-    """Return the least case class that a match of a phrase must have, see `case.case_class`.
+    """Return the minimum case class that a match of a phrase must have, see `case.case_class`.
 
     It is 2 for an acronym, 1 for another phrase with a capital, and 0 for the rest.
     """
@@ -433,8 +434,8 @@ def cached_table(
 ) -> PhraseTable:
     """Return the table for `content`, read from the cache folder or made by `make`.
 
-    The name of the cached file begins with `name`. `meant` names the way in which the content is
-    read: content that is read in two ways has two cached tables.
+    The name of the cached file begins with `name`. `meant` is a label of how `make` reads the
+    content, such as the name of a parser: each label has a cached table of its own.
     """
     key = blake2b(content, digest_size=10, person=f"noisegen {FORMAT}".encode())
     key.update(meant.encode())

@@ -129,10 +129,10 @@ class Place(NamedTuple):
 
 
 class Level(NamedTuple):
-    """The turns of all steps at one depth of the nested groups of a recipe.
+    """The turns (sort keys) of all steps at one depth of a recipe's nested groups.
 
-    `streams` has for each step the `name_number` of the stream that draws the turn of the step. For
-    a step with a fixed turn, `streams` has 0, and `numbers` has the turn.
+    A step with a fixed turn has it in `numbers`, and 0 in `streams`. For another step, `streams`
+    has the `name_number` of the random stream that draws the turn.
     """
 
     numbers: I64
@@ -180,8 +180,8 @@ class Conditions(NamedTuple):
 class Schedule:
     """The decisions of a recipe as arrays, so that many rows draw their plan at once.
 
-    All rows of a writer draw the same steps, order and strengths. A step flagged in `is_habit` also
-    has the same random stream in all these rows; another step has a stream of its own in each row.
+    Rows with equal writer ids draw the same steps, order and strengths. A step flagged in
+    `is_habit` also has one random stream for all these rows; another step has one for each row.
     """
 
     conditions: Conditions
@@ -254,8 +254,8 @@ class Schedule:
     ) -> PairDraws:
         """Return the keys and strengths of (row, step) pairs.
 
-        `writers` has the number of the writer of each pair. `rates` is the number of rate
-        parameters of the step that has the most.
+        `writers` has the number of the writer of each pair. `rates` is the maximum count of rate
+        parameters in a step.
         """
         traits, labels = streams.of_writers, self.labels.take(steps)
         keys = streams.keys(labels, rows)
@@ -286,7 +286,8 @@ def _weighted(weights: Sequence[int]) -> WeightedChoices | None:
 def _factors(recipe: Mix, writers: Sequence[Writer], steps: Sequence[Step]) -> I64:
     """Return an array of indices in `recipe.factors`, shape (writers, steps, strengths).
 
-    Entry (w, s, k) stands for the factor that writer w gives the rates of step s at strength k.
+    Entry (w, s, k) is the index of a product: factor k of `recipe.strength` times the strength of
+    writer w's habit for step s, which is 1 without a habit.
     """
     index = {factor: number for number, factor in enumerate(recipe.factors)}
     factors = np.zeros((len(writers), len(steps), len(recipe.strength)), np.int64)
@@ -304,10 +305,10 @@ def _places(
     turns: tuple[Turn, ...],
     writers: Sequence[Writer],
 ) -> Iterator[Place]:
-    """Yield the place of every step in a member of a recipe.
+    """Yield a `Place` for every step in a member of a recipe.
 
-    `conditions` and `turns` have the conditions and turns of the groups around the member, and
-    `writers` the writers whose habits replace the chances of the members.
+    `conditions` and `turns` come from the groups around the member, outermost group first. Habits
+    of the `writers` replace the chances `p` of steps.
     """
     if isinstance(member, Step):
         yield Place(member, conditions, turns)
@@ -327,10 +328,10 @@ def _places(
 
 
 def _levels(turns: Sequence[tuple[Turn, ...]]) -> Iterator[Level]:
-    """Yield the turns of all steps, depth by depth, down to the deepest shuffled group.
+    """Yield a level for each depth of nested groups, down to the deepest shuffled group.
 
-    `turns` has the turns of each step in its groups, outermost group first. A depth at which all
-    steps have the same turn is skipped.
+    `turns` has for each step its turns in the groups around it, outermost group first. A level is
+    left out if all steps have the same turn in it, as it does not affect the order.
     """
     depths = [
         depth for of_step in turns for depth, turn in enumerate(of_step, 1) if isinstance(turn, str)

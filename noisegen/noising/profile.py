@@ -25,7 +25,8 @@ from noisegen.version import __version__
 
 START, END = "^", "$"  # stand for the edges of a word or row; no word contains them
 SAME, SMALL_CASE, TITLE_CASE, UPPER_CASE = range(4)  # case in which a replacement is written
-# Changes of a word: kept as it is, in another case, in one to three places, gone, or other.
+# Changes of a word: kept; written in another case; letters changed in one to three places;
+# removed; any other change.
 KEPT, GONE, OTHER = "kept", "gone", "other"
 WRITTEN = (KEPT, "small", "title", "upper")
 LETTERS = ("", "letters1", "letters2", "letters3")
@@ -82,8 +83,8 @@ class GapKey(NamedTuple):
 class LetterKey(NamedTuple):
     """A part of a word (up to three letters) between two letters, and its replacement.
 
-    If `noisy` is equal to `clean`, the count is the number of words that contain this part between
-    these letters.
+    A profile has a count for each key. If `noisy` is equal to `clean`, the count is of words that
+    contain this part between these letters, not of changes.
     """
 
     before: str

@@ -106,7 +106,7 @@ class Recipe(Mix):
         return _of_plain(content, where, ())
 
     def to_yaml(self) -> str:
-        """Return the recipe as YAML text; written to a file, `from_yaml` reads it again."""
+        """Return the recipe as YAML text. `from_yaml` reads a file that contains this text."""
         import yaml
 
         return yaml.safe_dump(self.to_dict(), sort_keys=False, allow_unicode=True)
@@ -134,7 +134,7 @@ class Recipe(Mix):
 
     @property
     def factor_max(self) -> float:
-        """Factor from which on `scaled` adds no more noise; 0 if the recipe adds no noise."""
+        """Largest useful factor of `scaled`: beyond it, noise stays the same. 0 without noise."""
         return scaling.factor_max(self.mixes)
 
     def with_values(self, settings: Mapping[str, object]) -> "Recipe":
@@ -175,7 +175,7 @@ class Recipe(Mix):
         if len(left_out) == len(names):
             registry.get(left_out[0]).check_language(lang)
 
-        def kept(member: Member) -> Member | None:  # labels, and so the streams, stay the same
+        def kept(member: Member) -> Member | None:  # other members keep label and streams
             dropped = isinstance(member, Step) and member.transform in left_out
             return None if dropped else over_members(member, kept)
 
@@ -306,9 +306,10 @@ def _languages(content: Mapping[str, Any], name: str, where: str) -> Iterator[tu
 def _extended(
     content: Mapping[str, Any], own_name: str, where: str, extended_by: Sequence[str]
 ) -> Recipe:
-    """Return the recipe that `content` extends, changed as `content` says.
+    """Load the recipe named by `extends` in `content`, and return a changed copy.
 
-    `scale` multiplies the noise, `set` sets parameters, and `writers` sets the weights of writers.
+    `content` is a recipe file. Its key `scale` is a factor for the noise (see `Recipe.scaled`),
+    `set` has new values of parameters, and `writers` has new weights of writers.
     """
     if own := sorted({*_NOT_EXTENDED} & content.keys()):
         raise RecipeError(f"{where}: a recipe that extends another has no {' or '.join(own)}")

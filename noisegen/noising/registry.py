@@ -28,8 +28,8 @@ from noisegen.text.languages import MATCHED_BY, normalize_language
 from noisegen.text.rows import Row, RowEdit
 from noisegen.text.spans import Spans
 
-ENTRY_POINTS = "noisegen.transforms"  # group of entry points: transform -> code that registers it
-FAMILIES = "noisegen.transform_families"  # group of entry points: family -> maker of transforms
+ENTRY_POINTS = "noisegen.transforms"  # group of entry points: transform = module to import
+FAMILIES = "noisegen.transform_families"  # group of entry points: family = maker of transforms
 F = TypeVar("F", bound=Callable[..., Any])
 # Kinds of transforms, which matter in recipes with writers:
 # - habit: a way to write a word, the same wherever a writer uses the word;
@@ -70,7 +70,7 @@ class WindowedKernel(Kernel, Protocol):
     """A kernel that can propose the edits of a huge row in parts, to bound the memory."""
 
     def windows(self, texts: Texts, keys: U64, variants: Variants) -> Iterator[Edits]:
-        """Yield the edits that `propose` returns for texts of one row, in ascending parts."""
+        """Yield the edits that `propose` returns, window by window; `texts` has a single row."""
         ...
 
 
@@ -120,11 +120,11 @@ class Settings:
 
     @property
     def matched_by(self) -> str:
-        """Kind of words that word lists in the language consist of, see `Texts.words`."""
+        """Kind of words by which word lists match text in the language, see `Texts.words`."""
         return MATCHED_BY.get(self.lang, "tokens")
 
     def rates(self, rate: float) -> tuple[Fraction, ...]:
-        """Return a rate at every strength: the rate times each of `factors`, but 1 at most.
+        """Return the rate multiplied by each factor in `self.factors`, but 1 at most.
 
         A rate of 1 or more means "always" and stays as it is.
         """
@@ -154,7 +154,7 @@ _READERS: dict[type, Callable[[Any], Value]] = {
 class Parameter:
     """A parameter of a transform, read from the signature of its function.
 
-    `kind` is the type of its values; `most` is the greatest value of a parameter that is a rate.
+    `kind` is the type of its values. `most` is the maximum of a rate; other parameters ignore it.
     """
 
     name: str
@@ -395,7 +395,8 @@ def kernel(
 
     The help text and the parameters are read from the function as in `transform`. `data` returns
     the files that the kernel reads (default: none), `languages` the languages of the transform
-    (default: any). A kernel of `kind` 'habit' or 'script' must heed `Settings.by_form`.
+    (default: any). If `kind` is 'habit' or 'script' (see `Kind`), the kernel must change equal
+    words of a row alike if `Settings.by_form` is set.
     """
 
     def add(function: F) -> F:
@@ -470,7 +471,7 @@ class RowFunction:
 
     @cached_property
     def _scaled(self) -> dict[str, list[float]]:
-        """Values of every float parameter at every strength, by the name of the parameter."""
+        """Dictionary: float parameter -> its value multiplied by each strength, as a list."""
         settings = Settings(factors=self.factors)
         rates = {name: value for name, value in self.values.items() if isinstance(value, float)}
         return {name: list(map(float, settings.rates(rate))) for name, rate in rates.items()}

@@ -176,8 +176,8 @@ def gap_table(rate: float | Fraction) -> tuple[int, ...]:
 class Hits(NamedTuple):
     """Positions that are hit in rows, one entry per hit.
 
-    `rows` are ascending. `positions` are counted from the start of the row. `choices` has the 16
-    choosing bits of each hit.
+    `rows` are ascending. `positions` are counted from the start of the row. `choices` has 16 random
+    bits per hit, to choose a replacement.
     """
 
     rows: I64
@@ -200,8 +200,8 @@ class GapTables:
         self._bases = np.cumsum(self._sizes) - self._sizes
         bounds = np.concatenate([t + (i << DECISION_BITS) for i, t in enumerate(tables)])
         self._bounds = np.append(bounds, np.iinfo(np.int64).max)
-        # The leading bits of a decision give the index of its bound, without a search.
-        # A search follows only where several bounds have the same leading bits (`_wide`).
+        # `_firsts` maps the leading bits of a decision to the first bound above it, without a
+        # search. A search follows only where several bounds have the same leading bits (`_wide`).
         step = 1 << (DECISION_BITS - _HEAD_BITS)
         edges = np.arange(len(rates) << _HEAD_BITS) * step
         self._firsts = np.searchsorted(self._bounds, edges, side="right")
@@ -209,9 +209,10 @@ class GapTables:
         self._wide = last > self._firsts + 1
 
     def gaps(self, decided: I64, variants: I64) -> tuple[I64, Bool]:
-        """Return the number of positions that each decision skips, and whether a hit follows.
+        """Return for each decision how many positions to skip, and whether the next one is hit.
 
-        `variants` has the index of the rate for each decision.
+        It is not hit if the gap is longer than the table. `variants` has the index of the rate for
+        each decision.
         """
         value = decided + (variants << DECISION_BITS)
         head = value >> (DECISION_BITS - _HEAD_BITS)
@@ -242,7 +243,7 @@ class GapTables:
             draws = draw_array(np.repeat(keys.take(rows), counts), numbers)
             gaps, hit = self.gaps(decisions(draws), np.repeat(variant, counts))
             gaps += hit
-            # Positions passed after each draw: first summed over all rows, then counted per row.
+            # Position after each draw: a running sum over all rows, made relative to its own row.
             ends = np.cumsum(gaps)
             ends -= np.repeat(ends.take(firsts) - gaps.take(firsts) - done, counts)
             hit &= ends <= np.repeat(length, counts)
@@ -314,7 +315,7 @@ class Draws:
         return (position for position, _ in self.hits(length, gap_table(rate)))
 
     def hits(self, length: int, table: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Yield the positions in range(length) that are hit, each with 16 choosing bits.
+        """Yield the positions in range(length) that are hit, each with 16 bits to choose by.
 
         `table` is the result of `gap_table` for the rate of hits.
         """
@@ -348,9 +349,9 @@ def hits(
 
     `rows` (ascending) has the row of each candidate. `keys` and `limits` (48-bit thresholds) have
     one entry per row. A candidate is hit if the decision of its draw is below the threshold of its
-    row. The number of its draw is its entry in `numbers` (default: its position among the
-    candidates of its row). `eligible` flags the candidates that may be hit (default: all), and does
-    not change the positions.
+    row. `numbers` has the draw number of each candidate (default: 0, 1, 2, ... in each row).
+    `eligible` flags the candidates that may be hit (default: all); the draw numbers of the flagged
+    candidates do not depend on it.
     """
     at = np.arange(len(rows)) if eligible is None else np.flatnonzero(eligible)
     numbers = (ordinals(rows) if numbers is None else numbers).take(at)
@@ -363,8 +364,8 @@ def hits(
 class RowDraws(NamedTuple):
     """Random stream and strengths of one step in one row.
 
-    `key` is the key of the stream. `variants` maps each rate parameter of the step to the index of
-    the strength that the row drew among the strengths of the recipe.
+    `key` is the key of the stream. `variants` maps each rate parameter of the step to the strength
+    that the row drew for this rate, as an index in `Mix.factors`.
     """
 
     key: int
@@ -374,11 +375,10 @@ class RowDraws(NamedTuple):
 def row_hits(
     key: int, candidates: Sequence[int], limit: int, numbers: Sequence[int] | None = None
 ) -> list[tuple[int, int]]:
-    """Return the candidates of one row that are hit, each with 16 choosing bits.
+    """Return the candidates of one row that are hit, each with 16 bits to choose by.
 
     A candidate is hit if the decision of its draw is below `limit`, as in `hits`. `key` is the key
-    of the row. The number of the draw is the entry of the candidate in `numbers` (default: the
-    candidate itself).
+    of the row. `numbers` has the draw number of each candidate (default: the candidate itself).
     """
     found = []
     for candidate, number in zip(candidates, numbers or candidates, strict=True):
@@ -395,9 +395,9 @@ def row_hits(
 class WeightedChoices:
     """Weighted choices among the alternatives of numbered groups, by one binary search.
 
-    `bounds` is ascending and has one entry per alternative: the number of the group, shifted left
-    by `bits` + 1, plus the sum of the group's weights up to and with this alternative, as a share
-    of 2^`bits`.
+    `bounds` is ascending and has one entry per alternative: (g << (bits + 1)) + s. Here g is the
+    index of the group, and s the sum of the group's weights up to this alternative, scaled so that
+    all weights of the group sum to 2^`bits`.
     """
 
     bounds: I64

@@ -17,17 +17,17 @@ from noisegen.noising.mix import (
     steps_below,
 )
 
-RATE_MAX = 0.9999  # greatest scaled rate: the strengths of a recipe would not change a rate of 1
+RATE_MAX = 0.9999  # maximum of a scaled rate: strengths do not multiply a rate of 1
 DIGITS = 6  # significant digits of a scaled chance
 
 
 def scaled(mix: M, factor: float) -> M:
     """Return a mix with `factor` times the noise, as far as its chances can grow.
 
-    For each step, the product of its chances and rates is multiplied by the factor. The factor
-    first goes to the chances `p` below 1, up to 1, in groups before their members. The rest of the
-    factor goes to the rates of the step, if they lie between 0 and 1. If p is 1 and all rates are
-    1, only p is scaled. Habits of writers are scaled in the same way.
+    For each step, the product of its chances and rates is multiplied by the factor. First the
+    chances `p` below 1 are multiplied, up to 1, from the outermost group down to the step. The rest
+    of the factor goes to the rates of the step that lie between 0 and 1. If p is 1 and there is no
+    such rate, a factor below 1 lowers p. Habits of writers are scaled in the same way.
     """
     if factor == 1:
         return mix
@@ -80,15 +80,15 @@ def free_rates(step: Step) -> dict[str, float]:
 
 
 def factor_max(mixes: Iterable[Mix]) -> float:
-    """Return the factor from which on `scaled` adds no more noise to any of the mixes.
+    """Return the largest useful factor of `scaled`: beyond it, the noise of all mixes stays equal.
 
-    It is 0 if the mixes add no noise at all.
+    It is 0 if the mixes add no noise.
     """
     return max((growth for mix in mixes for growth in _growths(mix)), default=0.0)
 
 
 def _growths(mix: Mix) -> Iterator[float]:
-    """Yield the factors from which on the steps of a mix, and its writers' habits, cannot grow."""
+    """Yield for each step and each writer's habit the factor beyond which it cannot grow."""
     for step, own_chance in steps_below(mix.root):
         rates = free_rates(step).values()
         for p, strength in [(own_chance, 1.0), *_habits_of(step, mix.writers)]:
@@ -97,7 +97,7 @@ def _growths(mix: Mix) -> Iterator[float]:
 
 
 def _habits_of(step: Step, writers: Sequence[Writer]) -> Iterator[tuple[float, float]]:
-    """Yield the chance and the strength of a step for each writer who has a habit of it."""
+    """Yield `p` and `strength` of the habit of each writer who has a habit for a step."""
     for writer in writers:
         if habit := writer.habits.get(step.label):
             yield float(habit.p), float(habit.strength)

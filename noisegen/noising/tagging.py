@@ -108,7 +108,7 @@ class RuleTagger:
         return np.where(swapped, tags[::-1], tags)
 
 
-# A tagger returns for every match its two likeliest parts of speech, as indices in `POS`.
+# A tagger returns the two likeliest parts of speech (indices in `POS`) of each word list match.
 Tagger = SpacyTagger | RuleTagger
 _spacy_tagger = cache(SpacyTagger)
 
@@ -138,8 +138,8 @@ def before_words() -> dict[str, tuple[str, ...]]:
 def _function_words() -> tuple[U64, I64]:
     """Return the ascending hashes of the function words, and the tags of words that follow them.
 
-    The tags have shape (2, words + 1): the likeliest and the least likely tag after each function
-    word, and in the last column after any other word.
+    The tags have shape (2, words + 1). Row 0 has the likeliest tag, row 1 the least likely of the
+    listed tags. The last column is for words that follow any other word.
     """
     listed = before_words().items()
     forms = {word.replace("'", mark): tags for word, tags in listed for mark in APOSTROPHES}
