@@ -33,7 +33,7 @@ class LanguageFiles:
         return existing(self.of(settings.lang))
 
     def read_or_any(self, settings: Settings, _: Mapping[str, Any]) -> list[Path]:
-        """Return a list with the file for the language of the settings, or for all languages."""
+        """Return a list with the language's file or, if there is none, the file in folder 'any'."""
         return existing(self.of(settings.lang)) or [self.of("any")]
 
     def languages(self) -> list[str]:

@@ -40,9 +40,9 @@ def leet(
 ) -> Substitution | CountedSubstitution:
     """Replace letters with digits and signs that look alike: 'elite' -> '31173'.
 
-    `rate` is the chance that a letter with such a sign is replaced. With by_length=true, a fixed
-    number of letters is drawn instead: rate x length of the row, rounded down. A letter may be
-    drawn twice, as in RoLASER's script.
+    `rate` is the chance that a letter which has a look-alike is replaced. With by_length=true, a
+    fixed number of letters is drawn instead: `rate` times the number of characters in the row,
+    rounded down. A letter may be drawn twice, as in RoLASER's script.
     """
     entries = original_characters(settings.nlaug_data, "leet")
     characters = character_map(entries or Lexicon.load(_LEET.of(settings.lang)).entries)
@@ -59,8 +59,8 @@ def spac(settings: Settings, *, drop_rate: float = 0.1, add_rate: float = 0.05) 
 
 DOTTED_I = ("tr", "az")  # languages in which I is the capital of ı, and İ is the capital of i
 WORDS = ("all", "first", "next", "i", "names")  # values of the parameter `words` of `caps`
-# Case -> function that writes a text in this case, and two letters.
-# For languages in `DOTTED_I`, the first letter is replaced by the second before the call.
+# Case -> (function that converts a text to this case, letter, replacement of the letter).
+# For languages in `DOTTED_I`, the letter is replaced before the function is called.
 CASES = {"upper": (pc.utf8_upper, "i", "İ"), "lower": (pc.utf8_lower, "I", "ı")}
 
 
@@ -136,7 +136,7 @@ class Recased:
 
     @property
     def needs(self) -> bytes:
-        """Bytes to look for: rows with none of these bytes stay; empty if any row may change."""
+        """Rows without any of these bytes never change. Empty if every row may change."""
         return {"i": b"I", "next": SENTENCE_ENDS}.get(self.chosen, b"")
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:

@@ -188,8 +188,9 @@ def _flat(path: Path) -> Iterable[tuple[str, str]]:
 def _rules(path: Path) -> Iterator[tuple[str, str]]:
     """Read the `noisy = clean` rules of abr2, whose clean side is a list of elements.
 
-    An element is `word`, `"x"`, `word+`, `(optional)` or `w(h)ole`. A phrase that several rules
-    produce belongs to the rule with the most elements, and of these to the first.
+    An element is a word (`word`, `"x"` or `word+`), or has an optional text: `(optional)`,
+    `w(h)ole`. If several rules produce a phrase, the rule with the most elements is used, or the
+    first of equally long rules.
     """
     split = (line.replace("\t", " ").partition(" = ") for line in _lines(path) if line[0] != "#")
     rules = [(" ".join(left.split()), right.split()) for left, equals, right in split if equals]
@@ -228,9 +229,9 @@ def _acronyms(path: Path) -> Iterable[tuple[str, str]]:
 
 
 def _swaps(path: Path) -> Iterable[tuple[str, str]]:
-    """Read a JSON file `{group: {word: other}}` and yield entries in both directions.
+    """Read a JSON file `{group: {word: other}}`; return the pairs (word, other) and (other, word).
 
-    If a word has a listed entry and a reversed entry, the reversed entry is used.
+    A text that the file has both as `word` and as `other` is replaced as in (other, word) only.
     """
     groups = _json(path, dict[str, dict[str, str]]).values()
     words = {word: other for group in groups for word, other in group.items()}
@@ -247,10 +248,10 @@ def _misspellings(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _slang(path: Path, pos: str, columns: int) -> Iterator[tuple[str, str, int, str]]:
-    """Read `lemma,slang[,plural of slang]` rows; skip rows without exactly `columns` full fields.
+    """Read `lemma,slang[,plural of slang]` rows; skip rows without exactly `columns` filled fields.
 
-    The list has lemmas, but the matcher finds inflected words: so the plural of the slang word
-    replaces the regular English plural of the lemma. `pos` is the part of speech of each entry.
+    Yields an entry (lemma, slang) and, with three columns, an entry (plural of the lemma, plural of
+    slang). The plural of the lemma is the regular English one. `pos` is the part of speech.
     """
     for line in _lines(path):
         noun, *slang = fields = [part.strip() for part in line.split(",")]

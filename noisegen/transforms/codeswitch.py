@@ -32,7 +32,9 @@ from noisegen.text.spans import NO_SPANS, Spans
 from noisegen.transforms import existing, remembered
 
 RATE = 0.3  # close to the three examples in ORACLE's paper, where 5 of 18 words are replaced
-FORMS = 4  # forms of a translation: as listed, Title, UPPER, and for Title words within a sentence
+# Forms of a translation: as listed, Title, UPPER, and a second form for Title words, which is used
+# within a sentence.
+FORMS = 4
 TITLE, TITLE_WITHIN = 1, 3  # indices of the two forms for Title words, see `FORMS`
 _ENDS = frozenset(".!?\n")  # characters that end a sentence or line
 _IS_END = is_byte("".join(_ENDS).encode())
@@ -70,9 +72,9 @@ def compiled(entries: list[Entry]) -> PhraseTable:
 
 
 def _spellings(entry: Entry) -> dict[str, str]:
-    """Return a dictionary from spellings of an entry's clean word to translations of equal case.
+    """Return a dictionary: spelling of an entry's clean word -> translation in the same case.
 
-    The word is spelled as listed, Title and UPPER. The matcher ignores case only in ASCII and
+    The spellings are as listed, Title and UPPER. The matcher ignores case only in ASCII and
     Latin-1, so that 'Și' and 'Дом' need keys of their own.
     """
     clean, noisy = entry.clean, entry.noisy

@@ -52,9 +52,9 @@ class Phrases:
     """Phrases of `drop.tsv` that are searched together in a text.
 
     `kinds[key]` is the kind of the phrase with this key in `table`, as an index of `KINDS`.
-    `left_out[a]` is the number of words that alternative a leaves out from the start of a match. It
-    is 0 if the alternative replaces the whole match by its text. Phrases are left out at the
-    beginning of a sentence and, with `within`, also inside a sentence.
+    `left_out` has for each replacement in `table` the count of words that it removes from the start
+    of a match; 0 means that it replaces the whole match. Phrases are left out at the beginning of a
+    sentence and, with `within`, also inside a sentence.
     """
 
     table: PhraseTable
@@ -153,8 +153,8 @@ class Omissions:
 def _may_go(row: Row, match: RowMatch, phrases: Phrases) -> bool:
     """Tell whether a match may be left out: it begins a sentence, and a space and a word follow.
 
-    With `phrases.within` the match may also stand inside a sentence, unless it has a capital there
-    that the listed phrase lacks: then it begins a name, such as 'The Hague'.
+    With `phrases.within` the match may also stand inside a sentence, unless it begins a name, such
+    as 'The Hague': it is capitalised in the text, but not in the list.
     """
     first, last, key = match
     start = row.span(first)[0]
@@ -188,7 +188,7 @@ def _capital(letter: str) -> str:
 def _omission(row: Row, match: RowMatch, phrases: Phrases, drawn: int) -> RowEdit:
     """Return the edit of a match; the 16 random bits `drawn` choose its alternative.
 
-    If the alternative keeps the phrase, the edit replaces the phrase by itself.
+    If the chosen alternative keeps the phrase, the edit changes nothing; `edit_row` drops it.
     """
     (first, last, key), table = match, phrases.table
     start, stop = row.span(first, last)
@@ -235,8 +235,8 @@ def drop(
     """Leave out subjects and function words: 'I think the shop is open' -> 'Think shop is open'.
 
     Subjects are left out at the start of a sentence, words of other kinds before another word. Each
-    rate is the chance that a word of its kind is left out, for the words that people leave out most
-    readily. Other words of the kind have a share of this chance, given in percent by `drop.tsv`.
+    rate is the chance for the words of its kind that people leave out most readily. Other words of
+    the kind have a part of this chance, given in percent by `drop.tsv`.
     """
     rates = {
         "subject_rate": subject_rate,
@@ -347,8 +347,8 @@ class RunOns:
         if row.gaps[number - 1] != ". " or row.hashes[number] not in self._is_small:
             return False
         is_initial = len(before.encode()) == 1
-        # Hashes ignore case only in ASCII and Latin-1: the case of these openers must be checked.
-        # Other openers match only with a capital.
+        # The hash of a word in ASCII or Latin-1 ignores case: such a word needs a check for a
+        # capital. Other words have the hash of an opener only if they are capitalised.
         return not is_initial and (case_class(word) > 0 or word[0].encode()[0] > _LATIN_1)
 
     @cached_property

@@ -41,7 +41,7 @@ _SENTENCE_END = re.compile(r"[.!?](?= [^a-z0-9])")  # no end before a small lett
 
 
 class Insertion(NamedTuple):
-    """A text that is inserted `back` characters before a place, and replaces `width` characters."""
+    """A text to insert `back` characters before a place, where it replaces `width` characters."""
 
     text: str
     back: int
@@ -161,9 +161,9 @@ def _row_start(row: Row) -> Iterator[tuple[int, int]]:
 
 
 def _row_comma(row: Row) -> Iterator[tuple[int, int]]:
-    """Yield the (position, kind) behind the comma of a row that has a single comma.
+    """Yield the (position, kind) after the comma of a row that has a single comma.
 
-    Nothing is yielded if fewer than `WORDS_BESIDE_COMMA` words stand on either side of the comma.
+    The row must have at least `WORDS_BESIDE_COMMA` words before the comma, and as many after it.
     """
     if row.text.count(",") == 1 and ", " in row.text:
         at = row.text.index(",")

@@ -52,8 +52,9 @@ class Keyboard:
     def neighbours(self) -> list[Entry]:
         """Return an entry (wanted letter, hit letter) for each pair of neighbouring letters.
 
-        The two keys are at most `REACH` apart, both without or both with shift. A letter on the
-        number row, such as é on a French keyboard, is hit only instead of a letter of the same row.
+        Their keys are at most `REACH` apart, and both letters are typed without shift, or both with
+        shift. A key of the number row, such as é on a French keyboard, is hit by mistake only if
+        the wanted key is in the number row too.
         """
         pairs = set[tuple[str, str]]()
         for key, other in permutations(self.keys, 2):
@@ -130,11 +131,11 @@ _POINT_BITS = 21  # bits per code point in a number made of two code points
 
 
 def allowed_slips(word: str, slips: list[RowEdit]) -> list[RowEdit]:
-    """Return `slips` without the last slips, as far as they add forbidden letter sequences.
+    """Drop slips one by one, last first, until the rest adds no forbidden letter sequences.
 
-    The last slip is dropped until the noisy word has no more forbidden sequences than `word`. All
-    slips are dropped if together they leave the word unchanged, as when one of two equal letters is
-    left out and the other is doubled.
+    That is, until the noisy word has at most as many of these sequences as `word`. All slips are
+    dropped if together they leave the word unchanged, as when one of two equal letters is left out
+    and the other is doubled. Returns the slips that are left.
     """
     forbidden = forbidden_sequences(word).total()
     while slips:
@@ -154,8 +155,9 @@ class Mashing:
     `keys` maps letters to neighbouring letters; words with other letters stay. `limits` has the
     48-bit threshold of `rate` at every strength. Draw number i of a row decides on the i-th word of
     the row. The first letter of a word stays, as it is seldom wrong (Kukich, 1992). The other
-    letters are split into runs, one per slip. Draws 6i + 2k and 6i + 2k + 1 of the stream "slip"
-    make slip k (from 0), in run k of word i.
+    letters are cut into runs of adjacent letters, one run per slip, at most three. A slip takes two
+    draws of the stream "slip": slip k in run k of word i takes draws 6i + 2k and 6i + 2k + 1, with
+    i and k counted from 0.
     """
 
     keys: rng.WeightedTexts
@@ -219,7 +221,7 @@ class Mashing:
         limits = self.limits.take(variants["rate"])
         hit, _ = rng.hits(keys, words.rows, limits, has_length)
         letters = self._letters(texts, words, hit)
-        # The arrays below have one entry per slip; `owners` has the index in `hit` of its word.
+        # The arrays below have one entry per slip. `owners` has the slip's word, an index in `hit`.
         counts = np.searchsorted(SLIPS_FROM, letters.counts, side="right")
         owners = np.repeat(np.arange(len(hit)), counts)
         run, runs = buffers.ordinals(owners), counts.take(owners)

@@ -39,7 +39,7 @@ from noisegen.text.rows import Row, RowEdit, word_hash
 from noisegen.transforms import IS_SPACE, SPACES, LanguageFiles, existing, remembered
 
 REPLACED_MAX = 4  # most tokens replaced in a row, as in RCP
-SMOOTHING = 10  # occurrences added to each word, as often wrong as in the whole dictionary
+SMOOTHING = 10  # occurrences added per word, with the share of errors of all words
 SIGNS_MAX = 16  # most signs removed from each end of a token; a token with more matches no word
 _TOKEN = re.compile(f"[^{SPACES}]+")
 _SIGNS = "PSZC"  # first letters of the Unicode categories that count as signs
@@ -48,7 +48,7 @@ _PACKAGED = LanguageFiles("wiki.tsv")
 
 
 def compiled(entries: Sequence[Alternative]) -> tuple[rng.WeightedTexts, I64]:
-    """Return the wrong forms of words by the hash of the word, and the `limits` of the words.
+    """Return a table (hash of a word -> weighted wrong forms), and the `limits` of its words.
 
     `entries` belong to one language and are sorted by their clean word. Words over 64 bytes, which
     have no hash, are left out.
@@ -66,11 +66,10 @@ def compiled(entries: Sequence[Alternative]) -> tuple[rng.WeightedTexts, I64]:
 def limits(counts: Sequence[tuple[int, int]]) -> I64:
     """Return for each word the 48-bit threshold of the chance that it may be replaced.
 
-    `counts` has for each word the number of times that it was wrong, and that it was right. The
-    share of a word is the number of its wrong occurrences over the number of all its occurrences,
-    smoothed towards the share of the whole dictionary. The chance of a word is its share over the
-    median share, at most 1. In the median, the weight of a word is its number of errors. If no word
-    was ever right, all chances are 1.
+    `counts` has for each word how often it was wrong, and how often right. The error share of a
+    word is wrong / (wrong + right), smoothed towards the error share of the whole dictionary. The
+    chance of a word is its error share divided by the median error share, at most 1. The median
+    weights each word by how often it was wrong. If no word was ever right, all chances are 1.
     """
     wrong, right = sum(bad for bad, _ in counts), sum(good for _, good in counts)
     if not right:
@@ -90,7 +89,7 @@ def _share(bad: int, seen: int, wrong: int, total: int) -> int:
 
 
 def _median(values: Sequence[int], weights: Sequence[int]) -> int:
-    """Return the weighted median: values up to the median have half of all weight, or more."""
+    """Return the smallest value for which the values up to it have at least half of all weight."""
     total, below = sum(weights), 0
     for value, weight in sorted(zip(values, weights, strict=True)):
         below += weight
@@ -100,7 +99,7 @@ def _median(values: Sequence[int], weights: Sequence[int]) -> int:
 
 
 def least_tokens(rate: Fraction) -> list[int]:
-    """Return the least numbers of tokens of a row that may get 1, 2, 3 and 4 replacements.
+    """Return how many tokens a row must have to get up to 1, 2, 3 and 4 replacements.
 
     In a row of L tokens, up to ceil(min(4, rate * L)) tokens are replaced.
 
@@ -163,8 +162,9 @@ class WordSubstitution:
     def _found(self, token: str, at: int) -> tuple[int | None, int, int]:
         """Look up a token in `table`, first whole and then without signs (see `core_of`).
 
-        Returns the group of wrong forms, and start and stop of the match as character positions of
-        the row; the token begins at `at`. The group is None if the table lacks both.
+        `at` is the index in the row of the token's first character. Returns the group of wrong
+        forms, and start and stop in the row of the matched characters. The group is None if the
+        table has neither the whole token nor the token without signs.
         """
         group_of = self.table.group_of
         if (group := group_of.get(word_hash(token))) is not None:

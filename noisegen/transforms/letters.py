@@ -46,7 +46,7 @@ ENDING_MAX = 2  # most letters of an English ending ('t, 's, 're) whose apostrop
 
 
 def misplaced(word: str, lang: str) -> Forms:
-    """Return the forms of a word without apostrophes, or with its first apostrophe misplaced."""
+    """Return noisy forms of a word: one has no apostrophe, others have the first misplaced."""
     at = next((at for at, sign in enumerate(word) if sign in APOSTROPHES), 0)
     before, sign, after = word[:at], word[at : at + 1], word[at + 1 :]
     if not before or (before + after).isdecimal():  # numbers such as 5'11 are measures and stay
@@ -87,9 +87,9 @@ _OWN_LETTERS = LanguageFiles("diac.tsv")
 
 
 def unmarked(word: str, lang: str) -> Forms:
-    """Return the forms of a word without marks, one for each of the `spellings` of its language.
+    """Return the word written without diacritics, in each of the language's `spellings`.
 
-    Some forms may equal the word. Returns [] if all forms do.
+    Some of these forms may equal the word. Returns [] if all forms do.
     """
     ways = [] if word.isascii() else spellings(lang)
     forms = [(_without_marks(word, letters), weight) for letters, weight in ways]
@@ -123,10 +123,10 @@ def spellings(lang: str) -> list[tuple[dict[str, str], int]]:
     """Return the ways to write a language without marks, such as ä always as ae, or always as a.
 
     A way is a dictionary from letters to plain spellings, with a weight. Each letter has one or
-    more alternatives; the number of ways is the number of alternatives of the letter with the most.
-    Way k uses alternative k of every letter, or the last alternative of a letter that has fewer.
-    The weight of way k is the greatest weight of an alternative k, among the letters with the most
-    alternatives. If the list has a field `of`, alternative 0 of a letter is the letter itself.
+    more alternatives. Way k uses alternative k of every letter, or the last alternative of a letter
+    that has fewer; the letters with the maximum number of alternatives have one for each way. The
+    largest weight that alternative k has in these letters is the weight of way k. If the head of
+    the list has `of`, alternative 0 of a letter may be the letter itself.
     """
     groups = []
     for lexicon in map(Lexicon.load, _letter_files(Settings(lang), {})):
@@ -151,7 +151,7 @@ def diac(settings: Settings, *, rate: float = 0.7) -> WordKernel:
 
     `rate` is the chance that a word with diacritics loses all of them. All words of a row are
     written in the same way: 'ä' as 'ae', or as 'a'. The default comes from essays of learners
-    (COWS-L2H): a writer who leaves out any mark leaves out seven in ten.
+    (COWS-L2H): writers who leave out at least one mark leave out seven in ten of their marks.
     """
     rule, limits = partial(unmarked, lang=settings.lang), settings.limits(rate)
     return WordKernel(rule, limits, _BEYOND_ASCII, settings.by_form, one_way=True)
@@ -262,7 +262,8 @@ Places = list[tuple[int, int]]  # letters of a word that may be repeated, as (po
 def lengthened(word: str, lang: str) -> Forms:
     """Return the weighted forms of a word in which one letter is repeated.
 
-    If the word is lengthened less often than at the full rate, the word itself is also a form.
+    The weights are for a word that is hit at the full `rate` of `long`. A word that should be
+    lengthened less often gets a further form, the word itself.
     """
     lower = word.lower()
     listed = listed_places(lang).get(lower) if len(lower) == len(word) else None
@@ -280,14 +281,14 @@ def lengthened(word: str, lang: str) -> Forms:
 
 def _lengthened_at(word: str, at: int) -> Iterator[str]:
     """Yield the forms of a word in which the letter at `at` is written 1, 2, ... 8 more times."""
-    # The repeated letters are small, even after a capital, unless the whole word is in capitals.
+    # The added letters are small, even after a capital ('Oooh'), except in a word of capitals.
     letter = lengthening_of(word[at] if word.isupper() else word[at].lower()[0])
     for count in range(1, len(ADDED) + 1):
         yield word[: at + 1] + letter * count + word[at + 1 :]
 
 
 def lengthening_of(letter: str) -> str:
-    """Return the letter that lengthens a letter: the same, or the vowel of an Indic vowel sign."""
+    """Return the letter to repeat after `letter`: itself, or the vowel of an Indic vowel sign."""
     try:
         vowel = unicodedata.name(letter).replace("VOWEL SIGN", "LETTER")
         return unicodedata.lookup(vowel)
@@ -381,10 +382,10 @@ def _word_files(settings: Settings, _: Mapping[str, Any]) -> list[Path]:
 def long(settings: Settings, *, rate: float = 0.2) -> Kernel:
     """Lengthen words by repeating letters: 'so good' -> 'soooo goood'.
 
-    `rate` is the chance that words are lengthened which people often lengthen, such as 'so' and
-    'please'. The chance of other words in `long.tsv` of the language is a part of `rate`, and the
-    chance of words of 2 to 8 letters outside this list is one fortieth of it. Half of the
-    lengthened words have three or four equal letters in a row; one in fourteen has seven or more.
+    `rate` is the chance for words that people often lengthen, such as 'so' and 'please'. Other
+    words in the language's `long.tsv` have a part of `rate` as their chance. Words of 2 to 8
+    letters outside this list have one fortieth of `rate`. Half of the lengthened words have three
+    or four equal letters in a row; one in fourteen has seven or more.
     In Thai, which has no spaces between words, only listed words are lengthened.
     """
     if settings.matched_by != "tokens" and listed_places(settings.lang):

@@ -33,7 +33,7 @@ _INTERFACE = "SentenceOperation"
 _FIXED: dict[str, Value] = {
     "seed": 0,
     "max_outputs": 1,
-}  # arguments of constructors that always get these values
+}  # values for the constructors that accept these arguments
 _NO_OPTIONS = {*_FIXED, "verbose"}  # arguments of constructors that users cannot set
 _ONE_AT_A_TIME = RLock()
 

@@ -41,10 +41,10 @@ def rules_of(path: Path) -> tuple[Rule, ...]:
 
 @cache
 def whole_of(path: Path) -> int:
-    """Return the field `of` of a file of rules: the weight that stands for a chance of 1.
+    """Return the weight that stands for a chance of 1 in a file of rules: `of` in its head.
 
-    Returns 0 if the file has no such field. Then the weights say only how likely a rule is compared
-    with other rules.
+    Returns 0 if the head has no `of`. Then the weights say only how likely a rule is compared with
+    other rules.
     """
     return int(head_of(path, "of").get("of", 0)) if path.exists() else 0
 
@@ -67,8 +67,8 @@ def respelled(word: str, rules: tuple[Rule, ...], of: int = 0) -> Forms:
     """Return the likeliest forms of a word in which one or two places are respelled by rules.
 
     If `of` is not 0, a rule of weight w has the chance w / `of`, and the word itself is a form with
-    the remaining chance. Words with capitals have no forms: most of these words are names, or they
-    begin a sentence and are in the list of `phon`.
+    the remaining chance. Words with capitals have no forms: most of them are names, or words that
+    begin a sentence and are in `phon.tsv`.
     """
     if not _is_respellable(word) or not _any_of(rules).search(word):
         return []
@@ -113,8 +113,8 @@ class Respelling:
 
     Each match and each word has chance `rate`. `listed` and `rules` are the kernels of list and
     rules. Draw number i of a row decides on the i-th match of the row; draw number i of the stream
-    "rules" decides on its i-th word. If the kernels have `by_form` set, equal words get equal
-    draws.
+    "rules" decides on the i-th word. If the kernels have `by_form` set, the hash of the match or
+    word replaces i, so that equal words get equal draws.
     """
 
     listed: LexicalKernel
@@ -254,15 +254,16 @@ _AKSHARA = re.compile(
     re.DOTALL,
 )
 _VIRAMA = "\u094d"  # sign of a consonant without a vowel
-_GLIDES = "\u092f\u0930\u0932\u0935"  # y, r, l, v: behind a consonant, their last vowel is spoken
+_GLIDES = "\u092f\u0930\u0932\u0935"  # y, r, l, v keep a final inherent vowel after a consonant
 
 
 def with_schwas(word: str) -> str:
     """Return a Devanagari word with an added 'a' for each inherent vowel that Hindi speaks.
 
-    Rules of Ohala (1983), Aspects of Hindi Phonology: an inherent vowel is not spoken at the end of
-    a word. It is not spoken either if the consonant before it follows a vowel, and the consonant
-    behind it has a spoken vowel. The word is processed from right to left.
+    A consonant letter without a vowel sign has the inherent vowel 'a'. By the rules of Ohala
+    (1983), Aspects of Hindi Phonology, it is silent at the end of a word, and between two
+    consonants if a vowel precedes the first and a spoken vowel follows the second. The word is
+    processed from right to left.
     """
     parts = list(_AKSHARA.finditer(word))
     inherent = [bool(part["consonant"]) and not part["vowel"] for part in parts]

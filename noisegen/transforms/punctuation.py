@@ -58,14 +58,14 @@ MIXED = {
     "？": "？！",
 }  # sign -> form with a second sign
 MIXED_WEIGHT = 2  # weight of a form in `MIXED`
-SPACES_MAX = 16  # most spaces between a sign and the end of a row that the sign ends
+SPACES_MAX = 16  # maximum of spaces after a sign that counts as the end of its row
 
-# The rates of `punc`, in the order in which their changes are tried.
+# The rates of `punc`, each of one change. A sign is tried for the changes in this order.
 RATES = ("drop_rate", "comma_rate", "blank_rate", "repeat_rate", "glue_rate")
 LEAVING_OUT = RATES[:2]  # rates of the changes that drop a sign
 
 
-# Texts written instead of a sign: numbered groups of weighted alternatives.
+# Replacements of signs, in groups: the repeated forms of each sign, then '', then a space.
 
 
 def _repeated(sign: str) -> Forms:
@@ -125,7 +125,7 @@ class Sign(NamedTuple):
     is_behind_text: Fact  # the row has a character before the sign that is no space
     is_behind_space: Fact
     is_behind_word: Fact  # the character directly before the sign is no space
-    is_behind_small: Fact  # three bytes of small letters precede the sign, unlike in 'Mrs.'
+    is_behind_small: Fact  # 3 bytes of small letters precede the sign: not in 'Mrs.'
     is_before_space: Fact  # a space or the end of the row follows the sign
     is_before_word: Fact  # behind the sign are one space and a character that is no space or sign
 
@@ -135,7 +135,7 @@ Change = tuple[Fact, Fact, Fact, Fact]
 
 
 def changes(sign: Sign) -> dict[str, Change]:
-    """Return for each rate of `punc` the change of a sign, or the changes of a batch of signs.
+    """Return by rate of `punc` the possible change of a sign, or of each sign of a batch.
 
     A sign at the beginning of its row is not dropped, as a row of '?' alone would become empty.
     """
@@ -195,7 +195,7 @@ class Punctuation:
             is_allowed, starts, stops, groups = possible[rate]
             limits = self.limits[rate].take(variants[rate])
             at, draws = hits(fork_array(keys, rate), rows, limits, is_allowed & may_change)
-            if isinstance(groups, np.ndarray):  # else all signs have one group
+            if isinstance(groups, np.ndarray):  # else the group of all signs
                 groups = groups.take(at)
             written = _WRITTEN.pick(groups, choices(draws))
             edges = starts.take(at), stops.take(at)
@@ -268,7 +268,7 @@ def _signs_of(texts: Texts, lead_bytes: bytes) -> tuple[I64, Bool, Sign]:
     is_inner = starts > row_starts
     small = [_IS_SMALL[values.take(starts - back, mode="clip")] for back in (1, 2, 3)]
     inked = np.flatnonzero(~IS_SPACE[texts.window]) + texts.offsets[0]
-    inked_before = np.searchsorted(inked, texts.offsets)  # bytes before each row that are no spaces
+    inked_before = np.searchsorted(inked, texts.offsets)  # count of non-space bytes before a row
     last_inked = inked.take(inked_before.take(rows + 1) - 1)
     is_before_word = (stops + 1 < row_stops) & (behind == ord(" ")) & ~IS_SPACE[then]
     return (
@@ -382,10 +382,9 @@ class TypedMarks:
 
     @property
     def needs(self) -> bytes:
-        """Greatest UTF-8 byte of each printed string, such as a byte of the dash for ' — '.
+        """One byte of each printed string: a row with none of these bytes has no string to replace.
 
-        A row without any of these bytes has no string to replace. The greatest byte is the rarest:
-        most rows lack it.
+        It is the string's largest UTF-8 byte, which most rows lack: for ' — ', a byte of the dash.
         """
         return bytes({max(string.encode()) for string in self.table.strings})
 

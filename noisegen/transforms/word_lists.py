@@ -1,10 +1,10 @@
 """Transforms made of a word list and a rate: nine of RoLASER's twelve, and transforms for chats.
 
 The list of a transform is the file `dictionaries/LANG/NAME.tsv`. To add a transform, add this file
-and a row in `word_lists.tsv`: name, default rate, kind (`registry.Kind`), `tags` as explained in
-`noisegen.noising.lexical`, and help text. The rates of RoLASER's transforms come from Appendix A of
-its paper, where a transform without a rate changes every match. The other rates follow common usage
-and come from no paper: a writer shortens some phrases, not all.
+and a row in `word_lists.tsv`, with the columns name, default rate, kind (`registry.Kind`), `tags`
+(see `noisegen.noising.lexical`) and help text. The rates of RoLASER's transforms come from Appendix
+A of its paper; the rate is 1 for transforms that have no rate there. The other rates follow common
+usage and come from no paper: a writer shortens some phrases, not all.
 """
 
 from functools import partial
