@@ -28,12 +28,13 @@ CHARACTER_KINDS = 263  # character ids: 0 is no word, 1 to 256 are byte + 1, 257
 _BYTES = CHARACTERS - 2
 _BEGIN, _END, _FILL = 259, 260, 261
 PAD, CLS, SEP, MASK = range(4)  # ids of the special words
-_SPECIAL = np.array([b"", b"\1", b"\2", b"\3"], f"S{_BYTES}")  # their bytes, which no text has
+# Bytes of the special words, in the order of their ids; no word of a text has these bytes.
+_SPECIAL = np.array([b"", b"\1", b"\2", b"\3"], f"S{_BYTES}")
 _OF_BYTE = np.arange(1, 257, dtype=np.int16)
 _OF_BYTE[[CLS, SEP, MASK]] = 257, 258, 262
 _FIRST = len(_SPECIAL)
 _SPAN = 1 << 30  # number of word ids; after the last, numbering starts again
-CHUNK_MAX = 64  # maximum characters between two spaces for which words are cached
+CHUNK_MAX = 64  # maximum length of a text between two spaces whose words are cached
 FILE = "words.json"
 
 # Convolutions over the characters of a word, as in ELMo: (characters per window, filters).
@@ -57,13 +58,13 @@ _RENAMED = (
 
 
 class WordIds:
-    """Numbers new words in order of appearance, and returns the bytes of the word with a number.
+    """Dictionary of words and ids, in both directions; new words get ids in order of appearance.
 
     Noise makes new words without end, so memory is bounded: the bytes of the last `kept` new words
     are stored (0.4 GB by default), and looking up an older id is an error. The dictionary `known`
-    from words to ids is cleared after `renewed` words (0.15 GB by default); a cleared word gets a
-    new id when it appears again. An id from `known` is therefore valid for at least the next `kept
-    - renewed` new words.
+    from words to ids is cleared whenever it has `renewed` words (0.15 GB by default); a cleared
+    word gets a new id when it appears again. An id from `known` is therefore valid for at least the
+    next `kept - renewed` new words.
     """
 
     def __init__(self, kept: int = 1 << 23, renewed: int = 1 << 20) -> None:
@@ -101,7 +102,7 @@ class WordIds:
         """Return the bytes of the words with these ids; raises NoisegenError for an expired id."""
         numbers = ids.astype(np.int64) - _FIRST
         words = self._words[numbers % self.kept]
-        # The count is read after the words, to notice ids that other threads expire in between.
+        # `_count` is read after the words, to notice words that another thread overwrote meanwhile.
         ages = (self._count - numbers - 1) % _SPAN
         if ((ages >= min(self.kept, self._count)) & (numbers >= 0)).any():
             kept = f"only the last {self.kept:,} new words are kept"
@@ -238,7 +239,8 @@ class CharacterCNN(nn.Module):
         with torch.no_grad():  # so that untrained highways mostly pass on their input
             for highway in self.highways:
                 nn.init.ones_(highway.get_parameter("bias")[_FILTERS:])
-            # Untrained highways give a root mean square of 0.4 (measured), so vectors get `spread`.
+            # The untrained highways' output has a root mean square of 0.4 (measured). With this
+            # `std` of the weights, the vectors have the standard deviation `spread`.
             nn.init.normal_(self.projection.weight, std=spread / 0.4 * _FILTERS**-0.5)
             nn.init.zeros_(self.projection.bias)
 
@@ -287,11 +289,11 @@ class CharacterCNN(nn.Module):
 
 
 def trimmed(characters: Tensor) -> Iterator[Tensor]:
-    """Yield the character ids of short words, then of longer words, without most of their filling.
+    """Yield the character ids of short words, then of longer words, with less filling.
 
-    `characters` are the character ids (words, 50) of words sorted by length. Filling follows the
-    last character of a word. Windows of filling alone all give the same values, and one of them is
-    enough for the maximum, so each word keeps filling of the width of the widest window.
+    `characters` are the character ids (words, 50) of words sorted by length. Filling ids follow the
+    end sign of a word. Windows of filling alone all give the same values, and one of them is enough
+    for the maximum. So each word keeps as many filling ids as the widest window is wide.
     """
     needed = _needed(characters)
     short = int((needed <= SHORT).sum())
@@ -301,5 +303,5 @@ def trimmed(characters: Tensor) -> Iterator[Tensor]:
 
 
 def _needed(characters: Tensor) -> Tensor:
-    """Return how many character ids of each word the CNN must read: characters and some filling."""
+    """Return each word's count of ids without filling, plus the width of the widest window."""
     return (characters != characters[:, -1:]).sum(1) + _WIDEST

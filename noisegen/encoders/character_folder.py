@@ -41,7 +41,7 @@ WEIGHTS = "model.safetensors"
 NETWORKS = ("bert", "roberta")  # model types whose word embeddings can be replaced
 # Name of CharacterBERT's character embeddings.
 _CHARACTERS = "embeddings.word_embeddings._char_embedding_weights"
-# Settings in config.json; each must equal the first dimension of the weight beside it.
+# Setting in config.json -> weight; the weight's first dimension must equal the setting.
 _SIZES = {
     "hidden_size": "embeddings.LayerNorm.bias",
     "intermediate_size": "encoder.layer.0.intermediate.dense.bias",
@@ -206,7 +206,7 @@ class CharacterTransformer(nn.Module):
     def preprocess(
         self, inputs: Sequence[str], prompt: str | None = None, **_: object
     ) -> dict[str, Tensor]:
-        """Return texts as `characters` (texts, words, 50), and an `attention_mask` without padding.
+        """Return texts as `characters` (texts, words, 50), and an `attention_mask`, 0 at padding.
 
         The result has character ids, not word ids: a word id is valid in one process only, and data
         loaders use several processes.

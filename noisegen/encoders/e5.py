@@ -39,7 +39,7 @@ FORMAT = 1  # version of the unpacked folder: raise it when a change alters the 
 MAGIC, VERSION, BLOCK = b"E5S1", 1, 32
 _Q4 = np.dtype([("scale", "<f2"), ("halves", "u1", BLOCK // 2)])
 # SentencePiece's nmt_nfkc keeps the full-width tilde, which NFKC would replace.
-# During NFKC, a character of the private use area stands for it.
+# So a private-use character replaces the tilde before NFKC, and the tilde is restored after.
 _TILDE, _STAND_IN = "～", "\U000f0000"
 _POSITIONS = "max_position_embeddings"
 # Numbers in the file's header, in its order, by their names in BertConfig.
@@ -170,7 +170,7 @@ class _Bytes:
 
 
 def _unquantised(content: bytes) -> Floats:
-    """Return the weights of a matrix stored in blocks of 4-bit numbers, as a flat array."""
+    """Decode the bytes of a quantised tensor, blocks of a scale and 4-bit numbers, to float32."""
     blocks = np.frombuffer(content, _Q4)
     halves = np.concatenate([blocks["halves"] & 15, blocks["halves"] >> 4], axis=1)
     scales = blocks["scale"].astype(np.float32)[:, None]
@@ -264,9 +264,10 @@ def _tokenizer(model: PackedModel) -> Any:
 def _normalizer(characters: dict[str, str]) -> Any:
     """Return the tokenizer's normalizer: some replacements of the file's map, then NFKC.
 
-    `characters` is this map, from single characters to replacements. Its replacements by nothing or
-    by a space are applied. Its other replacements equal NFKC, except for characters newer than the
-    map's version of Unicode. NFKC also composes a character written as two, which the map does not.
+    `characters` is this map, {character: replacement}. The normalizer takes from it only the
+    characters that are removed or become a space; NFKC makes all other replacements. Unlike the
+    map, NFKC also replaces characters of later Unicode versions, and composes a letter and its
+    accent into one character.
     """
     from tokenizers import Regex, normalizers
 

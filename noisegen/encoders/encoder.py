@@ -65,14 +65,14 @@ class Ragged:
         return np.diff(self.offsets)
 
     def take(self, rows: Ints) -> "Ragged":
-        """Return the rows whose numbers are in `rows`, in the order of these numbers."""
+        """Return the rows with the indices `rows`: row i of the result is row `rows[i]`."""
         lengths = self.lengths[rows]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         shift = np.repeat(self.offsets[:-1][rows] - offsets[:-1], lengths)
         return Ragged(self.values[np.arange(offsets[-1]) + shift], offsets)
 
     def padded(self, fill: int) -> npt.NDArray[np.int64]:
-        """Return the ids as an array (rows, longest row); `fill` is put behind shorter rows."""
+        """Return the ids as an array (rows, longest row); `fill` is put after shorter rows."""
         out = np.full((len(self), max(self.lengths, default=0)), fill, np.int64)
         out[np.arange(out.shape[1]) < self.lengths[:, None]] = self.values
         return out
@@ -93,12 +93,12 @@ class Encoder(Protocol):
 
     @property
     def digest(self) -> str:
-        """A hex digest of everything that determines the vector of a text."""
+        """A hex digest that changes with whatever changes vectors, such as weights or tokenizer."""
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
         """Return one vector per text, shape (texts, width); few encoders scale them to length 1.
 
-        `progress` is called as soon as more texts are encoded.
+        `progress` is called whenever texts have been encoded, with the number of these texts.
         """
 
 
@@ -176,8 +176,8 @@ def names_model(spec: str) -> bool:
 def find_device(name: str, local_rank: int = 0, world: int = 1) -> "torch.device":
     """Return the torch device named `auto`, `cpu`, `cuda` or `cuda:NUMBER`.
 
-    `world` is the number of processes in a distributed run. If a name leaves the number of the GPU
-    open, a process takes the GPU with its `local_rank`, the process's number on its machine. Raises
+    `world` is the number of processes in a distributed run. For a name without NUMBER, a process
+    takes the GPU with the index `local_rank`: the index of the process on its machine. Raises
     UsageError for an unknown name, a GPU that is missing, or `cuda:NUMBER` for several processes.
     """
     import torch

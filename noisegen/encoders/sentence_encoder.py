@@ -99,7 +99,7 @@ class PreparedEncoder:
 
 
 def prepared(encoder: Encoder, preparation: str) -> Encoder:
-    """Return the encoder with a preparation of each text, the name of a function in PREPARATIONS.
+    """Return the encoder with texts prepared by the function PREPARATIONS[`preparation`].
 
     A trainable encoder stays trainable. Raises MissingExtra if the preparation needs a package that
     is not installed.

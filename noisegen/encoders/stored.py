@@ -35,7 +35,7 @@ _CONVERT = (
     "if you trust the file, convert it: safetensors.torch.save_file(torch.load(FILE, "
     "weights_only=False), 'model.safetensors')"
 )
-# Maximum bytes of all tensors per byte of their file; a weight may have two names.
+# Maximum bytes of all tensors per byte of their file; a weight with two names counts twice.
 _VIEWS_MAX = 2
 # Maximum value of a setting, by a word in the setting's name.
 # Larger values would cost time and memory even before the weights are read.
@@ -102,7 +102,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def check_config(config: Mapping[str, Any], path: Path) -> None:
-    """Raise SourceError for settings that exhaust memory, spoil vectors, or load foreign code.
+    """Raise SourceError for sizes above bounds, epsilons outside [0, 1), and code from elsewhere.
 
     `config` is the content of the config.json at `path`.
     """
@@ -116,7 +116,7 @@ def check_config(config: Mapping[str, Any], path: Path) -> None:
 
 
 def _check_number(name: str, value: float, path: Path) -> None:
-    """Raise SourceError if a setting's number would exhaust memory or spoil vectors."""
+    """Raise SourceError for a size above its bound in `_BOUNDS`, or an epsilon outside [0, 1)."""
     most = min((bound for part, bound in _BOUNDS.items() if part in name), default=None)
     if most and isinstance(value, int) and value > most:
         raise SourceError(f"{path}: {name} is {value:,}, over {most:,}; get the model again")
@@ -125,7 +125,7 @@ def _check_number(name: str, value: float, path: Path) -> None:
 
 
 def read_weights(path: Path) -> "dict[str, Tensor]":
-    """Return the tensors of a safetensors file by name; raises SourceError.
+    """Return {name: tensor} from a safetensors file; raises SourceError.
 
     The file is read into memory, so it may change later. If it is missing, its folder's pickled
     weights are read: pytorch_model.bin, or a model's several files of this kind.
@@ -141,7 +141,7 @@ def read_weights(path: Path) -> "dict[str, Tensor]":
 
 
 def read_pickled(path: Path) -> "dict[str, Tensor]":
-    """Return the tensors of a file that torch.save wrote by name; raises SourceError."""
+    """Return {name: tensor} from a file that torch.save wrote; raises SourceError."""
     import torch
 
     content = load_checkpoint(path)
@@ -192,8 +192,9 @@ def load_checkpoint(path: Path, *, mmap: bool = False, inert: bool = False) -> A
     try:
         serialization: Any = torch.serialization
         if is_zip := zipfile.is_zipfile(path):  # torch before 1.6 wrote no zip files
-            with zipfile.ZipFile(path) as archive:  # compressed content is not torch.save's
+            with zipfile.ZipFile(path) as archive:
                 size = sum(member.file_size for member in archive.infolist())
+            # torch.save does not compress; a compressed archive could expand to fill the memory.
             if size > path.stat().st_size:
                 raise ValueError(f"it would expand to {size:,} bytes")
         names = serialization.get_unsafe_globals_in_checkpoint(path) if inert and is_zip else []

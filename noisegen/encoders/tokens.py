@@ -36,17 +36,17 @@ PREPARATIONS: Mapping[str, Callable[[str], str]] = {
 }
 Rows = npt.NDArray[np.int64]
 ATTENTION = "noisegen_packed"
-# Model types that take packed batches -> whether positions begin behind the padding id, else at 0.
+# Model types that take packed batches -> first position: padding id + 1 (True), or 0 (False).
 _AFTER_PADDING = {"bert": False, "roberta": True, "xlm-roberta": True}
-# Maximum tokens per row for which matrix products compute attention fastest, in bf16 on a CPU.
-# Times with 12 heads, forward and backward, are given for products and for torch's fused kernel.
-# For 64 rows of 32 tokens they are 7 and 57 ms, for 4 rows of 512 tokens 146 and 102 ms.
+# Up to this many tokens per row, plain matrix products compute attention faster than torch's fused
+# kernel, in bf16 on a CPU. With 12 heads, forward and backward, 64 rows of 32 tokens take products
+# 7 ms and the kernel 57 ms; 4 rows of 512 tokens take products 146 ms and the kernel 102 ms.
 _PLAIN_LONGEST = 256
 _ENDS = {"cls": 0, "lasttoken": 1}  # modes of pooling that take the first or the last token
 
 
 class _Average(NamedTuple):
-    """A mode of pooling: the sum of the row's token vectors, divided by a function of their number.
+    """A mode of pooling: the sum of a row's token vectors, divided by `divisor(token count)`.
 
     With `is_weighted`, each vector is first multiplied by its token's position, counted from 1.
     """
@@ -74,7 +74,8 @@ class PieceTokenizer:
         self.tokenizer = tokenizer
         self.max_length = max_length
         self.pad_id = int(tokenizer.pad_token_id or 0)
-        self._backend = deepcopy(tokenizer.backend_tokenizer)  # a copy: other code sets padding
+        # A copy stays without padding if other code turns it on in `tokenizer`.
+        self._backend = deepcopy(tokenizer.backend_tokenizer)
         self._backend.no_padding()
         self._backend.enable_truncation(max_length)
 
@@ -124,7 +125,7 @@ def naming_panics(path: object = "the model's tokenizer.json") -> Iterator[None]
 
 
 def lowered(tokenizer: PieceTokenizer) -> PieceTokenizer:
-    """Return the tokenizer with a first rule that converts texts to lower case; it is saved too."""
+    """Return the tokenizer with lower-casing as its first rule, which `save` writes too."""
     from tokenizers import normalizers
 
     backend = tokenizer.tokenizer.backend_tokenizer
@@ -203,7 +204,7 @@ def piece_tokenizer(tokenizer: Tokenizer, model: str, advice: str) -> PieceToken
 
 
 def generator(seed: int, *numbers: int) -> np.random.Generator:
-    """Return a random generator that depends on the seed and further numbers only.
+    """Return a random generator seeded by `seed` and `numbers`, such as an epoch and a chunk.
 
     It draws the same values on every machine.
     """
@@ -222,13 +223,14 @@ def chunks_of(rows: Rows, seed: int, epoch: int) -> list[Rows]:
 def plan(
     lengths: npt.NDArray[np.int64], budget: int, seed: int, epoch: int, chunk: int, world: int = 1
 ) -> list[list[Rows]]:
-    """Split a chunk into training steps, in random order; a step is `world` batches of row numbers.
+    """Split a chunk into training steps in random order; a step has `world` arrays of row indices.
 
-    `world` is the number of processes; a process gets one batch per step. `lengths` (rows, sides)
-    are token counts; rows are sorted by the first side, so that a batch has rows of similar length.
-    Each row is in one batch. A batch has a single row, or at most `budget` tokens if all its rows
-    are padded to the longest side. To fill the last step, large batches are halved, or single rows
-    joined without regard to the budget. Raises ValueError for fewer rows than `world`.
+    `world` is the number of processes; each gets one array, its batch, per step. `lengths` (rows,
+    sides) has a token count for each text of a row. Rows are sorted by the first side, so that a
+    batch has rows of similar length. Each row is in one batch. A batch has a single row, or at most
+    `budget` tokens if all its rows are padded to the longest side. If the last step lacks batches,
+    large batches are halved; if all have a single row, batches are joined, whatever the budget.
+    Raises ValueError for fewer rows than `world`.
     """
     if len(lengths) < world:
         raise ValueError(f"{len(lengths)} rows cannot be dealt to {world} processes")
@@ -236,17 +238,17 @@ def plan(
     shuffled = random.permutation(len(lengths))
     order = shuffled[np.lexsort(lengths[shuffled].T[::-1])]
     batches = np.split(order, _cuts(lengths.max(1)[order].tolist(), budget))
-    while len(batches) % world and max(map(len, batches)) > 1:  # split batches to fill a step
+    while len(batches) % world and max(map(len, batches)) > 1:  # the last step lacks batches
         largest = max(range(len(batches)), key=lambda at: len(batches[at]))
         batches[largest : largest + 1] = np.array_split(batches[largest], 2)
-    while len(batches) % world:  # all are single rows now: join two
+    while len(batches) % world:  # each batch is a single row: join the last two
         batches[-2:] = [np.concatenate(batches[-2:])]
     steps = [batches[at : at + world] for at in range(0, len(batches), world)]
     return [steps[number] for number in random.permutation(len(steps))]
 
 
 def _cuts(lengths: list[int], budget: int) -> list[int]:
-    """Return the positions at which new batches begin, so that no batch exceeds `budget` tokens.
+    """Return the row indices at which new batches begin, so that none exceeds `budget` tokens.
 
     `lengths` are the token counts of sorted rows. The budget includes padding.
     """
@@ -313,11 +315,10 @@ class Padded:
 class Packed:
     """A packed batch of token ids: row i is `ids[offsets[i]:offsets[i + 1]]`.
 
-    `rows` is the number of its rows, `used` the number of their tokens. `ids`, `positions` (of a
-    token in its row, from 0) and `owner` (the number of a token's row) have one int64 per token.
-    `offsets` is int32. Behind the rows, the batch may be filled with rows of padding ids, and then
-    with empty rows; they are not counted in `rows` and `used`. No row has more than `longest`
-    tokens.
+    `ids`, `positions` (index of a token in its row) and `owner` (index of a token's row) have one
+    int64 per token. `offsets` is int32. `rows` is the count of rows, `used` the count of tokens in
+    the rows. They do not count filling: after the rows, the batch may have rows of padding ids, and
+    then empty rows. No row has more than `longest` tokens.
     """
 
     ids: Tensor
@@ -341,14 +342,15 @@ class Packed:
         """Join rows of token ids to a packed batch on a device.
 
         A compiled network is fast only for a few shapes. With `tokens`, the batch is therefore
-        filled with `pad_id` up to this number of tokens, and with empty rows until its number of
-        rows is a power of two. `longest` is at least the number of tokens of the longest row.
+        filled with rows of `pad_id` up to this number of tokens, then with empty rows until the
+        number of all rows is a power of two. `Packed.longest` is the argument `longest`, or the
+        length of the longest row if that is more.
         """
 
         def moved(values: "np.ndarray[Any, Any]") -> Tensor:
             tensor = torch.from_numpy(values)
             if torch.device(device).type == "cuda":
-                tensor = tensor.pin_memory()  # copies from pinned memory do not block
+                tensor = tensor.pin_memory()  # the move to the GPU then does not block
             return tensor.to(device, non_blocking=True)
 
         longest = max(longest, int(rows.lengths.max(initial=1)))
@@ -411,7 +413,7 @@ def _filled(rows: Ragged, pad_id: int, tokens: int, longest: int) -> Ragged:
 
 
 def first_position(config: Any) -> int:
-    """Return the number that a network gives to the first position of a row.
+    """Return the position id of the first token of a row: 0, or the padding id + 1.
 
     Raises UsageError for a network that takes no packed batches.
     """
@@ -439,8 +441,8 @@ def _attend(
     """Compute attention within each row of a packed batch; the result is (1, tokens, heads, size).
 
     `query`, `key` and `value` have shape (1, heads, tokens, size). `packed` has the arguments that
-    `Packed.states` passes to the network, and `scaling`, the factor of the products. There is no
-    attention dropout, because `varlen_attn` has none.
+    `Packed.states` passes to the network, and the factor `scaling` of query-key products, which
+    transformers adds. There is no attention dropout, because `varlen_attn` has none.
     """
     scale = packed["scaling"]
     if query.is_cuda and query.dtype in (torch.bfloat16, torch.float16):
@@ -457,7 +459,7 @@ def _attend(
     return out.transpose(1, 2), None
 
 
-# transformers builds no mask, because no function for masks is registered under this name.
+# No function for masks is registered under ATTENTION, so transformers builds no mask.
 AttentionInterface.register(ATTENTION, _attend)
 
 
