@@ -107,7 +107,7 @@ def find_bitext(source: str, langs: Languages | None = None) -> list[Bitext]:
     - a folder or glob of such files, of files de-en/test.src and de-en/test.trg, or of BUCC's
       files, which have a third file ending in .gold.
     Text files may be compressed (.gz .zst .bz2 .xz). If the file names do not say the languages,
-    write `de-en=SOURCE` or give `langs`; an hf:... source always needs one of the two. Raises
+    write `de-en=SOURCE` or give `langs`; without either, an hf:... source gives []. Raises
     SourceError if one of two files is missing, UsageError for unknown languages.
     """
     name, named = named_source(source)
@@ -235,10 +235,10 @@ def _twins(path: str, langs: Languages | None) -> tuple[_Twins | None, str]:
 def _halves(paths: Iterable[str], langs: Languages | None, archive: str = "") -> list[Bitext]:
     """Return the bitext of files NAME.xx-yy.xx and NAME.xx-yy.yy among `paths`.
 
-    Files of the Tatoeba Challenge are named xx-yy/NAME.src and xx-yy/NAME.trg. Raises SourceError
-    for a file whose other side is missing.
+    Files xx-yy/NAME.src and xx-yy/NAME.trg, as in the Tatoeba Challenge, are paired too. Raises
+    SourceError for a file whose other side is missing.
     """
-    # Paths of the two files of each bitext, by their endings
+    # For each bitext, {ending: path} of its two files
     halves: dict[_Twins, dict[str, str]] = {}
     for path in sorted(paths):
         twins, end = _twins(path, langs)
@@ -277,7 +277,8 @@ def _table(path: Path, given: Languages | None) -> list[Bitext]:
 def _table_names(file: FileRange) -> list[str]:
     """Return the names of a table's columns; [] for plain text.
 
-    If a column has a name that published tables use for a column of `MIXED`, both names are listed.
+    If the name of a column is an alias of a name in `MIXED`, such as sourcestring for source, the
+    name in `MIXED` is added.
     """
     is_table = file.format != "txt" or layouts_of(file.path)
     headed = read_head(file, Columns()) if is_table else None
@@ -348,11 +349,11 @@ def stream_bitext(
 ) -> Iterator[BitextRow]:
     """Yield rows of bitext; count dropped rows by reason in `dropped`.
 
-    At most `most` rows are yielded per language pair of a data set. Reading a file in a single
-    language pair ends after its last yielded row. Reasons are `empty_side`, `too_long` and
-    `unreadable`; for tables whose rows name their languages also `unknown_language`,
-    `same_language` and `over_limit`. Raises SourceError for damage, and for aligned files with
-    different numbers of lines.
+    At most `most` rows are yielded per language pair of a data set. Once they are, a file in one
+    language pair is read no further. Reasons are `empty_side`, `too_long` and `unreadable`; for
+    tables whose rows name their languages also `unknown_language`, `same_language` and
+    `over_limit`. Raises SourceError for damage, and for aligned files with different numbers of
+    lines.
     """
     yielded: Counter[Kind] = Counter()
     for file in files:
@@ -371,7 +372,7 @@ def stream_bitext(
 
 
 def _reason(source: str | None, target: str | None, kind: Kind) -> str:
-    """Return the reason why a row of bitext is dropped; '' if it is kept."""
+    """Return the reason why a row with these texts and languages is dropped; '' if it is kept."""
     if source is None or target is None:
         return "unreadable"
     if not (source.strip() and target.strip()):

@@ -71,7 +71,7 @@ class _Scan:
     _searched: int = 0  # bytes of `held` that were searched for magics
 
     def new_magics(self) -> list[tuple[int, bytes]]:
-        """Return the bits of `held` at which blocks begin or streams end, with their magics."""
+        """Return (bit offset, magic) of each BLOCK or END in the unsearched bytes of `held`."""
         found = [
             (at, magic)
             for magic in (BLOCK, END)
@@ -80,7 +80,7 @@ class _Scan:
         return sorted(found)
 
     def is_known(self, position: int) -> bool:
-        """Tell whether the magic at bit `position` is used already, or lies within a checksum."""
+        """Tell whether to skip the magic at bit `position`: found before, or within a checksum."""
         return position < self.start or (position == self.start and self.kind == _BLOCK)
 
     def begin(self, position: int, magic: bytes) -> None:
@@ -97,9 +97,9 @@ class _Scan:
         return len(self.held) - self.start // 8 > BLOCK_MAX
 
     def give_up(self) -> list[bytes]:
-        """Skip the bytes of `held`, in which no block ends, and note a lost block.
+        """Skip `held` except its last six bytes: the block at `start` does not end there.
 
-        Returns [b''] for the lost block, or [] if the block was noted as lost before.
+        The block is noted as lost. Returns [b''] for it, or [] if it was noted before.
         """
         lost = [] if self.kind == _LOST else [b""]
         if lost:
@@ -114,7 +114,7 @@ class _Scan:
             self.note("trailing garbage was left out")
 
     def forget(self) -> None:
-        """Drop bytes of `held` before `start`, except the last 7, in which a magic may begin."""
+        """Remove bytes before `start`; the last 7 of `held` stay, since a magic may begin there."""
         cut = max(0, min(self.start // 8, len(self.held) - 7))
         self.held = self.held[cut:]
         self.start -= 8 * cut
@@ -170,7 +170,7 @@ def _bits(data: bytes, start: int, stop: int) -> int:
 
 
 def bit_positions(data: bytes, magic: bytes, start: int = 0) -> list[int]:
-    """Return the bits of `data` at which a magic of six bytes begins, from byte `start` on."""
+    """Return the bit offsets in `data` at which a six-byte magic begins, from byte `start` on."""
     wanted, positions = int.from_bytes(magic, "big"), []
     for shift in range(8):
         middle = (wanted << (8 - shift)).to_bytes(7, "big")[1:6] if shift else magic

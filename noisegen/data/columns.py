@@ -23,7 +23,7 @@ _GOLD = ("label", "score")
 ROWS_MAX = 1_000_000  # most rows of a source that are held in memory
 BATCH_BYTES, BATCH_ROWS = 4 << 20, 10_000
 T = TypeVar("T")
-# Alternative lists of columns; the first list is read that a source has completely
+# Alternative lists of column names; the first list whose columns are all in the source is read
 Choices = Sequence[Sequence[str]]
 
 
@@ -58,11 +58,11 @@ def evenly(rows: Sequence[T], most: int) -> list[T]:
 
 
 def column_named(name: str, there: Sequence[str]) -> str:
-    """Return the column that `name` means among the columns `there`.
+    """Return the column that `name` means; `there` are the names of a file's columns.
 
     `name` is the name of a column, or its number in a file without a header line. If no column
-    fits, a column with another name that published data sets use for it is returned. If there is
-    none either, `name` is returned.
+    fits, a column is returned whose name is an alias of `name` in published data sets. Without such
+    a column, `name` is returned.
     """
     found = numbered(name, there)
     if found in there:
@@ -75,7 +75,7 @@ def column_named(name: str, there: Sequence[str]) -> str:
 
 
 def read_columns(source: str, choices: Choices, what: str, advice: str = "") -> TextColumns:
-    """Read the first list of columns in `choices` that the source has completely.
+    """Read the columns of the first list in `choices` whose columns are all in the source.
 
     `source` is a file, folder, glob or hf:...; a text file has one column, its lines. Names are
     matched as in `column_named`; columns of a file without a header line are numbers from 1. Only
@@ -137,8 +137,8 @@ def stream_columns(
 class _Choice:
     """Choice among alternative lists of columns, `choices`: the first file decides.
 
-    `columns` then has a key per column of the chosen list. `read_columns` explains `what` and
-    `advice`.
+    The first call of `names` adds a key per column of the chosen list to `columns`. `read_columns`
+    explains `what` and `advice`.
     """
 
     choices: Choices
@@ -149,8 +149,8 @@ class _Choice:
     def names(self, file: FileRange) -> list[str]:
         """Return the columns to read from a file; its tweet_id, if any, comes last.
 
-        Raises SourceError if the file has no list of `choices`, or not the list that earlier files
-        have.
+        Raises SourceError if the first file has all columns of no list, or a later file lacks a
+        column of the chosen list.
         """
         path, there = file.path, file.schema.names
         refuse_doubles(path, there)
@@ -179,7 +179,8 @@ class _Choice:
 def _reason_against(texts: Sequence[Any], names: Sequence[str], seen: set[str]) -> str:
     """Return the reason why a row is dropped; '' if it is kept.
 
-    `seen` has the tweet_id of the row if an earlier row has the same id, otherwise it is empty.
+    `texts` are the values of the columns `names`. `seen` has the row's tweet_id if an earlier row
+    has the same id, otherwise it is empty.
     """
     for name, text in zip(names, texts, strict=True):
         if not text or text.isspace():
@@ -196,8 +197,8 @@ def column_batches(
     """Yield the columns `names` of a file or range in batches of at most `BATCH_ROWS` rows.
 
     `file` is a result of `read_head`. A batch is an array with a code of `tables.REASONS` per row,
-    and an Arrow array per column, nested or not. If the first column has text, the code of a row
-    without a text is not 0.
+    and an Arrow array per column, nested or not. A JSON line without a value in the first column
+    has the code of `missing_text`.
     """
     rows = range_tables(file, Columns(text=names[0]), BATCH_BYTES)
     for table in tables.regroup(rows, BATCH_ROWS, BATCH_BYTES):

@@ -24,7 +24,8 @@ TAG = re.compile(r"O|[BIESLU]-\S+")
 # Number in the first field of CoNLL-U: 3 of a token, 3-4 of a contraction, 3.1 of an empty node
 NUMBER = re.compile(r"(\d{1,9})([-.]\d{1,9})?")
 FIELD = re.compile(r"[^ \r\n]+")  # a field of a line that is split at spaces
-_WORDS_MIN = 0.95  # least share of first fields without a space in a file with a token per line
+# Minimum share of lines whose first field has no space, in a file with a token per line
+_WORDS_MIN = 0.95
 # Least share of lines with equal words in normalised text; tags seldom equal their word
 _SAME_MIN = 0.3
 _START = "-DOCSTART-"  # first field of a line that begins a document
@@ -38,7 +39,7 @@ Fields = list[list[str]]  # fields of each line of a sentence
 def sentences(parts: Iterable[bytes]) -> Iterator[Sentence | str]:
     """Yield the lines of each sentence, or the reason to drop it.
 
-    `parts` are the bytes of a file; errors that they raise are raised.
+    `parts` yields the bytes of a file; an error that it raises is passed on.
     """
     return map(decoded_lines, sentence_blocks(parts))
 
@@ -80,7 +81,8 @@ def token_columns(head: bytes, tokens: str | None, labels: str | None) -> tuple[
     Columns of CoNLL-U have their standard names. Other files are named as follows. A first column
     that numbers the tokens is `index`, and the next column is `tokens`. The last column with tags
     such as B-x on every line, or else the last column, is `labels`. All others are `column_2` and
-    so on. If the user names other columns as `tokens` or `labels`, those two are numbered as well.
+    so on. If `tokens` or `labels` names another column, the column that would have that name is
+    numbered too.
     """
     found = [after_comments(lines)[1] for lines in head_sentences(head)]
     lines = list(chain.from_iterable(found))
@@ -124,7 +126,7 @@ def _label_place(lines: Fields, first: int, width: int) -> int:
 
 
 def _counts(lines: Fields) -> bool:
-    """Tell whether the first fields of a sentence count its tokens from 0 or 1."""
+    """Tell whether the first field of each line numbers a sentence's tokens from 0 or 1."""
     numbers = [NUMBER.fullmatch(line[0]) for line in lines]
     whole = [int(match[1]) for match in numbers if match and not match[2]]
     return all(numbers) and whole in ([*range(len(whole))], [*range(1, len(whole) + 1)])
@@ -155,8 +157,8 @@ def after_comments(lines: Sentence) -> tuple[int, Fields]:
 def sentence_blocks(parts: Iterable[bytes]) -> Iterator[list[bytes]]:
     """Yield the lines of each sentence, with the blank lines around it, as bytes.
 
-    A sentence is cut after the line with which it exceeds TEXT_MAX bytes. `parts` are the bytes of
-    a file; errors that they raise are raised.
+    A sentence is cut after the line with which it exceeds TEXT_MAX bytes. `parts` yields the bytes
+    of a file; an error that it raises is passed on.
     """
     held: list[bytes] = []
     size, is_over = 0, False
@@ -193,7 +195,7 @@ def surface(rows: Fields) -> str:
 
 
 def _outer(rows: Fields) -> Iterator[list[str]]:
-    """Yield the lines whose forms make up the text: contractions, and words outside them."""
+    """Yield the line of each contraction, and of each word that is in no contraction."""
     inside = -1  # number of the last word in the current contraction
     for cells in rows:
         number, _, last = cells[0].partition("-")

@@ -25,11 +25,11 @@ from noisegen.errors import MissingExtra, SourceError
 
 # Bytes of a dump yielded at once, so that they stay in the processor's cache while scanned
 CHUNK = 512 << 10
-# Bytes of a bzip2 file read at once; few, as the last block of a range ends beyond the range
+# Bytes of a bzip2 file read at once; small, to read little beyond the last block of a range
 BITS = 64 << 10
-# Compressed bytes decoded at once; damage loses at most this much content before it
+# Compressed bytes decoded at once; up to this many intact bytes before damage are lost
 PIECE = 8 << 10
-# Decompressed bytes decoded at once; damage loses at most this much content before it
+# Decompressed bytes decoded at once; up to this many intact bytes before damage are lost
 SMALL = 16 << 10
 WINDOW_MAX = 1 << 30  # most bytes of memory that the decoder of an xz file may take
 UNBOUNDED_BYTES = 1 << 30  # bytes; UNBOUNDED_RATIO limits files that expand to more
@@ -171,8 +171,8 @@ def _streams(
 ) -> Parts:
     """Decode the streams of a file one after the other, each with a decoder that `new` returns.
 
-    `magic` are the first bytes of every stream. An empty `magic` means one stream whose end is
-    unknown: it is noted as truncated.
+    `magic` are the first bytes of every stream. With an empty `magic`, the file is read to its end
+    as one stream, which is noted as truncated.
     """
     with opened(path, start, stop) as file:
         data, decoder = file.read(PIECE), new()
@@ -270,8 +270,8 @@ def entries(path: str | Path, size: int) -> list[int]:
     """Return offsets in a dump at which decoding can begin: 0, then offsets at least `size` apart.
 
     In a bzip2 or uncompressed file decoding can begin at any byte. In other files it begins at a
-    zstd frame, a gzip member made by bgzip, or a 7z folder, whose sizes the writer of the file
-    chose. A file without such places has the offset 0 only.
+    zstd frame, a gzip member made by bgzip, or a stream (folder) of a 7z archive; the program that
+    wrote the file chose their sizes. A file without such places has the offset 0 only.
     """
     kind, total = kind_of(path), size_of(path)
     if total <= size:
@@ -329,8 +329,7 @@ def _frame_starts(file: BinaryIO) -> list[int]:
 def _member_starts(file: BinaryIO) -> Iterator[int]:
     """Yield the offsets of the members of a gzip file.
 
-    Ends before the first member without a header field for its size; bgzip writes this field
-    (BGZF).
+    Stops at the first member whose header lacks the member's size, which bgzip writes (BGZF).
     """
     start = 0
     while (head := file.read(18)).startswith(_SIZED) and head[12:16] == b"BC\2\0":

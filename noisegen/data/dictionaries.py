@@ -37,7 +37,8 @@ ANY = "*"  # language of entries that hold for any language
 BYTES_MAX = 1 << 30  # most bytes of a mined dictionary; a million entries take 40 MB
 ENTRIES_MAX = 20_000_000
 TEXT_MAX = 100  # most characters of a word or phrase
-PROB_SLACK = 0.05  # tolerance: probabilities rounded to two digits do not add up to exactly 1
+# Tolerance for a word's probabilities, which may be rounded: in their sum, and against counts
+PROB_SLACK = 0.05
 PARTS = 1_000_000  # count that stands for the probability 1 in a file without counts
 ROWS = 8_192
 TEXTS = ("lang", "clean", "noisy")
@@ -46,7 +47,7 @@ _MAY_BE_ZERO = ("pages", "reverse_count", "frequency")
 _KNOWN = (*TEXTS, *WEIGHTS, *_MAY_BE_ZERO)
 COUNT_MAX = 1 << 48
 
-# For each row, a name of its place for errors, and its values by column
+# For each row, its place in the file, as errors name it, and its values by column
 _Rows = Iterator[tuple[str, dict[str, Any]]]
 _Word = Annotated[str, Meta(max_length=TEXT_MAX, pattern=r"\A\S+\Z")]
 
@@ -88,11 +89,11 @@ class Alternative(NamedTuple):
 
 
 def load_dictionary(path: str | Path) -> list[Alternative]:
-    """Return the entries of a Parquet, TSV or JSON file by language, word and falling count.
+    """Return the entries of a Parquet, TSV or JSON file, sorted by language, word, falling count.
 
-    A missing count is `PARTS` times the probability. A missing probability is the count divided by
-    the counts of all wrong forms of the word. Raises LexiconError with file, row and problem in one
-    line.
+    A missing count is a million (`PARTS`) times the probability. A missing probability is the count
+    divided by the counts of all wrong forms of the word. Raises LexiconError with file, row and
+    problem in one line.
     """
     path = Path(path)
     check_size(path, BYTES_MAX)
@@ -107,7 +108,7 @@ def load_dictionary(path: str | Path) -> list[Alternative]:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Turn errors about the unreadable file `path`, in this block, into a one-line LexiconError."""
+    """Turn read errors of the file `path`, in the `with` block, into a one-line LexiconError."""
     try:
         yield
     except (OSError, SourceError, Damaged) as error:
@@ -162,7 +163,7 @@ def _short_words(column: pa.Array, path: Path) -> pa.Array:
 
 
 def _known_columns(names: list[str], where: str) -> list[str]:
-    """Return the names that are columns of a dictionary.
+    """Return the names in `names` that are columns of a mined dictionary, as in `_KNOWN`.
 
     Raises LexiconError if a needed column is missing; `where` names the file in the error.
     """
@@ -283,7 +284,7 @@ COMMON = DICTIONARIES / "bilingual" / "common.tsv"
 # Most decompressed bytes of a dictionary; the largest of MUSE have some 4 MB
 UNPACKED_MAX = 256 << 20
 GROWS_MAX = 50  # most decompressed bytes per compressed byte; lists of words have 3 to 10
-SMALL_FILE = 1 << 16  # bytes; a smaller compressed file may expand to GROWS_MAX times this size
+SMALL_FILE = 1 << 16  # bytes; a smaller compressed file may expand to GROWS_MAX * SMALL_FILE bytes
 TRANSLATIONS_MAX = 1_000_000  # most translations held in memory; MUSE has some 100,000
 WEIGHT_MAX = 1 << 40
 BETWEEN = "|"  # separates alternative words in a cell of a table with a column per language
@@ -303,10 +304,10 @@ class Translations:
         return len({entry.clean for entry in self.entries})
 
     def by_word(self, word: str | None, most: int) -> list[list[Entry]]:
-        """Return the entries of each of at most `most` words.
+        """Return a list of entries per word, for at most `most` words.
 
-        With `word`, only the spellings of this word in lower, upper or mixed case are returned;
-        without it, the first words of the file.
+        The words are the first ones of the file. With `word`, they are only the spellings of this
+        word in lower, upper or mixed case.
         """
         ordered = sorted(self.entries, key=lambda entry: entry.clean) if word else self.entries
         groups: dict[str, list[Entry]] = {}
@@ -477,7 +478,7 @@ def _line_translations(
 
 
 def _check_language(line: str, lang: str, into: str | None, path: Path) -> None:
-    """Raise LexiconError if a comment `# lang:` or `# into:` names other languages than wanted."""
+    """Raise LexiconError if a comment `# lang:` or `# into:` does not name `lang` or `into`."""
     key, _, value = line[2:].partition(":")
     wanted = {"lang": lang, "into": into}.get(key.strip())
     known = value.split()
@@ -488,8 +489,8 @@ def _check_language(line: str, lang: str, into: str | None, path: Path) -> None:
 def _concept(words: str, translations: str) -> Iterator[Entry]:
     """Yield an entry for each word in `words` and each word in `translations`.
 
-    Both are cells of a table with alternatives separated by `BETWEEN`. The later a word stands in
-    its cell, the lower is the weight of the entry.
+    `words` and `translations` are texts of table cells, with `BETWEEN` between words. The later a
+    word stands in its cell, the lower is the weight of the entry.
     """
     ranked = (enumerate(cell.split(BETWEEN), 1) for cell in (words, translations))
     for (rank, clean), (other, noisy) in product(*ranked):
@@ -591,8 +592,9 @@ class _Entries:
 
 
 def tei_rows(parts: Iterable[bytes], where: str) -> Iterator[Entry | str]:
-    """Yield the translations in a TEI file, given in parts; a reason instead of each explanation.
+    """Yield the translations in a TEI file, given in parts.
 
+    A translation of over WORDS_MAX words is dropped: its reason, `explanation`, is yielded instead.
     Raises LexiconError for a file that is not XML. `where` names the file in errors.
     """
     parser, entries = expat.ParserCreate(), _Entries(where)

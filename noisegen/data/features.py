@@ -12,7 +12,7 @@ Names = tuple[str, ...]
 
 
 def class_names(schema: pa.Schema) -> dict[str, Names]:
-    """Return the class names of each column of ClassLabel, or of lists of ClassLabel."""
+    """Return {column: class names} for columns of class labels, or of lists of class labels."""
     try:
         info = json.loads((schema.metadata or {})[_KEY])["info"]
         found = {name: _names(spec) for name, spec in info["features"].items()}
@@ -32,7 +32,7 @@ def _names(spec: Any) -> Names:
 
 
 def with_class_names(schema: pa.Schema, names: Mapping[str, Names]) -> pa.Schema:
-    """Return the schema with `names`, class names by column, as its only metadata."""
+    """Return the schema with the class names in `names`, by column, as its only metadata."""
     features = {}
     for column, classes in names.items():
         label = {"names": classes, "_type": "ClassLabel"}
@@ -43,6 +43,6 @@ def with_class_names(schema: pa.Schema, names: Mapping[str, Names]) -> pa.Schema
 
 
 def label_names(numbers: Sequence[int | None], names: Sequence[str]) -> list[Any]:
-    """Return the class name of each number; a number without a name, such as -1, is kept."""
+    """Replace class numbers by class names; a number without a name, such as -1, stays."""
     named = dict(enumerate(names))
     return [named.get(number, number) for number in numbers]  # type: ignore[arg-type]

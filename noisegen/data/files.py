@@ -122,7 +122,7 @@ def count_bytes(count: int) -> None:
 
 
 class _MeteredFile:
-    """An open file that counts the bytes read from it and ends after `left` more bytes."""
+    """An open file that counts the bytes read from it; at most `left` more bytes are read."""
 
     def __init__(self, file: BinaryIO, left: int) -> None:
         self._file, self._left = file, left
@@ -176,7 +176,7 @@ def for_arrow(path: str) -> Iterator[Any]:
             else:
                 yield path
         except (pa.ArrowInvalid, UnicodeDecodeError, OSError) as error:
-            # An OSError of Arrow has no errno; an OSError of the system has one.
+            # Arrow's OSError has no errno and means damage; an OSError of the system is passed on
             if isinstance(error, OSError) and (type(error) is not OSError or error.errno):
                 raise
             kind = "a Parquet" if path.lower().endswith(".parquet") else "an Arrow"

@@ -46,9 +46,10 @@ _SPLITS, _STATE = "dataset_dict.json", "state.json"
 def in_folder(folder: str) -> Iterator[FileRange]:
     """Yield the files in a folder or URL and its subfolders.
 
-    Hidden files, and the manifest and card of a run, are left out. A saved dataset counts as its
-    Arrow files. A DatasetDict counts as its split `train`, or else as its only split; its other
-    splits are marked as skipped. Raises SourceError for several splits without `train`.
+    Hidden files, and the manifest and card of a run, are left out. For a saved Dataset, its Arrow
+    files are yielded; for a DatasetDict, those of the split `train` or of the only split. Every
+    other split is yielded as a file that is skipped. Raises SourceError for several splits without
+    `train`.
     """
     unread: tuple[str, ...] = ()  # folders of splits that are skipped
     for parent, group in groupby(_files(folder), key=lambda path: path.rpartition("/")[0]):
@@ -69,7 +70,7 @@ def in_folder(folder: str) -> Iterator[FileRange]:
 
 
 def _other_splits(folder: str, splits: Sequence[str]) -> list[str]:
-    """Return the folders of the splits that are not read: all but `train` or the only split.
+    """Return the folders of all splits but the one to read: `train`, or the only split.
 
     Raises SourceError for several splits without `train`.
     """
@@ -135,7 +136,7 @@ def store_files(url: str) -> Iterator[str]:
 
 
 def _meant(url: str) -> dict[str, bool]:
-    """Return the URLs that a URL or glob matches, each mapped to True if it is a folder.
+    """Map the URL, or each URL that it matches as a glob, to True if it is a folder.
 
     Raises SourceError if nothing matches.
     """

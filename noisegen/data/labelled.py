@@ -66,7 +66,7 @@ _CLASSES = {"contradictory": "contradiction"} | {str(n): c for n, c in enumerate
 _WIKIANN_TAGS = ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC")  # tag of each number
 # Files of requests: line n has the tokens, the slots and the intent of request n
 SPLIT_FILES = ("seq.in", "seq.out", "label")
-# Classes, in XNLI and in Hugging Face's copy, of rows on which annotators disagree
+# Labels of rows without an agreed class: in XNLI, and in Hugging Face's copy of it
 _NO_CLASS = ("-", "-1")
 _PREFIXED = re.compile(r"([a-z]{2,3}(?:-[a-z-]+)?):.")
 
@@ -128,13 +128,13 @@ class LabelledRows:
             self.noisy += noisy
 
     def report_unreadable(self, source: object) -> None:
-        """Move the counts of unreadable rows from `dropped` to lines of `damaged`."""
+        """Turn the counts in `dropped` with reasons in _UNREADABLE into lines of `damaged`."""
         unreadable = [reason for reason in self.dropped if reason in _UNREADABLE]
         lost = {reason: self.dropped.pop(reason) for reason in unreadable}
         self.damaged += damaged_rows(source, lost)
 
     def drop_strays(self) -> None:
-        """Drop and count rows with a tag without B- or I-, if most tags of all rows have B- or I-.
+        """Drop and count rows with a bare tag x, if over half of all tags are B-x or I-x.
 
         The tag O is not considered.
         """
@@ -199,7 +199,7 @@ def read_nli(source: str, lang: str) -> LabelledRows:
         elif label in _NO_CLASS:
             rows.dropped["no_label"] += 1
         else:
-            if label.isdecimal():  # files of RCP have numbers as classes, and texts in apostrophes
+            if label.isdecimal():  # it may be a file of RCP, whose texts stand in apostrophes
                 first, second = map(_unquoted, (first, second))
             label = _CLASSES.get(label, label)
             rows.add(LabelledRow(tuple(first.split()), (), label, " ".join(second.split())))
@@ -326,7 +326,7 @@ def _requests(path: Path) -> Iterator[tuple[str, Any]]:
     The request is None for an intent without a list of requests. Raises SourceError.
     """
     content = _content(path)
-    try:  # one published file encodes an emoji as two surrogates
+    try:  # one published file encodes an emoji as two surrogates, which are joined here
         halves = content.decode("utf-8", "surrogatepass")
         text = halves.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     except UnicodeDecodeError:
@@ -368,8 +368,8 @@ def read_tags(source: str, lang: str) -> LabelledRows:
     """Read tokens with tags from WikiANN, another file with a token per line, or a table.
 
     A table has its tokens in the column `tokens`, and its tags in the first of `TAG_COLUMNS` that
-    it has. Numbers of tags are replaced by the class names of the table; numbers in `ner_tags`
-    without class names are replaced by WikiANN's tags. Rows with another language than `lang` in
+    it has. Tags that are numbers are replaced by the class names of the table. If it has none,
+    numbers in `ner_tags` are replaced by WikiANN's tags. Rows with another language than `lang` in
     the column `langs` are dropped. Rows after the first ROWS_MAX are counted under `over_limit`.
     Raises SourceError.
     """
@@ -405,7 +405,7 @@ def _tag_column(files: Sequence[FileRange], columns: Columns) -> str:
 def _table_tags(
     files: Sequence[FileRange], columns: Columns, lang: str, dropped: Counter[str]
 ) -> Iterator[LabelledRow]:
-    """Yield the rows in `lang` of tables; count dropped rows, rows in other languages too."""
+    """Yield the rows of tables; rows in languages other than `lang` are dropped and counted."""
     for shard in shard_ranges(files, columns, ROWS_MAX):
         for batch in read(shard, columns):
             there = batch.table.schema

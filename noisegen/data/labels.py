@@ -41,7 +41,7 @@ def carried_forms(forms: Sequence[str], owners: Owners) -> list[str]:
 
 
 def units(owners: Owners, count: int) -> list[tuple[range, range]]:
-    """Return ranges of clean tokens, each with the range of noisy tokens that they became.
+    """Return pairs of a range of clean tokens and the range of noisy tokens that they became.
 
     `count` is the number of clean tokens. A split gives several noisy tokens, a merger takes
     several clean ones. A deleted token belongs to the range of the token before it, or to the first

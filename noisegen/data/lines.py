@@ -27,10 +27,12 @@ from noisegen.errors import SourceError
 BOM = b"\xef\xbb\xbf"
 TEXT_MAX = 32 << 20  # most bytes of a text
 LINE_MAX = 2 * TEXT_MAX  # most bytes kept of a line; a JSON line is longer than the text in it
-ENTERED_BYTES = 16 << 20  # compressed bytes of a text; a larger text is split into ranges
-ENTRY_BYTES = 256 << 10  # compressed bytes between two places to split: about a block of bzip2
+ENTERED_BYTES = 16 << 20  # a compressed text of at least this many bytes is split into ranges
+# Minimum compressed bytes between two offsets at which a text is split: about a block of bzip2
+ENTRY_BYTES = 256 << 10
 
-# First bytes of files that are not UTF-8 text. UTF-32 precedes UTF-16, whose mark begins its mark.
+# First bytes of files that are not UTF-8 text. UTF-32 is tested before UTF-16, since the byte order
+# mark of UTF-32LE begins with that of UTF-16LE.
 WIDE = {
     codecs.BOM_UTF32_LE: "UTF-32",
     codecs.BOM_UTF32_BE: "UTF-32",
@@ -40,7 +42,7 @@ WIDE = {
     b"\x28\xb5\x2f\xfd": "zstd",
     b"\xfd7zXZ": "xz",
 }
-# Encoding of a text without a mark: True for each of four successive bytes that is mostly zero
+# Encoding of a text without a byte order mark, by which bytes of every four are mostly zero
 UNMARKED: dict[tuple[bool, ...], str] = {
     (False, True, False, True): "UTF-16LE",
     (True, False, True, False): "UTF-16BE",
@@ -90,7 +92,7 @@ def read_range(file: FileRange) -> Parts:
 def with_blocks(file: FileRange) -> FileRange:
     """Return a compressed text file with the offsets of the blocks at which it can be split.
 
-    Without blocks a file is read as a whole: a small file, a URL, or a file with a long block.
+    A small file, a URL and a file with a long block are returned unchanged, and read as a whole.
     """
     if not compression_of(file.path) or is_url(file.path) or size_of(file.path) < ENTERED_BYTES:
         return file
@@ -201,9 +203,9 @@ def _chunks(parts: Iterable[bytes], size: int) -> Iterator[bytes]:
 
 
 def line_ranges(file: FileRange, first: int, step: int) -> Iterator[FileRange]:
-    """Split a text file into ranges: the first has `first` lines, the next ones `step` lines.
+    """Split a text file into ranges of `step` lines; the first one has `first` lines.
 
-    In a damaged file, the last range has no `stop`, and one more row, which stands for the damage.
+    In a damaged file, `stop` of the last range is None, and its `rows` count the damage as a row.
     """
     cutter = _LineCutter(file)
     wanted, ends_in_newline = first, True
@@ -242,7 +244,7 @@ class _LineCutter:
         self._first = file.first
         self._block = 0, file.content  # index and decompressed offset of the current block
         self._head = self._block  # index and offset of the block in which the range begins
-        self._counted = 0  # blocks whose compressed bytes are in the `size` of an earlier range
+        self._counted = 0  # number of blocks counted in `size` of earlier ranges
 
     def enter(self, block: int, content: int) -> None:
         """Note that the next part of the file is in `block`, at decompressed offset `content`."""
@@ -277,7 +279,7 @@ class _LineCutter:
 
 
 def _numbered_parts(file: FileRange) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the parts of a text, each after the index and decompressed offset of its block."""
+    """Yield (block index, decompressed offset of the block, part) for each part of a text."""
     if not file.blocks:
         yield from ((0, 0, part) for part in read_range(file))
         return

@@ -14,7 +14,7 @@ M2_STARTS = (b"S ", b"S\n", b"S\r")
 _HEAD = 1 << 16  # first bytes of a file that show its format
 _NO_CONTROLS = {code: " " if chr(code) in "\t\v\f\r" else None for code in range(32)}
 
-# Index of the first token, of the token after the last, of the edit; new tokens
+# Edit: indices of its first token and of the token after it, number of the edit, replacement tokens
 M2Edit = tuple[int, int, int, tuple[str, ...]]
 
 

@@ -58,7 +58,7 @@ def rewritten(
 
 
 def _parts(raw: bytes) -> tuple[Sentence, Sentence, Sentence]:
-    """Return the lines of a sentence before the tokens, with the tokens, and after the tokens."""
+    """Split a sentence into three lists of lines: before, with and after its tokens."""
     lines = list(io.StringIO(raw.decode(), newline="\n"))
     at = 0
     for is_text, group in groupby(lines, lambda line: bool(line.strip(_SPACES))):
@@ -169,7 +169,7 @@ class Treebank(NoisySentence):
                 self._tight.add(cells[0].rpartition("-")[2])
 
     def tokens(self) -> Fields:
-        """Return the fields of each noisy token, with relations to the new numbers."""
+        """Return the fields of each noisy token; `head` and `deps` refer to the new numbers."""
         tokens = [cells for unit in self.units for cells in self._unit(*unit)]
         for number, cells in enumerate(tokens, self.first):
             cells[0] = str(number)
@@ -190,7 +190,7 @@ class Treebank(NoisySentence):
         return tokens
 
     def _depth(self, word: int) -> int:
-        """Return the number of steps from a word to the root; in a cycle, more than all words."""
+        """Return the number of steps from a word to the root; in a cycle, above the word count."""
         number, steps = self.words[word][0], 0
         while number in self._heads and steps <= len(self._heads):
             number, steps = self._heads[number], steps + 1
@@ -202,8 +202,8 @@ class Treebank(NoisySentence):
     def other(self, number: str, cells: Sequence[str], tokens: Fields) -> list[str]:
         """Return the fields of an empty node or a contraction, with `number` as its new number.
 
-        If the clean words of a contraction spell it when joined, it becomes its joined noisy words.
-        Other contractions, such as du of de and le, stay.
+        A contraction that equals its clean words joined becomes its noisy words joined. The form of
+        another contraction, such as du of de and le, stays.
         """
         numbers, form = [word[0] for word in self.words], cells[1]
         first, _, last = cells[0].partition("-")

@@ -26,7 +26,7 @@ HELD_BACK = 0.3  # default share of held-out pairs
 OPTIONS = (
     "; name it with --noisy-column or --clean-column",
     "; the clean side of a text file is another one: --clean-file",
-)  # ends of errors about a missing column: of a table, then of a text file
+)  # advice that ends the error about a missing column: for tables, and for text files
 PAIRS_ARE = "; pairs are tables with the columns noisy and clean"
 
 
@@ -233,7 +233,7 @@ def stream_pairs(
 
 
 def damage(lines: Sequence[str]) -> SourceError:
-    """Return the error about damaged rows, for commands that must not lose a row silently."""
+    """Return the error for damage that `lines` describe, where no row may be lost silently."""
     return SourceError(f"damaged input: {lines[0]}: fix the file, or drop these rows")
 
 

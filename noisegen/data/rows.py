@@ -22,8 +22,8 @@ class FileRange:
     """A file, URL, '-' (standard input) or 'hf:NAME', or a range of the rows of one.
 
     `format` is the name of a registered format; `skipped` says why the file is not read. `schema`
-    has the columns in the order of the run, `names` their names in the order of the file; both are
-    empty until `read_head` has read the beginning of the file.
+    has the columns in the order that all files of a run share, `names` the names in the order of
+    this file; both are empty until `read_head` has read the beginning of the file.
 
     `start` and `stop` bound the range: in bytes of decompressed text, or in row numbers of Parquet
     and Arrow. Without `stop` it reaches to the end. `first` is the number of the first row of the
@@ -32,7 +32,7 @@ class FileRange:
 
     `blocks` are offsets in a compressed file at which decompression can begin; the last offset is
     the end of the range. `content` is the offset of the first block in the decompressed text.
-    `table` has the rows themselves if a worker could not read them again.
+    `table` has the rows themselves if a worker process could not read them, as from standard input.
     """
 
     path: str
@@ -76,8 +76,9 @@ class Columns:
     """Columns that a user named; a number is the place of a column in a file without a header line.
 
     `tokens` and `labels` name lists with an item per token. With `tokens` the text of a row is its
-    tokens joined by spaces. If `row_id` is None, a column `id` has the ids. With `raw`, names of
-    formats, rows get a column `tables.RAW`: their bytes in files of these formats, null in others.
+    tokens joined by spaces. If `row_id` is None, a column `id` has the ids. `raw` names formats:
+    with it, rows get a column `tables.RAW`, which has the bytes of a row in files of these formats
+    and null in other files.
     """
 
     text: str = "text"
@@ -97,7 +98,10 @@ class Columns:
         return tuple(name for name in (self.tokens, self.labels) if name)
 
     def of(self, names: Sequence[str]) -> "Columns":
-        """Return the columns as named in a file with `names`; `row_id` gets its default."""
+        """Return the columns as a file with the columns `names` names them: `column_2` for '2'.
+
+        A `row_id` of None becomes `id` if the file has a column `id` that is not used otherwise.
+        """
 
         def named(name: str | None) -> str | None:
             return name and numbered(name, names)

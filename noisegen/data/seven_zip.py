@@ -46,7 +46,7 @@ def read_directory(path: Path) -> Directory | None:
 
 
 def within(directory: Directory, start: int, stop: int | None) -> Directory:
-    """Return a directory with only the streams that begin from byte `start` up to byte `stop`.
+    """Return a directory with the streams that begin at byte `start` or later, before `stop`.
 
     It has only the members in these streams.
     """
@@ -108,7 +108,7 @@ class _Members:
         self._open(0)
 
     def _open(self, default: int) -> None:
-        """Open the next member; after the last member, expect `default` bytes, unchecked."""
+        """Open the next member; after the last, `default` bytes that remain fail the checksum."""
         self.left, self._expected = next(self._sizes, (default, 0))
         self._checksum = 0
 

@@ -42,7 +42,7 @@ from noisegen.text.buffers import as_arrow, one_chunk
 
 NUMBERS = pa.list_(pa.int64())  # type of a column of labels that are class numbers
 RESERVED = ("id", "clean", "noisy", "transforms", "edits", "copy", "noisy_tokens", "noisy_labels")
-# Most bytes of rows in a shard that holds its rows, since its file cannot be read again
+# Most bytes of a shard that holds its rows, since workers cannot read its source
 STREAM_BYTES = 64 << 20
 
 Head = Callable[[FileRange, Columns], FileRange | None]
@@ -104,7 +104,8 @@ def _expanded(source: str) -> Iterator[FileRange]:
 def _in_local_folder(folder: str) -> Iterator[FileRange]:
     """Yield the files in a folder and its subfolders.
 
-    If some files belong to a published data set, all other plain text files are marked as skipped.
+    If some files have names of a published data set, other plain text files, such as a README, are
+    yielded as skipped.
     """
     files = list(in_folder(folder))
     published = {file.path for file in files if layouts_of(file.path)}
@@ -132,10 +133,10 @@ def first_file(files: Iterable[FileRange], columns: Columns) -> FileRange | None
 def completed(files: Sequence[FileRange], columns: Columns) -> tuple[Columns, list[str]]:
     """Return the columns with default names filled in, and a note to the user on each default.
 
-    By default a column `id` has the ids, and a file with a token per line has columns of tokens and
-    labels; in such a file a number is the place of a column. The text column stays as the user gave
-    it, since a number there says that files have no header line. Raises UsageError if only one of
-    tokens and labels is known.
+    By default, a column `id` has the ids. For a file with a token per line, tokens and labels are
+    named too; a number given for one of them is replaced by the name of that column. A number given
+    for the text column is kept, since it also says that files have no header line. Raises
+    UsageError if only one of tokens and labels is known.
     """
     file = first_file(files, columns)
     meant = replace(columns.of(file.schema.names if file else []), text=columns.text)
@@ -147,7 +148,7 @@ def completed(files: Sequence[FileRange], columns: Columns) -> tuple[Columns, li
 
 
 def _notes_on_defaults(meant: Columns, columns: Columns) -> list[str]:
-    """Return a note on each default: a column of `meant` that the user's `columns` do not name."""
+    """Return a note on each column that `meant` has by default and the user did not name."""
     notes = []
     if meant.row_id and not columns.row_id:
         notes.append(f"column {meant.row_id!r} is taken as the id of each row")
@@ -179,9 +180,9 @@ def _token_column(file: FileRange, given: str | None, usual: Sequence[str]) -> s
 
 
 def agree(file: FileRange, first: FileRange, columns: Columns) -> FileRange:
-    """Return a file with its columns in the order of `first`, the first file of the run.
+    """Return a file with its schema in the column order of `first`, the first file of the run.
 
-    Raises SourceError if columns are missing, have a wrong type, or differ from `first`.
+    Raises SourceError if columns are missing, have a wrong type, or differ from those of `first`.
     """
     if file is not first and file.is_like(first):
         # All files share one schema object, since there may be many
@@ -257,8 +258,8 @@ def _refuse_other_than_text(file: FileRange, name: str, kind: pa.DataType) -> No
 def _id_type(file: FileRange, name: str | None) -> pa.DataType:
     """Return the output type of the ids in the column `name`: integers or strings.
 
-    Row numbers, the ids if `name` is None, are integers. Raises SourceError for a column of another
-    type.
+    If `name` is None, the ids are row numbers, which are integers. Raises SourceError for a column
+    of another type.
     """
     if name is None:
         return pa.int64()
@@ -335,7 +336,7 @@ def shard_ranges(
     limit: int | None = None,
     head: Head = read_head,
 ) -> Iterator[tuple[FileRange, ...]]:
-    """Yield the ranges of each shard, in input order; `first` of a range counts through all files.
+    """Yield the ranges of each shard, in input order; `first` of a range numbers rows across files.
 
     A shard has at most `rows_per_shard` rows, all shards together at most `limit`. All files are
     checked before the first shard; lines are counted as the shards are made. `head`, used in place
@@ -509,7 +510,7 @@ def _usable(chunked: pa.ChunkedArray, codes: tables.Codes, null_reason: str) -> 
 
 
 def _mark_unequal(tokens: pa.ChunkedArray, labels: pa.ChunkedArray, codes: tables.Codes) -> None:
-    """Set `codes` of rows whose tokens and labels differ in number, or that have a null label."""
+    """Mark rows in `codes` that have a null label, or more or fewer labels than tokens."""
     labels = labels.cast(LISTS)
     lengths = pc.equal(pc.list_value_length(tokens), pc.list_value_length(labels))
     are_whole = pc.is_valid(pc.binary_join(labels, " "))  # joining gives null if one label is null

@@ -96,7 +96,7 @@ def _halved(table: pa.Table, bytes_max: int) -> Iterator[pa.Table]:
 def joined(*tables: pa.Table) -> pa.Table:
     """Return tables joined into one with a chunk per column, copied out of larger tables.
 
-    A slice would be pickled with its whole parent table. Joining an empty slice makes Arrow copy.
+    A slice would be pickled with its whole parent table. Joined with an empty slice, it is copied.
     """
     return pa.concat_tables([*tables, tables[0].slice(0, 0)]).combine_chunks()
 
@@ -202,7 +202,7 @@ def lines_together(
 
     Raises UnequalFiles after the shortest file if another one is longer.
     """
-    ended = "(ended)"  # stands for lines beyond a file's end; compared by identity
+    ended = "(ended)"  # stands for a line after a file's end; compared with `is`
     for number, lines in enumerate(zip_longest(*files, fillvalue=ended)):
         if any(line is ended for line in lines):
             counts = []

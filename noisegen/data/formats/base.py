@@ -35,9 +35,9 @@ class RowWriter:
     """Rules for writing noisy rows as one file of a format.
 
     `line` is a function that returns a row as text without its line end. If it is None, whole
-    tables are written as Parquet. If the input has one of the formats `keeps`, its lines are edited
-    in place; otherwise new lines are built. `header` tells whether the first line has the names of
-    the columns, `has_columns` whether the format can hold columns that noise adds.
+    tables are written as Parquet. `keeps` names the formats of input whose lines are edited in
+    place; for other input new lines are built. `header` tells whether the first line has the names
+    of the columns, `has_columns` whether the format can hold columns that noise adds.
     """
 
     line: Callable[[NoisyRow], str] | None
@@ -50,11 +50,11 @@ class RowWriter:
 class Format:
     """A file format: how its files are recognised, read, split into ranges and written.
 
-    `head` takes a file, its first `head_bytes` bytes (b'' if it is not text) and the user's
-    columns. It returns the file with its columns as `schema`; `start` is then the offset behind the
-    header line, if there is one. For a file without rows it returns None. `tables` takes a file or
-    range, the user's columns and a number of bytes. It yields the rows as Arrow tables of about
-    this size, with all columns of the schema, nested or not, and REASON. `cut` is the unit of
+    `head` takes a file, its first `head_bytes` bytes (b'' if it is not text) and the columns that
+    the user named. It returns the file with its `schema`, and with `start` after the header line,
+    if there is one; None for a file without rows. `tables` takes a file or range, the user's
+    columns and a number of bytes. It yields the rows as Arrow tables of about so many bytes, with
+    all columns of the schema and REASON, which says why a row cannot be read. `cut` is the unit of
     ranges: lines or row numbers; '' if a file can only be read from its beginning.
     """
 
@@ -79,7 +79,7 @@ def text_blocks(file: FileRange, batch_bytes: int) -> Iterator[bytes]:
 
 
 def with_raw(table: pa.Table, block: bytes, file: FileRange, columns: Columns) -> pa.Table:
-    """Return the table of a block, with the lines as column RAW if `columns.raw` has the format."""
+    """Return a block's table; if `columns.raw` names the file's format, RAW has the lines."""
     is_wanted = file.format in (columns.raw or ())
     return table.append_column(RAW, raw_lines(block)) if is_wanted else table
 
@@ -106,9 +106,9 @@ def refuse_many_columns(path: str, columns: int) -> None:
 def plain_schema(schema: pa.Schema, columns: Columns) -> pa.Schema:
     """Return the schema of an Arrow file with the types that a run uses.
 
-    String views become strings, since Arrow cannot filter views. Dictionary-encoded texts and ids
-    become strings, and so do dictionary-encoded items of lists, since Parquet decodes these. The
-    metadata keeps only class names.
+    String views become strings, since Arrow cannot filter views. Dictionary-encoded texts, ids and
+    items of lists get the type of their values; Parquet itself has no dictionary type. The metadata
+    keeps only class names.
     """
     plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
     types = {field.name: field.type for field in schema}

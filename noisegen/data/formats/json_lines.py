@@ -61,10 +61,11 @@ def _tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
 
 
 def json_types(block: bytes) -> dict[str, pa.DataType]:
-    """Return the Arrow type of each column in a block of JSON lines; null if all values are null.
+    """Return {column: Arrow type} for a block of JSON lines; type null if all values are null.
 
     A column is left out if all its values have over `DEPTH_MAX` levels. It is also left out if its
-    nested fields would exceed `FIELDS_MAX`, as in objects that have a new key in every line.
+    fields, nested ones included, would raise the count for all columns above `FIELDS_MAX`, as
+    objects with a new key in every line do.
     """
     kinds: dict[str, _Kind] = {}
     for row, _ in map(_parsed, block.split(b"\n")):
@@ -104,7 +105,7 @@ def _is_deep(value: object, levels: int = DEPTH_MAX) -> bool:
 
 
 def _kind_of(value: object) -> _Kind:
-    """Return the kind of a value; null for a value that no column can hold."""
+    """Return the `_Kind` of a value; the Arrow type null for a value that no column can hold."""
     if isinstance(value, dict):
         return {name: _kind_of(part) for name, part in value.items() if is_unicode(name)}
     if isinstance(value, list):
@@ -117,9 +118,9 @@ def _kind_of(value: object) -> _Kind:
 
 
 def _common(first: _Kind, second: _Kind) -> _Kind:
-    """Return the kind that can hold values of both kinds, or `first` if no kind can.
+    """Return the kind that holds values of kinds `first` and `second`; `first` if none does.
 
-    `first` is changed if it is a list or an object.
+    If `first` is a list or an object, it is changed in place.
     """
     if isinstance(first, dict) and isinstance(second, dict):
         for name, kind in second.items():
@@ -213,8 +214,8 @@ def block_table(block: bytes, schema: pa.Schema) -> pa.Table | None:
 def table_by_line(block: bytes, schema: pa.Schema, text: str) -> tuple[pa.Table, Codes]:
     """Return a block parsed line by line as a table, and an array with the code of each line.
 
-    Codes are indices into `tables.REASONS`. Values that do not fit their column are left out. A row
-    whose field `text` does not fit has no values.
+    Codes are indices into `tables.REASONS`. Values that do not fit their column are left out. If
+    the value of the column `text` does not fit, all values of its row are null.
     """
     kinds = {field.name: _kind_in(field.type) for field in schema}
     rows, codes = [], []

@@ -51,7 +51,7 @@ class FileLayout:
         return match
 
     def problem(self, head: bytes) -> str:
-        """Return the reason why a file with these first bytes lacks the layout; '' if it has it."""
+        """Return the reason why a file's first bytes do not fit the layout; '' if they do."""
         if not head.strip():
             return "it is empty"
         line = self._prepared(head.partition(b"\n")[0])

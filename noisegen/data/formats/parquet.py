@@ -36,9 +36,9 @@ _VIEWS = pa.ListViewArray | pa.LargeListViewArray
 # Types of arrays of lists; an array of maps is a ListArray too
 _LISTS = pa.ListArray | pa.LargeListArray | pa.FixedSizeListArray | _VIEWS
 _STORED_ONCE = {"PLAIN_DICTIONARY", "RLE_DICTIONARY"}
-# Arrow cannot read a column as a dictionary if it also has one of these encodings
+# Arrow cannot read a column as a dictionary if some of its pages have one of these encodings
 _DELTAS = {"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"}
-# Bytes that the longest text of a delta-encoded column is taken to have at most
+# Assumed maximum length, in bytes, of a text in a delta-encoded column
 _DELTA_MAX = 8 << 20
 
 
@@ -93,11 +93,11 @@ def _parquet_file(opened: Any, stored_once: Iterable[str]) -> pq.ParquetFile:
 def _rows_decoded(
     opened: Any, groups: Sequence[pq.RowGroupMetaData], first: int
 ) -> tuple[int, set[str]]:
-    """Return the number of rows that fit in DECODED_MAX bytes, and lists to read as dictionaries.
+    """Return how many rows fit in DECODED_MAX bytes, and list columns to read as dictionaries.
 
     Every text is counted as the longest of its column, since a text that is stored once may be in
-    every row, and in a list many times in one row. Columns of lists that could make a row longer
-    than LINE_MAX are to be read as dictionaries, which do not copy texts; they are not counted.
+    every row. In a list it may be many times in one row. Columns of lists that could so make a row
+    longer than LINE_MAX are read as dictionaries, which do not copy texts, and are not counted.
     """
     chunks = [[group.column(place) for place in range(group.num_columns)] for group in groups]
     once = {chunk.path_in_schema for chunk in chain(*chunks) if _is_stored_once(chunk)}
@@ -119,8 +119,8 @@ def _rows_decoded(
 def _bounded_rows(batch: pa.RecordBatch, most: int) -> Iterator[pa.Table]:
     """Yield the rows of a batch in tables with REASON, each of at most `most` rows.
 
-    A table has at most DECODED_MAX bytes once all texts are copied out of dictionaries. A row of
-    over LINE_MAX bytes then becomes null with the reason row_too_long.
+    Bytes are counted as if all texts were copied out of dictionaries. A table has at most
+    DECODED_MAX bytes. A row of over LINE_MAX bytes becomes null with the reason row_too_long.
     """
     sizes = sum(map(_copied_out, batch.columns), np.zeros(len(batch), np.int64))
     sizes[sizes > LINE_MAX] = DECODED_MAX + 1
@@ -166,7 +166,7 @@ def _width(file: pq.ParquetFile, chunk: pq.ColumnChunkMetaData, group: int, plac
 
 
 def _longest_stored(file: pq.ParquetFile, group: int, name: str) -> int:
-    """Return the bytes of the longest text in the dictionary of a column, in one row group."""
+    """Return the length in bytes of the longest text in a column's dictionary, in one row group."""
     batches = file.iter_batches(ROWS, [group], columns=[name], use_threads=False)
     found = (sum(map(_longest, batch.columns)) for batch in batches)
     # The first batch with a text already has the whole dictionary
@@ -174,7 +174,7 @@ def _longest_stored(file: pq.ParquetFile, group: int, name: str) -> int:
 
 
 def _longest(column: pa.Array) -> int:
-    """Return the bytes of the longest text in an array's dictionaries, nested ones included."""
+    """Return the byte length of the longest text in an array's dictionaries, nested ones too."""
     if pa.types.is_dictionary(column.type):
         return pc.max(pc.binary_length(column.dictionary)).as_py() or 0
     if pa.types.is_struct(column.type):
@@ -183,7 +183,7 @@ def _longest(column: pa.Array) -> int:
 
 
 def _copied_out(column: pa.Array) -> I64:
-    """Return for each row of a column the bytes of its texts, once copied out of a dictionary."""
+    """Return per row of a column the number of bytes that its texts take outside a dictionary."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         texts = column.dictionary
@@ -204,7 +204,7 @@ def _copied_out(column: pa.Array) -> I64:
 
 
 def _edges(column: pa.Array) -> tuple[I64, I64]:
-    """Return the places in the values of a column of lists at which each list begins and ends."""
+    """Return the start and the end of each list of a column, as indices into `column.values`."""
     if isinstance(column, pa.FixedSizeListArray):
         starts = (column.offset + np.arange(len(column))) * column.type.list_size
         return starts, starts + column.type.list_size

@@ -102,8 +102,8 @@ def _first_lines(file: FileRange) -> bytes:
 def _format_in(file: FileRange, head: bytes, text: str) -> str:
     """Return the name of a text file's format, by its first lines and the user's column of text.
 
-    A published file has its own layout, unless its lines do not fit or the column is given by
-    number.
+    A published file gets the format of its layout if its lines fit the layout and the column is
+    named. If the column is given by number, the layout is ignored.
     """
     if published := _published_format(file, head, text):
         return published
@@ -162,7 +162,7 @@ def is_streamed(file: FileRange) -> bool:
 
 
 def ranges(file: FileRange, first: int, step: int) -> Iterator[FileRange]:
-    """Split a file into ranges: the first has `first` rows, the next ones `step` rows."""
+    """Split a file into ranges of `step` rows; the first one, of `first` rows, fills up a shard."""
     if format_of(file).cut == "lines":
         yield from line_ranges(file, first, step)
     elif (file.start, file.stop, file.first) == (0, file.rows, 0) and 0 < file.rows <= first:
@@ -209,7 +209,7 @@ def range_tables(file: FileRange, columns: Columns, batch_bytes: int = SCAN) -> 
 def _completed(table: pa.Table, names: list[str], file: FileRange, columns: Columns) -> pa.Table:
     """Return the columns `names` of a table, and RAW if `columns.raw` is set.
 
-    RAW is null unless the format of the file is in `columns.raw`.
+    RAW holds the input lines of the rows; null if `columns.raw` does not name the file's format.
     """
     rows = table.select(names)
     if columns.raw is not None:

@@ -114,7 +114,7 @@ def csv_tables(parts: Iterable[bytes], names: Sequence[str]) -> Tables:
 def _next_records(records: Iterator[tuple[_Record, str]]) -> list[tuple[_Record, str]]:
     """Return the next records, each with its raw lines.
 
-    The batch ends after ROWS records, or after the record with which it has SCAN characters.
+    There are at most ROWS records, and none is added once they have SCAN characters.
     """
     batch, size = [], 0
     before = csv.field_size_limit(TEXT_MAX)
@@ -134,9 +134,9 @@ def _csv_records(
 ) -> Iterator[tuple[_Record, str]]:
     """Yield the records of a CSV file, or reasons to drop them, each with its raw lines.
 
-    A record must have `width` fields. If a quote is not closed, or closes on a later line in a
-    record of another width, only the line with the quote is dropped, and reading resumes with the
-    next line. A `Damaged` that `lines` raises is added to `damage`.
+    A record must have `width` fields. Only the line that opens a quote is dropped if the quote
+    stays open, or if it closes on a later line and the record has another width. Reading resumes
+    with the next line. A `Damaged` that `lines` raises is added to `damage`.
     """
     again = deque[str]()  # lines to be read again
     held = list[str]()  # lines of the current record

@@ -79,7 +79,8 @@ def _token_tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables
 def norm_tables(parts: Iterable[bytes]) -> Tables:
     """Yield the sentences of a `.norm` file, given in blocks, as tables with REASON and RAW.
 
-    Raw and normal words are lists in the columns of NORM; their texts are `noisy` and `clean`.
+    The columns `raw` and `norm` have the words as lists. The column `noisy` has the raw words
+    joined by spaces, `clean` the normal words.
     """
     return _tables(parts, _norm_row, dict.fromkeys(NORM, LISTS) | _PAIR)
 
