@@ -25,10 +25,11 @@ SHADES = 9  # number of background colours that page.css has for the cells of he
 class Cell:
     """A cell of a table: a text, a number or a bar.
 
-    A cell with a `value` is a number, by which a page sorts and copies the table. `title` is shown
-    when the pointer rests on the cell. `kind` has CSS classes. `shade`, from 0 to 1, chooses a
-    background colour. `bar`, from 0 to 1, is drawn as a bar of this length. `pieces` are the parts
-    of the text, some of them marked. A cell with a `detail` is drawn by the `macro` of its table.
+    A cell with a `value` is a number: a page sorts by `value`, and copies it instead of the text.
+    `title` is shown when the pointer rests on the cell. `kind` has CSS classes. `shade`, from 0 to
+    1, chooses a background colour. `bar`, from 0 to 1, is drawn as a bar of this length. `pieces`
+    are the parts of the text, some of them marked. A cell with a `detail` is drawn by the `macro`
+    of its table.
     """
 
     text: str
@@ -97,7 +98,7 @@ class Bars:
     """Numbers of one or more series: a bar chart in a page, a table with bars in a terminal.
 
     Each series has one number per label. `axis` describes the labels, and `unit` is the unit of the
-    numbers. `counts` are shown beside the numbers.
+    numbers. `counts` has a count for each number, shown in brackets beside it.
     """
 
     title: str
@@ -106,7 +107,7 @@ class Bars:
     series: Mapping[str, Sequence[float]]  # for each series by name, a number per label
     caption: str = ""
     axis: str = ""
-    counts: Mapping[str, Sequence[int]] = field(default_factory=dict)  # a count per number
+    counts: Mapping[str, Sequence[int]] = field(default_factory=dict)  # per series, one per number
 
     @property
     def most(self) -> float:
@@ -161,7 +162,7 @@ class ExampleList:
 
 @dataclass(frozen=True)
 class Custom:
-    """Data that the macro named `macro`, in the page template of the caller, draws."""
+    """Data drawn by the macro `macro` of the caller's page template; not shown in a terminal."""
 
     macro: str
     data: Any
@@ -193,7 +194,7 @@ def cut(text: str, most: int) -> str:
 def differences(clean: str, noisy: str) -> tuple[list[Piece], list[Piece]]:
     """Return two texts as pieces, in which the differences between the texts are marked.
 
-    A long text is cut to `_SIDE_MAX` characters about its first difference.
+    A long text is cut to `_SIDE_MAX` characters, among them its first difference.
     """
     clean, noisy = clean[:_ALIGNED_MAX], noisy[:_ALIGNED_MAX]
     changed = edits(clean, noisy)

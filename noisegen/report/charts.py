@@ -1,8 +1,8 @@
 """SVG charts drawn from plain data: rows of dots, curves, scatter plots and bars.
 
-A style is the number of a colour and of a mark: style 3 has the colour of the CSS class `m3` in
-page.css and the mark `_CORNERS[3]`. A scale converts values to pixels. Most charts have a linear
-scale from 0, or a logarithmic scale with an extra place for 0.
+A style is a number that stands for a colour and a mark shape: style 3 has the colour of the CSS
+class `m3` in page.css and the mark `_CORNERS[3]`. A scale converts values to pixels. Most charts
+have a linear scale from 0, or a logarithmic scale with an extra place for 0.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ from markupsafe import Markup
 from noisegen.report.blocks import TEXT_MAX, Bars, cut
 
 STYLES = 12  # number of colours in page.css; there are eight marks
-# Pixels: width of a chart, and the left, right and top edge of the field with its lines and dots
+# Pixels: width of a chart; left, right and top edge of the area in it where values are drawn
 _WIDTH, _LEFT, _RIGHT, _TOP = 380, 46, 272, 34
 _LABEL_MAX, _TITLE_MAX = 15, 40  # most characters of labels and titles; tooltips have whole names
 _WIDE_TITLE_MAX = 52  # most characters of the title of a bar chart, which has the whole width
@@ -25,8 +25,9 @@ Point = tuple[float, float]
 
 # Scales.
 
-_LOG_FROM = 5.0  # least ratio of the greatest to the least value that makes a scale logarithmic
-_SPAN_MAX = 1e4  # greatest over least value of a logarithmic scale; smaller values sit at its edge
+_LOG_FROM = 5.0  # a scale is logarithmic if its maximum is at least this multiple of its minimum
+# Maximum of a logarithmic scale divided by its minimum; lower values are drawn at the minimum
+_SPAN_MAX = 1e4
 _ZERO_ROOM = 18.0  # pixels between the place of 0 and the least value of a logarithmic scale
 _TICKS = 6
 
@@ -69,10 +70,10 @@ class Scale:
 
 
 def fitting(values: Iterable[float], start: float, stop: float, *, linear: bool = False) -> Scale:
-    """Return a scale that fits values, from pixel `start` to pixel `stop`.
+    """Return a scale from pixel `start` to pixel `stop` on which `values` have room.
 
-    It is logarithmic if the greatest positive value is at least `_LOG_FROM` times the least, unless
-    `linear` is set.
+    It is logarithmic if the largest value is at least `_LOG_FROM` times the smallest positive
+    value, unless `linear` is set.
     """
     known = [value for value in values if isfinite(value)]
     positive = [value for value in known if value > 0]
@@ -132,9 +133,9 @@ def _log_ticks(low: float, high: float) -> list[float]:
 def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Move labels apart as little as possible and return their new places, in the order given.
 
-    Places and `gap` are pixels. The new places are at least `gap` apart and inside [low, high]; the
-    sum of squared moves is least. The method is isotonic regression: `place - gap * rank` must
-    ascend with the rank of the place, so neighbours that do not are pooled at their mean.
+    Places and `gap` are pixels. The new places are at least `gap` apart and inside [low, high],
+    with the smallest sum of squared moves. The method is isotonic regression: in ascending order,
+    `place - gap * rank` must not descend. Neighbours where it does share the mean of these numbers.
     """
     order = sorted(range(len(places)), key=lambda index: places[index])
     pools: list[tuple[float, int]] = []
@@ -234,9 +235,9 @@ def sample(style: int, name: str) -> tuple[Markup, str]:
 
 
 def link_sample(state: str, meaning: str) -> tuple[Markup, str]:
-    """Return an entry for the `key` of a figure: a line in the colour of `state`, and its meaning.
+    """Return an entry for the `key` of a figure: a line in the colour of `state`, and `meaning`.
 
-    `state` is a state of a `DotRow`.
+    `state` is a state of a `DotRow`, and `meaning` the text beside the line.
     """
     return chart(36, 20, state, "", line(f"link {state}", (2, 10), (34, 10))), meaning
 
@@ -461,7 +462,7 @@ def plane(
     xs, ys = zip(*(points if frame is None else frame), strict=True)
     wide, tall = _WIDTH - 2 * edge, height - top - 2 * edge
     across, up = (wide / ((max(xs) - min(xs)) or 1), tall / ((max(ys) - min(ys)) or 1))
-    if frame is not None:  # all charts with this frame have the same scale in both directions
+    if frame is not None:  # as many pixels per unit in x as in y
         across = up = min(across, up)
     left = edge + (wide - across * (max(xs) - min(xs))) / 2
     low = height - edge - (tall - up * (max(ys) - min(ys))) / 2
@@ -571,9 +572,9 @@ def _axes(
 
 
 def _ticks_below(scale: Scale, bottom: float, top: float) -> list[Markup]:
-    """Return the grid lines of a scale from y = `top` to `bottom`, with values below them.
+    """Return a scale's vertical grid lines, from y = `top` to `bottom`, with numbers below.
 
-    A value is left out if it would stand too close to the value before it.
+    A number is left out if it would stand too close to the number before it.
     """
     drawn, last = [], -100.0
     for tick in scale.ticks():

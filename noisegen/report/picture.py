@@ -14,7 +14,7 @@ _LABELS_MAX = 16  # most labels in a chart of the usual height; more labels make
 
 
 def picture(title: str, panels: Sequence[Bars]) -> bytes:
-    """Draw four bar charts and return them as a PNG picture.
+    """Return a PNG picture of the four bar charts in `panels`, below the common `title`.
 
     Raises MissingExtra if matplotlib is not installed.
     """

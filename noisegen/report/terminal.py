@@ -46,8 +46,8 @@ def bar(value: float, most: float, columns: int = BAR_COLUMNS) -> str:
 def titled(title: str = "", heads: bool = True, lines: bool = True) -> Table:
     """Return an empty table without a frame.
 
-    With `heads`, the table shows the heads of its columns, and with `lines` a line below the heads.
-    Columns of a table with a title are closer to each other.
+    With `heads`, the names of the columns are shown. With `lines`, a line separates them from the
+    rows. With a `title`, columns stand closer to each other.
     """
     words = Text(title, "bold") if title else None
     style = box.SIMPLE_HEAD if heads and lines else None
@@ -114,7 +114,8 @@ def _marked(pieces: Sequence[blocks.Piece], kind: str) -> Text:
 def _around(pieces: Sequence[blocks.Piece]) -> list[blocks.Piece]:
     """Return the pieces of a text; cut each unmarked piece to `_BESIDE` characters.
 
-    The first piece keeps its last characters, every other piece its first characters.
+    The first piece keeps its end, which touches the first marked piece; other pieces keep their
+    beginning.
     """
     return [
         (text if is_marked else text[-_BESIDE:] if number == 0 else text[:_BESIDE], is_marked)

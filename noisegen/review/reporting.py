@@ -27,7 +27,7 @@ from noisegen.review.store import REALISM, JudgedItem, JudgedStrength, Stratum, 
 from noisegen.runs.atomic import refuse_existing, write_text
 from noisegen.runs.manifest import counted
 
-# Least share of judged rows that are realistic for a strength to pass, as in RCP's human check
+# A strength passes if at least this share of judged rows is realistic, as in RCP's human check
 CUT_OFF = 0.95
 ALL_ROWS = store.FIRST_STAGE + store.SECOND_STAGE  # rows judged in RCP for the chosen strength
 BREAK_SECONDS = 600  # a reviewer who takes longer between two rows has taken a break
@@ -39,10 +39,10 @@ class StratumFigures:
     """Figures of one stratum: a language, recipe and strength.
 
     `items` counts the rows in the review, `judged` the rows with an answer on realism,
-    `second_stage` the rows of the second stage. `realistic`, `moderate_or_better` and
-    `meaning_kept` are the share of reviewers of a row who gave this answer, averaged over judged
-    rows; None if no row is judged. `low` and `high` bound the 95 % Wilson interval of `realistic`.
-    `rows`, `changed` and `too_long` count rows of the source.
+    `second_stage` the rows that `more` added. `realistic`, `moderate_or_better` and `meaning_kept`
+    say how many reviewers of a row gave this answer, as a share averaged over judged rows; None if
+    no row is judged. `low` and `high` bound the 95 % Wilson interval of `realistic`. `rows`,
+    `changed` and `too_long` count rows of the source.
     """
 
     lang: str
@@ -121,9 +121,9 @@ class ReviewerFigures:
 class ReviewReport:
     """All figures of a review.
 
-    `cut_off` is the share of realistic items that a strength needs to pass. `answers` counts all
-    answers, with answers that were changed later. `comments` has (reviewer, stratum, text) for each
-    comment.
+    A strength passes if its share of realistic items is at least `cut_off`. `answers` counts all
+    answers, including those that were replaced later. `comments` has (reviewer, stratum, text) for
+    each comment.
     """
 
     cut_off: float
@@ -360,7 +360,7 @@ def krippendorff_alpha(
     Returns None if no unit has two values or all values are the same. Source: Krippendorff,
     Computing Krippendorff's Alpha-Reliability (2011), general form with coincidence matrices.
     """
-    # `observed` counts pairs of values within a unit; with m values each pair weighs 1 / (m - 1).
+    # `observed` counts pairs of values of one unit; a pair weighs 1 / (m - 1) if the unit has m.
     observed = np.zeros((categories, categories))
     for unit in units:
         if len(unit) > 1:
@@ -368,7 +368,7 @@ def krippendorff_alpha(
             observed += (np.outer(counts, counts) - np.diag(counts)) / (len(unit) - 1)
     totals = observed.sum(axis=0)
     distance = 1 - np.eye(categories)
-    # Squared number of values from one category to another, counting half of both categories
+    # Square of: the number of values between two categories, plus half of the values in both
     if metric == "ordinal":
         middles = np.cumsum(totals) - totals / 2
         distance = (middles[:, None] - middles[None, :]) ** 2

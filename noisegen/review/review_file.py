@@ -102,7 +102,7 @@ class ReviewFile:
         """
         reviewer, name, order = self._reviewer(key)
         query = "SELECT json_group_array(item) FROM latest WHERE reviewer = ? AND question = ?"
-        realism, meaning = (  # SQLite returns one JSON array faster than many rows
+        realism, meaning = (  # SQLite returns item numbers faster as one JSON array than as rows
             np.array(json.loads(self._one(query, reviewer, question)[0]), np.int64)
             for question in ("realism", "meaning")
         )
@@ -214,7 +214,7 @@ class ReviewFile:
         return json.dumps(well_formed(answer) if question == "comment" else answer)
 
     def _reviewer(self, key: object) -> tuple[int, str, I64]:
-        """Return the number, the name and the item numbers in order of the reviewer with this key.
+        """Return a reviewer's number and name, and the item numbers in this reviewer's order.
 
         Raises Refused for an unknown key.
         """

@@ -118,8 +118,8 @@ class SampleSummary:
     """Counts of the rows that were added to a review.
 
     `drawn` has the number of added rows per stratum, and `asked` the number requested for each.
-    `unjudged` counts rows of the first stage that are not judged, so that the best strength was
-    chosen without them. `dropped` counts unreadable rows and files of the sources, by reason.
+    `unjudged` counts rows of the first stage that are not judged; they had no part in the choice of
+    the best strength. `dropped` counts unreadable rows and files of the sources, by reason.
     """
 
     path: Path
@@ -238,10 +238,10 @@ def _more(options: MoreOptions) -> SampleSummary:
 
 
 def _stored_source(database: sqlite3.Connection, options: MoreOptions) -> ReviewSource:
-    """Return the source of a review; sources and code named in the options replace its own.
+    """Return the stored source of a review, with the sources and code that the options name.
 
-    Raises UsageError if the review was made with code or from standard input, and the options do
-    not name it again. Raises SourceError for a damaged review.
+    Raises UsageError if the review was made with code files but the options name none, or from
+    standard input but the options name no sources. Raises SourceError for a damaged review.
     """
     try:
         source = msgspec.json.decode(store.stored(database, "plan"), type=ReviewSource)
@@ -275,7 +275,7 @@ def _of_strength(judged: Judged, strength: str) -> set[StratumName]:
 
 
 def _best(judged: Judged) -> set[StratumName]:
-    """Return the name of the most realistic stratum of each language and recipe with rows.
+    """Return the name of the most realistic stratum of each (language, recipe) that has rows.
 
     Real noise has no strengths and is left out. Raises UsageError for a language and recipe without
     a judged row.
@@ -342,10 +342,10 @@ def _drawn(
 ) -> tuple[Sample, Counter[str]]:
     """Draw `count` rows of each stratum, or of each stratum named in `only`.
 
-    Rows with real noise are drawn in any case, as they have no strength to choose. No text of a
-    language is drawn twice, and none of the texts in `taken`, which maps languages to texts.
-    Returns the rows, and counts of unreadable rows by reason. Raises SourceError if there is no row
-    to draw.
+    Rows with real noise are drawn even if `only` does not name them, as they have no strength to
+    choose. In each language no clean text is drawn twice, and no text in `taken`, which maps
+    languages to texts, is drawn. Returns the rows, and counts of unreadable rows by reason. Raises
+    SourceError if there is no row to draw.
     """
     dropped = Counter[str]()
     strata = max(len(source.strengths), len(source.sources)) + source.with_real
@@ -380,10 +380,10 @@ def _dealt(pools: "Sequence[_Pool]", count: int, taken: dict[str, set[str]]) -> 
 
 @dataclass
 class _Pool:
-    """Rows of one stratum that may be drawn: the `room` rows with the lowest keys.
+    """Rows of one stratum that may be drawn: at most `room`, those with the lowest keys.
 
-    The random key of a row is made from `stream` and the clean text. `stratum` also counts all rows
-    of the stratum.
+    The random key of a row is made from its clean text and the stratum's seed `stream`. `stratum`
+    also counts all rows of the stratum.
     """
 
     stratum: Stratum
@@ -493,7 +493,7 @@ def _are_outputs(sources: Sequence[str]) -> bool:
 
 
 def _refuse(options: MakeOptions, names: Sequence[str], why: str) -> None:
-    """Raise UsageError, with the reason `why`, if one of the options in `names` is given."""
+    """Raise UsageError with the reason `why` if an option in `names` differs from its default."""
     bare = MakeOptions(options.sources, out=options.out)
     for name in names:
         if getattr(options, name) not in (getattr(bare, name), {}):

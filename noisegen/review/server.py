@@ -77,7 +77,7 @@ class Server:
 
         from noisegen.review.web import Connection, application, own_names
 
-        # The name has the port, since browsers send a cookie to all ports of a host
+        # Browsers share cookies between the ports of a host: each review needs its own cookie name
         cookie = f"noisegen-review-{self.port}"
         config = uvicorn.Config(
             application(self.review, self.token, cookie, own_names(self.host)),
@@ -161,7 +161,7 @@ def _serve(options: ServeOptions) -> None:
                     f"warning: {options.host} can be reached from other machines: anyone with "
                     f"the address can read the texts and review, and nothing is encrypted"
                 )
-            # Python gives this warning if Ctrl-C is pressed before the event loop runs.
+            # Hides Python's warning when Ctrl-C is pressed before the event loop runs.
             warnings.filterwarnings("ignore", "coroutine 'Server.serve' was never awaited")
             running = server.uvicorn()
             tell(f"open {server.address}")

@@ -103,7 +103,7 @@ def _recorded(folder: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 
 def _slot_columns(options: Mapping[str, Any]) -> dict[str, str]:
-    """Map the names in SLOT_COLUMNS to columns of an output of `augment`.
+    """Return the column in an output of `augment` that holds each of SLOT_COLUMNS, by name.
 
     `options` are the options that the output was made with.
     """
@@ -187,8 +187,8 @@ def _clean_texts(source: ReviewSource, dropped: Counter[str]) -> Iterator[pa.Tab
 def _pairs(source: ReviewSource, dropped: Counter[str]) -> Iterator[pa.Table]:
     measured, pairs = tee(islice(stream_pairs(source.sources, dropped), source.limit))
     rows = ({"id": n, "noisy": noisy, "clean": clean} for n, (noisy, clean) in enumerate(pairs))
-    # A batch ends at BATCH_BYTES characters. Each row counts as `least` more, so that a batch of
-    # short rows has at most BATCH_ROWS rows.
+    # A batch has about BATCH_BYTES characters. `least` is added for each row, so that a batch of
+    # short rows has at most about BATCH_ROWS rows.
     least = BATCH_BYTES // BATCH_ROWS
     ends = accumulate(least + len(noisy) + len(clean) for noisy, clean in measured)
     for _, batch in groupby(zip(ends, rows, strict=True), lambda pair: pair[0] // BATCH_BYTES):

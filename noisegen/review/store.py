@@ -85,8 +85,8 @@ class Stratum(NamedTuple):
     """A group of rows: one language, recipe and strength.
 
     `value` is the strength as a number, which orders strengths. `rows` counts all rows of the
-    source in this group, `changed` the rows with noise, and `too_long` changed rows whose text is
-    too long to be reviewed.
+    source in this group, and `changed` the rows with noise. `too_long` counts the changed rows that
+    are too long to be reviewed.
     """
 
     lang: str
@@ -151,9 +151,9 @@ def _statements(opened: sqlite3.Connection) -> set[tuple[str, str]]:
 
 @cache
 def _own_statements() -> set[tuple[str, str]]:
-    """Return the (name, SQL statement) pairs that every review made by noisegen has.
+    """Return (name, SQL statement) of each table, index and trigger that a review must have.
 
-    A file with other statements is refused, since a trigger in it could run any SQL.
+    A review with another statement is refused, since a trigger could run any SQL.
     """
     with closing(sqlite3.connect(":memory:")) as own:
         own.executescript(SCHEMA.read_text("utf-8"))
@@ -222,7 +222,7 @@ def _check_free(path: Path) -> None:
         raise OutputError(
             f"{str(path)!r} already exists; add rows with --more N, or give another name"
         )
-    for ending in ("-wal", "-journal"):  # SQLite would write their old content into the new review
+    for ending in ("-wal", "-journal"):  # SQLite would replay such an old file into the new review
         if (left := path.with_name(f"{path.name}{ending}")).exists():
             raise OutputError(
                 f"{str(left)!r} is left from a removed review: move it away, or give another name"
@@ -236,8 +236,8 @@ def _check_free(path: Path) -> None:
 class JudgedItem:
     """A row of a review with its answers.
 
-    `realism`, `meaning`, `kinds` and `comment` map the number of each reviewer to the last answer
-    of this reviewer to the question of this name.
+    `realism`, `meaning`, `kinds` and `comment` hold the answers to the questions of these names,
+    each as {reviewer number: last answer}.
     """
 
     stage: int
@@ -300,8 +300,8 @@ def judged_items(opened: sqlite3.Connection) -> Judged:
 def most_realistic(strata: Mapping[Stratum, Sequence[JudgedItem]]) -> JudgedStrength | None:
     """Return the most realistic strength of the first stage, by the rule of RCP.
 
-    If several strengths are equally realistic, the strongest is returned: the one with the greatest
-    number, and of equal or missing numbers the last in `strata`. Returns None if no row is judged.
+    If several strengths are equally realistic, the one with the largest `value` is returned (0 if
+    missing); among equal values, the last in `strata`. Returns None if no row is judged.
     """
     ranked = []
     for place, (stratum, items) in enumerate(strata.items()):
@@ -316,8 +316,8 @@ def most_realistic(strata: Mapping[Stratum, Sequence[JudgedItem]]) -> JudgedStre
 def mean(shares: Iterable[Fraction | float]) -> float | None:
     """Return the mean of shares; None for no shares.
 
-    Sums are exact fractions and only the mean is rounded, so that a mean of thirds that equals the
-    cut-off is not rounded to a number below the cut-off.
+    The sum is an exact fraction, and only the mean is rounded: summing rounded shares, such as 1/3,
+    could put a mean below the cut-off that it equals.
     """
     exact = [Fraction(share) for share in shares]
     return float(sum(exact) / len(exact)) if exact else None

@@ -114,7 +114,7 @@ def _unusable(_: Request, error: Exception) -> Response:
 
 
 class Connection(H11Protocol):
-    """A connection to a browser that is closed if newer connections are too many.
+    """A browser's connection, which the server may close to make room for newer connections.
 
     At most CONNECTIONS_MAX connections are kept. A new connection beyond this number closes the
     least recently used one, so that idle connections keep nobody out. `used` is the time in seconds
@@ -174,11 +174,11 @@ def guard(token: str, cookie: str, hosts: frozenset[str]) -> Middleware:
     """
 
     def is_token(given: str) -> bool:
+        # Compared as bytes, since another program may set the cookie to text that is not ASCII
         return secrets.compare_digest(given.encode(), token.encode())
 
     async def dispatch(request: Request, call_next: RequestResponseEndpoint) -> Response:
         is_invited = any(map(is_token, request.query_params.getlist("token")))
-        # Other programs on this machine may set a cookie of this name with any content.
         is_known = is_token(request.cookies.get(cookie, ""))
         is_known |= is_invited and request.scope["path"] == "/"
         response = refusal(request, hosts, is_known) or await call_next(request)
