@@ -125,17 +125,17 @@ def _files(folder: str) -> list[str]:
 
 def in_store(url: str) -> Iterator[FileRange]:
     """Yield the files that a URL of a file, folder or glob names; raises SourceError."""
-    for name, is_folder in _meant(url).items():
+    for name, is_folder in _matches(url).items():
         yield from in_folder(name) if is_folder else [file_of(name)]
 
 
 def store_files(url: str) -> Iterator[str]:
     """Yield the URLs of all files that a URL names, in any format; raises SourceError."""
-    for name, is_folder in _meant(url).items():
+    for name, is_folder in _matches(url).items():
         yield from _files(name) if is_folder else [name]
 
 
-def _meant(url: str) -> dict[str, bool]:
+def _matches(url: str) -> dict[str, bool]:
     """Map the URL, or each URL that it matches as a glob, to True if it is a folder.
 
     Raises SourceError if nothing matches.
