@@ -13,10 +13,10 @@ from noisegen.mining.miner import SentencePair
 from noisegen.mining.revisions import Revision
 
 RADIUS = 15  # edits within which a restored text counts as a revert (mwreverts' default)
-# Most lines between the first and the last changed line of an edit that is compared
+# Edits with more lines than this between the first and the last changed line are not compared
 LINES_MAX = 100_000
 _WITH_THE_PAGE = ""  # stands for a clean sentence that was lost when an edit rewrote the whole page
-# Texts of a page kept to detect reverts; beyond this number, those older than RADIUS edits go
+# Texts per page remembered for reverts; above this, texts older than RADIUS edits are forgotten
 _STANDING_MAX = 100
 
 FIRST, SAME, REVERT, WITHHELD, EDIT = "first", "null_edits", "reverts", "withheld", "edits"
@@ -46,10 +46,10 @@ def changed_lines(old: bytes, new: bytes) -> tuple[list[bytes], list[bytes]] | N
 
 @dataclass
 class _Pending:
-    """A pair that a revert can still withdraw; `index` is the number of its edit.
+    """A pair that a revert can still withdraw; `index` is the number of the edit that made it.
 
-    `trail` has (number of an edit, clean sentence after it) for the pair's own edit and each later
-    edit that rewrote the clean sentence; None stands for a deleted sentence.
+    `trail` has (number of an edit, clean sentence as this edit left it) for the pair's own edit and
+    each later edit that rewrote the clean sentence; None stands for a deleted sentence.
     """
 
     index: int
@@ -70,7 +70,7 @@ class History:
     _index: int = 0
     _previous: Revision | None = None
     _digest: Hashable = None
-    # Number of the edit that made each unreverted text, by the hash of the text
+    # Hash of each text that no revert undid -> number of the edit that made the text
     _standing: dict[Hashable, int] = field(default_factory=dict)
     _pending: deque[_Pending] = field(default_factory=deque)
 
@@ -122,10 +122,10 @@ class History:
         self._pending.append(_Pending(self._index, pair, [(self._index, pair.clean)]))
 
     def rewritten(self, text: bytes) -> None:
-        """Note that the latest revision replaced the whole page by `text`.
+        """Record that the latest revision replaced the whole page by `text`.
 
-        A waiting pair survives if `text` has the clean words of all its word pairs. A pair without
-        word pairs survives if `text` has its clean sentence.
+        The clean side of a waiting pair survives if `text` has the clean words of all its word
+        pairs; without word pairs, if `text` has its clean sentence.
         """
         for waiting in self._pending:
             if waiting.index < self._index and waiting.trail[-1][1] is not None:
@@ -140,7 +140,7 @@ class History:
         successors: Iterable[tuple[str, str]],
         tokens: Callable[[str], list[str]],
     ) -> None:
-        """Note which sentences the latest revision removed, and which new sentences replaced them.
+        """Record which sentences the latest revision removed, and the sentences that replaced them.
 
         `successors` are (old, new) sentences. `tokens` splits a sentence into words. A waiting pair
         survives the removal of its clean sentence if the new sentence has all clean words of its
@@ -170,7 +170,7 @@ LIKENESS_MIN = 0.5
 SENTENCE_MAX = 5_000  # most characters of a sentence that is compared
 # Most characters of all old sentences times characters of all new ones: 0.2 s of comparing
 WORK_MAX = 1 << 32
-# Most old sentences times new ones, which also bounds many short sentences: 0.1 s of comparing
+# Most old sentences times new ones, since many short ones stay below WORK_MAX: 0.1 s of comparing
 PAIRS_MAX = 250_000
 
 

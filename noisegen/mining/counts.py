@@ -27,10 +27,10 @@ BATCH_ROWS = 4_096  # rows of a record batch that is read or written
 class Count(NamedTuple):
     """Counts of one word pair: how often `noisy` was corrected to `clean`.
 
-    `count` counts sentence pairs, `pages` counts pages or rows, and `reverse_count` counts sentence
-    pairs that correct `clean` to `noisy`. Both directions have a row, so a row may have the count 0
-    and only a reverse count. A row with equal sides counts a word in the last revisions of all
-    pages.
+    `count` counts sentence pairs, `pages` counts pages or input rows, and `reverse_count` counts
+    sentence pairs that correct `clean` to `noisy`. Each of the two directions has a `Count`, whose
+    `count` may be 0. If `noisy` equals `clean`, `count` is how often the word occurs in the last
+    revisions of all pages.
     """
 
     lang: str
@@ -49,7 +49,7 @@ COUNT_SCHEMA = pa.schema([*WORD_FIELDS, ("kind", pa.string()), *NUMBER_FIELDS])
 
 @dataclass(slots=True)
 class _Tally:
-    """Counts of one word pair; `last_unit` is the page or row that `pages` counted last."""
+    """Counts of one word pair; `last_unit` is the last page or input row counted in `pages`."""
 
     kind: str = ""
     count: int = 0
@@ -83,7 +83,7 @@ class WordCounter(ExitStack):
             tally.last_unit = pair.unit
 
     def see(self, lang: str, words: Counter[str]) -> None:
-        """Add the counts of words in last revisions of pages, and empty `words`."""
+        """Add `words`, counts of words in the last revisions of pages; then clear `words`."""
         for word, times in words.items():
             self._tally(lang, word, word).count += times
         words.clear()

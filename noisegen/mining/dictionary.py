@@ -35,10 +35,10 @@ from noisegen.runs.manifest import Manifest
 from noisegen.text.segmentation import language
 
 ENTRY_SCHEMA = pa.schema([*WORD_FIELDS, *NUMBER_FIELDS, ("prob", pa.float64())])
-# Column of dictionaries of runs that counted the words of pages
+# Column that a dictionary has if its run counted the words of pages
 FREQUENCY = pa.field("frequency", pa.int64())
 ENTRY_ROWS = 65_536  # entries written at once
-# Least pages of a word pair whose right word occurs nowhere in corrected text
+# Minimum pages with a word pair if its right word occurs nowhere in corrected text
 SUPPORT_PAGES = 2
 
 Word = tuple[str, str]  # language and word
@@ -123,8 +123,8 @@ def _passing(
 def counts_of(entries: Iterable[Alternative]) -> Iterator[Count]:
     """Return the entries of a dictionary as sorted counts, to be merged and filtered again.
 
-    The `reverse_count` of an entry is ignored if the dictionary also has the reverse entry, whose
-    count then takes its place.
+    The `reverse_count` of an entry is ignored if the dictionary also has the reverse entry: then
+    the count of the reverse entry is used instead.
     """
     entries = list(entries)
     known = {entry[:3] for entry in entries}
@@ -242,7 +242,7 @@ def _line(fields: Iterable[str]) -> bytes:
 
 
 def seen_words(words: Sequence[Path], pairs: Sequence[Path], thresholds: Thresholds) -> Frequencies:
-    """Return how often both words of each word pair occur in corrected text.
+    """Return how often each word of the word pairs, clean or noisy, occurs in corrected text.
 
     `words` and `pairs` are the paths of the shards of mining runs: word counts and sentence pairs.
     Corrected text is the last revisions of pages if a run counted their words, and otherwise the

@@ -21,7 +21,7 @@ ENDINGS = (".xml", *(f".{name}" for name in MAGICS))
 # Name of a dump file of one split page, with its first and last revision
 _PART = re.compile(r"(.*-p\d+)r(\d+)r\d+\.")
 _SIGNS = (b"<revision>", b"mediawiki", "mediawiki".encode("utf-16-le"))
-# Language code that a dump names: another code under which the dump is mined too
+# Language code that a dump names -> another --lang with which the dump may be mined
 _SAME = {"no": "nb", "nb": "no", "simple": "en"}
 
 
@@ -50,7 +50,7 @@ def _chosen_files(sources: Sequence[str], lang: str) -> tuple[list[str], list[st
     paths = [path for source in sources for path in _files(source)]
     # By target, so that a link and its target are one file
     first_name = {absolute(path): path for path in reversed(paths)}
-    chosen: dict[str, str] = {}  # path by the name without compression
+    chosen: dict[str, str] = {}  # path without the ending of its compression -> whole path
     for path in dict.fromkeys(paths):
         if first_name[absolute(path)] != path:
             continue

@@ -17,10 +17,10 @@ from noisegen.text.segmentation import Language
 
 @dataclass
 class _Stopwatch:
-    """A miner that stops a second after its first pair, to measure how fast it mines.
+    """Wrapper of a miner that stops it a second after its first pair, to measure its speed.
 
-    `start` is the time before the first pair, in seconds, in which models are loaded. `read` is the
-    number of input bytes mined in the following `seconds`: whole blocks of input.
+    `start` is the number of seconds until the first pair: the miner loads models in this time.
+    `read` is the number of input bytes mined in the following `seconds`: whole blocks of input.
     """
 
     miner: Miner

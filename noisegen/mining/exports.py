@@ -14,7 +14,7 @@ from noisegen.data.files import metered
 from noisegen.data.rows import FileRange
 from noisegen.mining.revisions import CDATA, END, HEAD, PAGE
 
-# Successive parts without a whole tag after which reading ends: expat rereads the tag each time
+# Reading ends after this many parts in a row that end no tag: expat rereads the tag with each part
 STUCK_MAX = 16
 
 
@@ -53,8 +53,9 @@ def head_of(path: str) -> bytes:
 def pages_of(piece: FileRange, own: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the pages that begin in a piece of a plain export, as an export of its own.
 
-    `own` are the decompressed parts of the piece. Output begins with the first page or gap of the
-    piece, and ends before the first page or gap after the piece.
+    `own` are the decompressed bytes of the piece, in parts. Output begins with the first page or
+    gap in the piece. The last page is completed from the bytes after the piece: output ends before
+    the first page or gap there.
     """
     if piece.start:
         own = _from_page(own)

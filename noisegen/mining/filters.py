@@ -64,7 +64,7 @@ class Delta(NamedTuple):
     def pairs(self, is_spaced: bool) -> list[tuple[str, str]]:
         """Return (noisy, clean) token pairs; [] if the tokens do not correspond one to one.
 
-        In a language without spaces, several noisy tokens correspond to one clean token.
+        In a language without spaces, several noisy tokens that became one clean token are joined.
         """
         if len(self.noisy) == len(self.clean):
             return list(zip(self.noisy, self.clean, strict=True))
@@ -142,8 +142,8 @@ def _compared(
 ) -> tuple[str | None, list[str], list[str]]:
     """Return the reason why a sentence pair is dropped, and the tokens in which the sides differ.
 
-    The reason is None if the pair is kept. The tokens are two lists, of the noisy and of the clean
-    side.
+    The reason is None if the pair is kept. The tokens are two lists, noisy and clean: each side
+    without the start and the end that both sides share.
     """
     if _same(noisy, clean):
         return "equal", [], []
@@ -176,8 +176,8 @@ def _same(noisy: str, clean: str) -> bool:
 def _differing(noisy: str, clean: str, language: Language) -> tuple[int, list[str], list[str]]:
     """Return the number of tokens that two sentences share at both ends, and the tokens between.
 
-    The tokens between are two lists: noisy and clean. Shared text ends at a `boundary` of the
-    language, where a cut splits no token. It is tokenized once for both, which halves the time.
+    The tokens between are two lists: noisy and clean. The shared text is cut at a `boundary` of the
+    language, so that no token is split, and tokenized only once, which halves the time.
     """
     tokens, boundary = language.tokens, language.boundary
     if not boundary:

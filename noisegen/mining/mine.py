@@ -282,7 +282,7 @@ def _finish(folder: RunFolder[Mined], work: Work, options: MiningOptions) -> Man
 def _manifest(
     folder: RunFolder[Mined], work: Work, options: MiningOptions, records: Sequence[Record[Mined]]
 ) -> Manifest:
-    """Return the manifest of the finished tasks; the counts of the dictionary are still 0."""
+    """Return the manifest of the finished tasks; the dictionary's counts are 0 until `_merge`."""
     results = [record.result for record in records]
     return Manifest(
         command=options.command or f"noisegen mine-{work.miner.kind}",
@@ -367,10 +367,10 @@ def _card(manifest: Manifest) -> str:
 
 
 def mine_task(out: Path, miner: Miner, strict: bool, task: Task) -> Record[Mined]:
-    """Mine a task into two files, pairs and word counts; return its record.
+    """Mine a task into two files, pairs and word counts; return the record of the task.
 
-    Raises OutputError if a file cannot be written, SourceError if input cannot be read or, with
-    `strict`, is damaged.
+    Raises OutputError if a file cannot be written, SourceError if input cannot be read. With
+    `strict`, damaged input raises SourceError too.
     """
     path = shard_path(out / "pairs", task.number)
     schema, account, made = PAIRS[miner.kind], Account(), Counter(pairs=0)

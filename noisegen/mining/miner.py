@@ -24,9 +24,9 @@ class WordPair(NamedTuple):
 class SentencePair:
     """A noisy sentence, its clean form, and its word pairs that passed the filters.
 
-    `unit` is the number of the page in a revision history, otherwise of the row; the column `pages`
-    of a dictionary counts different units. The fields from `rev_old` on are set for revision
-    histories only.
+    `unit` is the number of the page in a revision history, or of the row in a table; the column
+    `pages` of a dictionary counts distinct pages or rows. The fields from `rev_old` on are set for
+    revision histories only.
     """
 
     noisy: str
@@ -78,11 +78,11 @@ class Damage(list[str]):
 
 @dataclass
 class Account:
-    """Counts of the items that a task read and dropped, and its lines about damage.
+    """Counts of what a task read and of what it dropped, and its lines about damage.
 
     `dropped` counts by reason. `input` counts the bytes read so far, before decompression. `words`
-    counts the words in last revisions of pages, if the profile needs them; the run moves these
-    counts to its word counts.
+    counts the words in last revisions of pages, if the profile needs them; `mine_task` moves these
+    counts to its `WordCounter`.
     """
 
     input: Counter[str] = field(default_factory=Counter)
@@ -125,10 +125,10 @@ THRESHOLD_OPTIONS = {  # shared by mining runs and `dictionary filter`
 class Thresholds:
     """Thresholds that a word pair must reach to enter a dictionary; 0 turns a threshold off.
 
-    `balance` is the least ratio of a word pair's count to its reverse count; below it, the two
-    words are variants. `frequency` is the least ratio of the right word's frequency in corrected
-    text to the wrong form's; below it, the wrong form is taken for a word. `top` is the most wrong
-    forms per word; the most frequent are kept.
+    `balance` is the minimum ratio of a word pair's count to its reverse count; below it, the two
+    words are variants. `frequency` is the minimum ratio of the right word's frequency in corrected
+    text to the wrong form's; below it, the wrong form is taken for another word. `top` is the
+    maximum number of wrong forms per word; the most frequent are kept.
     """
 
     min_pages: Annotated[int, THRESHOLD_OPTIONS["min_pages"]] = 0

@@ -86,7 +86,7 @@ class Work:
 
 
 def _written(path: str) -> dict[str, Any]:
-    """Return the bytes of a file and its modification time in ns.
+    """Return the size of a file in bytes and its modification time in ns.
 
     Both are None for standard input and data sets of the Hub. Raises SourceError.
     """
@@ -122,9 +122,9 @@ class MiningOptions(PartOptions):
     tell: Annotated[Callable[[str], None], internal()] = silent
 
     def deciding(self, *names: str) -> dict[str, Any]:
-        """Return the values of the options that decide which pairs are mined: shared and `names`.
+        """Return the options that decide which pairs are mined, by name, with their values.
 
-        The shared options are the profile, max_char_distance and fuzzy_pinyin.
+        These are `profile`, `max_char_distance`, `fuzzy_pinyin` and the options in `names`.
         """
         shared = ("profile", "max_char_distance", "fuzzy_pinyin")
         return {name: getattr(self, name) for name in (*shared, *names)}
@@ -159,7 +159,7 @@ class WikiOptions(MiningOptions):
     skip: Annotated[bool, option("Compare only what changed, not whole pages")] = True
 
     def work(self) -> Work:
-        """Return the tasks of the dumps with their miner; raises NoisegenError."""
+        """Return the tasks of the dumps, and the miner that does them; raises NoisegenError."""
         spoken = language(self.lang, splitter=self.splitter, fuzzy_pinyin=self.fuzzy_pinyin)
         tasks, left_out = tasks_of(listed(self.dumps), spoken.code)
         miner = WikiMiner(spoken, self.pair_profile(), skip=self.skip)
@@ -178,7 +178,7 @@ class Lang8Options(MiningOptions):
     ] = False
 
     def work(self) -> Work:
-        """Return the tasks of the files with their miner; raises NoisegenError."""
+        """Return the tasks of the files, and the miner that does them; raises NoisegenError."""
         spoken = language(self.lang, fuzzy_pinyin=self.fuzzy_pinyin)
         miner = parallel.Lang8Miner(spoken, self.pair_profile(), self.with_uncorrected)
         tasks = parallel.lang8_tasks(listed(self.files))
@@ -221,7 +221,7 @@ class PairsOptions(MiningOptions):
             raise UsageError(f"column {self.noisy_column!r} cannot be both noisy and clean")
 
     def work(self) -> Work:
-        """Return the tasks of the tables or files with their miner; raises NoisegenError."""
+        """Return the tasks of the sources, and the miner that does them; raises NoisegenError."""
         spoken = language(self.lang, splitter=self.splitter, fuzzy_pinyin=self.fuzzy_pinyin)
         sources, corrected = listed(self.sources), listed(self.clean_files)
         clean_columns = tuple(listed(self.clean_columns))

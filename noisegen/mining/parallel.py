@@ -75,7 +75,7 @@ class PairsMiner:
 def _spoken(name: str, like: Language) -> Language | None:
     """Return the language with this code or English name; None if it is unknown.
 
-    It has the sentence splitter and the options of `like`.
+    The returned language has the sentence splitter and the options of the language `like`.
     """
     try:
         code = codes_by_name().get(name.lower(), name)

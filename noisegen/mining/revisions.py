@@ -82,7 +82,7 @@ class Revision(NamedTuple):
 
     @property
     def digest(self) -> tuple[str, bytes, int]:
-        """A key that only equal texts share: type of the hash, the hash, bytes of the text."""
+        """A key that only equal texts share: kind of hash, hash, and size of the text in bytes."""
         raw = self.raw or b""
         if not raw:
             return "", b"", 0
@@ -125,7 +125,7 @@ def read_revisions(
     wanted: Callable[[Page], bool],
     revision_max: int = REVISION_MAX,
 ) -> Iterator[Revision]:
-    """Yield the revisions of the pages in an export for which `wanted` is true.
+    """Yield the revisions in an export, of those pages for which `wanted` returns true.
 
     `parts` are the bytes of the export; the first part must have its site info. Only whole
     revisions are yielded; a revision over `revision_max` bytes comes without its text. `note` is
@@ -204,7 +204,7 @@ class Scanner:
                 later = held.rfind(b"<revision", begin + len(b"<revision"), bounds.tag)
             if later >= 0:
                 self.note("a revision without an end was skipped")
-                # The revision without an end may have been the last of its page
+                # Another page may begin before the later revision: then its header is read next
                 page = held.rfind(PAGE, begin, later)
                 self.at = later if page < 0 else page
                 continue
@@ -242,7 +242,7 @@ class Scanner:
             return True
 
     def _drop_header(self) -> None:
-        """Drop bytes beyond `header_max` without a revision, but keep the last page header."""
+        """If over `header_max` bytes have no revision, drop those before the last page header."""
         if len(self.held) - self.at > self.header_max:
             page = self.held.rfind(PAGE, len(self.held) - self.header_max)
             self.at = page if page >= 0 else len(self.held) - 64
@@ -260,7 +260,8 @@ class Scanner:
     def _known_page(self, head: bytes = b"") -> Page:
         """Return the current page; if it is unknown, note the loss and return one without a title.
 
-        The number of an unknown page is the negated id of the revision with the XML `head`.
+        `head` is the XML before a revision's text. The number of an unknown page is the negated id
+        of this revision.
         """
         if self.page is None:
             self.note("revisions without a page")
@@ -269,7 +270,7 @@ class Scanner:
 
 
 class Bounds(NamedTuple):
-    """Offsets in a revision: its text element, first byte and end of its text, its own end tag."""
+    """Offsets in a revision: start of <text>, start of the text, its end, start of </revision>."""
 
     tag: int
     text: int

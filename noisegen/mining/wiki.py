@@ -30,7 +30,7 @@ LINE_MAX = 64 << 10  # most bytes of a line; longer lines are dropped
 # Most changed lines per side; an edit with more is a rewrite or vandalism, not a correction
 LINES_MAX = 60
 SHRINK = 5  # an edit that leaves less than 1 / SHRINK of a page's bytes blanks it
-CACHE_BYTES = 16 << 20  # bytes of the lines of a page whose sentences are cached
+CACHE_BYTES = 16 << 20  # bytes of lines, per page, whose sentences are cached at once
 _ENTITIES = {"&quot;": '"', "&#039;": "'"}  # entities that `unescape` does not know
 
 
@@ -141,13 +141,13 @@ class _PageMiner:
         matches = align(before, after, dropped)
         self.history.follow(set(before).difference(after), matches, self.language.tokens)
         if matches and (new.timestamp or "") < (old.timestamp or ""):
-            # An imported revision: either side may be the correction
+            # Imported revisions may be in the wrong order, so either text may be the corrected one
             dropped["edit_out_of_order"] += 1
             return
         self._queue(matches, old, new)
 
     def _queue(self, matches: Iterable[tuple[str, str]], old: Revision, new: Revision) -> None:
-        """Keep the corrections among pairs of sentences until no revert can withdraw them."""
+        """Judge pairs of sentences; keep each correction until no revert can withdraw it."""
         for noisy, clean in matches:
             words = judge(noisy, clean, self.language, self.profile, self.account.dropped)
             if words is None:
@@ -162,16 +162,17 @@ class _PageMiner:
                 rev_new=new.number,
                 timestamp=new.timestamp,
                 minor=new.is_minor,
-                # A hint only, since such comments also announce corrections
+                # A revert in the comment's words is only a hint: corrections have such comments too
                 comment_flag=revert_words().search(new.comment) is not None,
                 reverted=False,
             )
             self.history.wait(pair)
 
     def _changed_lines(self, old: bytes, new: bytes) -> tuple[list[bytes], list[bytes]] | None:
-        """Return the changed lines of both texts; None if the edit is not a correction.
+        """Return the changed lines of the old text and of the new text.
 
-        With `skip` False, all lines are returned.
+        Return None if the edit blanks the page or changes more than `LINES_MAX` lines. With `skip`
+        False, all lines are returned.
         """
         if len(new) * SHRINK < len(old):
             self.account.dropped["edit_shrinks"] += 1
@@ -213,7 +214,7 @@ class _PageMiner:
             self.account.dropped["line_not_utf8"] += 1
             self._note("text that is not UTF-8 was skipped")
             return []
-        if "<" in text:  # invalid in XML, but harmless in text
+        if "<" in text:  # XML is damaged here, but the text can still be read
             self._note("unescaped '<' in text")
         if not text.isprintable() and _NOT_XML.search(text):
             self._note("control characters in text were removed")
@@ -252,7 +253,7 @@ _BREAK = re.compile(r"<(?:br|hr|p|div|li|td|tr)\b[^<>]*+>", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*+>")
 _QUOTES = re.compile(r"'''''|'''|''")
 _SWITCH = re.compile(r"__[A-Z]{3,30}__")
-# Markup for variants of a script, here with a single text
+# Markup for words that differ between the scripts of a language; it matches if all have one text
 _VARIANT = re.compile(r"-\{([^{}:;|]*+)\}-")
 _MEDIA = re.compile(
     r"\.(?:jpe?g|png|svg|gif|tiff?|webp|xcf|og[agv]|web[am]|mp[34]|wav|flac|midi?|pdf|djvu)\s*$",
@@ -267,7 +268,7 @@ _NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 def plain_text(line: str) -> str:
     """Return the prose of a line with single spaces; '' for a table, redirect or category.
 
-    A template that begins or ends on another line is removed up to that end of this line.
+    If a template spans several lines, what this line has of it is removed.
 
     >>> plain_text("* '''Fox'''es are [[canid|dogs]].<ref>A book</ref> {{citation needed}}")
     'Foxes are dogs.'
@@ -283,7 +284,7 @@ def plain_text(line: str) -> str:
     if "[" in line:
         line = _without_links(line)
     if "|" in line:
-        return ""  # a row of a gallery, or the rest of a template
+        return ""  # a row of a gallery, or a parameter of a template that spans several lines
     if "://" in line:
         line = _ADDRESS.sub("", line)
     if "''" in line:
@@ -304,7 +305,7 @@ def _without_frame(line: str) -> str:
 
 
 def _repeated(pattern: re.Pattern[str], by: str | Callable[[re.Match[str]], str], line: str) -> str:
-    """Replace the matches of a pattern from the inside out, at most `PASSES` times."""
+    """Replace matches of a pattern by `by`, from the inside out, for at most `PASSES` levels."""
     for _ in range(PASSES):
         line, count = pattern.subn(by, line)
         if not count:

@@ -1,9 +1,9 @@
 """Scale a recipe until its expected rate of character or word errors reaches a target.
 
-The error rate is the number of errors divided by the characters (or words) of the clean texts. All
-rates of the recipe are multiplied by one factor, which is searched. Every factor is measured with
-the same random draws, so that two error rates differ by their factors and not by chance. The search
-begins on few rows; the last part uses enough rows for the wanted standard error.
+The error rate is the number of errors divided by the characters (or words) of the clean texts.
+Every `rate` and `p` of the recipe is multiplied by one factor, which is searched. The error rates
+of all factors are measured with the same random draws, so that they do not differ by chance. A
+first search uses few rows; a second search uses enough rows for the wanted standard error.
 """
 
 import math
@@ -38,12 +38,12 @@ from noisegen.text.resources import DEFAULT_RECIPE
 from noisegen.text.spans import PROTECTED
 
 TEXTS_MAX = 20_000  # most texts read from a source
-PRECISION = 0.004  # relative standard error of the rate that the last search aims at
+PRECISION = 0.004  # relative standard error of the rate that the second search aims at
 NEAR = 0.001  # relative distance of the rate from the target at which the search ends
-# Rows of a measurement in the first search, most rows in the last search, rows of a block
+# Rows per measurement in the first search, maximum in the second search, rows noised in one call
 ROUGH_ROWS, ROWS_MAX, BLOCK_ROWS = 4_000, 400_000, 20_000
 BLOCKS_MIN = 2  # least blocks per worker process, since a process takes a second to start
-# Standard errors by which a target out of reach exceeds the highest rate measured on few rows
+# A target is out of reach if it is this many standard errors above the rate of the highest factor
 SURE = 6
 FEW_TEXTS = 30  # texts; a calibration on fewer texts gives a warning
 HELD_BACK = 3  # one text in this many is kept out of the search, for the check
@@ -90,8 +90,8 @@ class CalibrateOptions(WorkerOptions):
 class RateEstimate:
     """An error rate measured on `rows` rows, with two standard errors.
 
-    `error` is the standard error if the same texts are noised with other draws. `error_between` is
-    the standard error if other texts of the same kind are noised.
+    `error` is the standard error between measurements on the same texts with other random draws.
+    `error_between` is the standard error between measurements on other texts of the same kind.
     """
 
     value: float
@@ -131,7 +131,8 @@ class RateEstimator:
         """Return the error rate of a recipe over `rows` rows.
 
         The rows are the texts in turn, again and again, each time with new draws. The rate is the
-        number of all errors divided by the size of all rows; its standard errors are linearised.
+        number of all errors divided by the characters (or words) of all rows. The two standard
+        errors are those of a ratio, by linearisation.
         """
         size, _ = FIGURES[self.figure]
         errors = np.array(self._all_errors(recipe, rows))
@@ -169,10 +170,10 @@ class RateEstimator:
 class Calibrated:
     """A recipe scaled by `factor`, with its error rates.
 
-    `given` is the rate before scaling and `reached` the rate after it, both measured on the texts
-    of the search, whose number is `texts`. `check` is the rate on `texts_checked` other texts with
-    another seed. `about` are the comment lines at the head of the recipe file; they have neither
-    text of the source nor a date.
+    `given` is the rate before scaling and `reached` the rate after it, both measured on the `texts`
+    texts of the search. `check` is the rate on `texts_checked` other texts with another seed.
+    `about` are the comment lines at the head of the recipe file; they quote no text of the source
+    and have no date.
     """
 
     recipe: Recipe
@@ -280,7 +281,7 @@ def _calibrate(options: CalibrateOptions) -> Calibrated:
 
 
 def _texts(options: CalibrateOptions, lang: str) -> tuple[list[str], Counter[str]]:
-    """Return the texts of the source, and its losses by reason: unread files and dropped rows.
+    """Return the texts of the source, and the counts of unread files and of dropped rows by reason.
 
     Without a source, the texts are the demo text in `lang`; raises UsageError if there is none.
     """
@@ -350,7 +351,7 @@ def calibrate_rate(
 def _factor(
     recipe: Recipe, estimator: RateEstimator, target: float, progress: Show
 ) -> tuple[float, int]:
-    """Return the factor whose rate is the target, and the rows per measurement of the last search.
+    """Return the factor whose rate is the target, and how many rows this rate was measured on.
 
     Raises UsageError for a target out of reach.
     """
@@ -371,7 +372,7 @@ def _factor(
 
 
 class _Search:
-    """Cache of the rates measured in a search; `top` is the highest factor of the recipe."""
+    """Cache of the measured rates of factors; above the factor `top`, rates rise no more."""
 
     def __init__(
         self, recipe: Recipe, estimator: RateEstimator, target: float, progress: Show
@@ -406,7 +407,7 @@ class _Search:
 
 
 def _fine_search(rough: RateEstimate) -> tuple[int, float]:
-    """Return the rows per measurement of the last search, and the ratio of its first two factors.
+    """Return the rows per measurement in the second search, and the `step` of its `_bracket`.
 
     Both follow from the standard error of `rough`, the last rate of the first search.
     """
@@ -447,8 +448,9 @@ class _End(NamedTuple):
 def _root(distance: Distance, low: float, high: float, near: float) -> float:
     """Return the factor between `low` and `high` whose rate is nearest to the target.
 
-    The search ends at a distance of `near`. It is the method of false position on the logarithm of
-    the factor; a step stays off the ends of the interval, so that the interval always shrinks.
+    The search ends at a factor whose distance is at most `near`. It is the method of false position
+    on the logarithm of the factor. A new factor is never close to the ends of the interval, so that
+    the interval always shrinks.
     """
     below, above = _End(low, distance(low)), _End(high, distance(high))
     log_low, log_high = math.log(low), math.log(high)

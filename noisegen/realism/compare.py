@@ -20,7 +20,7 @@ from noisegen.runs.progress import Progress, Show, silent
 
 EXAMPLES = 8  # most example rows in the report
 ROWS_MAX = 10_000  # most rows of each set that are compared
-# Rows with a clean text that both sets have; if there are so many, only these rows are compared
+# Sets that share this many clean texts are paired: only rows with these texts are compared
 PAIRED_MIN = 100
 
 
@@ -157,7 +157,7 @@ def _compare(options: CompareOptions) -> Realism:
 
 
 def _run_name(source: str) -> str:
-    """Return the name of a source; if `augment` wrote the source, with its recipe and seed."""
+    """Return the name of a source, with recipe and seed if `augment` wrote the source."""
     try:
         manifest = Manifest.load(source, "augment")
     except NoisegenError:
@@ -218,8 +218,8 @@ def _pairing(real: Pairs, synthetic: Pairs, compared: int | None, limit: int) ->
     """Yield warnings about the rows that are compared.
 
     `compared` is the number of paired rows, None for unpaired sets. For paired sets, a warning says
-    how many real pairs are left out. For unpaired sets, warnings say that the topics may differ
-    and, if so, that the languages seem to differ.
+    how many real pairs are left out. For unpaired sets, one warning says that the topics may
+    differ. A second one follows if the languages seem to differ.
     """
     if compared is not None:
         if compared < min(len(real), limit):
@@ -262,10 +262,10 @@ def _spread(rows: Sequence[dict[str, str]], most: int) -> Sequence[dict[str, str
 def alongside(real: Pairs, synthetic: Pairs, limit: int) -> tuple[Pairs, Pairs, bool]:
     """Return equally many pairs of both sets, and whether the sets are paired.
 
-    Paired sets have the same clean text in each row: at least `PAIRED_MIN` rows, or all rows of the
-    smaller set.
+    Sets are paired if they share the clean texts of at least `PAIRED_MIN` rows, or of all rows of
+    the smaller set. Then row i of both results has the same clean text.
     """
-    # Numbers of the synthetic rows of each clean text, the last row first, to pop the first row
+    # Indices of the synthetic rows of each clean text, in falling order: `pop` takes the first row
     partners_of: defaultdict[str, list[int]] = defaultdict(list)
     for number in reversed(range(len(synthetic))):
         partners_of[synthetic.clean[number]].append(number)

@@ -168,11 +168,11 @@ def word_place(clean: str, noisy: str, edit: TokenEdit) -> str | None:
 
 @dataclass(frozen=True)
 class Divergence:
-    """Jensen-Shannon divergence (base 2) of a histogram of real and of synthetic noise.
+    """Jensen-Shannon divergence (base 2) of two histograms: of real noise and of synthetic noise.
 
-    `low` and `high` bound its 95 % interval, in which it would move with other rows of the same
-    kind. `floor` is the mean divergence of two random halves of the real set: synthetic noise
-    cannot be expected to come closer.
+    `low` and `high` bound the 95 % interval of `value` over other rows of the same kind. `floor` is
+    the mean divergence of two random halves of the real set: synthetic noise cannot be expected to
+    come closer.
     """
 
     value: float
@@ -187,8 +187,8 @@ def row_divergences(
     """Return the divergence of each histogram, with its interval and floor.
 
     Intervals come from resampled rows; in paired sets, the two rows of a clean text are resampled
-    together. The divergences of the resamples are larger on average than `value`, so their spread
-    around their own mean is moved to `value`.
+    together. The divergences of the resamples are larger on average than `value`. So the interval
+    is `value` plus their deviations from their own mean.
     """
     rng = np.random.default_rng(0)  # a fixed seed, so that equal input gives equal intervals
     rows = len(real["kinds"])

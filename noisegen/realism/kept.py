@@ -1,10 +1,10 @@
 """Choice of the counts that a profile keeps: of frequent words, gaps and phrases, and of slips.
 
 A word is kept if it occurs in at least `min_count` different pairs. A replacement of a kept word is
-kept if it was seen in `min_count` pairs too, or if it is a slip: up to two letters of the word are
-changed. A gap and its replacement are kept if both were seen in `min_count` pairs and each has at
-most two words. Phrases have up to three words. Everything else is counted without its text, so no
-text of more than three words leaves the pairs.
+kept if it occurs in that many pairs, or if it is a slip: at most two letters of the word changed. A
+gap is the text between two words. A gap and its replacement are kept if both occur in that many
+pairs and each has at most two words. Phrases have up to three words. Everything else is counted
+without its text, so no text of more than three words leaves the pairs.
 """
 
 from collections import Counter
@@ -26,8 +26,8 @@ from noisegen.text.case import SMALL, case_of, lower, shape_of
 SLIP_MAX = 2
 GAP_WORDS_MAX = 2  # most words in a gap that is kept
 FORM_MAX = 60  # most characters of a new form or gap that is kept
-# Least words that have a part between the same two letters, for a part that no slip changes there
-# to be counted
+# A part of words that no slip changes between two letters is counted if this many words have it
+# between these letters
 CONTEXT_MIN = 5
 WRITTEN_MAX = 4  # most letters that replace a part of a word in a slip
 UNLIKE_MAX = 0.5  # largest share of the letters of a word that a slip changes
@@ -39,9 +39,9 @@ Slips = dict[tuple[str, str], list[LetterKey]]  # changed parts by (word, new fo
 
 
 def kept_profile(found: PairCounts, min_count: int) -> Profile:
-    """Return the profile of counted pairs, without row factors.
+    """Return the profile of counted pairs; it has no row factors yet.
 
-    `min_count` is the least number of different pairs that must have a word or its replacement.
+    A word or a replacement is frequent if at least `min_count` different pairs have it.
     """
     often = {form for form, number in found.seen.items() if number >= min_count}
     every = _without_rare_phrases(found.counts.words, often)
@@ -62,8 +62,8 @@ def kept_profile(found: PairCounts, min_count: int) -> Profile:
 def _without_rare_phrases(words: Counter[WordKey], often: set[Form]) -> Counter[WordKey]:
     """Return the counts of words and phrases, with rare phrases split into words.
 
-    The new forms of these words are None: they are not kept. A phrase is rare unless it has the
-    same new form in several pairs; these forms are in `often`.
+    Each of these words gets None as its new form. A phrase is rare unless it has the same new form
+    in several pairs; such phrases with their new forms are in `often`.
     """
     counts: Counter[WordKey] = Counter()
     for key, count in words.items():
@@ -97,7 +97,7 @@ def _phrases_that_stayed(rows: Iterable[RowEdits], words: Counter[WordKey]) -> C
 
 
 def _phrases_in(clean: str, phrases: set[str], heads: set[str]) -> Iterator[WordKey]:
-    """Yield a key for each place where a clean text has one of `phrases`.
+    """Yield the key of each phrase in a clean text that is one of `phrases`.
 
     `heads` are the first words of the phrases, by which most places are skipped quickly.
     """
@@ -155,7 +155,7 @@ def _is_kept(clean: str, noisy: str, often: set[Form]) -> bool:
 def _kept_gaps(gaps: Counter[GapKey], often: set[Form]) -> Counter[GapKey]:
     """Return the counts of frequent gaps.
 
-    The word behind a gap and the replacement of a gap are kept only if they are frequent too.
+    The word after a gap and the replacement of a gap are kept only if they are frequent too.
     """
     kept: Counter[GapKey] = Counter()
     for key, count in gaps.items():
@@ -248,7 +248,7 @@ def _letters(slips: Slips, words: Iterable[str]) -> Counter[LetterKey]:
     """Count the changed parts of all slips, and the words that have these parts.
 
     A part is counted together with the letters before and after it. A key whose `noisy` equals its
-    `clean` counts the words that have the part between these letters, each word once.
+    `clean` counts all words that have the part between these letters, changed or not.
     """
     counts = Counter(change for changes in slips.values() for change in changes)
     parts = frozenset(key.clean for key in counts)

@@ -32,7 +32,7 @@ from noisegen.text.resources import rows_of
 
 SOUNDS = Path(__file__).with_name("sounds.tsv")
 _CONTEXTS = 1 << 10  # texts whose words and emoticons are cached
-_CHANGES = 1 << 16  # changes, with both sides, whose kind is cached
+_CHANGES = 1 << 16  # changes (clean and noisy words) whose kind is cached
 _APOSTROPHES = re.compile(r"\s*['\u2018\u2019\u02bc`\u00b4]+\s*")
 _EMOJI = "\u2600-\u27bf\u2b50-\u2b55\ufe0f\u200d\U0001f000-\U0001faff"
 _EMOTICON = re.compile(
@@ -93,7 +93,7 @@ class EditInText:
 
 
 def _is_emoticon(found: EditInText) -> bool:
-    """Tell whether a side of the edit lies within an emoticon or a run of emoji."""
+    """Tell whether the edit lies within an emoticon or a run of emoji of either text."""
     edit = found.edit
     return _in_emoticon(found.clean, edit.clean_start, edit.clean_stop) or _in_emoticon(
         found.noisy, edit.noisy_start, edit.noisy_stop
@@ -123,7 +123,7 @@ def _is_repeated_punctuation(found: EditInText) -> bool:
 
 
 def _is_moved(found: EditInText) -> bool:
-    """Tell whether the clean words stand elsewhere in the noisy text, and vice versa."""
+    """Tell whether the words of each side of the edit are elsewhere in the other side's text."""
     if found.before.casefold() == found.after.casefold():
         return False
     return _is_elsewhere(found.before, found.clean, found.noisy) and _is_elsewhere(

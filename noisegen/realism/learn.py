@@ -188,7 +188,7 @@ def profile_of(
 
     Row factors are fitted to half of the pairs, with chances of errors learned from the other half.
     With chances learned from the same pairs, the errors of a row would look likelier than they are.
-    Fewer than `FEW` different pairs are not halved.
+    Fewer than `FEW` different pairs are not divided: all serve for both.
     """
     distinct = list(Counter(zip(pairs.clean, pairs.noisy, strict=True)).items())
     if len(distinct) < FEW:

@@ -36,9 +36,9 @@ Form = tuple[str, str | None]  # (word or gap, its replacement); None stands for
 class PairCounts:
     """Counts over a set of different pairs.
 
-    `counts` has the counts of a profile. `seen` has the number of pairs with each form. `rows` has
+    `counts` has the counts of a profile. `seen` counts the pairs that have each `Form`. `rows` has
     the clean text and the numbers of edits of each pair. `repeats` counts the words that occur
-    twice in a text, by whether their first and their second occurrence changed.
+    twice in a text; its keys tell which of the two occurrences changed.
     """
 
     counts: Profile
@@ -92,7 +92,7 @@ def count_pairs(lang: str, pairs: Sequence[CountedPair]) -> PairCounts:
 
 
 def _repeats(words: Sequence[WordKey]) -> Iterator[Repeat]:
-    """Yield each word that a row has at least twice, and whether its first two places changed.
+    """Yield each repeated word of a row; flags tell if its first and its second place changed.
 
     Phrases are left out.
     """
@@ -107,8 +107,9 @@ def _repeats(words: Sequence[WordKey]) -> Iterator[Repeat]:
 class RowKeys(NamedTuple):
     """The keys under which a pair is counted: a key per word, gap and habit.
 
-    `habits` has the habits that the row could show, with a flag for a habit that it shows. `edits`
-    is the number of edits in the pair.
+    A habit is a way to write whole rows, such as all in lower case. `habits` has the habits that
+    would change the clean row, with a flag for a habit that the noisy row shows. `edits` is the
+    number of edits in the pair.
     """
 
     words: list[WordKey]
@@ -178,7 +179,7 @@ def _word_key(text: str, noisy: str | None, initial: bool, habit: str) -> WordKe
     """Return the key of the word or phrase `text` and its noisy form.
 
     `noisy` is '' if the word is gone, None if its form is unknown. `initial` is True for the first
-    word of a row. A change that follows from the `habit` of the row is not counted.
+    word of a row. Case and accents that the `habit` of the row explains count as unchanged.
     """
     clean, case = lower(text), case_of(text.partition(" ")[0], initial)
     if not noisy:
@@ -195,9 +196,9 @@ def _word_key(text: str, noisy: str | None, initial: bool, habit: str) -> WordKe
 
 
 def _take_case(words: list[WordKey], number: int) -> int:
-    """Return the new case of word `number` if only its case changed, and mark it as unchanged.
+    """Return the new case of the word at index `number`, and set it to SAME in `words`.
 
-    Returns SAME if the word changed in another way, became upper case, or does not exist.
+    Return SAME if the word changed in another way, became upper case, or does not exist.
     """
     key = words[number] if number < len(words) else None
     if key is None or key.noisy != key.clean or key.written == profiles.UPPER_CASE:
@@ -282,9 +283,9 @@ def _is_phrase(clean: str, words: Sequence[Span], noisy_tokens: int) -> bool:
 
 
 class Gap(NamedTuple):
-    """A gap, its replacement, and the number of the word behind it.
+    """A gap, its replacement, and the index of the word after the gap.
 
-    A gap is the text between two words, before the first word or behind the last word of a row.
+    A gap is the text between two words, before the first word or after the last word of a row.
     """
 
     word: int
@@ -316,7 +317,7 @@ def _gaps(clean: str, noisy: str, aligned: Sequence[AlignedWord]) -> Iterator[Ga
 def _without_word(before: str, after: str) -> str:
     """Join the gaps before and after a removed word; return the gap that remains.
 
-    The space before the word is removed too; at the start of a text, the space behind the word is.
+    The space before the word is removed too, or at the start of a text the space after the word.
     """
     if before.endswith(" "):
         return before[:-1] + after

@@ -140,7 +140,7 @@ def _sentences(realism: Realism) -> Iterator[str]:
 
 
 class _KindGap(NamedTuple):
-    """A kind of edit: its share of real edits minus its share of synthetic edits, also in words."""
+    """A kind of edit: its share of real minus of synthetic edits; `words` gives both shares."""
 
     difference: float
     words: str
@@ -322,7 +322,7 @@ def _lines(profile: Profile, top: int) -> dict[str, list[Line]]:
     for entry in _entries(profile):
         if entry.noisy is not None:
             edits[entry.table, entry.clean, entry.noisy] += entry.times
-        # An unchanged entry of letters already counts all words with the letters, changed or not
+        # An unchanged entry of letters counts changed words too: changed entries add nothing to it
         if entry.noisy is None or entry.table != "letters":
             cases[entry.table, entry.clean] += entry.times
     lines: dict[str, list[Line]] = {name: [] for name in _CAPTIONS}

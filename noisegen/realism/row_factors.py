@@ -2,10 +2,11 @@
 
 Errors come in heaps: some rows have many, many rows have none. Each row therefore draws a pair of
 factors: one multiplies the chances of its words to change, the other the chances of its gaps. The
-distribution of the pairs is a mixture on a grid, fitted by maximum likelihood (Kiefer and
-Wolfowitz, 1956; Laird, 1978) with the EM algorithm. Each pair is in the mixture twice: free, and
-forced. In a forced row without a change, the word or gap that came nearest to a change is changed.
-Rows with the pair (0, 0) stay unchanged.
+distribution of these pairs is a mixture on a grid, fitted by maximum likelihood (Kiefer and
+Wolfowitz, 1956; Laird, 1978) with the EM algorithm. The mixture has each pair twice, for free and
+for forced rows. In a forced row, at least one word or gap changes: if chance changes none, the one
+whose random draw is the smallest in proportion to its limit. Rows with the factors (0, 0) stay
+unchanged.
 """
 
 from collections import Counter
@@ -48,9 +49,9 @@ class Repeat(NamedTuple):
 def consistency(repeats: Counter[Repeat], words: Counter[WordKey]) -> int:
     """Return the share of writers who write a word in the same way each time, in units of 1/256.
 
-    The share is estimated from the number of words that changed at both of two occurrences. It is 0
-    for the number expected if each occurrence is decided alone, 256 for the number expected if one
-    decision holds for both, and linear in between.
+    The share follows from the count of words that changed at both of two occurrences. It is 0 if
+    this count is as expected for independent changes, and 256 if it is as expected for words that
+    change at both occurrences or at none. It is linear in between.
     """
     pairs, both = Counter[str](), 0
     for repeat, count in repeats.items():
@@ -63,7 +64,7 @@ def consistency(repeats: Counter[Repeat], words: Counter[WordKey]) -> int:
             changed[key.clean] += count * (key.noisy != key.clean)
     once = sum(count * (repeat.first + repeat.second) / 2 for repeat, count in repeats.items())
     shares = {word: changed[word] / total[word] for word in pairs}
-    # `repeats` has rows with changes only, and their words change more often than all words
+    # `repeats` has only rows with a change: their words change more often than those of all rows
     more = once / max(1e-9, sum(count * shares[word] for word, count in pairs.items()))
     twice = sum(count * min(1.0, shares[word] * more) ** 2 for word, count in pairs.items())
     share = (both - twice) / (once - twice) if once > twice else 0.0
@@ -95,7 +96,7 @@ def row_factors(profile: Profile, rows: Sequence[RowEdits]) -> list[Factor]:
 
 
 def _fitted(likelihoods: F64, times: F64) -> F64:
-    """Return the weight of each component of a mixture that makes the rows most likely.
+    """Return the weights of a mixture's components that maximise the likelihood of the rows.
 
     `likelihoods` has the likelihood of each row under each component, shape (rows, components);
     rows that no component explains are left out. `times` has the number of times that each row
@@ -136,7 +137,7 @@ def _likelihoods(profile: Profile, texts: Sequence[str], edits: I64) -> F64:
 
 
 class _Places(NamedTuple):
-    """Words or gaps that may change: the row of each, in increasing order, and its chance."""
+    """Words or gaps that may change: row index (in increasing order) and chance of each."""
 
     rows: I64
     chances: F64

@@ -113,9 +113,9 @@ class NgramTexts:
     """The texts of both sets as weighted n-grams.
 
     `weights` has the tf-idf weights, shape (different texts, n-grams); `names` are the n-grams.
-    Every text of both sets, noisy or clean, has a number: `real`, `synthetic`, `real_clean` and
-    `synthetic_clean` are the numbers of the texts in each group. By this number, `rows` has the
-    text's row in `weights`, and `clean_numbers` the number of its clean text.
+    Every text of both sets, noisy or clean, has an index: `real`, `synthetic`, `real_clean` and
+    `synthetic_clean` are the indices of the texts in each group. `rows[i]` is the row of text i in
+    `weights`. `clean_numbers[i]` is the number of its clean text among all different clean texts.
     """
 
     weights: "csr_matrix"
@@ -128,7 +128,7 @@ class NgramTexts:
     synthetic_clean: I64
 
     def of(self, numbers: I64) -> "csr_matrix":
-        """Return the weights of the texts with these numbers, shape (texts, n-grams)."""
+        """Return the weights of the texts with these indices, shape (texts, n-grams)."""
         return self.weights[self.rows[numbers]]
 
 
@@ -171,7 +171,7 @@ def ngram_texts(real: Pairs, synthetic: Pairs) -> NgramTexts | None:
         return None
     clean = [*real.clean, *synthetic.clean]
     shuffled = sorted(dict.fromkeys(clean), key=lambda text: mix(name_number(text)))
-    # Number of each clean text, which decides its fold; so texts are numbered in a random order
+    # The number of a clean text decides its fold, so clean texts are numbered in a random order
     number_of = {text: number for number, text in enumerate(shuffled)}
     weights, names = ngram_weights(list(row_of))
     rows = np.array([row_of[text] for text in everything], np.int64)
@@ -215,8 +215,8 @@ def changed(pairs: Pairs) -> Bool:
 def auc(texts: NgramTexts, real: I64, other: I64) -> Auc | None:
     """Return the cross-validated AUC of a classifier that tells `real` from `other` texts.
 
-    `real` and `other` are text numbers. Returns None if either has fewer than `TEXTS_MIN` different
-    clean texts.
+    `real` and `other` are indices of texts. Returns None if either has fewer than `TEXTS_MIN`
+    different clean texts.
     """
     numbers = np.concatenate([real, other])
     is_other = np.arange(len(numbers)) >= len(real)
@@ -248,7 +248,7 @@ def resampled(rng: np.random.Generator, size: int) -> F64:
 def fit(texts: NgramTexts, numbers: I64, is_other: Bool) -> tuple[F64, float]:
     """Train a classifier on texts; return the coefficients of the n-grams, and the intercept.
 
-    `numbers` are text numbers. A high coefficient speaks for texts with `is_other` True.
+    `numbers` are indices of texts. A high coefficient speaks for texts with `is_other` True.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -283,9 +283,9 @@ def _contrasts(texts: NgramTexts, real: Pairs, synthetic: Pairs) -> Iterator[Ngr
     """Yield the n-grams that count most in a classifier of real and synthetic noisy texts.
 
     N-grams that are more frequent in synthetic texts come first. The gain of an n-gram is its
-    coefficient times the difference of its mean weights in the two sets; n-grams with more gain
-    count more, and of equal gains the shorter n-gram. An n-gram that contains an n-gram with more
-    gain, or lies in it, is left out.
+    coefficient times the difference of its mean weights in the two sets. N-grams are sorted by
+    falling gain, and by length if gains are equal. An n-gram that contains an earlier one, or lies
+    in an earlier one, is left out.
     """
     numbers = np.concatenate([texts.real, texts.synthetic])
     is_other = np.arange(len(numbers)) >= len(texts.real)
@@ -320,9 +320,9 @@ def _rows_with(weights: "csr_matrix") -> I64:
 
 
 def _without_overlaps(names: Sequence[str], numbers: Sequence[int]) -> list[int]:
-    """Leave out each n-gram that contains an earlier one or lies in it; return the other numbers.
+    """Leave out each n-gram that contains an earlier one or lies in it; return the other indices.
 
-    `numbers` are places in `names`, the n-grams.
+    `numbers` are indices in `names`, the n-grams.
     """
     kept: list[int] = []
     for at in numbers:
@@ -346,9 +346,9 @@ def _example(ngram: str, pairs: Pairs) -> NgramExample | None:
 
 
 def _touches(clean: str, noisy: str, size: int) -> Callable[[int], bool]:
-    """Return a function that tells whether `size` characters at an offset of `noisy` are edited.
+    """Return a function that tells if any of `size` characters from an offset of `noisy` is edited.
 
-    Characters beside an edit count as edited too.
+    The characters before and after an edit count as edited too.
     """
     found = edits(clean, noisy)
     return lambda at: any(edit.noisy_start <= at + size and at <= edit.noisy_stop for edit in found)
