@@ -21,7 +21,7 @@ EDITS_SHOWN = 12  # edits per row; the last line of the table counts rows with t
 _SIDES = ("real", "synthetic")
 KINDS_NAMED = 3  # most kinds of edit that a sentence calls too rare or too frequent
 # Least difference of the real and the synthetic share of a kind for a sentence to name the kind
-GAP_MIN = 0.02
+DIFFERENCE_MIN = 0.02
 _VISIBLE = str.maketrans({" ": "␣", "\n": "¶", "\t": "→"})
 _FOLDERS = re.compile(r"[^\s,(]*/(?=\S)")  # folders of a path, which a title leaves out
 _WRITTEN = ("", "in lower case", "with a capital", "in upper case")
@@ -130,30 +130,30 @@ def _sentences(realism: Realism) -> Iterator[str]:
         f"{percent(synthetic.cer)}, the real noise {percent(real.changed_share)} with "
         f"{percent(real.cer)}."
     )
-    gaps = _kind_gaps(real, synthetic)
-    rare = sorted(gaps, key=lambda gap: -gap.difference)[:KINDS_NAMED]
-    if named := [gap.words for gap in rare if gap.difference > GAP_MIN]:
+    differences = _kind_differences(real, synthetic)
+    rare = sorted(differences, key=lambda kind: -kind.difference)[:KINDS_NAMED]
+    if named := [kind.words for kind in rare if kind.difference > DIFFERENCE_MIN]:
         yield f"Too rare: {', '.join(named)}."
-    frequent = sorted(gaps, key=lambda gap: gap.difference)[:KINDS_NAMED]
-    if named := [gap.words for gap in frequent if -gap.difference > GAP_MIN]:
+    frequent = sorted(differences, key=lambda kind: kind.difference)[:KINDS_NAMED]
+    if named := [kind.words for kind in frequent if -kind.difference > DIFFERENCE_MIN]:
         yield f"Too frequent: {', '.join(named)}."
 
 
-class _KindGap(NamedTuple):
+class _KindDifference(NamedTuple):
     """A kind of edit: its share of real minus of synthetic edits; `words` gives both shares."""
 
     difference: float
     words: str
 
 
-def _kind_gaps(real: NoiseFigures, synthetic: NoiseFigures) -> list[_KindGap]:
+def _kind_differences(real: NoiseFigures, synthetic: NoiseFigures) -> list[_KindDifference]:
     """Return for each kind of edit the difference of its real and its synthetic share."""
-    gaps = []
+    differences = []
     for kind, count in real.kinds.items():
         ours, theirs = count / max(1, real.edits), synthetic.kinds[kind] / max(1, synthetic.edits)
         words = f"{kind} ({theirs:.0%} of edits, real {ours:.0%})"
-        gaps.append(_KindGap(ours - theirs, words))
-    return gaps
+        differences.append(_KindDifference(ours - theirs, words))
+    return differences
 
 
 def _example(versions: Mapping[str, str]) -> blocks.Example:
