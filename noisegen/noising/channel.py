@@ -343,7 +343,7 @@ class _Batch:
         target = low.take(owners) + (target * (high - low).take(owners) >> CHANCE_BITS)
         part = np.searchsorted(sums, target, side="right") - 1
         order = np.lexsort((part, owners))  # stable: equal parts stay in the order of their draws
-        order = order.take(_apart(owners.take(order), part.take(order)))
+        order = order.take(_compatible(owners.take(order), part.take(order)))
         owners, part, draws = owners.take(order), part.take(order), draws.take(order)
 
         written = tables.pick(groups.take(part), draws << _HALF)
@@ -368,7 +368,7 @@ def _recased(word: bytes, how: int) -> str | None:
     return form if form != text else None
 
 
-def _apart(words: I64, parts: I64) -> I64:
+def _compatible(words: I64, parts: I64) -> I64:
     """Return the indices of the word parts to change, without parts that overlap an earlier part.
 
     Each entry is a part: `words` has the index of its word, `parts` its index as returned by

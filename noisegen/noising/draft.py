@@ -86,10 +86,10 @@ class Draft:
 def _noted(
     taken: PassRows, parts: Iterable[Edits], makers: I64, accounts: list[Composed]
 ) -> Iterator[Edits]:
-    """Yield the edits of a pass portion by portion, and append their records to `accounts`.
+    """Yield the portions of a pass's edits, and append an account of each to `accounts`.
 
-    If the last edit of a portion touches the first edit of the next portion, they are recorded as
-    one edit. `makers` has for each row a bit mask of its step.
+    If the last edit of a portion touches the first edit of the next portion, the accounts have one
+    edit for both. `makers` has for each row a bit mask of its step.
     """
     grown = np.zeros(len(taken.texts), np.int64)
     for part in parts:

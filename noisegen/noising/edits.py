@@ -330,10 +330,10 @@ def compose(first: Composed, second: Composed) -> Composed:
     def other_side(edited: I64, middle: tuple[I64, I64], other: tuple[I64, I64]) -> tuple[I64, I64]:
         """Convert the ranges `low` to `high` of the joined edits from the middle text to another.
 
-        The other text is the clean text of `first`, or the noisy text of `second`. `edited`,
-        `middle` and `other` describe the edits of this account: row, range in the middle text,
-        range in the other text. Each end of a range moves by the bytes that the edits before it in
-        the row add: no edit crosses an end.
+        The other text is the clean text of `first`, or the noisy text of `second`. The parameters
+        describe the edits of `first` or `second`: rows, ranges in the middle text, and ranges in
+        the other text. No edit crosses an end of a joined range, so each end moves by the bytes
+        that the edits before it in the row add.
         """
         total = np.concatenate([[0], np.cumsum(other[1] - other[0] - middle[1] + middle[0])])
         of_row = total[np.searchsorted(edited, rows, side="left")]

@@ -172,7 +172,7 @@ def _has_mark(text: str, at: int) -> bool:
 
 
 def _row_hits(text: str, draws: Draws, table: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the index of each character whose first byte is hit, and 16 bits to choose by.
+    """Yield the index of each character whose first byte is hit, with 16 random bits.
 
     `table` is the `rng.gap_table` of the rate of hits.
     """

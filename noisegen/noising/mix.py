@@ -68,7 +68,7 @@ class Habit:
 
 @dataclass(frozen=True)
 class Writer:
-    """A style of writing in a mix: a dictionary from the label of a step to the writer's habit.
+    """A style of writing in a mix; `habits` maps the label of a step to the writer's habit.
 
     A row draws its writer with a chance proportional to `weight`.
     """

@@ -421,24 +421,24 @@ def side_by_side(tables: Sequence[PhraseTable]) -> PhraseTable:
 
 def load_table(path: Path, parser: Parser, matched_by: str = "tokens") -> PhraseTable:
     """Compile the lexicon in a file; files with equal content are compiled only once."""
-    content, meant = read_lexicon_file(path), f"{parser.__name__} {matched_by}"
+    content, label = read_lexicon_file(path), f"{parser.__name__} {matched_by}"
 
     def compiled() -> PhraseTable:
         return build(parser(content, str(path)), matched_by)
 
-    return cached_table(path.stem, content, meant, compiled)
+    return cached_table(path.stem, content, label, compiled)
 
 
 def cached_table(
-    name: str, content: bytes, meant: str, make: Callable[[], PhraseTable]
+    name: str, content: bytes, label: str, make: Callable[[], PhraseTable]
 ) -> PhraseTable:
     """Return the table for `content`, read from the cache folder or made by `make`.
 
-    The name of the cached file begins with `name`. `meant` is a label of how `make` reads the
-    content, such as the name of a parser: each label has a cached table of its own.
+    The name of the cached file begins with `name`. `label` tells how `make` reads the content, for
+    example by which parser: each label has a cached table of its own.
     """
     key = blake2b(content, digest_size=10, person=f"noisegen {FORMAT}".encode())
-    key.update(meant.encode())
+    key.update(label.encode())
     path = cache_folder() / f"{name}-{key.hexdigest()}.arrow"
     try:
         batch = pa.ipc.open_file(pa.memory_map(str(path))).get_batch(0)

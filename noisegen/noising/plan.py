@@ -131,8 +131,8 @@ class Place(NamedTuple):
 class Level(NamedTuple):
     """The turns (sort keys) of all steps at one depth of a recipe's nested groups.
 
-    A step with a fixed turn has it in `numbers`, and 0 in `streams`. For another step, `streams`
-    has the `name_number` of the random stream that draws the turn.
+    A fixed turn is in `numbers`, with 0 in `streams`. For a turn that each row draws, `streams` has
+    the `name_number` of the random stream.
     """
 
     numbers: I64

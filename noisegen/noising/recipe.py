@@ -134,7 +134,7 @@ class Recipe(Mix):
 
     @property
     def factor_max(self) -> float:
-        """Largest useful factor of `scaled`: beyond it, noise stays the same. 0 without noise."""
+        """Factor beyond which `scaled` adds no further noise; 0 for a recipe without noise."""
         return scaling.factor_max(self.mixes)
 
     def with_values(self, settings: Mapping[str, object]) -> "Recipe":

@@ -315,7 +315,7 @@ class Draws:
         return (position for position, _ in self.hits(length, gap_table(rate)))
 
     def hits(self, length: int, table: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Yield the positions in range(length) that are hit, each with 16 bits to choose by.
+        """Yield the positions in range(length) that are hit, each with 16 random bits.
 
         `table` is the result of `gap_table` for the rate of hits.
         """
@@ -375,7 +375,7 @@ class RowDraws(NamedTuple):
 def row_hits(
     key: int, candidates: Sequence[int], limit: int, numbers: Sequence[int] | None = None
 ) -> list[tuple[int, int]]:
-    """Return the candidates of one row that are hit, each with 16 bits to choose by.
+    """Return the candidates of one row that are hit, each with 16 random bits.
 
     A candidate is hit if the decision of its draw is below `limit`, as in `hits`. `key` is the key
     of the row. `numbers` has the draw number of each candidate (default: the candidate itself).

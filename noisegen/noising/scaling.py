@@ -80,7 +80,7 @@ def free_rates(step: Step) -> dict[str, float]:
 
 
 def factor_max(mixes: Iterable[Mix]) -> float:
-    """Return the largest useful factor of `scaled`: beyond it, the noise of all mixes stays equal.
+    """Return the factor beyond which `scaled` adds no further noise to any of the mixes.
 
     It is 0 if the mixes add no noise.
     """
@@ -88,7 +88,7 @@ def factor_max(mixes: Iterable[Mix]) -> float:
 
 
 def _growths(mix: Mix) -> Iterator[float]:
-    """Yield for each step and each writer's habit the factor beyond which it cannot grow."""
+    """Yield for each step and each writer's habit the factor beyond which its noise stays equal."""
     for step, own_chance in steps_below(mix.root):
         rates = free_rates(step).values()
         for p, strength in [(own_chance, 1.0), *_habits_of(step, mix.writers)]:

@@ -44,9 +44,9 @@ _IS_END = is_byte("".join(_ENDS).encode())
 def table_of(path: Path, lang: str, into: str | None) -> PhraseTable:
     """Compile a file of translations from language `lang` to `into`; raises LexiconError."""
     check_size(path)
-    content, meant = read_lexicon_file(path), f"codeswitch {lang} {into} {path.suffix}"
+    content, label = read_lexicon_file(path), f"codeswitch {lang} {into} {path.suffix}"
     return cached_table(
-        path.stem, content, meant, lambda: compiled(load_translations(path, lang, into).entries)
+        path.stem, content, label, lambda: compiled(load_translations(path, lang, into).entries)
     )
 
 

@@ -46,7 +46,7 @@ ENDING_MAX = 2  # most letters of an English ending ('t, 's, 're) whose apostrop
 
 
 def misplaced(word: str, lang: str) -> Forms:
-    """Return noisy forms of a word: one has no apostrophe, others have the first misplaced."""
+    """Return noisy forms of a word: one has no apostrophe, others have the first one misplaced."""
     at = next((at for at, sign in enumerate(word) if sign in APOSTROPHES), 0)
     before, sign, after = word[:at], word[at : at + 1], word[at + 1 :]
     if not before or (before + after).isdecimal():  # numbers such as 5'11 are measures and stay
@@ -385,8 +385,8 @@ def long(settings: Settings, *, rate: float = 0.2) -> Kernel:
     `rate` is the chance for words that people often lengthen, such as 'so' and 'please'. Other
     words in the language's `long.tsv` have a part of `rate` as their chance. Words of 2 to 8
     letters outside this list have one fortieth of `rate`. Half of the lengthened words have three
-    or four equal letters in a row; one in fourteen has seven or more.
-    In Thai, which has no spaces between words, only listed words are lengthened.
+    or four equal letters in a row; one in fourteen has seven or more. In Thai, which has no spaces
+    between words, only listed words are lengthened.
     """
     if settings.matched_by != "tokens" and listed_places(settings.lang):
         table = listed_phrases(settings.lang, settings.matched_by)
