@@ -73,12 +73,12 @@ class WordIds:
         self.kept, self.renewed = kept, renewed
         self.known: dict[str, int] = {}
         self._words = np.zeros(kept, f"S{_BYTES}")
-        self._count = 0
+        self.count = 0  # words numbered so far
         self._lock = Lock()
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            words = self._words[: self._count].copy()
+            words = self._words[: self.count].copy()
             return {**vars(self), "known": dict(self.known), "_words": words, "_lock": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -93,18 +93,18 @@ class WordIds:
                 return self.known[word]
             if len(self.known) >= self.renewed:
                 self.known = {}
-            self._words[self._count % self.kept] = word.encode()[:_BYTES]
-            self.known[word] = number = _FIRST + self._count % _SPAN
-            self._count += 1
+            self._words[self.count % self.kept] = word.encode()[:_BYTES]
+            self.known[word] = number = _FIRST + self.count % _SPAN
+            self.count += 1
             return number
 
     def words(self, ids: Ints) -> Words:
         """Return the bytes of the words with these ids; raises NoisegenError for an expired id."""
         numbers = ids.astype(np.int64) - _FIRST
         words = self._words[numbers % self.kept]
-        # `_count` is read after the words, to notice words that another thread overwrote meanwhile.
-        ages = (self._count - numbers - 1) % _SPAN
-        if ((ages >= min(self.kept, self._count)) & (numbers >= 0)).any():
+        # `count` is read after the words, to notice words that another thread overwrote meanwhile.
+        ages = (self.count - numbers - 1) % _SPAN
+        if ((ages >= min(self.kept, self.count)) & (numbers >= 0)).any():
             kept = f"only the last {self.kept:,} new words are kept"
             raise NoisegenError(f"word ids have expired, {kept}; encode fewer texts at once")
         is_special = numbers < 0

@@ -41,7 +41,7 @@ _AFTER_PADDING = {"bert": False, "roberta": True, "xlm-roberta": True}
 # Up to this many tokens per row, plain matrix products compute attention faster than torch's fused
 # kernel, in bf16 on a CPU. With 12 heads, forward and backward, 64 rows of 32 tokens take products
 # 7 ms and the kernel 57 ms; 4 rows of 512 tokens take products 146 ms and the kernel 102 ms.
-_PLAIN_LONGEST = 256
+PLAIN_LONGEST = 256
 _ENDS = {"cls": 0, "lasttoken": 1}  # modes of pooling that take the first or the last token
 
 
@@ -482,6 +482,6 @@ def attending_fast(config: Any, batch: Padded) -> AbstractContextManager[Any]:
 
     On a CPU, plain matrix products are the fastest for short rows.
     """
-    if batch.ids.device.type != "cpu" or batch.ids.shape[1] > _PLAIN_LONGEST:
+    if batch.ids.device.type != "cpu" or batch.ids.shape[1] > PLAIN_LONGEST:
         return nullcontext()
     return attending(config, "eager")

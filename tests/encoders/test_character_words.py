@@ -207,7 +207,7 @@ def test_ids_that_nobody_gave_are_refused():
 
 def test_numbers_begin_anew_after_a_billion_words():
     table = WordIds(kept=64, renewed=16)
-    table._count = (1 << 30) - 3
+    table.count = (1 << 30) - 3
     words = many(20)
     ids = np.array([table.add(word) for word in words])
     assert ids.max() < 2**31
