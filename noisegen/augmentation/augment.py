@@ -40,9 +40,9 @@ from noisegen.runs.card import Card, dataset_card
 from noisegen.runs.estimate import RunEstimate
 from noisegen.runs.folder import Layout, RunFolder
 from noisegen.runs.lock import WHOLE
-from noisegen.runs.manifest import Manifest, packages, summed
+from noisegen.runs.manifest import Manifest, summed
 from noisegen.runs.progress import BYTES, Show, Tracker, silent
-from noisegen.runs.records import Record, SourceHead, read_heads, write_heads
+from noisegen.runs.records import File, Record, SourceHead, read_heads, write_heads
 from noisegen.runs.store import mark_of, output_path
 from noisegen.text.spans import PROTECTED
 
@@ -136,14 +136,8 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
             as_is.update(part.as_is)
             tracker.add({"rows": part.shard.rows, BYTES: part.size})
             tracker.report()
-    return Manifest(
-        kind="augment",
-        command=options.command or "noisegen augment",
-        shards=[],
-        totals=_totals(written, 0) | {"as_is": summed([as_is])},
-        packages=packages(),
-        **plan.config,
-    )
+    totals = _totals(written, 0) | {"as_is": summed([as_is])}
+    return plan.manifest(options.command, totals, shards=[])
 
 
 def make_shards(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
@@ -160,7 +154,7 @@ def make_shards(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
         if heads:
             heads.note(folder)
         count = _make_missing(plan, folder, chain([first], planned), done, options)
-        return finish(plan, folder, options.command or "noisegen augment", count)
+        return finish(plan, folder, options.command, count)
 
 
 class NotedHeads:
@@ -295,7 +289,9 @@ def estimate_of(plan: AugmentPlan, workers: int) -> RunEstimate | None:
 # The end of a run.
 
 
-def finish(plan: AugmentPlan, folder: RunFolder[Shard], command: str, tasks: int) -> Manifest:
+def finish(
+    plan: AugmentPlan, folder: RunFolder[Shard], command: str | None, tasks: int
+) -> Manifest:
     """Write manifest and card for the shards in the folder of a run.
 
     They are written again if another part of the run adds shards meanwhile. If the folder has a
@@ -305,42 +301,24 @@ def finish(plan: AugmentPlan, folder: RunFolder[Shard], command: str, tasks: int
     while True:
         done = folder.done()
         folder.expect_all(tasks, done)
-        listed_shards = [
+        shards = {record.files[0]: record.result for record in done.values()}
+        listed = [
             {
                 "file": file.name,
-                "rows": record.result.rows,
-                "changed": record.result.changed,
+                "rows": shard.rows,
+                "changed": shard.changed,
                 "sha256": file.sha256,
             }
-            for record in done.values()
-            for file in record.files
+            for file, shard in shards.items()
         ]
-        shards = {record.files[0].name: record.result for record in done.values()}
         earlier = folder.earlier_manifest() if (folder.out / "README.md").exists() else None
-        if earlier and earlier.shards == listed_shards:
+        if earlier and earlier.shards == listed:
             return folder.end(earlier)
         duplicates = _duplicate_ids(plan, shards) if plan.job.columns.row_id else 0
-        manifest = Manifest(
-            kind="augment",
-            command=command,
-            totals=_totals(shards.values(), duplicates),
-            shards=listed_shards,
-            packages=packages(),
-            missing_tasks=tasks - len(shards),
-            **plan.config,
-        )
-        transforms = dict.fromkeys(step.transform for step in plan.recipe.steps())
-        folder.end(
-            manifest,
-            _card(
-                manifest,
-                {
-                    "columns": _columns(folder.out, manifest),
-                    "transforms": transforms,
-                    "word_lists": _word_lists(manifest, shards.values()),
-                },
-            ),
-        )
+        totals = _totals(shards.values(), duplicates)
+        missing = tasks - len(shards)
+        manifest = plan.manifest(command, totals, shards=listed, missing_tasks=missing)
+        folder.end(manifest, _card(plan, manifest, shards.values()))
         if folder.share == WHOLE or len(folder.done()) == len(shards):
             return manifest
 
@@ -363,7 +341,7 @@ def _totals(shards: Collection[Shard], duplicate_ids: int) -> dict[str, Any]:
     }
 
 
-def _duplicate_ids(plan: AugmentPlan, shards: Mapping[str, Shard]) -> int:
+def _duplicate_ids(plan: AugmentPlan, shards: Mapping[File, Shard]) -> int:
     """Return the number of input rows whose id an earlier row has.
 
     Ids that do not fit into memory at once, IDS_AT_ONCE, are read in several passes.
@@ -372,8 +350,8 @@ def _duplicate_ids(plan: AugmentPlan, shards: Mapping[str, Shard]) -> int:
     passes = rows // IDS_AT_ONCE + 1
     for number in range(passes):
         parts = [np.zeros(0, np.uint64)]
-        for name in shards:
-            with (plan.job.out / name).open("rb") as file:
+        for shard in shards:
+            with (plan.job.out / shard.name).open("rb") as file:
                 ids = id_numbers(pq.read_table(file, columns=["id"])["id"].combine_chunks())
             parts.append(ids[mix_array(ids) % np.uint64(passes) == number])
         ordered = np.sort(np.concatenate(parts))  # seven times faster than np.unique
@@ -381,7 +359,30 @@ def _duplicate_ids(plan: AugmentPlan, shards: Mapping[str, Shard]) -> int:
     return rows // plan.job.copies - distinct
 
 
-def _columns(out: Path, manifest: Manifest) -> dict[str, str]:
+def _card(plan: AugmentPlan, manifest: Manifest, shards: Collection[Shard]) -> str:
+    """Return the text of the dataset card.
+
+    It names the columns that come from the input, the transforms of the recipe, and the word lists
+    of the transforms that were drawn for rows that changed.
+    """
+    drawn = {name for shard in shards for name in shard.transforms}
+    labelled = ("token-classification",) if manifest.options["tokens"] else ()
+    card = Card(
+        title="Clean and noisy text",
+        verb="made",
+        tags=("noise", "user-generated-content"),
+        tasks=("sentence-similarity", *labelled),
+        template=Path(__file__).with_name("card.txt"),
+        values={
+            "columns": _input_columns(plan.job.out, manifest),
+            "transforms": dict.fromkeys(step.transform for step in plan.recipe.steps()),
+            "word_lists": [note for note in manifest.dictionaries if note["transform"] in drawn],
+        },
+    )
+    return dataset_card(manifest, card)
+
+
+def _input_columns(out: Path, manifest: Manifest) -> dict[str, str]:
     """Return the columns of the input that the shards keep, with the type of each.
 
     The type of a column with classes is followed by their names.
@@ -393,25 +394,3 @@ def _columns(out: Path, manifest: Manifest) -> dict[str, str]:
     names = {name: f" of {', '.join(known)}" for name, known in class_names(schema).items()}
     others = (field for field in schema if field.name not in RESERVED)
     return {field.name: f"{field.type}{names.get(field.name, '')}" for field in others}
-
-
-def _word_lists(manifest: Manifest, shards: Collection[Shard]) -> list[dict[str, str]]:
-    """Return the word lists of the transforms that were drawn for rows that changed."""
-    drawn = {name for shard in shards for name in shard.transforms}
-    return [note for note in manifest.dictionaries if note["transform"] in drawn]
-
-
-def _card(manifest: Manifest, values: Mapping[str, Any]) -> str:
-    """Return the text of the dataset card; `values` fill the gaps of its template."""
-    labelled = ("token-classification",) if manifest.options["tokens"] else ()
-    return dataset_card(
-        manifest,
-        Card(
-            title="Clean and noisy text",
-            verb="made",
-            tags=("noise", "user-generated-content"),
-            tasks=("sentence-similarity", *labelled),
-            template=Path(__file__).with_name("card.txt"),
-            values=values,
-        ),
-    )

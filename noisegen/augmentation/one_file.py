@@ -131,19 +131,7 @@ def target_of(out: str, to: str | None, plan: AugmentPlan) -> Target | None:
     compression = compression_of(out)
     name = out.lower().removesuffix(f".{compression}")
     ending = ENDINGS.get(name.rpartition(".")[2], "") if "." in name else ""
-    path = output_path(out)
-    if path.is_dir():
-        _check_folder(out, is_named_like_file=ending in WRITTEN, is_empty=not any(path.iterdir()))
-        if to:
-            raise UsageError(f"{out} is a folder: --to writes one file")
-        return None
-    if not (to or ending in WRITTEN or out == "-"):
-        if _ENDING.search(out):
-            endings = ", ".join(f".{name}" for name in WRITTEN)
-            raise UsageError(
-                f"{out}: one file ends in {endings}, or with .gz, .bz2, .xz or .zst after it; "
-                f"a folder of this name is {out}/"
-            )
+    if not _is_one_file(out, to, ending):
         return None
     source = plan.format()
     kind = _format_of(to, ending, source, plan)
@@ -156,10 +144,30 @@ def target_of(out: str, to: str | None, plan: AugmentPlan) -> Target | None:
     return target
 
 
-def _check_folder(out: str, *, is_named_like_file: bool, is_empty: bool) -> None:
-    """Raise UsageError for an empty folder whose name asks for a file, such as out.jsonl."""
-    if is_named_like_file and is_empty:
-        raise UsageError(f"{out} is an empty folder: remove it, or write {out}/ for shards in it")
+def _is_one_file(out: str, to: str | None, ending: str) -> bool:
+    """Return whether `out` is one file to write, and no folder for shards.
+
+    `to` is the format that the user names, `ending` the format of the ending of `out`, or ''.
+    Raises UsageError if `out` is a folder and `to` is given, and for names that may mean both.
+    """
+    path = output_path(out)
+    if path.is_dir():
+        if ending in WRITTEN and not any(path.iterdir()):
+            raise UsageError(
+                f"{out} is an empty folder: remove it, or write {out}/ for shards in it"
+            )
+        if to:
+            raise UsageError(f"{out} is a folder: --to writes one file")
+        return False
+    if to or ending in WRITTEN or out == "-":
+        return True
+    if _ENDING.search(out):
+        endings = ", ".join(f".{name}" for name in WRITTEN)
+        raise UsageError(
+            f"{out}: one file ends in {endings}, or with .gz, .bz2, .xz or .zst after it; "
+            f"a folder of this name is {out}/"
+        )
+    return False
 
 
 def _format_of(to: str | None, ending: str, source: str, plan: AugmentPlan) -> str:

@@ -30,7 +30,7 @@ from noisegen.noising.registry import Settings
 from noisegen.noising.rng import check_seed
 from noisegen.options import listed, refuse_unknown
 from noisegen.runs.atomic import file_digest
-from noisegen.runs.manifest import Manifest
+from noisegen.runs.manifest import Manifest, packages
 from noisegen.text.spans import protect_kinds
 from noisegen.version import __version__
 
@@ -79,6 +79,18 @@ class AugmentPlan:
         refuse_reserved(self.inputs, self.job.columns)
         return self.tasks_of(self.request.rows_per_shard, self.job.columns, head)
 
+    def manifest(self, command: str | None, totals: dict[str, Any], **more: Any) -> Manifest:
+        """Return the manifest of a run of this plan; `more` sets other fields of the manifest."""
+        command = command or "noisegen augment"
+        return Manifest(
+            kind="augment",
+            command=command,
+            totals=totals,
+            packages=packages(),
+            **more,
+            **self.config,
+        )
+
     def tasks_of(self, rows: int, columns: Columns, head: Head = read_head) -> Iterator[ShardTask]:
         """Yield tasks of `rows` rows each, with these columns of the input."""
         shards = shard_ranges(self.inputs, columns, rows, self.request.limit, head)
@@ -110,20 +122,29 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
     if tagger:  # so that every worker uses the tagger that was found here
         program = tagger.partition(":")[0]
         job = replace(job, settings=replace(job.settings, tagger=program))
-    config = {
-        "version": __version__,
-        "seed": request.seed,
-        "recipe": whole.to_dict(),
-        "recipe_digest": whole.digest,
-        "dictionaries": dictionaries(recipe, job.engine().settings),
-        "options": _recorded_options(request, job, tagger),
-    }
-    config = json.loads(json.dumps(config))  # as if read from a manifest: lists instead of tuples
+    config = _config(request, whole, job, tagger)
     config["sources"] = [{"path": item.path, "bytes": item.file_size} for item in inputs]
     if note := whole.note_on(request.lang):
         hints = [*hints, note]
     skipped = [f"{item.path}: {item.skipped}" for item in found if item.skipped]
     return AugmentPlan(request, recipe, inputs, job, config, hints, skipped)
+
+
+def _config(request: Request, whole: Recipe, job: ShardJob, tagger: str | None) -> dict[str, Any]:
+    """Return the part of the manifest that the request decides, without the sources.
+
+    `whole` is the recipe with its steps for all languages, `tagger` names the tagger in use.
+    """
+    config = {
+        "version": __version__,
+        "seed": request.seed,
+        "recipe": whole.to_dict(),
+        "recipe_digest": whole.digest,
+        "dictionaries": dictionaries(job.recipe, job.engine().settings),
+        "options": _recorded_options(request, job, tagger),
+    }
+    # As if read from a manifest: lists instead of tuples
+    return json.loads(json.dumps(config))  # type: ignore[no-any-return]
 
 
 def _check_group_column(name: str, inputs: Sequence[FileRange], columns: Columns) -> None:

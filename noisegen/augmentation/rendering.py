@@ -179,10 +179,7 @@ def lines_of(example: ShownRow, width: int, aligned: bool = True) -> Iterator[li
     # Blocks are at most half a line wide, so that a word carried over and a block fit in a line.
     for block in _blocks(example, max(width // 2, 2), aligned):
         if line and used + block.width > width:
-            spaces = [number for number, part in enumerate(line, 1) if _is_space(part)]
-            cut = spaces[-1] if spaces else len(line)
-            if _is_space(block) or sum(part.width for part in line[cut:]) > width // 2:
-                cut = len(line)
+            cut = len(line) if _is_space(block) else _last_word(line, width // 2)
             yield line[:cut]
             line = line[cut:]
             used = sum(part.width for part in line)
@@ -190,6 +187,16 @@ def lines_of(example: ShownRow, width: int, aligned: bool = True) -> Iterator[li
         used += block.width
     if line:
         yield line
+
+
+def _last_word(line: Sequence[AlignedCells], limit: int) -> int:
+    """Return the index of the first block of a line's last word, which moves to the next line.
+
+    It is the end of the line if the line is one word, or if the word is wider than `limit` columns.
+    """
+    spaces = [number for number, part in enumerate(line, 1) if _is_space(part)]
+    start = spaces[-1] if spaces else len(line)
+    return start if sum(part.width for part in line[start:]) <= limit else len(line)
 
 
 def _is_space(block: AlignedCells) -> bool:

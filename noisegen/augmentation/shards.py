@@ -288,9 +288,6 @@ def aligned_labels(noised: pa.Table, tokens: str, name: str, owners: pa.Array) -
     """
     carry_labels = carried_forms if name == NORM[1] else carried
     names = class_names(noised.schema).get(name, ())
-    numbers = {label: number for number, label in enumerate(names)}
-    begun = {f"I-{label[2:]}": n for label, n in numbers.items() if label.startswith("B-")}
-    numbers = {"O": 0} | begun | numbers
     counts = pc.list_value_length(noised[tokens])
     rows = zip(*(column.to_pylist() for column in (noised[name], counts, owners)), strict=True)
     made = [
@@ -299,9 +296,21 @@ def aligned_labels(noised: pa.Table, tokens: str, name: str, owners: pa.Array) -
         else marks
         for marks, count, numbers_of_row in rows
     ]
-    if pa.types.is_integer(noised.schema.field(name).type.value_type):
+    kind = noised.schema.field(name).type
+    if pa.types.is_integer(kind.value_type):
+        numbers = _numbers_of(names)
         made = [[numbers.get(mark, mark) for mark in marks] for marks in made]
-    return pa.array(made, noised.schema.field(name).type)
+    return pa.array(made, kind)
+
+
+def _numbers_of(names: Sequence[str]) -> dict[str, int]:
+    """Return the number of the class of each label.
+
+    A label I-x that is no class gets the number of B-x, and O gets 0.
+    """
+    numbers = {label: number for number, label in enumerate(names)}
+    begun = {f"I-{label[2:]}": n for label, n in numbers.items() if label.startswith("B-")}
+    return {"O": 0} | begun | numbers
 
 
 def carry(

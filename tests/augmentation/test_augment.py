@@ -15,7 +15,7 @@ import noisegen
 from noisegen.augmentation import Request
 from noisegen.augmentation import augment as augment_module
 from noisegen.augmentation.plan import make_plan, recipe_of
-from noisegen.augmentation.shards import SAMPLED_ROWS
+from noisegen.augmentation.shards import SAMPLED_ROWS, Shard
 from noisegen.errors import OutputError, SourceError, UsageError
 from noisegen.runs.manifest import Manifest
 from noisegen.runs.options import PartOptions
@@ -197,25 +197,25 @@ def test_the_card_names_licence_columns_and_transforms(copied):
     assert "MIT" in text or "CC" in text
 
 
-NO_VALUES = {"columns": {}, "transforms": {}, "word_lists": []}
+def card_of(out, shards=(), **changed):
+    """Return the card of a run whose manifest has other values."""
+    plan = make_plan(Request(DEMO), out)
+    return augment_module._card(plan, replace(Manifest.load(out), **changed), shards)
 
 
 def test_the_card_names_twenty_sources_and_counts_the_rest(copied):
-    made = Manifest.load(copied)
-    many = [{"path": f"{number}.txt"} for number in range(25)]
-
-    text = augment_module._card(replace(made, sources=many), NO_VALUES)
+    text = card_of(copied, sources=[{"path": f"{number}.txt"} for number in range(25)])
 
     assert "`19.txt` and 5 more" in text
 
 
 def test_a_bar_in_a_licence_keeps_the_table_of_the_card_whole(copied):
-    made = Manifest.load(copied)
     note = {"transform": "x", "file": "x.tsv", "source": "a | b", "license": "MIT"}
+    drawn = [Shard(1, 1, transforms=["x"])]
 
-    assert r"| x | x.tsv | a \| b | MIT |" in augment_module._card(
-        made, NO_VALUES | {"word_lists": [note]}
-    )
+    text = card_of(copied, drawn, dictionaries=[note])
+
+    assert r"| x | x.tsv | a \| b | MIT |" in text
 
 
 @pytest.mark.parametrize("texts", [["I am 25"], ["see you tomorrow"], ["!!!"]])
