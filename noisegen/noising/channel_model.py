@@ -239,11 +239,7 @@ def _add_word(
     `_shape_rates`. A group joins three kinds of options: replacements counted in its case,
     replacements counted in all cases, and the options of the word's shape.
     """
-    pooled: Outcomes = Counter()  # sum over all cases, as if written in the case of the word
-    for outcomes in cases:
-        for (noisy, _), count in outcomes.items():
-            if noisy != word:
-                pooled[noisy, SAME] += count
+    pooled = _pooled(word, cases)
     totals = [outcomes.total() for outcomes in cases]
     shape = shape_of(word, max(range(len(CASES)), key=lambda case: (totals[case], case)))
     # Options of the shape change letters: numbers and phrases get none of them.
@@ -261,6 +257,19 @@ def _add_word(
         weights[BY_SHAPE] += prior * share
         chance = _smoothed(totals[case] - own[word, SAME], totals[case], rate, CASE_PRIOR)
         channel.words[word, case] = channel.add(chance, weights)
+
+
+def _pooled(word: str, cases: Sequence[Outcomes]) -> Outcomes:
+    """Return the counts of the replacements of a word in all cases together.
+
+    Each replacement is counted as if it had been written in the case of the word.
+    """
+    pooled: Outcomes = Counter()
+    for outcomes in cases:
+        for (noisy, _), count in outcomes.items():
+            if noisy != word:
+                pooled[noisy, SAME] += count
+    return pooled
 
 
 def _word_option(noisy: str | None, written: int) -> Option:

@@ -253,7 +253,7 @@ class Engine:
     def kernel_for(self, steps: I64, spans: Spans) -> Kernel:
         """Return the kernel for the rows of one slice of `_runs`, with these steps and spans."""
         if steps[0] != steps[-1]:  # several word lists
-            return self._word_lists.over_rows(self._list_numbers[steps])
+            return replace(self._word_lists, lexicons=self._list_numbers[steps])
         step: ReadyStep = self.steps[steps[0]]
         return step.sparing(spans) if step.sparing else step.kernel
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -136,10 +136,6 @@ class LexicalKernel:
         """Join kernels, which must have equal strengths, into one kernel with all lexicons."""
         table = phrases.side_by_side([kernel.table for kernel in kernels])
         return cls(table, tuple(rules for kernel in kernels for rules in kernel.lists))
-
-    def over_rows(self, lexicons: I64) -> "LexicalKernel":
-        """Return a copy of the kernel with `lexicons` set: the number of each row's lexicon."""
-        return replace(self, lexicons=lexicons)
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Return the replacements of the hit matches of all rows."""

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from itertools import takewhile
+from itertools import chain, takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -271,15 +271,18 @@ def _entry(
         wrong = f"weight {weight!r} is not a whole number of at least 1"
     elif pos not in POS:
         wrong = f"pos {pos!r} is not one of {', '.join(POS[1:])}"
-    elif noisy not in may_be and (
-        not noisy.strip() or noisy == clean or len(noisy.splitlines()) > 1
-    ):
+    elif noisy not in may_be and not _may_replace(noisy, clean):
         wrong = f"noisy {noisy!r} is empty, equal to clean or of several lines"
     elif not matchable(clean):
         wrong = f"clean {clean!r} must be words with one ASCII sign between them"
     if wrong:
         raise LexiconError(f"{where}: {wrong}")
     return Entry(clean, noisy, int(weight), pos)
+
+
+def _may_replace(noisy: str, clean: str) -> bool:
+    """Tell whether a text may replace a phrase: it has one line, is not blank, and differs."""
+    return bool(noisy.strip()) and noisy != clean and len(noisy.splitlines()) == 1
 
 
 def codespell_dictionary() -> Path:
@@ -299,19 +302,24 @@ def parse_codespell(content: bytes, where: str) -> Lexicon:
     A misspelling has one entry per correction, and the weight 12, divided equally among these
     entries. Misspellings that people hardly make are dropped, see `_plausible`.
     """
-    entries = set()
-    for line in content.decode().splitlines():
-        wrong, _, corrections = line.partition("->")
-        rights = [part.strip() for part in corrections.split(",")]
-        reason = rights.pop() if len(rights) > 1 else ""
-        if not reason.startswith("disabled"):
-            weight = max(1, 12 // len(rights))
-            entries |= {
-                Entry(fold(right), fold(wrong), weight)
-                for right in rights
-                if matchable(right) and (len(rights) == 1 or " " not in right)
-            }
+    entries = set(chain.from_iterable(map(_misspellings, content.decode().splitlines())))
     return Lexicon(dict(CODESPELL), sorted(e for e in entries if _plausible(e.clean, e.noisy)))
+
+
+def _misspellings(line: str) -> Iterator[Entry]:
+    """Yield an entry for each correction in a line of codespell's dictionary.
+
+    A line whose reason begins with "disabled" has none. If there are several corrections, those of
+    several words are left out.
+    """
+    wrong, _, corrections = line.partition("->")
+    rights = [part.strip() for part in corrections.split(",")]
+    reason = rights.pop() if len(rights) > 1 else ""
+    if reason.startswith("disabled"):
+        return
+    for right in rights:
+        if matchable(right) and (len(rights) == 1 or " " not in right):
+            yield Entry(fold(right), fold(wrong), max(1, 12 // len(rights)))
 
 
 def _plausible(clean: str, noisy: str) -> bool:

@@ -301,53 +301,46 @@ def _reviewer(
     answered = [item.realism[number] for item in items if number in item.realism]
     complete = sum(number in item.realism and number in item.meaning for item in items)
     realistic = mean(answer == "realistic" for answer in answered)
-    query = "SELECT max(at) FROM answers WHERE reviewer = ? GROUP BY item ORDER BY 1"
-    times = [time for (time,) in opened.execute(query, (number,))]
-    gaps = [gap for gap in np.diff(times).tolist() if gap <= BREAK_SECONDS]
-    seconds = median(gaps) if gaps else None
     comments = sum(bool(item.comment.get(number, "").strip()) for item in items)
+    seconds = _seconds_per_row(opened, number)
     return ReviewerFigures(name, len(answered), complete, realistic, seconds, comments)
 
 
-@dataclass(frozen=True)
-class RatedQuestion:
-    """A question to reviewers, with all answers as numbers.
+def _seconds_per_row(opened: sqlite3.Connection, reviewer: int) -> float | None:
+    """Return the median time between two answered rows of a reviewer, without breaks.
 
-    `answers` has a list per item, with the answer of each reviewer who answered.
+    Returns None if the reviewer has not answered two rows without a break between them.
     """
-
-    name: str
-    metric: Metric
-    answers: list[list[int]]
+    query = "SELECT max(at) FROM answers WHERE reviewer = ? GROUP BY item ORDER BY 1"
+    times = [time for (time,) in opened.execute(query, (reviewer,))]
+    gaps = [gap for gap in np.diff(times).tolist() if gap <= BREAK_SECONDS]
+    return median(gaps) if gaps else None
 
 
 def _agreement(items: Sequence[JudgedItem], kinds: Mapping[int, str]) -> list[Agreement]:
-    """Return Krippendorff's alpha for each of `_questions`."""
-    agreement = []
-    for question in _questions(items, kinds):
-        units = [unit for unit in question.answers if len(unit) > 1]
-        alpha = krippendorff_alpha(units, len(REALISM), question.metric)
-        agreement.append(Agreement(question.name, question.metric, alpha, len(units)))
-    return agreement
+    """Return the agreement of reviewers on realism, on meaning, and on each kind of noise.
 
-
-def _questions(items: Sequence[JudgedItem], kinds: Mapping[int, str]) -> list[RatedQuestion]:
-    """Return the questions whose agreement is measured, with all answers.
-
-    The first two questions ask for realism and meaning. Each kind of noise that some reviewer saw
-    adds the question: was this kind seen in the item?
+    A kind of noise that nobody saw is left out. Of the others, the question is whether the reviewer
+    saw the kind in the item. `kinds` maps the number of each kind to its name.
     """
     realism = [[REALISM.index(answer) for answer in item.realism.values()] for item in items]
     meaning = [[store.MEANING.index(answer) for answer in item.meaning.values()] for item in items]
-    questions = [
-        RatedQuestion("realism", "ordinal", realism),
-        RatedQuestion("meaning unchanged", "nominal", meaning),
+    agreement = [
+        _agreement_on("realism", "ordinal", realism),
+        _agreement_on("meaning unchanged", "nominal", meaning),
     ]
     used = {number for item in items for chosen in item.kinds.values() for number in chosen}
     for number in sorted(used & kinds.keys()):
         seen = [_seen(item, number) for item in items]
-        questions.append(RatedQuestion(f"kind: {kinds[number]}", "nominal", seen))
-    return questions
+        agreement.append(_agreement_on(f"kind: {kinds[number]}", "nominal", seen))
+    return agreement
+
+
+def _agreement_on(question: str, metric: Metric, answers: Iterable[Sequence[int]]) -> Agreement:
+    """Return the agreement on one question; `answers` has the answers to it for each item."""
+    units = [unit for unit in answers if len(unit) > 1]
+    alpha = krippendorff_alpha(units, len(REALISM), metric)
+    return Agreement(question, metric, alpha, len(units))
 
 
 def krippendorff_alpha(
