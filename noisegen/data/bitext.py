@@ -15,7 +15,7 @@ from noisegen.data.decoders import SMALL, without_compression
 from noisegen.data.files import Damaged
 from noisegen.data.formats.layouts import layouts_of
 from noisegen.data.formats.registry import file_of, format_of, name_of, read_head
-from noisegen.data.lines import not_wide, read_parts
+from noisegen.data.lines import read_parts, refuse_other_encoding
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.sources import expand, is_hub, listed, named_source
 from noisegen.data.tables import UnequalFiles, lines_together, undamaged_lines
@@ -436,7 +436,7 @@ def _lines(file: Bitext, path: str) -> Iterator[str | None]:
     Raises SourceError for damage.
     """
     parts = _member_parts(file.archive, path) if file.archive else read_parts(path)
-    return undamaged_lines(not_wide(parts, path), path)
+    return undamaged_lines(parts, path)
 
 
 def _member_parts(archive: str, name: str) -> Iterator[bytes]:
@@ -453,6 +453,9 @@ def _member_parts(archive: str, name: str) -> Iterator[bytes]:
                     f"{_EXPANDS_MAX} times its size, which text does not"
                 )
             try:
+                head = member.read(SMALL)
+                refuse_other_encoding(head, name)
+                yield head
                 yield from iter(lambda: member.read(SMALL), b"")
             except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
                 raise Damaged(str(error)) from error

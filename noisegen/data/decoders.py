@@ -96,7 +96,8 @@ def text_parts(path: str | Path, start: int = 0, stop: int | None = None) -> Par
 def plain_parts(path: str | Path, start: int, stop: int | None, size: int) -> Parts:
     """Yield the bytes `start` to `stop` of a file in parts of `size` bytes."""
     with opened(path, start, stop) as file:
-        yield from iter(lambda: file.read(size), b"")
+        while part := file.read(size):
+            yield part
 
 
 def _refuse(text: str) -> NoReturn:

@@ -79,9 +79,12 @@ def first_line(error: Exception) -> str:
 
 
 def refuse_endless(path: str | Path) -> None:
-    """Raise SourceError for a pipe or device, which may never end and cannot be read twice."""
+    """Raise SourceError for a pipe or device, which may never end and cannot be read twice.
+
+    `path` is local.
+    """
     file = Path(path)
-    if not is_url(path) and file.exists() and not (file.is_file() or file.is_dir()):
+    if file.exists() and not (file.is_file() or file.is_dir()):
         raise SourceError(f"cannot read {path}: it is a pipe or device; save it as a file first")
 
 
@@ -147,12 +150,12 @@ def opened(path: str | Path, start: int = 0, stop: int | None = None) -> Iterato
     Bytes read are counted in an active block of `metered`.
     """
     with reading(path):
-        refuse_endless(path)
         if is_url(path):
             store, name = store_of(path)
             # By default s3 reads 50 MB ahead.
             file = store.open(name, "rb", block_size=SCAN)
         else:
+            refuse_endless(path)
             file = Path(path).open("rb")  # noqa: SIM115  (closed below)
         with file:
             file.seek(start)
@@ -167,13 +170,13 @@ def for_arrow(path: str) -> Iterator[Any]:
     Raises SourceError if the file cannot be read, or if Arrow finds damage within the block.
     """
     with reading(path):
-        refuse_endless(path)
         try:
             if is_url(path):
                 store, name = store_of(path)
                 with store.open(name, "rb") as file:
                     yield file
             else:
+                refuse_endless(path)
                 yield path
         except (pa.ArrowInvalid, UnicodeDecodeError, OSError) as error:
             # Arrow's OSError has no errno and means damage; an OSError of the system is passed on

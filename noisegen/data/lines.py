@@ -82,7 +82,9 @@ def read_range(file: FileRange) -> Parts:
         return
     else:
         parts = plain_parts(file.path, 0, stop, SCAN)
-    for part in parts if at else not_wide(parts, file.path):
+    for part in parts:
+        if not at:
+            refuse_other_encoding(part, file.path)
         yield part[max(0, start - at) : None if stop is None else max(0, stop - at)]
         at += len(part)
         if stop is not None and at >= stop:
@@ -130,7 +132,8 @@ def stdin_head() -> bytes:
         stdin.seek(at)
     if head.startswith(b"PAR1"):
         raise SourceError("cannot read standard input: it is Parquet; save it and name the file")
-    return next(not_wide([bytes(head)], "-"))
+    refuse_other_encoding(head, "-")
+    return bytes(head)
 
 
 def head_of_text(path: str, size: int) -> bytes:
@@ -143,22 +146,17 @@ def head_of_text(path: str, size: int) -> bytes:
         raise SourceError(f"{path}: {known}; get the file again") from damage
 
 
-def not_wide(parts: Iterable[bytes], path: object) -> Iterator[bytes]:
-    """Yield the parts of a text unchanged; raises SourceError for UTF-16, UTF-32 or compression."""
-    for number, part in enumerate(parts):
-        if not number and (name := _other_encoding(part)):
-            where = "standard input" if path == "-" else path
-            how = f"iconv -f {name} -t UTF-8" if name.startswith("UTF") else f"{name} -d"
-            raise SourceError(f"cannot read {where}: it is {name}; convert it first: {how}")
-        yield part
-
-
-def _other_encoding(head: bytes) -> str:
-    """Return the encoding or compression that the first bytes of a text show; '' for UTF-8."""
-    marked = next((name for mark, name in WIDE.items() if head.startswith(mark)), "")
-    every_fourth = [head[at:SMALL:4] for at in range(4)] if len(head) >= 4 else []
-    zeros = tuple(part.count(0) * 2 > len(part) for part in every_fourth)
-    return marked or UNMARKED.get(zeros, "")
+def refuse_other_encoding(head: bytes, path: object) -> None:
+    """Raise SourceError if the first bytes of a text are UTF-16, UTF-32 or compressed data."""
+    name = next((name for mark, name in WIDE.items() if head.startswith(mark)), "")
+    if not name and len(head) >= 4:
+        every_fourth = [head[at:SMALL:4] for at in range(4)]
+        zeros = tuple(part.count(0) * 2 > len(part) for part in every_fourth)
+        name = UNMARKED.get(zeros, "")
+    if name:
+        where = "standard input" if path == "-" else path
+        how = f"iconv -f {name} -t UTF-8" if name.startswith("UTF") else f"{name} -d"
+        raise SourceError(f"cannot read {where}: it is {name}; convert it first: {how}")
 
 
 # Lines.
