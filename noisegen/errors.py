@@ -94,7 +94,10 @@ EXTRAS = {  # optional modules -> their extra, which pip install 'noisegen[EXTRA
 
 
 class MissingExtra(NoisegenError):  # noqa: N818 - reads as what it is
-    """An optional package is not installed; the arguments are the package and its extra."""
+    """An optional package that is not installed.
+
+    The arguments are the package and the extra of noisegen that brings it.
+    """
 
     def __str__(self) -> str:
         package, extra = self.args
