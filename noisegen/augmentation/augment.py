@@ -169,7 +169,7 @@ class NotedHeads:
         self._noted = noted
         self._lines = BytesIO()
         self._first: FileRange | None = None
-        self._is_same = False  # the first file is unchanged since its head was kept
+        self._is_same = False  # True: the first file is unchanged since its head was kept
         self._are_new = False
 
     def head(self, item: FileRange, columns: Columns) -> FileRange | None:
@@ -326,7 +326,8 @@ def finish(
 def _totals(shards: Collection[Shard], duplicate_ids: int) -> dict[str, Any]:
     """Return the totals of all shards for the manifest.
 
-    CER is the number of character errors per clean character, WER of word errors per clean word.
+    CER is the number of character errors per clean character, WER the number of word errors per
+    clean word.
     """
     names = ("rows", "rows_in", "changed", "characters", "character_errors", "words", "word_errors")
     sums = {name: sum(getattr(shard, name) for shard in shards) for name in names}
@@ -344,7 +345,7 @@ def _totals(shards: Collection[Shard], duplicate_ids: int) -> dict[str, Any]:
 def _duplicate_ids(plan: AugmentPlan, shards: Mapping[File, Shard]) -> int:
     """Return the number of input rows whose id an earlier row has.
 
-    Ids that do not fit into memory at once, IDS_AT_ONCE, are read in several passes.
+    More than IDS_AT_ONCE ids do not fit into memory, so they are read in several passes.
     """
     rows, distinct = sum(shard.rows for shard in shards.values()), 0
     passes = rows // IDS_AT_ONCE + 1
@@ -383,9 +384,9 @@ def _card(plan: AugmentPlan, manifest: Manifest, shards: Collection[Shard]) -> s
 
 
 def _input_columns(out: Path, manifest: Manifest) -> dict[str, str]:
-    """Return the columns of the input that the shards keep, with the type of each.
+    """Return the type of each column of the input that the shards keep, by column name.
 
-    The type of a column with classes is followed by their names.
+    If a column has classes, the type is followed by the names of the classes.
     """
     if not manifest.shards:
         return {}

@@ -114,7 +114,7 @@ class Target:
             )
 
     def check_columns(self, names: Sequence[str], job: ShardJob) -> None:
-        """Raise SourceError if the source has a column copy or edits that the output would add."""
+        """Raise SourceError if the source has a column 'copy' or 'edits' that the output adds."""
         for name, is_added in (("copy", job.copies > 1), ("edits", job.edits)):
             if is_added and name in names:
                 raise SourceError(
@@ -148,7 +148,8 @@ def _is_one_file(out: str, to: str | None, ending: str) -> bool:
     """Return whether `out` is one file to write, and no folder for shards.
 
     `to` is the format that the user names, `ending` the format of the ending of `out`, or ''.
-    Raises UsageError if `out` is a folder and `to` is given, and for names that may mean both.
+    Raises UsageError if `out` is a folder and `to` is given, and if its name fits both a file and a
+    folder.
     """
     path = output_path(out)
     if path.is_dir():
@@ -285,7 +286,7 @@ def _as_is(target: Target, columns: Columns, batch: RowBatch) -> Mask:
 
 
 def _with_tokens(batch: RowBatch, tokens: str) -> RowBatch:
-    """Return the batch without rows without tokens, which would be sentences without lines."""
+    """Drop the rows without tokens from a batch: they would be sentences without lines."""
     has_tokens = pc.greater(pc.list_value_length(batch.table[tokens]), 0).to_numpy()
     keep = batch.keep.copy()
     keep[keep] = has_tokens
@@ -342,7 +343,7 @@ def parallel_columns(ranges: Sequence[FileRange], columns: Columns) -> tuple[str
     """
     if not (columns.tokens and columns.labels):
         return ()
-    with metered():  # these bytes are read again with the task, and count there
+    with metered():  # not counted here, as the task reads these bytes again
         rows = next((batch.table.slice(0, FIRST) for batch in read(ranges, columns)), None)
     if rows is None:
         return ()
@@ -400,7 +401,7 @@ def _content(
 
 
 def _without_end(raw: bytes | None, end: str) -> tuple[bytes | None, str]:
-    """Return a line without its line end, and that line end; `end` for a line without one."""
+    """Split a line into its text and its line end, which is `end` for a line without one."""
     if raw is None or not raw.endswith(b"\n"):
         return raw, end
     end = "\r\n" if raw.endswith(b"\r\n") else "\n"

@@ -176,7 +176,7 @@ def _job(request: Request, recipe: Recipe, columns: Columns, out: Path) -> Shard
 
 
 def _recorded_options(request: Request, job: ShardJob, tagger: str | None) -> dict[str, Any]:
-    """Return the options in the manifest, with the columns that were found in the input."""
+    """Return the options for the manifest, with the columns that were found in the input."""
     options: dict[str, Any] = {name: getattr(request, name) for name in _RECORDED.split()}
     columns = job.columns
     options |= {"id_column": columns.row_id, "tokens": columns.tokens, "labels": columns.labels}

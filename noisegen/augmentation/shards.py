@@ -148,7 +148,7 @@ class ShardJob:
         return renamed.get(self.group_by, self.group_by) if self.group_by else None
 
     def noised(self, rows: pa.Table, copy: int = 0, *, edits: bool) -> pa.Table:
-        """Return rows with columns of noise; the rows have the columns `id` and `clean`.
+        """Add columns of noise to rows, which have the columns `id` and `clean`.
 
         `copy` is the number of the noisy copy. `add_noise` describes the columns.
         """
@@ -282,9 +282,9 @@ def align(noised: pa.Table, columns: Columns) -> tuple[pa.Array, pa.Array]:
 def aligned_labels(noised: pa.Table, tokens: str, name: str, owners: pa.Array) -> pa.Array:
     """Return the labels in column `name` for the noisy tokens; `owners` are from `align`.
 
-    A row whose labels and tokens differ in number keeps its labels. Numbers of classes are mapped
-    by the names of the classes: if a token with B-x is split, its second part gets I-x, or B-x if
-    the classes have no I-x.
+    A row whose labels and tokens differ in number keeps its labels. Labels that are numbers of
+    classes are mapped by the names of the classes: if a token with B-x is split, its second part
+    gets I-x, or B-x if the classes have no I-x.
     """
     carry_labels = carried_forms if name == NORM[1] else carried
     names = class_names(noised.schema).get(name, ())
