@@ -376,7 +376,7 @@ def _with_values(table: pa.Table, name: str, values: Any, keep: Any) -> pa.Table
 def _content(
     target: Target, columns: Columns, tables: Sequence[pa.Table], *, has_header: bool
 ) -> bytes | pa.Table:
-    """Return rows as bytes in the format of the target; as a table for Parquet."""
+    """Return rows as bytes in the format of the target, or as a table for Parquet."""
     table, write = pa.concat_tables(tables), target.writer.line
     names = _names(table)
     if write is None:

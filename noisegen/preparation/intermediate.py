@@ -42,7 +42,7 @@ def work_path(out: Path, kind: str, number: int) -> Path:
 
 @contextmanager
 def checked(path: Path) -> Iterator[None]:
-    """Raise OutputError if reading an intermediate file fails in the block; remove the file.
+    """If the block fails to read an intermediate file, remove the file and raise OutputError.
 
     A resumed run makes the file again.
     """

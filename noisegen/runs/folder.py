@@ -37,7 +37,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 CONFIG = "config.yaml"  # settings of a training run
-BEGINNING = 1 << 18  # most bytes read of a text file that may be foreign, and so of any size
+BEGINNING = 1 << 18  # most bytes read of a text file: a foreign file may have any size
 # Files that describe the output of a run, each with a regular expression of its first lines
 DESCRIPTION = {
     "manifest.json": r'\{\n "version": "[^"\n]*",\n "command": "',

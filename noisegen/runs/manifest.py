@@ -274,7 +274,10 @@ def content_of(path: Path) -> dict[str, Any]:
 
 
 def counts_line(label: str, counts: Mapping[str, int]) -> str:
-    """Return 'label: reason 3, reason 1'; '' without counts."""
+    """Return counts by name after a label, such as 'dropped: too_long 3, null_id 1'.
+
+    Returns '' without counts.
+    """
     shown = ", ".join(f"{reason} {count:,}" for reason, count in counts.items())
     return f"{label}: {shown}" if shown else ""
 

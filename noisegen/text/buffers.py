@@ -459,7 +459,7 @@ class Texts:
         return self.values[self.offsets[0] : self.offsets[-1]]
 
     def positions_of(self, among: bytes) -> I64:
-        """Return the positions of all bytes of the rows that are in `among`."""
+        """Return the positions, in all rows, of the bytes that are in `among`."""
         found: I64 = np.flatnonzero(self._are(among)) + self.offsets[0]
         return found
 
