@@ -42,9 +42,9 @@ def work_path(out: Path, kind: str, number: int) -> Path:
 
 @contextmanager
 def checked(path: Path) -> Iterator[None]:
-    """If the block fails to read an intermediate file, remove the file and raise OutputError.
+    """Raise OutputError if the block fails to read the intermediate file `path`.
 
-    A resumed run makes the file again.
+    A damaged file is removed, so that a resumed run makes it again.
     """
     try:
         yield
