@@ -76,10 +76,7 @@ _WORSE_SHOWN = 4  # most figures that the third line of the summary names as wor
 
 @dataclass(frozen=True)
 class Quickstart:
-    """Results of a quickstart, and the lines of its summary.
-
-    The first three lines have figures, the others example sentences.
-    """
+    """Results of a quickstart, and its summary: three lines of figures, then example sentences."""
 
     lines: tuple[str, ...]
     results: Results
@@ -199,10 +196,7 @@ class Split(NamedTuple):
 
 @cache
 def demo_texts() -> Split:
-    """Return all sentences of gensim's test data, without repetitions.
-
-    Raises MissingExtra if gensim is not installed.
-    """
+    """Return the sentences of gensim's test data, each once; raises MissingExtra without gensim."""
     split = Split([], [])
     known: set[str] = set()
     english, criteria, where = language("en"), Criteria(), folder()
@@ -225,10 +219,7 @@ def demo_texts() -> Split:
 
 
 def compared_documents() -> Iterator[tuple[str, str, float]]:
-    """Yield pairs of news documents with their similarity from 0 to 1, as judged by people.
-
-    The judgements are those of Lee, Pincombe and Welsh.
-    """
+    """Yield pairs of news documents with the similarity, 0 to 1, that people judged."""
     where = folder()
     documents = (where / COMPARED).read_text("latin-1").splitlines()
     rows = [line.split() for line in (where / SIMILARITIES).read_text().splitlines()]
@@ -237,10 +228,7 @@ def compared_documents() -> Iterator[tuple[str, str, float]]:
 
 
 def folder() -> Path:
-    """Return the folder of gensim's test data; gensim itself is not imported.
-
-    Raises MissingExtra if gensim is not installed.
-    """
+    """Return the folder of gensim's test data, without importing gensim; raises MissingExtra."""
     spec = find_spec("gensim")
     if spec is None or not spec.submodule_search_locations:
         raise MissingExtra("gensim", "demo")

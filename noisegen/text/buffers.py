@@ -23,19 +23,13 @@ _LONG_CHARACTERS = ((2, 0xC2, 0xDF, 0x1F), (3, 0xE0, 0xEF, 0x0F), (4, 0xF0, 0xF4
 
 
 def as_arrow(values: npt.NDArray[Any]) -> pa.Array:
-    """View a NumPy array of numbers as an Arrow array.
-
-    `pa.array` gives the same array, but it imports pandas if pandas is installed.
-    """
+    """View a NumPy array of numbers as an Arrow array; `pa.array` would import pandas for it."""
     buffer = pa.py_buffer(np.ascontiguousarray(values))
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, buffer])
 
 
 def one_chunk(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array.
-
-    A single chunk is returned as it is, while `combine_chunks` would copy it.
-    """
+    """Return a column as one array; a single chunk is not copied, as `combine_chunks` would do."""
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
@@ -87,10 +81,7 @@ def find_sorted(known: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> tuple[I64,
 
 
 def code_points(values: U8, at: I64) -> I64:
-    """Return the code point of the character that begins at each byte position `at` of UTF-8.
-
-    It is -1 for a position inside a character.
-    """
+    """Return the code point of the character at each byte position; -1 inside a character."""
     near_end = len(at) and int(at.max()) + 4 > len(values)
     padded = np.concatenate([values, np.zeros(3, np.uint8)]) if near_end else values
     points = padded[at].astype(np.int64)
@@ -199,10 +190,7 @@ class Tokens:
         return np.where(between == 1, single, np.where(between == 0, TOUCHING, 0))
 
     def holding(self, texts: "Texts", among: bytes) -> Bool:
-        """Tell for each word whether it contains one of the bytes `among`.
-
-        `texts` are the rows of the words.
-        """
+        """Tell for each word of the rows `texts` whether it contains one of the bytes `among`."""
         at = texts.positions_of(among)
         before = np.searchsorted(at, np.stack([self.starts, self.stops]))
         holds: Bool = before[1] > before[0]
@@ -398,10 +386,7 @@ class HashTable:
 
 
 def _steps(hashes: U64) -> I64:
-    """Return the distance between the slots that are tried for each hash.
-
-    The distance is odd, so that all slots of a table are tried.
-    """
+    """Return the distance of the slots to try for each hash: odd, so that all slots are tried."""
     return (hashes >> np.uint64(32) | np.uint64(1)).view(np.int64)
 
 

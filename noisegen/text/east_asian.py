@@ -30,10 +30,7 @@ _ALIKE = str.maketrans("わおえゆずじ", "はをへいづぢ")
 
 
 def chinese_tokens(text: str) -> list[str]:
-    """Split a Chinese text into words, without white space.
-
-    Traditional characters are looked up in the word list as simplified ones.
-    """
+    """Split a Chinese text into words; traditional characters are looked up as simplified."""
     words, start = [], 0
     for word in _segmenter().cut(text.translate(_simplified())):
         stop = start + len(word)
@@ -172,10 +169,7 @@ def reading(text: str) -> str:
 
 @cache
 def _skeleton(sign: str) -> str:
-    """Return a kana as large hiragana without voice mark: equal for kana that get confused.
-
-    Any other character is returned unchanged.
-    """
+    """Return a kana as large hiragana without voice mark; return other characters unchanged."""
     if not _KANA.fullmatch(sign):
         return sign
     name = unicodedata.name(sign).replace("KATAKANA", "HIRAGANA").replace("SMALL ", "")

@@ -60,10 +60,7 @@ def _extends(character: str) -> bool:
 
 
 def _shown(cluster: str, changed: bool) -> str:
-    """Return the text shown for a grapheme.
-
-    Signs replace invisible characters and, with `changed`, spaces.
-    """
+    """Return what is shown for a grapheme: signs for invisible characters and changed spaces."""
     if _stands_alone(cluster[0]):
         return "".join(_SIGNS.get(character, _HIDDEN) for character in cluster)
     if _extends(cluster[0]):

@@ -173,10 +173,7 @@ def model_for(lang: str, choice: str) -> str | None:
 
 
 def _accepted(lang: str) -> set[str]:
-    """Return the labels of the model that count as the language `lang`.
-
-    They are `lang` and the languages that the model confuses with it.
-    """
+    """Return the labels of `lang` and of the languages that the model confuses with it."""
     return {lang}.union(*(alike for alike in _ALIKE if lang in alike))
 
 

@@ -17,10 +17,7 @@ _LOW_QUOTES = ("‘", "‚")  # RoLASER's code makes them double quotes, sacremo
 
 
 def without_addresses(text: str) -> str:
-    """Return a text with a space instead of each web address and mention.
-
-    Addresses and mentions are in no language.
-    """
+    """Replace each web address and mention, which are in no language, by a space."""
     return _ADDRESS.sub(" ", text) if _MAY_HAVE_ADDRESS.search(text) else text
 
 

@@ -16,10 +16,7 @@ ONE_BLOCK_MAX = 32 << 20  # bytes of the largest array whose memory is kept; gli
 
 
 def cache_folder() -> Path:
-    """Return the folder of caches, such as compiled lexicons.
-
-    It is the environment variable NOISEGEN_CACHE, or else a folder in the user's cache.
-    """
+    """Return the folder of caches: the variable NOISEGEN_CACHE, or one in the user's cache."""
     from platformdirs import user_cache_path
 
     return Path(os.environ.get("NOISEGEN_CACHE") or user_cache_path("noisegen", appauthor=False))

@@ -91,7 +91,7 @@ class Row:
 
     @cached_property
     def hashes(self) -> list[int]:
-        """The hash of each word, equal for words that differ only in case; see `Tokens.hashes`."""
+        """The hash of each word, equal for words that differ only in case, as in `Tokens.hashes`."""
         return list(map(_HASHES.__getitem__, self.words))
 
     @cached_property
@@ -112,10 +112,7 @@ class Row:
         return self.gaps[word] == " " and word + 1 < len(self.words)
 
     def begins_sentence(self, word: int) -> bool:
-        """Tell whether the word with the index `word` begins a second or later sentence.
-
-        `case.begins_sentence` does this for many rows.
-        """
+        """Tell whether the word with index `word` begins a sentence; see `case.begins_sentence`."""
         gap = self.gaps[word - 1] if word else ""
         return len(gap) > 1 and not _ENDS.isdisjoint(gap)
 

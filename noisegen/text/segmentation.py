@@ -54,10 +54,7 @@ class Language:
 
     @property
     def boundary(self) -> str:
-        """A character at which a text can be cut into parts with the same tokens as the text.
-
-        It is '' if there is no such character.
-        """
+        """A character at which a text can be cut without changing its tokens; '' if none."""
         return _BOUNDARIES.get(self.code, " " if self.is_spaced else "")
 
     def tokens(self, text: str) -> list[str]:

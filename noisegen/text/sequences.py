@@ -98,10 +98,7 @@ _AFTER = ("", "ि", "ं", "्", "़", "า", "ิ", "่")
 
 
 def may_replace(clean: str, noisy: str) -> bool:
-    """Tell whether `noisy` may stand wherever `clean` may stand.
-
-    `clean` is one character, and `noisy` is the text that would replace it.
-    """
+    """Tell whether the text `noisy` may stand wherever the character `clean` may stand."""
     both = clean + noisy
     is_plain = both.isascii() or (both.isalpha() and max(both) < _FIRST_SIGN)
     return is_plain or places_of(clean) <= places_of(noisy)
