@@ -320,8 +320,8 @@ def _seconds_per_row(opened: sqlite3.Connection, reviewer: int) -> float | None:
 def _agreement(items: Sequence[JudgedItem], kinds: Mapping[int, str]) -> list[Agreement]:
     """Return the agreement of reviewers on realism, on meaning, and on each kind of noise.
 
-    A kind of noise that nobody saw is left out. Of the others, the question is whether the reviewer
-    saw the kind in the item. `kinds` maps the number of each kind to its name.
+    Kinds of noise that nobody saw are left out. Reviewers agree on a kind in an item if they all
+    saw it there, or all did not. `kinds` maps the number of each kind to its name.
     """
     realism = [[REALISM.index(answer) for answer in item.realism.values()] for item in items]
     meaning = [[store.MEANING.index(answer) for answer in item.meaning.values()] for item in items]

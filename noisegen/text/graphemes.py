@@ -60,7 +60,7 @@ def _extends(character: str) -> bool:
 
 
 def _shown(cluster: str, changed: bool) -> str:
-    """Return what is shown for a grapheme: signs for invisible characters and changed spaces."""
+    """Return the text shown for a grapheme: signs for invisible characters and changed spaces."""
     if _stands_alone(cluster[0]):
         return "".join(_SIGNS.get(character, _HIDDEN) for character in cluster)
     if _extends(cluster[0]):

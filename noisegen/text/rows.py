@@ -91,7 +91,7 @@ class Row:
 
     @cached_property
     def hashes(self) -> list[int]:
-        """The hash of each word, equal for words that differ only in case, as in `Tokens.hashes`."""
+        """The hash of each word, equal for words that differ only in case; see `Tokens.hashes`."""
         return list(map(_HASHES.__getitem__, self.words))
 
     @cached_property
