@@ -43,9 +43,9 @@ class OutputError(NoisegenError):
 
 @contextmanager
 def resumable() -> Iterator[None]:
-    """Add "with --resume" to the message of a passing error.
+    """Add "with --resume" to the message of a passing error of the block.
 
-    It is used around runs that keep finished work.
+    The block is a run that keeps finished work.
     """
     try:
         yield
@@ -55,7 +55,7 @@ def resumable() -> Iterator[None]:
         raise
 
 
-EXTRAS = {  # optional modules -> their extra, which pip install 'noisegen[EXTRA]' brings
+EXTRAS = {  # optional module -> extra of noisegen that installs it: pip install 'noisegen[EXTRA]'
     "accelerate": "st",
     "datasets": "hf",
     "distributed": "dask",
@@ -108,9 +108,9 @@ class MissingExtra(NoisegenError):  # noqa: N818 - reads as what it is
 
 
 def name_extra(error: ImportError, needed: str = "") -> None:
-    """Raise MissingExtra if an extra of noisegen brings the module that is not installed.
+    """Raise MissingExtra if an extra of noisegen installs the module that `error` misses.
 
-    `needed`, a package of `EXTRAS`, counts as the missing module whatever `error` names.
+    `needed`, if given, is the module of EXTRAS that counts as missing in place of that one.
     """
     module = error.name if isinstance(error, ModuleNotFoundError) else None
     package = needed or (module or "").partition(".")[0]
@@ -132,13 +132,15 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return '; did you mean 'x'?' for the nearest known name, or the empty string."""
     from difflib import get_close_matches
 
-    near = get_close_matches(name, list(known), n=1, cutoff=0.55)  # so that fon finds phon
+    near = get_close_matches(
+        name, list(known), n=1, cutoff=0.55
+    )  # low enough that 'fon' finds 'phon'
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-# Printing messages, which may hold texts of users, names of files and output of other programs.
+# Messages to print, which may contain texts of users, names of files and output of programs.
 
-LINE_MAX = 1_000  # characters; longer messages lose their middle
+LINE_MAX = 1_000  # most characters of a message; a longer one loses its middle
 # Characters that move the cursor, change the state of a terminal or reorder text.
 CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -149,7 +151,7 @@ def printable(text: str) -> str:
 
 
 def one_line(message: object) -> str:
-    """Return a message as one printable line of at most LINE_MAX characters and an ellipsis."""
+    """Return a message as one printable line, cut in the middle to about LINE_MAX characters."""
     line = printable(" ".join(filter(None, str(message).splitlines())))
     half = LINE_MAX // 2
     return line if len(line) <= LINE_MAX else f"{line[:half]} ... {line[-half:]}"

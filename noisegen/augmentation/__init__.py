@@ -1,4 +1,4 @@
-"""Noisy copies of clean text: shards on disk, rows on the fly, a preview, and figures of a run.
+"""Noisy copies of clean text: shards on disk, rows on the fly, a preview, and statistics of a run.
 
 This module declares the options of `augment`. It imports little, so that `--help` answers fast.
 """
@@ -30,12 +30,12 @@ Format = Literal["txt", "tsv", "csv", "jsonl", "parquet", "conll", "conllu", "no
 Protect = Annotated[str, option("Kinds of span to leave unchanged, or 'none'", metavar="KINDS")]
 Code = Annotated[Strings, option("Python file with transforms; repeatable", metavar="FILE.py")]
 Tagger = Annotated[Literal["rule", "spacy"], option("Part-of-speech tagger for slng and abr3")]
-PROTECTED = "url,mention,hashtag,email"  # equal to text.spans.PROTECTED, which is slow to import
+PROTECTED = "url,mention,hashtag,email"  # same as text.spans.PROTECTED, which is slow to import
 
 
 @dataclass(frozen=True)
 class NoiseRequest:
-    """Options that choose sources of text and their noise."""
+    """Options that choose the clean text and the noise for it."""
 
     sources: Annotated[Strings, argument("SOURCE...")]
     _: KW_ONLY
@@ -62,14 +62,18 @@ class NoiseRequest:
     tagger: Tagger = "rule"
 
     def __post_init__(self) -> None:
-        for name in ("sources", "transforms", "code"):  # callers may give a single text or path
+        for name in (
+            "sources",
+            "transforms",
+            "code",
+        ):  # Python callers may give one path instead of a list
             object.__setattr__(self, name, tuple(listed(getattr(self, name))))
         object.__setattr__(self, "lang", self.lang.lower())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request(NoiseRequest):
-    """Options that decide the rows of a run; equal requests give equal rows."""
+    """Options that decide the noisy rows of a run: equal requests give equal rows."""
 
     text_column: TextColumn = "text"
     id_column: IdColumn = None

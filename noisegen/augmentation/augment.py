@@ -52,7 +52,7 @@ LAYOUT = Layout(
     result=Shard,
     columns=frozenset({"id", "clean", "noisy"}),
 )
-IDS_AT_ONCE = 4_000_000  # ids in memory while duplicates are counted; they take 32 MB
+IDS_AT_ONCE = 4_000_000  # ids, 32 MB, held in memory at a time while duplicates are counted
 
 
 @public
@@ -158,22 +158,25 @@ def make_shards(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
 
 
 class NotedHeads:
-    """Row counts and sizes of the source files of a run, kept in its folder.
+    """Row counts and sizes of the Parquet and Arrow files of the input, kept in the output folder.
 
-    They are in the head of a Parquet or Arrow file, its footer, and need not be read again. Heads
-    are kept for files with the columns of the first file. A kept head is used if its file and the
-    first file are unchanged.
+    `augment` reads them from the footer, or head, of every input file. A later process of the run
+    takes them from the folder instead. A head is kept if its file has the columns of the first
+    file, and used again if both files are unchanged.
     """
 
     def __init__(self, noted: Iterator[SourceHead]) -> None:
         self._noted = noted
         self._lines = BytesIO()
         self._first: FileRange | None = None
-        self._is_same = False  # True: the first file is unchanged since its head was kept
+        self._is_same = False  # whether the first file is unchanged since its head was kept
         self._are_new = False
 
     def head(self, item: FileRange, columns: Columns) -> FileRange | None:
-        """Return the head of a file as `read_head` does; an unchanged file is not read."""
+        """Return what `read_head` returns for the next input file; do not read an unchanged file.
+
+        The files must be given in the order of the input.
+        """
         file: FileRange | None
         noted, mark = next(self._noted, SourceHead()), _mark_of(item)
         is_same = bool(mark) and noted.mark == mark
@@ -205,9 +208,9 @@ def _has_head(item: FileRange) -> bool:
 
 
 def _mark_of(item: FileRange) -> str:
-    """Return a mark that changes with the content of a file.
+    """Return the mark of an input file: a text that changes with the content of the file.
 
-    It is '' for a file without a head, such as text, and for a missing file.
+    It is '' for a missing file, and for a file without a head, such as plain text.
     """
     if not _has_head(item):
         return ""
@@ -228,7 +231,7 @@ def _make_missing(
 ) -> int:
     """Make the missing shards of this part of the run; return the number of shards of all parts."""
     remainder, count = options.share
-    sizes: dict[int, int] = {}  # bytes of input of each task, by the number of its first row
+    sizes: dict[int, int] = {}  # bytes of input per task, by the number of the task's first row
     number_of_tasks = 0
     tracker = Tracker(
         options.progress,

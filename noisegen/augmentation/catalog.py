@@ -29,8 +29,8 @@ from noisegen.text.resources import DEMO, DICTIONARIES, RECIPES
 class TransformInfo:
     """Description of a transform.
 
-    `parameters` maps names to defaults, `data` lists word lists with their sources and licences,
-    `source` is the file and line of the code.
+    `parameters` maps the names of its parameters to their defaults. `data` lists the word lists
+    that it reads, with their sources and licences. `source` is the file and line of its code.
     """
 
     name: str
@@ -73,7 +73,7 @@ def info(name: str) -> TransformInfo:
     )
 
 
-LIST_MAX = 12  # characters; a longer list of languages is shown as a count
+LIST_MAX = 12  # characters of a list of languages; of a longer list only their number is shown
 
 
 def _short(path: Path) -> str:
@@ -158,7 +158,7 @@ class ErrorRates:
     wer: float
 
     def cells(self) -> list[Cell]:
-        """Return `changed`, CER and WER as cells of a table."""
+        """Return three cells of a table: the share of changed rows, CER and WER."""
         return [figure(share, ".1%") for share in (self.changed, self.cer, self.wer)]
 
 
@@ -289,9 +289,9 @@ def describe_recipe(known: RecipeInfo) -> list[Block]:
 
 
 def _writers(writers: Mapping[str, Mapping[str, Any]]) -> list[Block]:
-    """Return a table of writers, with their shares of rows and their habits.
+    """Return a table of the writers of a recipe, with their shares of rows and their habits.
 
-    Returns no blocks if there are no writers.
+    Without writers the list of blocks is empty.
     """
     if not writers:
         return []
@@ -313,9 +313,9 @@ def _shares(writers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _mixes(mixes: Mapping[str, Mapping[str, Any]]) -> list[Block]:
-    """Return a table of the languages that have steps of their own.
+    """Return a table of the languages for which a recipe has steps of their own.
 
-    Returns no blocks if there are no such languages.
+    Without such languages the list of blocks is empty.
     """
     if not mixes:
         return []

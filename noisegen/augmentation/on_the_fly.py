@@ -38,7 +38,7 @@ class _OnTheFly:
     tagger: str = "rule"
 
     def __post_init__(self) -> None:
-        """Check the options at once; a warning of missing data comes with the first batch."""
+        """Check the options; a warning of missing word lists comes only with the first batch."""
         check_seed(self.seed)
         _check_epoch(self.epoch)
         prepared(self.recipe, self.lang, self.protect, self.tagger, quiet=True)
@@ -109,7 +109,10 @@ class Collator(_OnTheFly):
         self.epoch = epoch
 
     def __call__(self, rows: Sequence[Mapping[str, Any]]) -> Any:
-        """Return the batch of noisy rows; raises UsageError for a row without text or id column."""
+        """Return a batch of the rows with their noise.
+
+        Raises UsageError for a row without the column of text or the column of ids.
+        """
         rows, columns = list(rows), (self.text_column, self.id_column)
         for name in columns:
             if any(name not in row for row in rows):

@@ -49,7 +49,7 @@ from noisegen.runs.atomic import atomic, refuse_existing, remove_left
 from noisegen.runs.store import output_path
 from noisegen.text.buffers import as_arrow
 
-FIRST = 100  # rows that are read to find the columns with an item per token
+FIRST = 100  # first rows of the input, which decide which columns have an item per token
 ROWS = 10_000  # most rows per task: few, so that standard output begins soon
 # Compression -> function that compresses one part of a file.
 _COMPRESS: dict[str, Callable[[bytes], bytes]] = {
@@ -59,9 +59,9 @@ _COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "xz": lzma.compress,
     "zst": lambda content: bytes(pa.compress(content, codec="zstd", asbytes=True)),
 }
-_ENDING = re.compile(r"[^/\\]\.[A-Za-z]{1,5}$")  # the end of a name that looks like a file's
+_ENDING = re.compile(r"[^/\\]\.[A-Za-z]{1,5}$")  # the end of a file name, such as x.html
 _OWNERS = "\x00owners"  # column with the number of the clean token that each noisy token came from
-# Reasons why a row is not noised: first of rows read completely, then of rows read in part.
+# Reasons why a row is not noised: of rows that were read as a whole, and of rows cut off
 _WHOLE = ("null_text", "null_id", "unequal_labels")
 _CUT = ("row_too_long", "truncated")
 
@@ -123,10 +123,11 @@ class Target:
 
 
 def target_of(out: str, to: str | None, plan: AugmentPlan) -> Target | None:
-    """Return the file that `out` names: '-', or a name with an ending; None for a folder of shards.
+    """Return the file to write if `out` names one; None if it names a folder of shards.
 
-    Its format is `to`, else the format of the ending, else the format of the input. Raises
-    UsageError for a format that cannot hold the output, and for a new folder named like a file.
+    '-' and names with an ending such as .jsonl are files, and with `to` every name is. The format
+    of the file is `to`, else the format of the ending, else the format of the input. Raises
+    UsageError for a format that cannot hold the output, and for a name that may mean both.
     """
     compression = compression_of(out)
     name = out.lower().removesuffix(f".{compression}")
@@ -139,17 +140,17 @@ def target_of(out: str, to: str | None, plan: AugmentPlan) -> Target | None:
         _check_norm(source, plan.job.columns.labels)
     has_header = not plan.request.text_column.isdecimal()
     target = Target(out, kind, compression, has_header)
-    if source:  # else there are no rows, and the reader reports that
+    if source:  # an input without rows has no format; the reader reports that
         target.check(plan.job)
     return target
 
 
 def _is_one_file(out: str, to: str | None, ending: str) -> bool:
-    """Return whether `out` is one file to write, and no folder for shards.
+    """Return whether `out` names one file to write, not a folder for shards.
 
-    `to` is the format that the user names, `ending` the format of the ending of `out`, or ''.
-    Raises UsageError if `out` is a folder and `to` is given, and if its name fits both a file and a
-    folder.
+    `to` is the format that the user gave, `ending` the format that the ending of `out` names, or
+    ''. Raises UsageError for an existing folder if `to` is given, for an empty folder named like a
+    file, and for a name with an unknown ending.
     """
     path = output_path(out)
     if path.is_dir():
@@ -186,7 +187,10 @@ def _format_of(to: str | None, ending: str, source: str, plan: AugmentPlan) -> s
 
 
 def _check_norm(source: str, labels: str | None) -> None:
-    """Raise UsageError if `labels`, the source of normal forms, is a column of tags."""
+    """Raise UsageError if a .norm file would get tags where it has normal forms.
+
+    `source` is the format of the input, `labels` the column of the input with the normal forms.
+    """
     if labels in conll.LABELLED[:2]:
         raise UsageError(
             f"norm holds normal forms, and column {labels!r} of {source} has tags: write "
@@ -237,10 +241,11 @@ def write_parts(file: IO[bytes], parts: Iterable["NoisyPart"]) -> Iterator["Nois
 
 @dataclass(frozen=True)
 class NoisyPart:
-    """Rows of one task: bytes of the file, or a table for Parquet.
+    """The part of a noisy file that one task made.
 
-    `size` is the number of bytes of input. `as_is` counts the rows that are copied without noise,
-    by reason; `shard` counts them as dropped.
+    `content` are the bytes of the file, or a table for Parquet. `size` is the number of bytes of
+    input. `as_is` counts by reason the rows that are copied without noise. `shard` has the counts
+    of all rows; it counts the copied rows as dropped.
     """
 
     number: int
@@ -261,7 +266,7 @@ def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardTask) 
         stays = _as_is(target, columns, batch)
         as_is.update(REASONS[code] for code in codes[stays].tolist())
         dropped.update(batch.dropped)
-        # A row with too many fields loses none: its line is copied with all of them.
+        # A row with too many fields does not count as damaged: its line is copied unchanged.
         whole = np.count_nonzero(has_line & (codes == CODE["unexpected_field"]))
         dropped.subtract({"unexpected_field": int(whole)})
         step = max(1, task.rows // SAMPLED_ROWS)
@@ -326,7 +331,10 @@ def _noised(
 def _changed(
     job: ShardJob, target: Target, names: Sequence[str], noised: pa.Table
 ) -> dict[str, Any]:
-    """Return the columns that noise changes or adds, by their names in the output."""
+    """Return the columns that noise changes or adds, by name.
+
+    `names` are the columns of the input; `noised` are its rows with columns of noise.
+    """
     columns = job.columns.of(names)
     new = {"edits": noised["edits"]} if job.edits else {}
     if not (columns.tokens and columns.labels):
@@ -343,7 +351,7 @@ def parallel_columns(ranges: Sequence[FileRange], columns: Columns) -> tuple[str
     """
     if not (columns.tokens and columns.labels):
         return ()
-    with metered():  # not counted here, as the task reads these bytes again
+    with metered():  # so that these bytes do not count: the task reads and counts them again
         rows = next((batch.table.slice(0, FIRST) for batch in read(ranges, columns)), None)
     if rows is None:
         return ()
@@ -376,7 +384,7 @@ def _with_values(table: pa.Table, name: str, values: Any, keep: Any) -> pa.Table
 def _content(
     target: Target, columns: Columns, tables: Sequence[pa.Table], *, has_header: bool
 ) -> bytes | pa.Table:
-    """Return rows as bytes in the format of the target, or as a table for Parquet."""
+    """Return the rows of tables as bytes of the file to write, or for Parquet as one table."""
     table, write = pa.concat_tables(tables), target.writer.line
     names = _names(table)
     if write is None:
@@ -401,7 +409,10 @@ def _content(
 
 
 def _without_end(raw: bytes | None, end: str) -> tuple[bytes | None, str]:
-    """Split a line into its text and its line end, which is `end` for a line without one."""
+    """Split a line of input into its text and its line end.
+
+    A line without a line end gets `end`, and so does a row without a line, None.
+    """
     if raw is None or not raw.endswith(b"\n"):
         return raw, end
     end = "\r\n" if raw.endswith(b"\r\n") else "\n"

@@ -37,11 +37,12 @@ from noisegen.version import __version__
 
 @dataclass(frozen=True)
 class AugmentPlan:
-    """A checked request: the recipe for its language, its input files, the job of the workers.
+    """A checked request, with everything that a run needs to know before it reads rows.
 
-    `config` is the part of the manifest that the request decides. `hints` are lines for the user on
-    surprises, such as transforms without data for the language. `skipped` names files that are not
-    read, with the reason.
+    `recipe` is the recipe for the language of the request. `inputs` are the files to read, `job` is
+    what the workers get. `config` is the part of the manifest that the request decides. `hints` are
+    lines for the user, such as one on transforms without data for the language. `skipped` has a
+    line on each file that is not read, with the reason.
     """
 
     request: Request
@@ -53,7 +54,7 @@ class AugmentPlan:
     skipped: list[str]
 
     def format(self) -> str:
-        """Return the format of the first input with rows, such as jsonl; '' without rows."""
+        """Return the format, such as jsonl, of the first input file with rows; '' without any."""
         file = first_file(self.inputs, self.job.columns)
         return file.format if file else ""
 
@@ -72,7 +73,7 @@ class AugmentPlan:
         return 0 if None in sizes else sum(sizes)
 
     def tasks(self, head: Head = read_head) -> Iterator[ShardTask]:
-        """Yield the tasks, one per shard; `head` reads the head of an input file.
+        """Yield the tasks of the run, one per shard; `head` reads the head of an input file.
 
         Raises SourceError for an input column with the name of an output column.
         """
@@ -80,7 +81,10 @@ class AugmentPlan:
         return self.tasks_of(self.request.rows_per_shard, self.job.columns, head)
 
     def manifest(self, command: str | None, totals: dict[str, Any], **more: Any) -> Manifest:
-        """Return the manifest of a run of this plan; `more` sets other fields of the manifest."""
+        """Return the manifest of a run of this plan.
+
+        `command` is the command line, if there is one. `more` sets further fields of the manifest.
+        """
         command = command or "noisegen augment"
         return Manifest(
             kind="augment",
@@ -92,17 +96,20 @@ class AugmentPlan:
         )
 
     def tasks_of(self, rows: int, columns: Columns, head: Head = read_head) -> Iterator[ShardTask]:
-        """Yield tasks of `rows` rows each, with these columns of the input."""
+        """Yield tasks of `rows` rows each, as `tasks` does, for other columns of the input."""
         shards = shard_ranges(self.inputs, columns, rows, self.request.limit, head)
         return map(ShardTask, count(), shards)
 
 
-# Options that decide the rows and shards of a run; the manifest lists them.
+# Options of a request that the manifest lists, since they decide the rows and shards of a run
 _RECORDED = "copies lang text_column id_column tokens labels protect edits rows_per_shard limit"
 
 
 def make_plan(request: Request, out: Path) -> AugmentPlan:
-    """Return the plan of a run; everything that needs no row is checked here."""
+    """Check a request and return the plan of its run, which writes to `out`.
+
+    Raises NoisegenError for every problem that can be found without reading rows.
+    """
     check_seed(request.seed)
     if request.nlaug_data and not Path(request.nlaug_data).is_dir():
         raise UsageError(f"--nlaug-data {request.nlaug_data!r}: no such folder")
@@ -143,7 +150,7 @@ def _config(request: Request, whole: Recipe, job: ShardJob, tagger: str | None) 
         "dictionaries": dictionaries(job.recipe, job.engine().settings),
         "options": _recorded_options(request, job, tagger),
     }
-    # As if read from a manifest: lists instead of tuples
+    # As a manifest gives it back, with lists instead of tuples
     return json.loads(json.dumps(config))  # type: ignore[no-any-return]
 
 
@@ -155,7 +162,10 @@ def _check_group_column(name: str, inputs: Sequence[FileRange], columns: Columns
 
 
 def _job(request: Request, recipe: Recipe, columns: Columns, out: Path) -> ShardJob:
-    """Return the job of the workers; its paths are absolute, for workers in other folders."""
+    """Return the job of the workers.
+
+    Paths of code and data are absolute, since a worker may have another working directory.
+    """
     nlaug_data = Path(request.nlaug_data).resolve() if request.nlaug_data else None
     code = []
     for name in listed(request.code):
@@ -176,7 +186,7 @@ def _job(request: Request, recipe: Recipe, columns: Columns, out: Path) -> Shard
 
 
 def _recorded_options(request: Request, job: ShardJob, tagger: str | None) -> dict[str, Any]:
-    """Return the options for the manifest, with the columns that were found in the input."""
+    """Return the options for the manifest, with the names of the columns found in the input."""
     options: dict[str, Any] = {name: getattr(request, name) for name in _RECORDED.split()}
     columns = job.columns
     options |= {"id_column": columns.row_id, "tokens": columns.tokens, "labels": columns.labels}

@@ -21,9 +21,9 @@ from noisegen.text.resources import DEMO
 
 
 class ShownEdit(NamedTuple):
-    """A replaced span, by its characters in the clean and in the noisy text.
+    """A changed span of a text: its first and last character in the clean and the noisy text.
 
-    `transform` is 'fing+spac' for a span that the transforms fing and spac changed.
+    `transform` names the transforms that changed it, such as 'fing+spac'.
     """
 
     transform: str
@@ -48,9 +48,9 @@ class ShownRow:
         return asdict(self)
 
     def beginning(self, most: int) -> "ShownRow":
-        """Return the beginning of the row, of at least `most` clean characters.
+        """Return the row cut after `most` clean characters.
 
-        It goes on to the end of its last edit, which is cut to `most` characters on each side.
+        An edit that begins before that place is kept, but cut to `most` characters on each side.
         """
         edits = [dict(edit) for edit in self.edits if edit["clean_start"] < most]
         stop = noisy_stop = most
@@ -126,7 +126,7 @@ def _table_of(texts: Sequence[str]) -> pa.Table:
 
 
 def _clean_tables(plan: AugmentPlan) -> Iterator[pa.Table]:
-    """Yield the rows of a plan, with the columns that noise needs."""
+    """Yield the input rows of a plan in tables with the columns that noise needs."""
     job = plan.job
     columns = [*dict.fromkeys(["id", "clean", job.group_column or "id"])]
     for task in plan.tasks():

@@ -1,6 +1,7 @@
 """Print noisy rows on a terminal: clean text above noisy text, aligned column by column.
 
-rich.cells measures the width of characters. Right-to-left text is shown in the order of storage.
+The library rich measures the width of characters. Right-to-left text is printed in the order of
+its characters in memory.
 """
 
 import sys
@@ -53,7 +54,10 @@ def render(examples: Sequence[ShownRow], console: Console, *, aligned: bool = Tr
 
 
 def _print_row(example: ShownRow, console: Console, *, aligned: bool, carets: bool) -> set[str]:
-    """Print a row, with `carets` under its changes; return the signs in it for the legend."""
+    """Print a row and return the signs in it that the legend explains.
+
+    With `carets` a line below the text marks the changes.
+    """
     console.print(_head(example), highlight=False)
     width = max(console.width - _LABEL_WIDTH, 2) if aligned else sys.maxsize
     sides = ("clean", "noisy") if _real_changes(example) else ("both",)
@@ -115,9 +119,10 @@ def style_of(transforms: str, part: float = 0.0) -> Style:
 
 
 class AlignedCells(NamedTuple):
-    """Clean cells and the noisy cells below them, on one line.
+    """A block of a line: cells of clean text and the cells of noisy text printed below them.
 
-    The narrower side is padded to the width of the other.
+    The narrower side is padded to the width of the other. `transforms` names the transforms that
+    changed the block; it is '' for unchanged text.
     """
 
     clean: list[Grapheme]
@@ -126,7 +131,7 @@ class AlignedCells(NamedTuple):
 
     @property
     def width(self) -> int:
-        """The width of the wider side, in columns."""
+        """The width of the wider side, in columns of the terminal."""
         return max(_width(self.clean), _width(self.noisy))
 
 
@@ -135,7 +140,7 @@ def _width(side: list[Grapheme]) -> int:
 
 
 def side_of(line: list[AlignedCells], side: str, *, aligned: bool = True) -> Text:
-    """Return one side of a line, with its label, in the colours of the changes."""
+    """Return the clean or noisy side of a line, with its label and the colours of the changes."""
     text = Text().append(f"{side:<{_LABEL_WIDTH}}", "dim")
     for block in line:
         shown = block.noisy if side == "noisy" else block.clean
@@ -170,13 +175,13 @@ def carets_under(line: Sequence[AlignedCells]) -> Text:
 
 
 def lines_of(example: ShownRow, width: int, aligned: bool = True) -> Iterator[list[AlignedCells]]:
-    """Yield the lines of a row.
+    """Yield the lines of blocks in which a row is printed, at most `width` columns wide.
 
-    A line is broken after a space, or in a word longer than half a line.
+    A line is broken after a space, or inside a word that is longer than half a line.
     """
     line: list[AlignedCells] = []
     used = 0
-    # Blocks are at most half a line wide, so that a word carried over and a block fit in a line.
+    # Blocks are at most half a line wide, so that the last word and the next block fit in a line
     for block in _blocks(example, max(width // 2, 2), aligned):
         if line and used + block.width > width:
             cut = len(line) if _is_space(block) else _last_word(line, width // 2)
@@ -204,9 +209,10 @@ def _is_space(block: AlignedCells) -> bool:
 
 
 def _blocks(example: ShownRow, limit: int, aligned: bool) -> Iterator[AlignedCells]:
-    """Yield a block per unchanged grapheme and per change; wide changes become several blocks.
+    """Yield the blocks of a row: one per unchanged grapheme, one or more per change.
 
-    `limit` is the greatest width of a block, in columns. If `aligned`, signs show changed spaces.
+    `limit` is the greatest width of a block, in columns; a wider change is split into blocks. If
+    `aligned`, signs such as ␣ stand for changed spaces.
     """
     done = 0
     for change in _whole_graphemes(example):
@@ -227,8 +233,11 @@ def _fitting(side: list[Grapheme], limit: int) -> int:
 
 
 def _whole_graphemes(example: ShownRow) -> Iterator[ShownEdit]:
-    """Yield the changes, widened to whole graphemes; changes of one grapheme are joined."""
-    # Positions between graphemes in the clean text, and in the noisy text.
+    """Yield the changes of a row, widened to whole graphemes.
+
+    Changes within the same grapheme are joined into one.
+    """
+    # Positions at which a grapheme of the clean text, or of the noisy text, begins or ends
     clean, noisy = (
         {0, *accumulate(len(cluster) for cluster in graphemes(text))}
         for text in (example.clean, example.noisy)
@@ -249,7 +258,7 @@ def _whole_graphemes(example: ShownRow) -> Iterator[ShownEdit]:
 
 
 def _real_changes(example: ShownRow) -> list[ShownEdit]:
-    """Return the changes in order; replacements of a text by itself are left out."""
+    """Return the edits of a row in order, without those that replace a text by the same text."""
     edits = (ShownEdit(**edit) for edit in example.edits)
     changes = sorted(edits, key=lambda change: change[1:])
     return [change for change in changes if len(set(example.texts_of(change))) == 2]

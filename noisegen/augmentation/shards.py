@@ -46,14 +46,16 @@ _PARQUET = {
         "edits.list.element.transform",
     ],
 }
-SAMPLED_ROWS = 2_000  # rows per shard, evenly spaced, whose character and word errors are counted
+SAMPLED_ROWS = 2_000  # about so many rows per shard, evenly spaced, have their errors counted
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Counts of one shard; the error sums are measured on a sample and scaled to the shard.
+    """Counts of one shard.
 
-    `transforms` names the transforms drawn for rows that changed.
+    `rows_in` counts the rows of input, `rows` the noisy rows. Characters, words and their errors
+    are counted in a sample of the rows and scaled up to all rows. `transforms` names the transforms
+    that were drawn for rows that changed.
     """
 
     rows: int
@@ -133,7 +135,7 @@ class ShardJob:
     code: tuple[tuple[str, str], ...] = ()
 
     def engine(self) -> Engine:
-        """Return the engine, made once per process."""
+        """Return the engine of the recipe, which is made once per process."""
         return _engine(self.recipe, self.settings, self.code)
 
     @property
@@ -143,7 +145,10 @@ class ShardJob:
 
     @property
     def group_column(self) -> str | None:
-        """The name of the column `group_by` in rows that are read; text and ids are renamed."""
+        """The name that the column `group_by` has in rows that were read; None without it.
+
+        It differs if the column is the text or the id, which become `clean` and `id`.
+        """
         renamed = {self.columns.text: "clean", self.columns.row_id: "id"}
         return renamed.get(self.group_by, self.group_by) if self.group_by else None
 
@@ -183,7 +188,7 @@ def _writer_ids(rows: pa.Table, group_by: str | None, ids: U64) -> U64 | None:
         raise SourceError(f"column {group_by!r} holds {groups.type}, not text or integers")
     known, nothing = groups.is_valid(), "" if is_string(groups.type) else 0
     filled = pc.fill_null(groups, nothing)
-    if is_string(groups.type):  # the empty string means no group, as in tables without nulls
+    if is_string(groups.type):  # '' means no group, since formats such as TSV have no null
         known = pc.not_equal(filled, nothing)
     return np.where(known.to_numpy(zero_copy_only=False), id_numbers(filled), ids)
 
@@ -244,7 +249,10 @@ def _drawn(noised: pa.Table) -> list[str]:
 
 
 def _in_order(job: ShardJob, noised: pa.Table, copy: int) -> pa.Table:
-    """Return the columns of a shard: fixed names first, then the columns of the input."""
+    """Return noised rows with the columns of a shard in order.
+
+    Columns with fixed names come first, then the columns of the input, then edits and labels.
+    """
     first = ["id", "clean", "noisy", "transforms"]
     if job.copies > 1:
         first.append("copy")
@@ -267,12 +275,12 @@ def _in_order(job: ShardJob, noised: pa.Table, copy: int) -> pa.Table:
 
 
 Edit = Mapping[str, Any]
-SPACE_OF_EDIT = -1  # a space that an edit wrote: no clean token begins after it
+SPACE_OF_EDIT = -1  # in place of the token after a space: the space was written by an edit
 _NOTHING = dict.fromkeys(("clean_start", "clean_end", "noisy_start", "noisy_end"), 0)
 
 
 def align(noised: pa.Table, columns: Columns) -> tuple[pa.Array, pa.Array]:
-    """Return the noisy tokens of rows, and for each the number of the clean token it came from."""
+    """Return the noisy tokens of each row, and of each token the number of its clean token."""
     changes = (noised[str(name)].to_pylist() for name in (columns.tokens, "noisy", "edits"))
     rows = [noisy_tokens(*row) for row in zip(*changes, strict=True)]
     words, owners = zip(*rows, strict=True) if rows else ((), ())
@@ -280,7 +288,9 @@ def align(noised: pa.Table, columns: Columns) -> tuple[pa.Array, pa.Array]:
 
 
 def aligned_labels(noised: pa.Table, tokens: str, name: str, owners: pa.Array) -> pa.Array:
-    """Return the labels in column `name` for the noisy tokens; `owners` are from `align`.
+    """Return the labels of the noisy tokens, carried over from the labels in column `name`.
+
+    `owners` has the number of the clean token of each noisy token, from `align`.
 
     A row whose labels and tokens differ in number keeps its labels. Labels that are numbers of
     classes are mapped by the names of the classes: if a token with B-x is split, its second part
@@ -316,7 +326,10 @@ def _numbers_of(names: Sequence[str]) -> dict[str, int]:
 def carry(
     tokens: Sequence[str], labels: Sequence[Any], noisy: str, edits: Sequence[Edit]
 ) -> tuple[list[str], list[Any]]:
-    """Return the tokens of the noisy text and their labels."""
+    """Return the tokens of the noisy text of a row, and their labels.
+
+    `tokens` and `labels` are those of the clean text; `edits` turned it into `noisy`.
+    """
     words, owners = noisy_tokens(tokens, noisy, edits)
     return words, carried(labels, owners)
 
@@ -344,7 +357,10 @@ def noisy_tokens(
 def _pieces(
     tokens: Sequence[str], starts: list[int], noisy: str, edits: Sequence[Edit]
 ) -> Iterator[tuple[int, int]]:
-    """Yield begin and end of each noisy token; an empty token only for an empty clean token."""
+    """Yield begin and end of each token in the noisy text.
+
+    A noisy token is empty only where the clean token is.
+    """
     ends = [(-1, 0), *_spaces(starts, noisy, edits), (len(noisy), len(tokens))]
     for (before, token), (end, following) in pairwise(ends):
         untouched = token != SPACE_OF_EDIT and following == token + 1

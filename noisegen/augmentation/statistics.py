@@ -1,4 +1,4 @@
-"""Statistics of a run: the figures of its shards; `statistics_report` shows them."""
+"""Statistics of a run, measured on its shards; `statistics_report` shows them."""
 
 import re
 import sys
@@ -28,15 +28,15 @@ from noisegen.text.alignment import aligned, character_errors, word_errors, word
 LENGTH_EDGES = (0, 10, 20, 40, 80, 160, 320, 640, 1280)
 CER_BINS = 100  # bins of width 0.01; one more bin counts rows with a CER of 1 and above
 KINDS = ("substitution", "insertion", "deletion")
-# Parts of a text for NLTK. Its time grows with the square of the length of a run of digits, and it
-# gives up after 5 seconds.
+# Parts into which a text is cut for the tokenizer of NLTK. Its time grows with the square of the
+# length of a sequence of digits, and it gives up after 5 seconds.
 _PARTS = re.compile(r".{1,2000}(?!\S)|.{2000}", re.DOTALL)
 _Z95 = 1.959963984540054  # the normal quantile of 97.5 %
 
 
 @dataclass(frozen=True)
 class TransformsPerRow:
-    """Numbers of rows that drew `transforms` transforms: found, and expected by the recipe."""
+    """Number of `rows` that drew so many `transforms`, and the number that the recipe expects."""
 
     transforms: int
     rows: int
@@ -47,9 +47,9 @@ class TransformsPerRow:
 class TransformFigures:
     """Figures of one transform.
 
-    `rows` counts the rows that drew it, `rows_alone` the rows that drew no other transform, and
-    `changed_alone` the rows among these that changed. `edits` counts the edits that it made, alone
-    or with others.
+    `rows` counts the rows that drew it. `rows_alone` counts those of them that drew no other
+    transform, and `changed_alone` how many of the latter changed. `edits` counts the edits that the
+    transform made, alone or together with others; None if the shards have no edits.
     """
 
     name: str
@@ -62,7 +62,7 @@ class TransformFigures:
 
 @dataclass(frozen=True)
 class EditKind:
-    """Edits of one kind; `spaces` counts edits of white space alone, `characters` all others."""
+    """Number of edits of one kind: `spaces` of white space alone, `characters` of other text."""
 
     kind: str
     characters: int
@@ -71,10 +71,10 @@ class EditKind:
 
 @dataclass(frozen=True)
 class EditKinds:
-    """Kinds of edits, counted in `rows` changed rows: all changed rows, or a sample.
+    """Numbers of edits by kind, in all changed rows or in a sample of `rows` changed rows.
 
-    `source` is 'edits' if the edits are from this column of the shards, 'alignment' if they are
-    from a shortest alignment of both texts.
+    `source` is 'edits' if the edits were read from the column of that name, and 'alignment' if they
+    were found by a shortest alignment of clean and noisy text.
     """
 
     source: str
@@ -85,9 +85,10 @@ class EditKinds:
 
 @dataclass(frozen=True)
 class TypeTokenRatio:
-    """Distinct tokens over all tokens, counted in `rows` rows: all rows, or a sample.
+    """Distinct tokens divided by all tokens, in clean and in noisy text.
 
-    The ratio falls as rows are added. `quotient` is the noisy ratio over the clean ratio.
+    They are counted in all rows or in a sample; `rows` is their number. The ratio depends on it: it
+    falls as rows are added. `quotient` is the noisy ratio divided by the clean ratio.
     """
 
     rows: int
@@ -123,9 +124,9 @@ class RunOrigin:
 
     @property
     def chances(self) -> list[float] | None:
-        """The chances of the transforms of mix_all, by default 12 times 0.1.
+        """The chance of each transform if the recipe is mix_all, by default 12 times 0.1.
 
-        It is None for other recipes.
+        None for other recipes.
         """
         try:
             steps = self.recipe["steps"][0]["shuffle"] if self.recipe_name == "mix_all" else None
@@ -145,7 +146,7 @@ class ChangedRow:
 
 @dataclass(frozen=True)
 class Statistics:
-    """Figures of a run; a ratio is None if its divisor is 0.
+    """Statistics of a run; a ratio is None if its divisor is 0.
 
     `cer_of_changed_rows` counts rows by CER in steps of 0.01; its last entry counts 1 and above.
     `examples` are changed rows from all over the run.
@@ -192,7 +193,7 @@ SAMPLES = SampleSizes()
 
 
 def measure(folder: Path, samples: SampleSizes = SAMPLES) -> Statistics:
-    """Return the figures of all shards of a folder, read batch by batch.
+    """Return the statistics of all shards in a folder.
 
     CER and WER are exact: Levenshtein distances over clean characters and words. Raises SourceError
     if the folder is missing, if it has no shard, or if a shard cannot be read.
@@ -214,7 +215,7 @@ def ratio(part: float | None, whole: float | None) -> float | None:
 
 
 def edit_kind(clean: str, noisy: str) -> tuple[str, bool]:
-    """Return the kind of a replacement, and whether one of its sides is white space."""
+    """Return the kind of an edit, one of KINDS, and whether one of its sides is white space."""
     kind = "insertion" if not clean else "substitution" if noisy else "deletion"
     return kind, clean.isspace() or noisy.isspace()
 
@@ -223,7 +224,7 @@ def wilson(share: float, n: int) -> tuple[float, float]:
     """Return the 95 % score interval of a share of n observations (Wilson, 1927).
 
     Without observations the interval is (0, 1). The share may also be a mean of values from 0 to 1:
-    their variance is at most the variance of yes and no, so the interval is wide enough.
+    they vary at most as much as yes-or-no observations do, so the interval is wide enough.
     """
     if not n:
         return 0.0, 1.0
@@ -286,9 +287,9 @@ def _checked(path: Path) -> tuple[pa.Schema, int]:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    """Return the type that `augment` writes instead of a type of pandas or polars.
+    """Return the Arrow type in which `augment` writes a column that has the type `kind` now.
 
-    Both may rewrite a shard with large strings, views, and integers of other widths.
+    pandas and polars may have rewritten a shard, with large strings, views, or other integers.
     """
     if is_string(kind):
         return pa.string()
@@ -300,7 +301,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 
 def _origin(path: Path) -> RunOrigin:
-    """Return the origin that a manifest names; an empty origin if it cannot be read."""
+    """Return recipe, seed, options and sources from a manifest; all empty if it is unreadable."""
     try:
         return msgspec.convert(content_of(path), RunOrigin)
     except (OSError, ValueError, AttributeError):
@@ -314,7 +315,10 @@ Item = TypeVar("Item")
 
 @dataclass
 class _EvenSample(Generic[Item]):
-    """Every `step`-th item of a stream; `step` doubles when more than `most` items are kept."""
+    """An evenly spaced sample of a stream: every `step`-th item, at most `most` in all.
+
+    `step` doubles, and every second item is dropped, when there are more.
+    """
 
     most: int
     items: list[Item] = field(default_factory=list)
@@ -322,7 +326,7 @@ class _EvenSample(Generic[Item]):
     seen: int = 0
 
     def add(self, make: Callable[[], Item]) -> None:
-        """Count one item of the stream; every `step`-th item is made and kept."""
+        """Take the next item of the stream; `make` is called only for an item that is kept."""
         if self.seen % self.step == 0:
             self.items.append(make())
         if len(self.items) > self.most:
@@ -333,7 +337,7 @@ class _EvenSample(Generic[Item]):
 
 @dataclass
 class _TransformCounts:
-    """Counts of one transform; an edit of several transforms counts for each."""
+    """Counts of rows and edits of one transform; an edit by several transforms counts for each."""
 
     rows: int = 0
     alone: int = 0
@@ -355,7 +359,7 @@ class _TypesAndTokens:
         self._tokenizer = TweetTokenizer(reduce_len=False)
 
     def add(self, clean: str, noisy: str) -> None:
-        """Count the words of one row; only every `step`-th row counts."""
+        """Count the words of the next row if it is a `step`-th row."""
         self.seen += 1
         if (self.seen - 1) % self.step:
             return
@@ -373,7 +377,7 @@ class _TypesAndTokens:
         return words
 
     def ratio(self) -> TypeTokenRatio:
-        """Return the ratios of the rows counted so far."""
+        """Return the type/token ratios of the rows counted so far."""
         clean, noisy = (ratio(len(self.types[x]), self.tokens[x]) for x in ("clean", "noisy"))
         return TypeTokenRatio(self.rows, self.step > 1, clean, noisy, ratio(noisy, clean))
 
@@ -450,7 +454,7 @@ class _Counts:
         self.examples.add(lambda: ChangedRow(clean, noisy, tuple(drawn)))
 
     def statistics(self, shards: int, origin: RunOrigin) -> Statistics:
-        """Return the figures of all batches, for a run of this origin and number of shards."""
+        """Return the statistics of all batches; `shards` and `origin` are copied into them."""
         sums = self.sums
         return Statistics(
             origin=origin,
@@ -503,10 +507,10 @@ class _Counts:
         )
 
     def _per_row(self, chances: Sequence[float] | None) -> tuple[TransformsPerRow, ...]:
-        """Return the numbers of rows that drew 0, 1, 2, ... transforms: found, and expected.
+        """Return the numbers of rows that drew 0, 1, 2, ... transforms: counted, and expected.
 
-        Independent transforms, each drawn with its own chance, give a binomial distribution of
-        unequal chances: the convolution of their two-point distributions.
+        Transforms are drawn independently, each with its own of the `chances`. So the expected
+        distribution is the convolution of one two-point distribution per transform.
         """
         expected = np.array([float(self.sums["rows"])])
         for chance in chances or ():

@@ -1,4 +1,4 @@
-"""Report of the figures of a run: tables on the terminal, a page, or a picture."""
+"""Report of the statistics of a run: tables on the terminal, a page, or a picture."""
 
 from collections.abc import Iterator
 from itertools import accumulate
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _TRIED_MIN = 5  # rows that must draw a transform alone before its effect is reported
-_CER_SHOWN = 0.99  # share of the changed rows with a bar of their own; the last bar has the rest
+_CER_SHOWN = 0.99  # share of the changed rows before the last bar, which has rows of any CER above
 _CER_BARS = 20
 
 
 def render(figures: Statistics, console: "Console") -> None:
-    """Print the figures as tables with bars."""
+    """Print the statistics of a run as tables with bars."""
     run = blocks.Table("the run", ["", ""], [*_summary(figures)])
     show([run, _drawn_table(figures), *_figure_tables(figures)], console)
 
@@ -64,7 +64,7 @@ def plot(figures: Statistics, path: Path) -> None:
 
 
 def _summary(figures: Statistics) -> Iterator[tuple[str, str]]:
-    """Yield the names and values of the figures of the whole run."""
+    """Yield name and value of each figure of the whole run, such as ('changed', '9 (90%)')."""
     tokens, shards = figures.type_token_ratio, counted(figures.shards, "shard")
     copies = f", {figures.copies:,} copies of each" if figures.copies > 1 else ""
     length, clean, noisy, quotient = (
@@ -143,7 +143,7 @@ def _length_table(figures: Statistics) -> blocks.Table:
 
 
 def _drawn(figures: Statistics) -> list[TransformsPerRow]:
-    """Return the rows per number of transforms, without numbers neither drawn nor expected."""
+    """Return the numbers of transforms per row that at least one row drew or was expected to."""
     return [line for line in figures.transforms_per_row if line.rows or (line.expected or 0) >= 0.5]
 
 
@@ -204,7 +204,7 @@ def _examples(figures: Statistics) -> blocks.ExampleList:
 
 
 def _facts(figures: Statistics) -> blocks.Facts:
-    """Return the origin and the summary of the run; facts that are not known are left out."""
+    """Return sources, recipe, seed, language and summary of the run, without unknown facts."""
     origin = figures.origin
     facts = {
         "source": [str(source.get("path", "")) for source in origin.sources],
@@ -217,7 +217,7 @@ def _facts(figures: Statistics) -> blocks.Facts:
 
 
 def _sentences(figures: Statistics) -> Iterator[str]:
-    """Yield the main results in sentences."""
+    """Yield the main results of the run, each as a sentence."""
     origin, tokens = figures.origin, figures.type_token_ratio
     recipe = f"Recipe {origin.recipe_name}" if origin.recipe_name else "The run"
     seed = "" if origin.seed is None else f" with seed {origin.seed}"
@@ -295,7 +295,7 @@ def _kind_chart(figures: Statistics) -> blocks.Bars:
 
 
 def _cer_chart(figures: Statistics) -> blocks.Bars:
-    """Return the changed rows by their CER, in about `_CER_BARS` bars at most."""
+    """Return a chart of the changed rows by their CER, with about `_CER_BARS` bars at most."""
     shown = _CER_SHOWN * figures.changed
     sums = accumulate(figures.cer_of_changed_rows)
     last = next((number for number, total in enumerate(sums) if total >= shown), 0)

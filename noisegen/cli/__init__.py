@@ -19,7 +19,7 @@ import click
 from noisegen.errors import NoisegenError, UsageError, naming_extras, one_line
 from noisegen.version import __version__
 
-GROUPS = {  # heading in the help -> its commands, each with the file that defines it
+GROUPS = {  # heading in the help -> commands below it -> file of this package that defines them
     "Noise": {
         "augment": "augment",
         "preview": "catalog",
@@ -69,10 +69,10 @@ class _Commands(Mapping[str, click.Command]):
 
 
 class _Program(click.Group):
-    """The program; it lists commands without importing them, from the docstrings in their files."""
+    """The program; its help shows the docstrings of commands without importing their files."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the name of each group and, for each command, the first line of its docstring."""
+        """Write each heading, and below it the first docstring line of each of its commands."""
         docstrings: dict[str, str] = {}
         for module in set(_MODULES.values()):
             tree = ast.parse(Path(__file__).with_name(f"{module}.py").read_text("utf-8"))
@@ -102,7 +102,7 @@ noisegen.commands = _Commands()  # type: ignore[assignment] # click only reads i
 
 def main() -> None:
     """Run the program and exit with the code that `run` returns."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the same clean-up as Ctrl-C
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl-C
     sys.unraisablehook = _repeat_lost_interrupt
     warnings.showwarning = lambda message, *_: click.echo(
         f"warning: {one_line(message)}", sys.stderr, err=True
@@ -111,7 +111,7 @@ def main() -> None:
 
 
 def _repeat_lost_interrupt(ignored: "sys.UnraisableHookArgs") -> None:
-    """Interrupt the program again if Python dropped an interrupt that came inside a destructor."""
+    """Interrupt the program again if Python dropped Ctrl-C because it came inside a destructor."""
     if not issubclass(ignored.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(ignored)
         return
@@ -167,7 +167,10 @@ def run(arguments: list[str]) -> int:
 
 
 def _reworded(error: click.ClickException) -> str:
-    """Return click's error as one line, with the nearest known names or the command for help."""
+    """Return the message of an error of click as one line that ends with a hint.
+
+    The hint is the nearest known name, or else the command that prints help.
+    """
     near = getattr(error, "possibilities", None)
     message = (error.message if near else error.format_message()).removesuffix(".")
     context = getattr(error, "ctx", None)
@@ -177,7 +180,7 @@ def _reworded(error: click.ClickException) -> str:
 
 
 def _can_resume(arguments: list[str]) -> bool:
-    """Return whether an interrupted command left a folder that --resume continues."""
+    """Return whether an interrupted command left an output folder that --resume can continue."""
     name, *rest = arguments or [""]
     if name not in _MODULES:
         return False
@@ -188,7 +191,7 @@ def _can_resume(arguments: list[str]) -> bool:
 
 
 def _drop_stdout() -> None:
-    """Send buffered output to the null device; else Python fails on it again when it exits."""
+    """Drop buffered output, which Python would try to write, and fail, again at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.close(nowhere)
