@@ -222,8 +222,8 @@ def stream_pairs(
 ) -> Iterator[tuple[str, str]]:
     """Yield (noisy, clean) per row; rows that lack one of the two texts are counted in `dropped`.
 
-    `read_pairs` explains the sources and errors. Damaged input raises SourceError. `advice` ends
-    errors about a missing column.
+    `read_pairs` explains the sources and errors. Damaged input raises SourceError. `advice` is
+    added to errors about a missing column.
     """
     damaged: list[str] = []
     columns = PairColumns(advice=(advice, advice))

@@ -132,9 +132,9 @@ def raw_lines(block: bytes) -> pa.Array:
 def delimited(block: bytes, names: Sequence[str], *, tabs: bool, ragged: bool = False) -> pa.Table:
     """Return the lines of a block as the rows of a table with the columns `names`.
 
-    With `tabs`, lines are split into fields at tabs. LF or CRLF ends a line. The reason of a line
-    with fewer fields than names is `wrong_columns`; so is the reason of a line with more fields,
-    unless `ragged`.
+    With `tabs`, lines are split into fields at tabs. LF or CRLF ends a line. A line with
+    fewer fields than names is marked as unusable (`wrong_columns`). A line with more fields is
+    marked too, unless `ragged`.
     """
     block = block if block.endswith(b"\n") else block + b"\n"
     data = np.frombuffer(block, np.uint8)

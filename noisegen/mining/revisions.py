@@ -248,7 +248,7 @@ class Scanner:
             self.at = page if page >= 0 else len(self.held) - 64
 
     def _page_of(self, head: bytes) -> Page:
-        """Return the page that the XML before its first revision describes."""
+        """Parse the XML between the start of a page and its first revision; return the page."""
         title = _text_of(_TITLE.search(head))
         prefix, colon, _ = title.partition(":")
         namespaces = self.site.namespaces if self.site and colon else {}

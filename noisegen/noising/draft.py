@@ -43,9 +43,10 @@ class Draft:
         self.account = Composed.none()
 
     def take(self, rows: I64, needs: bytes) -> PassRows:
-        """Return the latest versions of rows, and remove their spans from the draft until `put`.
+        """Take rows out of the draft: return their latest texts, with the spans marked in them.
 
-        If `needs` is not empty, rows that contain none of these bytes are left out.
+        `put` returns them to the draft. If `needs` is not empty, rows that contain none
+        of these bytes are left out.
         """
         texts = self._versions.latest(rows)
         if needs:

@@ -128,7 +128,7 @@ def draw_array(keys: U64, numbers: I64 | U64 | int) -> U64:
 
 
 def draw(key: int, number: int) -> int:
-    """Return the draw with the given number (from 0) of a key."""
+    """Return draw `number`, counted from 0, of the random stream of a key."""
     return mix((key + (number + 1) * GOLDEN) & MASK)
 
 

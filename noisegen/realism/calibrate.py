@@ -131,8 +131,8 @@ class RateEstimator:
         """Return the error rate of a recipe over `rows` rows.
 
         The rows are the texts in turn, again and again, each time with new draws. The rate is the
-        number of all errors divided by the characters (or words) of all rows. The two standard
-        errors are those of a ratio, by linearisation.
+        number of all errors divided by the characters (or words) of all rows. Its
+        standard errors are those of a ratio, by linearisation.
         """
         size, _ = FIGURES[self.figure]
         errors = np.array(self._all_errors(recipe, rows))

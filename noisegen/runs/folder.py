@@ -111,7 +111,7 @@ class RunFolder(Generic[N]):
         return self._records(self.requested)
 
     def _records(self, run: Run) -> Records[N]:
-        """Return the records of finished tasks that runs with the configuration of `run` left."""
+        """Return the records of finished tasks of earlier runs with the same configuration."""
         return Records(self.out, self.layout.result or Any, run.key)  # type: ignore[arg-type]
 
     # Claim.

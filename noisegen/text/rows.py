@@ -143,7 +143,9 @@ class Row:
         return [edit for edit in edits if not overlaps(edit[:2], self.protected)]
 
     def once(self, edits: list[RowEdit], words: str) -> tuple[list[RowEdit], list[Span]]:
-        """Return at most one edit per word, in words unchanged so far, and the spans of the words.
+        """Keep at most one edit per word; return these edits and the spans of their words.
+
+        Edits of words that an earlier step changed are left out.
 
         An edit belongs to the words that it overlaps. If it overlaps no word, it belongs to the
         words that it touches. `words` is the kind of the words, see `cut`. `Edits.once` does this

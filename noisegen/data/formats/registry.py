@@ -162,7 +162,7 @@ def is_streamed(file: FileRange) -> bool:
 
 
 def ranges(file: FileRange, first: int, step: int) -> Iterator[FileRange]:
-    """Split a file into ranges of `step` rows; the first one, of `first` rows, fills up a shard."""
+    """Split a file into ranges of `step` rows, after a first range of `first` rows."""
     if format_of(file).cut == "lines":
         yield from line_ranges(file, first, step)
     elif (file.start, file.stop, file.first) == (0, file.rows, 0) and 0 < file.rows <= first:

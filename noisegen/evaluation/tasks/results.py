@@ -136,8 +136,9 @@ class TaskFigure:
 def figures(model: str, by_seed: Sequence[ByTest]) -> list[TaskFigure]:
     """Return the values of a model for each language, side and metric, and means over languages.
 
-    `by_seed` has one entry per seed: {(language, side): metrics}. The means of all sides are over
-    the same languages (see `averaged`). With a single language there is no mean.
+    `by_seed` has one entry per seed: {(language, side): metrics}. A side is clean, noisy or their
+    difference. The means of both cover the same languages (see `averaged`). With a single language
+    there is no mean.
     """
     tested = [
         TaskFigure(model, lang, side, metric, tuple(run[lang, side][metric] for run in by_seed))
