@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from noisegen.augmentation import AugmentOptions, Format
-from noisegen.augmentation.dry_run import ROWS_COUNTED, Asked, estimate
+from noisegen.augmentation.dry_run import ROWS_COUNTED, estimate
 from noisegen.augmentation.one_file import (
     Target,
     make_part,
@@ -120,14 +120,7 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
     target = replace(target, parallel=parallel_columns(first.ranges, columns))
     function = partial(make_part, plan.job, target, columns)
     parts = options.in_order(function, chain([first], tasks))
-    tracker = Tracker(
-        options.progress,
-        "noising",
-        "rows",
-        (),
-        total=plan.size,
-        most=(options.limit or 0) * options.copies,
-    )
+    tracker = _tracker(plan, options)
     written: list[Shard] = []
     as_is: Counter[str] = Counter()
     with opened(target, force=options.force) as file, closing(parts):
@@ -138,6 +131,15 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
             tracker.report()
     totals = _totals(written, 0) | {"as_is": summed([as_is])}
     return plan.manifest(options.command, totals, shards=[])
+
+
+def _tracker(plan: AugmentPlan, options: AugmentOptions, *others: str) -> Tracker:
+    """Return the tracker of a run; it shows the rows, and the counts that `others` names."""
+    _, parts = options.share
+    most = (options.limit or 0) * options.copies
+    return Tracker(
+        options.progress, "noising", "rows", others, total=plan.size // parts, most=most // parts
+    )
 
 
 def make_shards(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
@@ -233,14 +235,7 @@ def _make_missing(
     remainder, count = options.share
     sizes: dict[int, int] = {}  # bytes of input per task, by the number of the task's first row
     number_of_tasks = 0
-    tracker = Tracker(
-        options.progress,
-        "noising",
-        "rows",
-        ("shards",),
-        total=plan.size // count,
-        most=(options.limit or 0) * options.copies // count,
-    )
+    tracker = _tracker(plan, options, "shards")
 
     def add(shard: Shard) -> None:
         tracker.add({"rows": shard.rows, "shards": 1, BYTES: sizes.pop(shard.first_row)})
@@ -284,9 +279,7 @@ def estimate_of(plan: AugmentPlan, workers: int) -> RunEstimate | None:
         return make_shards(part, AugmentOptions(first.sources, out, limit=rows, copies=copies))
 
     shards = shard_ranges(plan.inputs, plan.job.columns, ROWS_COUNTED, request.limit)
-    parts = chain.from_iterable(shards)
-    asked = Asked(request.limit, request.rows_per_shard, workers, request.copies)
-    return estimate(parts, total, run, asked)
+    return estimate(chain.from_iterable(shards), total, run, request, workers)
 
 
 # The end of a run.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from noisegen.augmentation import Request
 from noisegen.data.files import shard_files
 from noisegen.data.rows import FileRange
 from noisegen.runs.estimate import SAMPLE_SECONDS, RunEstimate
@@ -29,16 +30,6 @@ class Sample:
     made: int
     bytes: int
     seconds: float
-
-
-@dataclass(frozen=True)
-class Asked:
-    """The options of a run that an estimate depends on; each row is written `copies` times."""
-
-    limit: int | None
-    rows_per_shard: int
-    workers: int
-    copies: int = 1
 
 
 def count_rows(parts: Iterable[FileRange], total: int) -> tuple[int, bool]:
@@ -77,16 +68,20 @@ def sampled(run: Callable[[int], Sample], most: int) -> tuple[Sample, float]:
 
 
 def estimate(
-    parts: Iterable[FileRange], total: int, run: Callable[[str, int, int], Manifest], asked: Asked
+    parts: Iterable[FileRange],
+    total: int,
+    run: Callable[[str, int, int], Manifest],
+    request: Request,
+    workers: int,
 ) -> RunEstimate:
-    """Return the estimate for a run on an input of `total` bytes.
+    """Return the estimate for the run of a request on an input of `total` bytes.
 
     `parts` are ranges of the input's rows. `run` is timed: it gets a folder to write to, a number
     of first rows, and a number of copies of each.
     """
     count, exact = count_rows(parts, total)
-    count = min(count, asked.limit or count)
-    most = min(count, asked.rows_per_shard)
+    count = min(count, request.limit or count)
+    most = min(count, request.rows_per_shard)
 
     def timed(rows: int) -> Sample:
         copies = max(1, rows // most)  # few rows are noised several times, to have enough to time
@@ -97,10 +92,10 @@ def estimate(
             written = sum(path.stat().st_size for path in shard_files(Path(out)))
         return Sample(totals["rows_in"] * copies, totals["rows"], written, seconds)
 
-    sample, start = sampled(timed, most * asked.copies)
-    shards = math.ceil(count / asked.rows_per_shard)
-    times = count * asked.copies / max(1, sample.rows)
-    at_once = min(asked.workers, shards)
+    sample, start = sampled(timed, most * request.copies)
+    shards = math.ceil(count / request.rows_per_shard)
+    times = count * request.copies / max(1, sample.rows)
+    at_once = min(workers, shards)
     return RunEstimate(
         input=count,
         input_unit="rows",
@@ -111,5 +106,5 @@ def estimate(
         bytes=round(sample.bytes * times),
         seconds=start + sample.seconds * times / at_once,
         workers=at_once,
-        rate=sample.rows / asked.copies / sample.seconds,
+        rate=sample.rows / request.copies / sample.seconds,
     )

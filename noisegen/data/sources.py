@@ -187,7 +187,10 @@ def agree(file: FileRange, first: FileRange, columns: Columns) -> FileRange:
     if file is not first and file.is_like(first):
         # All files share one schema object, since there may be many
         return file if file.schema is first.schema else replace(file, schema=first.schema)
-    ours, theirs = _layout(file, columns), _layout(first, columns)
+    ours = _layout(file, columns)
+    if file is first:
+        return file
+    theirs = _layout(first, columns)
     for name in dict.fromkeys([*theirs, *ours]):
         if (wanted := theirs.get(name, "absent")) != (given := ours.get(name, "absent")):
             difference = f"column {name!r} is {wanted} in the first and {given} in the second"

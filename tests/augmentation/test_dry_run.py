@@ -11,8 +11,9 @@ from types import SimpleNamespace
 import pytest
 from cli.mining_inputs import dump
 
+from noisegen.augmentation import Request
 from noisegen.augmentation import dry_run as module
-from noisegen.augmentation.dry_run import Asked, Sample, count_rows, estimate, sampled
+from noisegen.augmentation.dry_run import Sample, count_rows, estimate, sampled
 from noisegen.cli import run
 from noisegen.runs.estimate import RunEstimate
 
@@ -60,8 +61,8 @@ def test_an_estimate_scales_the_sample_to_all_workers(monkeypatch):
         (Path(out) / "data" / "part-00000.parquet").write_bytes(bytes(50 * rows))
         return SimpleNamespace(totals={"rows_in": rows, "rows": 2 * rows})
 
-    asked = Asked(100_000, 10_000, workers=4)
-    made = estimate([Part(150_000, 10)], 10, run_on, asked)
+    request = Request("in.txt", limit=100_000, rows_per_shard=10_000)
+    made = estimate([Part(150_000, 10)], 10, run_on, request, workers=4)
     assert (made.input, made.made, made.bytes, made.shards) == (100_000, 200_000, 5_000_000, 10)
     assert made.seconds == pytest.approx(0.1 + 25)
     assert made.lines() == [
