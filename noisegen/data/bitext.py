@@ -41,11 +41,11 @@ Kind = tuple[str, str, str]  # source language, target language, name of the dat
 
 @dataclass(frozen=True)
 class Bitext:
-    """Bitext that can be read: two aligned files of lines, or a table.
+    """Where bitext is stored: in two text files whose lines correspond, or in a table.
 
-    `columns` names the columns of a table; it is None for files of lines. `archive` is the zip
-    archive that holds the files, or ''. If `gold` names a file, as in BUCC, each line of the two
-    files begins with an id, and each line of `gold` has the two ids of one pair.
+    `columns` names the columns of a table; it is None for text files. `archive` is the zip archive
+    that holds the text files, or ''. In data of BUCC the lines do not correspond, but begin with
+    ids; each line of a third file, `gold`, has the ids of a sentence and its translation.
     """
 
     paths: tuple[str, ...]
@@ -71,14 +71,14 @@ class BitextRow(NamedTuple):
     dataset: str
 
 
-# Files of bitext.
+# Functions that find files of bitext.
 
 
 def all_bitext(sources: Strings, langs: Languages | None = None) -> list[Bitext]:
     """Return the bitext of all sources; raises SourceError for a source that is not bitext.
 
-    `find_bitext` explains `sources` and `langs`. An hf:... source without languages is read as
-    a table whose rows name their languages.
+    `find_bitext` explains `sources` and `langs`. If no languages are given for an hf:... source,
+    its rows must name their languages in the columns source_lang and target_lang.
     """
     files: list[Bitext] = []
     for source in listed(sources):
@@ -114,7 +114,7 @@ def find_bitext(source: str, langs: Languages | None = None) -> list[Bitext]:
     own = language_pair(name) if named != source else None
     bitext = _find(named, own) if own else _find(source, langs)
     if own and not bitext:
-        expand([named])  # raises SourceError for a missing file or an unreadable format
+        expand([named])  # raises its own SourceError if the file is missing or in no known format
         raise SourceError(f"{source} is not bitext: neither two files nor a table with two columns")
     return bitext
 
@@ -173,9 +173,9 @@ def _language_in(name: str) -> str:
 
 
 def _with_prefix(prefix: Path, langs: Languages | None) -> list[Bitext]:
-    """Return the bitext of the two files named by `prefix`, a dot and a language.
+    """Return the bitext of two files with a common prefix: 'news.de' and 'news.en' for 'news'.
 
-    Returns [] if there are no such files. Raises SourceError if there are one, or three or more.
+    Returns [] if no file 'news.LANGUAGE' exists. Raises SourceError for one, or for more than two.
     """
     begin = f"{prefix.name}."
     there = sorted(prefix.parent.glob(f"{escape(begin)}*")) if prefix.name else []
@@ -208,7 +208,7 @@ def _in_archive(archive: str, langs: Languages | None) -> list[Bitext]:
 
 
 class _Twins(NamedTuple):
-    """Two files of one bitext: the common part of their names, their languages, their endings."""
+    """Names of two files of bitext: common stem, two languages, and the ending of each file."""
 
     stem: str
     langs: Languages
@@ -216,9 +216,9 @@ class _Twins(NamedTuple):
 
 
 def _twins(path: str, langs: Languages | None) -> tuple[_Twins | None, str]:
-    """Return the two files of bitext to which a file belongs, and the ending of this file.
+    """Return the names of two files of bitext, and the ending of `path`, which is one of the two.
 
-    The two files are None if neither the name nor the folder of the file names two languages.
+    Returns None for the names if neither the file name nor its folder names two languages.
     """
     stem, _, end = without_compression(path).rpartition(".")
     if end in _SIDE_ENDS:
@@ -236,9 +236,9 @@ def _halves(paths: Iterable[str], langs: Languages | None, archive: str = "") ->
     """Return the bitext of files NAME.xx-yy.xx and NAME.xx-yy.yy among `paths`.
 
     Files xx-yy/NAME.src and xx-yy/NAME.trg, as in the Tatoeba Challenge, are paired too. Raises
-    SourceError for a file whose other side is missing.
+    SourceError if one file of a pair is missing.
     """
-    # For each bitext, {ending: path} of its two files
+    # Paths of the two files of each bitext, by their endings
     halves: dict[_Twins, dict[str, str]] = {}
     for path in sorted(paths):
         twins, end = _twins(path, langs)
@@ -277,8 +277,8 @@ def _table(path: Path, given: Languages | None) -> list[Bitext]:
 def _table_names(file: FileRange) -> list[str]:
     """Return the names of a table's columns; [] for plain text.
 
-    If the name of a column is an alias of a name in `MIXED`, such as sourcestring for source, the
-    name in `MIXED` is added.
+    If a column is known by another name, as 'source' is by 'sourcestring' in published tables,
+    both names are returned.
     """
     is_table = file.format != "txt" or layouts_of(file.path)
     headed = read_head(file, Columns()) if is_table else None
@@ -289,8 +289,8 @@ def _table_names(file: FileRange) -> list[str]:
 def _table_of_sides(path: Path, names: Sequence[str], langs: Languages | None) -> Bitext:
     """Return the bitext of a table with the columns source and target.
 
-    Columns may name the languages of each row. Raises UsageError if neither columns nor `langs`
-    name the languages.
+    Columns source_lang and target_lang name the languages of each row. Raises UsageError if the
+    table lacks these columns and `langs` is None.
     """
     columns: tuple[str, ...] = SIDES
     if {*MIXED[2:4]} <= {*names}:
@@ -329,9 +329,9 @@ def _codes(langs: Sequence[str], source: str) -> Languages:
 
 
 def _dataset(path: Path, langs: Sequence[str] | None) -> str:
-    """Return the name of a data set: its file name without languages.
+    """Return the name of a data set: 'news' for a file 'news.de-en.tsv'.
 
-    If nothing is left of the file name, the name of the folder is returned.
+    If the file name has only languages ('de-en.tsv'), the name of the folder is returned.
     """
     name = name_of(without_compression(path.name))
     if langs:
@@ -341,7 +341,7 @@ def _dataset(path: Path, langs: Sequence[str] | None) -> str:
     return name.strip(".-_") or path.resolve().parent.name
 
 
-# Rows of bitext.
+# Functions that read the rows of bitext.
 
 
 def stream_bitext(
@@ -349,11 +349,10 @@ def stream_bitext(
 ) -> Iterator[BitextRow]:
     """Yield rows of bitext; count dropped rows by reason in `dropped`.
 
-    At most `most` rows are yielded per language pair of a data set. Once they are, a file in one
-    language pair is read no further. Reasons are `empty_side`, `too_long` and `unreadable`; for
-    tables whose rows name their languages also `unknown_language`, `same_language` and
-    `over_limit`. Raises SourceError for damage, and for aligned files with different numbers of
-    lines.
+    At most `most` rows are yielded per data set and language pair; the other rows are not read,
+    or, in a table whose rows name their languages, dropped as `over_limit`. The other reasons are
+    `empty_side`, `too_long`, `unreadable`, `unknown_language` and `same_language`. Raises
+    SourceError for a damaged file, and for two text files with different numbers of lines.
     """
     yielded: Counter[Kind] = Counter()
     for file in files:
@@ -387,8 +386,8 @@ def _reason(source: str | None, target: str | None, kind: Kind) -> str:
 def _table_rows(file: Bitext, dropped: Counter[str]) -> Iterator[tuple[str, str, Kind]]:
     """Yield source text, target text and `Kind` (languages and data set) per row of a table.
 
-    If the rows do not name languages or data set, they are taken from `file`. Lost rows are counted
-    in `dropped`.
+    If the rows do not name their languages or data set, those of `file` are yielded. Rows that
+    cannot be read are counted in `dropped`.
     """
     columns = TextColumns({})
     for texts in stream_columns(file.paths[0], [file.columns or ()], "bitext", columns):
@@ -433,7 +432,7 @@ def _gold_rows(file: Bitext) -> Iterator[tuple[str | None, str | None, Kind]]:
 def _lines(file: Bitext, path: str) -> Iterator[str | None]:
     """Yield the lines of one file of bitext, None for an unreadable line.
 
-    Raises SourceError for damage.
+    Raises SourceError for a damaged file.
     """
     parts = _member_parts(file.archive, path) if file.archive else read_parts(path)
     return undamaged_lines(parts, path)
@@ -442,7 +441,7 @@ def _lines(file: Bitext, path: str) -> Iterator[str | None]:
 def _member_parts(archive: str, name: str) -> Iterator[bytes]:
     """Yield the content of a file in a zip archive in parts.
 
-    Raises SourceError for a file with over `_EXPANDS_MAX` times its compressed bytes.
+    Raises SourceError if the file has over `_EXPANDS_MAX` decompressed bytes per compressed byte.
     """
     try:
         with zipfile.ZipFile(archive) as packed, packed.open(name) as member:

@@ -19,10 +19,10 @@ def decode_bzip2(
 ) -> Generator[bytes, None, None]:
     """Yield the decoded blocks of one or several bzip2 streams; b'' stands for a lost block.
 
-    `parts` are the bytes of a file. With `inside`, they may begin anywhere in the file, and
-    decoding starts with the first block found. Decoding ends before the first block that begins at
-    byte `stop` of the parts or later; another call decodes this block. If several calls decode one
-    file, only the call that reads the end of a stream checks the end.
+    `parts` are the bytes of a file, or with `inside` its bytes from any offset on: decoding starts
+    with the first block found. Decoding ends before the first block that begins at byte `stop` of
+    `parts` or later, so that several calls can each decode a range of one file. Truncated streams
+    and bytes that belong to no stream are reported to `note`.
     """
     scan = _Scan(note, _LOST if inside else _HEADER)
     last = sys.maxsize if stop is None else stop
@@ -46,7 +46,7 @@ def decode_bzip2(
         scan.forget()
     if scan.kind == _BLOCK:
         yield from _unended_block(scan.held, scan.start)
-    # If no block begins in these parts, the call that decodes the preceding bytes checks the end
+    # If no block begins in `parts`, the call for the preceding range of the file checks the end
     if scan.has_begun or not inside:
         scan.check_end()
 
@@ -56,22 +56,22 @@ _BLOCK, _HEADER, _LOST = "block", "header", "lost"
 
 @dataclass
 class _Scan:
-    """Position in a bzip2 file: the bytes in memory, `held`, are decoded up to bit `start`.
+    """State of decoding a bzip2 file: `held`, the bytes in memory, are decoded up to bit `start`.
 
-    `kind` says what begins at `start`: a block, the header of a stream, or lost bits of a damaged
-    block.
+    `kind` says what begins at bit `start`: a block, the header of a stream, or the rest of a
+    damaged block, which is skipped.
     """
 
     note: Note
     kind: str
     held: bytes = b""
     start: int = 0
-    before: int = 0  # bytes of the file before `held`
+    before: int = 0  # count of the bytes that precede `held` in the file
     has_begun: bool = False  # True once a block or the end of a stream was found
-    _searched: int = 0  # bytes of `held` that were searched for magics
+    _searched: int = 0  # count of the bytes of `held` that were searched for magics
 
     def new_magics(self) -> list[tuple[int, bytes]]:
-        """Return (bit offset, magic) of each BLOCK or END in the unsearched bytes of `held`."""
+        """Return (bit offset, magic) of each BLOCK or END in bytes of `held` not yet searched."""
         found = [
             (at, magic)
             for magic in (BLOCK, END)
@@ -80,11 +80,11 @@ class _Scan:
         return sorted(found)
 
     def is_known(self, position: int) -> bool:
-        """Tell whether to skip the magic at bit `position`: found before, or within a checksum."""
+        """Tell whether the magic at bit `position` was found before, or is part of a checksum."""
         return position < self.start or (position == self.start and self.kind == _BLOCK)
 
     def begin(self, position: int, magic: bytes) -> None:
-        """Move `start` to the block at `position`, or behind the stream that ends there."""
+        """Move `start` to the block at bit `position`, or after the stream that ends there."""
         self.has_begun = True
         if magic == BLOCK:
             self.kind, self.start = _BLOCK, position
@@ -93,13 +93,13 @@ class _Scan:
             self.kind, self.start = _HEADER, -(-after_checksum // 8) * 8
 
     def is_without_end(self) -> bool:
-        """Tell whether over BLOCK_MAX bytes after `start` have no magic, so that no block ends."""
+        """Tell whether the block at `start` is damaged: no magic follows within BLOCK_MAX bytes."""
         return len(self.held) - self.start // 8 > BLOCK_MAX
 
     def give_up(self) -> list[bytes]:
-        """Skip `held` except its last six bytes: the block at `start` does not end there.
+        """Skip all of `held` but its last six bytes, in which the magic of a block may begin.
 
-        The block is noted as lost. Returns [b''] for it, or [] if it was noted before.
+        Reports the damaged block and returns [b''], or [] if the block was reported before.
         """
         lost = [] if self.kind == _LOST else [b""]
         if lost:
@@ -108,7 +108,7 @@ class _Scan:
         return lost
 
     def check_header(self, position: int) -> None:
-        """Note bytes before a block that are neither the header of a stream nor padding."""
+        """Report bytes before a block that are neither the header of a stream nor padding."""
         header = self.held[self.start // 8 : position // 8].lstrip(b"\0")
         if len(header) != 4 or not header.startswith(b"BZh"):
             self.note("trailing garbage was left out")
@@ -122,7 +122,7 @@ class _Scan:
         self._searched = max(0, len(self.held) - 7)
 
     def check_end(self) -> None:
-        """Note that the file ends within a stream, or that other bytes follow the last stream."""
+        """Report a file that ends within a stream, or has other bytes after the last stream."""
         tail = self.held[self.start // 8 :].strip(b"\0")
         is_cut = self.kind == _BLOCK or not self.has_begun or self.start > 8 * len(self.held)
         if is_cut or tail.startswith(b"BZh"):
@@ -144,7 +144,8 @@ def _unended_block(data: bytes, start: int) -> Iterator[bytes]:
 def _block(data: bytes, start: int, stop: int, note: Note) -> bytes:
     """Return the content of the block in bits `start` to `stop` of `data`; b'' if it is damaged.
 
-    The block is decoded as a stream with a single block. `note` is called if it is damaged.
+    `note` is called for a damaged block. Since libbz2 decodes only whole streams, the bits of the
+    block are made a stream of their own.
     """
     decoder = bz2.BZ2Decompressor()
     bits = _bits(data, start, stop)

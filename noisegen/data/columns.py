@@ -18,7 +18,7 @@ from noisegen.text.buffers import one_chunk
 
 _TWEET = "tweet_id"
 _ONLY_IDS = "; it has ids of tweets without their text, which has to be fetched first"
-_TWEET_COLUMNS = 3  # a table with a tweet_id and fewer columns than this has no text
+_TWEET_COLUMNS = 3  # a table of tweets with fewer columns has ids and labels but no text
 _GOLD = ("label", "score")
 ROWS_MAX = 1_000_000  # most rows of a source that are held in memory
 BATCH_BYTES, BATCH_ROWS = 4 << 20, 10_000
@@ -31,9 +31,9 @@ Choices = Sequence[Sequence[str]]
 class TextColumns:
     """Text columns of one source: lists of equal length without empty texts, by name.
 
-    `dropped` counts rows that were left out, by reason. `unread` counts rows that could not be
-    read, by a reason in `tables.REASONS`; `damaged` has a line of text about them for each file and
-    reason.
+    `unread` counts rows that could not be read, by a reason in `tables.REASONS`, and `dropped`
+    counts other rows that were left out, by reason. `damaged` describes the unread rows in lines
+    for the user: 'news.tsv: 3 rows not_utf8'.
     """
 
     columns: dict[str, list[str]]
@@ -58,11 +58,10 @@ def evenly(rows: Sequence[T], most: int) -> list[T]:
 
 
 def column_named(name: str, there: Sequence[str]) -> str:
-    """Return the column that `name` means; `there` are the names of a file's columns.
+    """Return the name in a file of the column `name`; `there` are all column names of the file.
 
-    `name` is the name of a column, or its number in a file without a header line. If no column
-    fits, a column is returned whose name is an alias of `name` in published data sets. Without such
-    a column, `name` is returned.
+    `name` may be a number ('2') in a file without a header line, or the usual name of a column
+    that published data sets name otherwise. If the file has no such column, `name` is returned.
     """
     found = numbered(name, there)
     if found in there:
@@ -71,18 +70,17 @@ def column_named(name: str, there: Sequence[str]) -> str:
     return next((plain[other] for other in other_names(name) if other in plain), found)
 
 
-# Columns as lists of text.
+# Functions that read columns as lists of text.
 
 
 def read_columns(source: str, choices: Choices, what: str, advice: str = "") -> TextColumns:
     """Read the columns of the first list in `choices` whose columns are all in the source.
 
-    `source` is a file, folder, glob or hf:...; a text file has one column, its lines. Names are
-    matched as in `column_named`; columns of a file without a header line are numbers from 1. Only
-    the first of several rows with the same tweet_id is kept. Rows after the first ROWS_MAX are
-    counted under `over_limit`. `what` is the purpose of the rows, named in errors; `advice` ends
-    errors about a missing column. Raises SourceError for a missing source or column, and if no row
-    is left.
+    `source` is a file, folder, glob or hf:...; a text file has one column, its lines.
+    `column_named` explains the names in `choices`. Of rows with the same tweet_id only the first
+    is kept. Rows after the first ROWS_MAX are dropped as `over_limit`. `what` tells in errors what
+    the rows are needed for ('bitext'); `advice` is added to errors about a missing column. Raises
+    SourceError for a missing source or column, and if no row is left.
     """
     read = TextColumns({})
     rows = list(within_memory(stream_columns(source, choices, what, read, advice), read.dropped))
@@ -102,9 +100,9 @@ def within_memory(rows: Iterable[T], dropped: Counter[str]) -> Iterator[T]:
 def stream_columns(
     source: str, choices: Choices, what: str, read: TextColumns, advice: str = ""
 ) -> Iterator[tuple[str, ...]]:
-    """Yield the rows that `read_columns` describes, without its limit.
+    """Yield the rows that `read_columns` describes, but without its limit of ROWS_MAX rows.
 
-    The names of the columns and the counts of lost rows are added to `read`.
+    Adds to `read` the names of the columns and the counts of rows that are left out.
     """
     choice = _Choice(choices, what, advice, read.columns)
     seen = set[str]()  # tweet_id of every row so far
@@ -135,10 +133,10 @@ def stream_columns(
 
 @dataclass(frozen=True)
 class _Choice:
-    """Choice among alternative lists of columns, `choices`: the first file decides.
+    """Choice among `choices`, alternative lists of column names, by the columns of the first file.
 
-    The first call of `names` adds a key per column of the chosen list to `columns`. `read_columns`
-    explains `what` and `advice`.
+    The first call of `names` makes the chosen names the keys of `columns`. `read_columns` explains
+    `what` and `advice`, which are used in errors.
     """
 
     choices: Choices
@@ -147,10 +145,10 @@ class _Choice:
     columns: dict[str, list[str]]
 
     def names(self, file: FileRange) -> list[str]:
-        """Return the columns to read from a file; its tweet_id, if any, comes last.
+        """Return the columns to read from a file: those of the chosen list, then any tweet_id.
 
-        Raises SourceError if the first file has all columns of no list, or a later file lacks a
-        column of the chosen list.
+        Raises SourceError if every list in `choices` has a column that the first file lacks, or if
+        a later file lacks a column of the chosen list.
         """
         path, there = file.path, file.schema.names
         refuse_doubles(path, there)
@@ -179,8 +177,8 @@ class _Choice:
 def _reason_against(texts: Sequence[Any], names: Sequence[str], seen: set[str]) -> str:
     """Return the reason why a row is dropped; '' if it is kept.
 
-    `texts` are the values of the columns `names`. `seen` has the row's tweet_id if an earlier row
-    has the same id, otherwise it is empty.
+    `texts` are the row's values in the columns `names`. `seen` is empty unless an earlier row has
+    the same tweet_id.
     """
     for name, text in zip(names, texts, strict=True):
         if not text or text.isspace():
@@ -188,7 +186,7 @@ def _reason_against(texts: Sequence[Any], names: Sequence[str], seen: set[str]) 
     return "duplicate_id" if seen else ""
 
 
-# Columns in batches.
+# Functions that read columns in batches.
 
 
 def column_batches(
@@ -196,9 +194,9 @@ def column_batches(
 ) -> Iterator[tuple[tables.Codes, list[pa.Array]]]:
     """Yield the columns `names` of a file or range in batches of at most `BATCH_ROWS` rows.
 
-    `file` is a result of `read_head`. A batch is an array with a code of `tables.REASONS` per row,
-    and an Arrow array per column, nested or not. A JSON line without a value in the first column
-    has the code of `missing_text`.
+    `file` is a result of `read_head`. A batch has an Arrow array per column, and before them an
+    array of codes: per row the index in `tables.REASONS` of the reason why it cannot be read. A
+    JSON line without a value in the first column has the code of `missing_text`.
     """
     rows = range_tables(file, Columns(text=names[0]), BATCH_BYTES)
     for table in tables.regroup(rows, BATCH_ROWS, BATCH_BYTES):
@@ -209,7 +207,7 @@ def column_batches(
 def text_batches(
     file: FileRange, names: Sequence[str], *, only_text: bool = False
 ) -> Iterator[tuple[tables.Codes, list[list[Any]]]]:
-    """Yield batches as `column_batches` does, with each column as a list of texts (`_texts_of`)."""
+    """Yield batches as `column_batches` does, but each column is a list of strings and None."""
     for codes, arrays in column_batches(file, names):
         texts = []
         for name, array in zip(names, arrays, strict=True):
@@ -221,9 +219,9 @@ def text_batches(
 def _texts_of(array: pa.Array, where: str, codes: tables.Codes, *, only_text: bool) -> list[Any]:
     """Return a column as a list of strings and None; numbers become text.
 
-    `codes` gets a reason for each row that is not in UTF-8. With `only_text` the column may have
-    lists of strings but no numbers. Raises SourceError for other types; `where` names the column in
-    the error.
+    In `codes`, rows that are not UTF-8 are set to `not_utf8`. With `only_text` the column may hold
+    lists of strings but no numbers. Raises SourceError for other types; `where` names the column
+    in the error.
     """
     array = _plain(array, codes)
     kind = array.type.value_type if only_text and is_list(array.type) else array.type
@@ -239,7 +237,7 @@ def _texts_of(array: pa.Array, where: str, codes: tables.Codes, *, only_text: bo
 def _plain(array: pa.Array, codes: tables.Codes) -> pa.Array:
     """Return a column with dictionaries decoded and bytes as strings.
 
-    `codes` gets a reason for each row that is not in UTF-8.
+    In `codes`, rows that are not UTF-8 are set to `not_utf8`.
     """
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
@@ -249,7 +247,7 @@ def _plain(array: pa.Array, codes: tables.Codes) -> pa.Array:
     return array
 
 
-# Counts of rows as text.
+# Functions that count rows by reason and describe the counts.
 
 
 def unread_rows(codes: tables.Codes) -> Counter[str]:

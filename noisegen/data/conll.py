@@ -17,16 +17,16 @@ TOKENS, LABELS, TEXT, SENTENCE = "tokens", "labels", "text", "sent_id"
 INDEX = "index"  # column that numbers the tokens of a sentence; it is not kept in rows
 CONLLU = (INDEX, "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 NORM = ("raw", "norm")
-# Names of the columns read as tokens and as labels by default
+# Default columns of tokens, and of labels: the first name that a file has is used
 WORDS, LABELLED = (TOKENS, "form", "raw"), (LABELS, "upos", "norm")
 HEAD, DEPS = CONLLU.index("head"), CONLLU.index("deps")
 TAG = re.compile(r"O|[BIESLU]-\S+")
 # Number in the first field of CoNLL-U: 3 of a token, 3-4 of a contraction, 3.1 of an empty node
 NUMBER = re.compile(r"(\d{1,9})([-.]\d{1,9})?")
-FIELD = re.compile(r"[^ \r\n]+")  # a field of a line that is split at spaces
+FIELD = re.compile(r"[^ \r\n]+")  # one field, in files whose fields are separated by spaces
 # Minimum share of lines whose first field has no space, in a file with a token per line
 _WORDS_MIN = 0.95
-# Least share of lines with equal words in normalised text; tags seldom equal their word
+# Minimum share of lines whose two words are equal, in a file of words with their normal forms
 _SAME_MIN = 0.3
 _START = "-DOCSTART-"  # first field of a line that begins a document
 _NO_SPACE = "SpaceAfter=No"
@@ -37,7 +37,7 @@ Fields = list[list[str]]  # fields of each line of a sentence
 
 
 def sentences(parts: Iterable[bytes]) -> Iterator[Sentence | str]:
-    """Yield the lines of each sentence, or the reason to drop it.
+    """Yield the lines of each sentence, or the reason why the sentence is dropped.
 
     `parts` yields the bytes of a file; an error that it raises is passed on.
     """
@@ -53,8 +53,8 @@ def looks_split(head: bytes, wanted: Sequence[str]) -> bool:
     """Tell whether a file with these first bytes has a token per line.
 
     Such a file has blank lines between sentences, and the same number of fields on all other lines.
-    If the fields are split at spaces, the last field must be a tag such as B-x. A file whose first
-    line has one of the `wanted` column names is a table with a header line.
+    If the fields are split at spaces, the last field must be a tag such as B-x. If the first line
+    has a name in `wanted`, the columns that the user named, the file is a table with a header line.
     """
     found = head_sentences(head[: head.rfind(b"\n") + 1] or head)
     lines = [cells for sentence in found for cells in after_comments(sentence)[1]]
@@ -67,9 +67,9 @@ def looks_split(head: bytes, wanted: Sequence[str]) -> bool:
 
 
 def is_normalisation(head: bytes) -> bool:
-    """Tell whether a file with these first bytes is normalised text.
+    """Tell whether a file with these first bytes has words with their normal forms, as `.norm`.
 
-    In normalised text many lines have the same word in both columns.
+    In such a file many lines have the same word in both columns.
     """
     lines = [line.lower().split("\t") for sentence in head_sentences(head) for line in sentence]
     return sum(line[:1] == line[1:2] for line in lines) > _SAME_MIN * len(lines)
@@ -78,11 +78,10 @@ def is_normalisation(head: bytes) -> bool:
 def token_columns(head: bytes, tokens: str | None, labels: str | None) -> tuple[str, ...]:
     """Return the names of a file's columns in their order; () for a file without tokens.
 
-    Columns of CoNLL-U have their standard names. Other files are named as follows. A first column
-    that numbers the tokens is `index`, and the next column is `tokens`. The last column with tags
-    such as B-x on every line, or else the last column, is `labels`. All others are `column_2` and
-    so on. If `tokens` or `labels` names another column, the column that would have that name is
-    numbered too.
+    Columns of CoNLL-U have their standard names. In other files a first column that numbers the
+    tokens is 'index', and the column after it 'tokens'. The last column with tags such as B-x on
+    every line, or else the last column, is 'labels'. All others are 'column_2' and so on. If
+    `tokens` or `labels`, the user's choice, is another column, the default column has a number too.
     """
     found = [after_comments(lines)[1] for lines in head_sentences(head)]
     lines = list(chain.from_iterable(found))
@@ -106,7 +105,7 @@ def token_columns(head: bytes, tokens: str | None, labels: str | None) -> tuple[
 def _are_numbered(found: Iterable[Fields], width: int) -> bool:
     """Tell whether the first of three or more columns numbers the tokens of each sentence.
 
-    Sentences with a line of other than `width` fields are not considered.
+    Sentences are ignored if one of their lines has more or fewer than `width` fields.
     """
     whole = [lines for lines in found if all(len(line) == width for line in lines)]
     return width > 2 and bool(whole) and all(map(_counts, whole))
@@ -115,8 +114,8 @@ def _are_numbered(found: Iterable[Fields], width: int) -> bool:
 def _label_place(lines: Fields, first: int, width: int) -> int:
     """Return the index of the column of labels: the last with a tag such as B-x on every line.
 
-    Without such a column it is the last column. Columns before index `first`, and lines of other
-    than `width` fields, are not considered.
+    If no column has only tags, it is the last column. Ignores columns before index `first`, and
+    lines with more or fewer than `width` fields.
     """
     lines = [line for line in lines if len(line) == width]
     for place in reversed(range(first, width)):
@@ -140,10 +139,10 @@ def fields_of(lines: Sentence) -> Fields:
 
 
 def after_comments(lines: Sentence) -> tuple[int, Fields]:
-    """Return the number of lines before the first token, and the fields of the lines after them.
+    """Return the count of lines before a sentence's first token, and the fields of its tokens.
 
-    The lines before the first token are comments, and the line that begins a document. A line that
-    begins with # is a token if it has the same number of fields as the last line, else a comment.
+    Lines before the first token are comments, or begin a document (-DOCSTART-). A line that begins
+    with # is a token if it has the same number of fields as the last line, else a comment.
     """
     fields = fields_of(lines)
     may_be_token = not lines[-1].startswith("# ")
@@ -157,8 +156,8 @@ def after_comments(lines: Sentence) -> tuple[int, Fields]:
 def sentence_blocks(parts: Iterable[bytes]) -> Iterator[list[bytes]]:
     """Yield the lines of each sentence, with the blank lines around it, as bytes.
 
-    A sentence is cut after the line with which it exceeds TEXT_MAX bytes. `parts` yields the bytes
-    of a file; an error that it raises is passed on.
+    Of a sentence of over TEXT_MAX bytes, only the lines up to this size and the next line are kept.
+    `parts` yields the bytes of a file; an error that it raises is passed on.
     """
     held: list[bytes] = []
     size, is_over = 0, False
@@ -186,7 +185,7 @@ def decoded_lines(block: Sequence[bytes]) -> Sentence | str:
         return "not_utf8"
 
 
-# The text of a sentence of CoNLL-U.
+# Functions that return the text of a CoNLL-U sentence.
 
 
 def surface(rows: Fields) -> str:
@@ -212,8 +211,8 @@ def number_of(field: str) -> int:
 def corrected(rows: Fields) -> str:
     """Return the corrected text of a CoNLL-U sentence, from CorrectForm and CorrectSpaceAfter.
 
-    The later parts of a broken word (`goeswith`) are joined to the first part, unless the corrected
-    form of the first part is the whole word.
+    A word written in parts, as 'with out' (relation `goeswith`), becomes the CorrectForm of its
+    first part, or else the joined parts.
     """
     text, space, has_whole = "", "", False
     for cells in _outer(rows):
@@ -232,7 +231,8 @@ def corrected(rows: Fields) -> str:
 def _correct_form(cells: list[str], rows: Fields) -> str:
     """Return the corrected form of a word or contraction; '' for a word that is to be deleted.
 
-    If the words of a contraction spell it when joined, they are corrected one by one.
+    A contraction such as 'cannot' that equals its joined words, 'can' and 'not', is corrected word
+    by word.
     """
     form = _notes(cells).get(_CORRECT, cells[1])
     first, _, last = cells[0].partition("-")
@@ -244,7 +244,7 @@ def _correct_form(cells: list[str], rows: Fields) -> str:
 
 
 def _notes(cells: Sequence[str]) -> dict[str, str]:
-    """Return the notes in the last field of a word by name, such as SpaceAfter."""
+    """Return the notes in the last column of a word as a dict: {'SpaceAfter': 'No'}."""
     return dict(note.partition("=")[::2] for note in cells[-1].split("|"))
 
 
@@ -254,7 +254,7 @@ def is_tight(cells: Sequence[str]) -> bool:
 
 
 def with_space_note(notes: str, *, tight: bool) -> str:
-    """Return the notes of a word with SpaceAfter=No if `tight`, without it otherwise."""
+    """Return the last column of a word with SpaceAfter=No if `tight`, without it otherwise."""
     kept = [note for note in notes.split("|") if note not in ("_", _NO_SPACE)]
     if tight:
         kept.append(_NO_SPACE)

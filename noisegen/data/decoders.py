@@ -1,8 +1,8 @@
 """Decompression as a stream with bounded output: gzip, bzip2, xz, zstd and 7z.
 
-Reading a text stops at damage and raises `Damaged`. A dump is salvaged: damage is noted, and the
-content after it is decoded where that is possible. Every bzip2 block has a checksum, so a damaged
-block loses only its own content. Members of a 7z archive are decoded without unpacking a file.
+A damaged text file is read up to the damage, then `Damaged` is raised. In a Wikipedia dump, damage
+is reported and later content is decoded where possible: of a bzip2 file only the damaged block is
+lost. Members of a 7z archive are decoded without unpacking a file.
 """
 
 import lzma
@@ -27,16 +27,16 @@ from noisegen.errors import MissingExtra, SourceError
 CHUNK = 512 << 10
 # Bytes of a bzip2 file read at once; small, to read little beyond the last block of a range
 BITS = 64 << 10
-# Compressed bytes decoded at once; up to this many intact bytes before damage are lost
+# Compressed bytes decoded at once; at damage, the part being decoded is lost as a whole
 PIECE = 8 << 10
-# Decompressed bytes decoded at once; up to this many intact bytes before damage are lost
+# Decompressed bytes per read of a zstd file; at damage, the part being read is lost as a whole
 SMALL = 16 << 10
 WINDOW_MAX = 1 << 30  # most bytes of memory that the decoder of an xz file may take
-UNBOUNDED_BYTES = 1 << 30  # bytes; UNBOUNDED_RATIO limits files that expand to more
+UNBOUNDED_BYTES = 1 << 30  # decompressed bytes; only files that have more are limited by the ratio
 UNBOUNDED_RATIO = 20_000  # most decompressed bytes per compressed byte; real dumps have 20 to 400
 COMPRESSIONS = ("gz", "zst", "bz2", "xz")  # endings of compressed text files; dumps may also be .7z
 _FRAME = b"\x28\xb5\x2f\xfd"  # first bytes of every zstd frame (RFC 8878)
-_SIZED = b"\x1f\x8b\x08\x04"  # first bytes of a gzip member with extra fields (RFC 1952)
+_SIZED = b"\x1f\x8b\x08\x04"  # first bytes of a gzip member that may say its size (RFC 1952)
 # First bytes of a zstd frame without content; the first byte may be 0x50 to 0x5f
 _SKIPPABLE = b"\x50\x2a\x4d\x18"
 _RUN_LENGTH = 1  # type of a zstd block that stores one repeated byte
@@ -81,14 +81,13 @@ def without_compression(name: str) -> str:
     return stem if dot and compression_of(name) else name
 
 
-# Text and dumps.
+# Functions that decompress text files and dumps.
 
 
 def text_parts(path: str | Path, start: int = 0, stop: int | None = None) -> Parts:
     """Decompress a text file and yield it in parts; raises Damaged.
 
-    With `start` and `stop`, only the blocks that begin in this range of compressed bytes are
-    decoded.
+    Decodes only the compressed blocks that begin at bytes `start` to `stop` of the file.
     """
     return _bounded(compression_of(path), path, _refuse, start, stop)
 
@@ -107,10 +106,10 @@ def _refuse(text: str) -> NoReturn:
 def salvage(path: str | Path, note: Note, start: int = 0, stop: int | None = None) -> Parts:
     """Decompress a dump and yield it in parts; b'' stands where content is lost.
 
-    The first bytes of the file decide the decoder. `note` gets a line of text per damage; content
-    after the damage may be lost. `start` and `stop`, two offsets that `entries` returned, limit
-    decoding to the blocks that begin between them. Raises SourceError for a file that cannot be
-    read at all, and MissingExtra if the file is a 7z archive and no decoder is installed.
+    `note` is called with a line of text per damaged place; content after the place may be lost.
+    Only the blocks that begin at bytes `start` to `stop` are decoded; both are offsets that
+    `entries` returned. Raises SourceError for a file that cannot be read at all, and MissingExtra
+    for a 7z archive if no decoder of 7z is installed.
     """
     held: list[bytes] = []
     size = 0
@@ -137,8 +136,8 @@ def _bounded(
 ) -> Parts:
     """Decode the blocks that begin at bytes `start` to `stop`, and yield the content in parts.
 
-    Decoding ends with a note if the content exceeds both UNBOUNDED_BYTES and UNBOUNDED_RATIO times
-    the size of the file.
+    Against files made to fill the disk, decoding stops and `note` is called when the content
+    exceeds both UNBOUNDED_BYTES and UNBOUNDED_RATIO times the size of the file.
     """
     size, most = 0, max(UNBOUNDED_BYTES, UNBOUNDED_RATIO * size_of(path))
     for part in DECODERS[kind](path, note, start, stop):
@@ -172,8 +171,8 @@ def _streams(
 ) -> Parts:
     """Decode the streams of a file one after the other, each with a decoder that `new` returns.
 
-    `magic` are the first bytes of every stream. With an empty `magic`, the file is read to its end
-    as one stream, which is noted as truncated.
+    `magic` are the first bytes of every stream. If `magic` is empty, the rest of the file is one
+    stream, and is reported as truncated.
     """
     with opened(path, start, stop) as file:
         data, decoder = file.read(PIECE), new()
@@ -203,9 +202,9 @@ def _streams(
 
 
 def _after_padding(unused: bytes, file: BinaryIO) -> bytes:
-    """Return the next bytes after a stream, without the zeros that pad it; b'' at the file's end.
+    """Return the next bytes after a stream and its padding of zeros; b'' at the end of the file.
 
-    `unused` are bytes that were read beyond the stream; more are read from `file`.
+    `unused` are the bytes after the stream that were read already; more are read from `file`.
     """
     data = unused.lstrip(b"\0")
     while not data:
@@ -231,10 +230,10 @@ def _zstd(path: str | Path, note: Note, start: int, stop: int | None) -> Parts:
 
 
 def _seven_zip(path: str | Path, note: Note, start: int, stop: int | None) -> Parts:
-    """Decode the members of a 7z archive; of a truncated archive only the first stream.
+    """Decode the members of a 7z archive; raises SourceError for a URL.
 
-    The directory of a 7z archive is at its end. Raises SourceError for a URL, which cannot be read
-    from its end.
+    A truncated archive lacks its directory, which is at the end. Only its first stream is decoded,
+    if it is LZMA2.
     """
     if is_url(path):
         raise SourceError(f"{path}: a 7z archive is read from a folder here: download it first")
@@ -246,7 +245,7 @@ def _seven_zip(path: str | Path, note: Note, start: int, stop: int | None) -> Pa
     if failures and not empty:
         note(f"damaged, the rest was left out ({failures[0]})")
     elif failures:
-        # The filter of 7-Zip's strongest preset, -mx=9.
+        # Filter that 7-Zip uses at its highest compression level, -mx=9
         chain = [{"id": lzma.FILTER_LZMA2, "dict_size": 64 << 20}]
         decoder = partial(lzma.LZMADecompressor, lzma.FORMAT_RAW, filters=chain)
         yield from _streams(path, note, seven_zip.HEADER, None, new=decoder, magic=b"")
@@ -264,15 +263,15 @@ DECODERS: dict[str, Callable[[str | Path, Note, int, int | None], Parts]] = {
 }
 
 
-# Offsets in a dump at which decoding can begin.
+# Functions that find offsets in a dump at which decoding can begin.
 
 
 def entries(path: str | Path, size: int) -> list[int]:
     """Return offsets in a dump at which decoding can begin: 0, then offsets at least `size` apart.
 
-    In a bzip2 or uncompressed file decoding can begin at any byte. In other files it begins at a
-    zstd frame, a gzip member made by bgzip, or a stream (folder) of a 7z archive; the program that
-    wrote the file chose their sizes. A file without such places has the offset 0 only.
+    In a bzip2 or uncompressed file decoding can begin at any byte. In a zstd file it begins at a
+    frame, in a gzip file of bgzip at a member, in a 7z archive at a stream (7z calls it a folder).
+    For any other file, and for a compressed URL other than bzip2, only 0 is returned.
     """
     kind, total = kind_of(path), size_of(path)
     if total <= size:
@@ -284,7 +283,7 @@ def entries(path: str | Path, size: int) -> list[int]:
         with opened(path) as file:
             return _spaced(_STARTS[kind](file), size)
     if kind == "7z" and not is_url(path):
-        # py7zr may raise anything for a damaged archive, which is then decoded as a whole.
+        # py7zr may raise any exception for a damaged archive; the archive is then not divided
         with suppress(Exception):
             if directory := seven_zip.read_directory(Path(path)):
                 return _spaced(seven_zip.folder_starts(directory), size)
@@ -292,7 +291,7 @@ def entries(path: str | Path, size: int) -> list[int]:
 
 
 def _spaced(starts: Iterable[int], size: int) -> list[int]:
-    """Choose 0 and then each offset in `starts` that is at least `size` after the last chosen."""
+    """Return 0 and each offset in `starts` that is at least `size` after the last returned one."""
     chosen = [0]
     for start in starts:
         if start - chosen[-1] >= size:
@@ -303,7 +302,7 @@ def _spaced(starts: Iterable[int], size: int) -> list[int]:
 def _frame_starts(file: BinaryIO) -> list[int]:
     """Return the offsets of the frames in a zstd file.
 
-    In a damaged file the last frame reaches to the end of the file.
+    In a damaged file, offsets after the damage are missing.
     """
     starts = [0]
     while head := file.read(6):
@@ -330,7 +329,7 @@ def _frame_starts(file: BinaryIO) -> list[int]:
 def _member_starts(file: BinaryIO) -> Iterator[int]:
     """Yield the offsets of the members of a gzip file.
 
-    Stops at the first member whose header lacks the member's size, which bgzip writes (BGZF).
+    bgzip writes the size of each member into its header (BGZF); stops at a member without a size.
     """
     start = 0
     while (head := file.read(18)).startswith(_SIZED) and head[12:16] == b"BC\2\0":
@@ -343,7 +342,7 @@ _STARTS: dict[str, Callable[[BinaryIO], Iterable[int]]]
 _STARTS = {"zst": _frame_starts, "gz": _member_starts}
 
 
-# Members of a 7z archive, decoded as a stream.
+# Function that decodes the members of a 7z archive as a stream.
 
 
 def _members(
@@ -352,8 +351,8 @@ def _members(
     """Yield the content of the members of a 7z archive in parts.
 
     LZMA and LZMA2 are decoded in Python, other methods by a 7-Zip program. If decoding ends early,
-    `failures` gets the reason. Raises SourceError if a 7-Zip program is needed and missing,
-    MissingExtra if both py7zr and such a program are missing.
+    the reason is added to `failures`. Raises SourceError if a 7-Zip program is needed and not
+    installed, MissingExtra if neither py7zr nor such a program is installed.
     """
     program = next(filter(None, map(shutil.which, PROGRAMS)), None)
     directory: seven_zip.Directory | None = None
@@ -362,7 +361,7 @@ def _members(
     except ImportError:
         if program is None:
             raise MissingExtra("py7zr", "7z") from None
-    except Exception as error:  # py7zr may raise anything for a damaged archive
+    except Exception as error:  # py7zr may raise any exception for a damaged archive
         if program is None:
             failures.append(str(error))
             return

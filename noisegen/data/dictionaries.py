@@ -1,9 +1,9 @@
 """Mined dictionaries and dictionaries of translations, read from files that may be damaged.
 
-A mined dictionary leads from a correct word to its wrong forms. Translations come as MUSE (Conneau
-et al., 2018, "Word Translation Without Parallel Data"; a word and a translation per line), FreeDict
-(TEI, an XML format: streamed, bounded, entities refused), TSV, Parquet, tables with a column per
-language, and the packaged table.
+A mined dictionary lists the wrong forms of each correct word. Dictionaries of translations may be
+in the format of MUSE (a word and a translation per line; Conneau et al., 2018, "Word Translation
+Without Parallel Data"), of FreeDict (TEI, an XML format), TSV, Parquet, or tables with a column per
+language, as the packaged table.
 """
 
 import re
@@ -33,13 +33,13 @@ from noisegen.noising.lexicon import Entry, matchable
 from noisegen.text.buffers import APOSTROPHES, WORD_BYTES_MAX
 from noisegen.text.resources import DICTIONARIES
 
-ANY = "*"  # language of entries that hold for any language
+ANY = "*"  # language of entries that apply to text in every language
 BYTES_MAX = 1 << 30  # most bytes of a mined dictionary; a million entries take 40 MB
 ENTRIES_MAX = 20_000_000
 TEXT_MAX = 100  # most characters of a word or phrase
-# Tolerance for a word's probabilities, which may be rounded: in their sum, and against counts
+# Most by which the sum of a word's probabilities may differ from 1, and each from its count's share
 PROB_SLACK = 0.05
-PARTS = 1_000_000  # count that stands for the probability 1 in a file without counts
+PARTS = 1_000_000  # in a file without counts, a probability becomes a count of so many times it
 ROWS = 8_192
 TEXTS = ("lang", "clean", "noisy")
 WEIGHTS = ("count", "weight", "prob")
@@ -47,13 +47,13 @@ _MAY_BE_ZERO = ("pages", "reverse_count", "frequency")
 _KNOWN = (*TEXTS, *WEIGHTS, *_MAY_BE_ZERO)
 COUNT_MAX = 1 << 48
 
-# For each row, its place in the file, as errors name it, and its values by column
+# Per row, where it is, for errors ('words.tsv line 3'), and its values by column
 _Rows = Iterator[tuple[str, dict[str, Any]]]
 _Word = Annotated[str, Meta(max_length=TEXT_MAX, pattern=r"\A\S+\Z")]
 
 
 class _Weights(msgspec.Struct):
-    """Weight of a row: a count, a weight or a probability; each is 0 if its column is missing."""
+    """Values from which the weight of a row is computed; 0 for a column that the file lacks."""
 
     count: Annotated[int, Meta(ge=1, le=COUNT_MAX)] = 0
     weight: Annotated[int, Meta(ge=1, le=COUNT_MAX)] = 0
@@ -61,7 +61,7 @@ class _Weights(msgspec.Struct):
 
 
 class _MinedRow(_Weights, kw_only=True):
-    """Row of a mined dictionary with valid values."""
+    """Row of a mined dictionary; msgspec refuses values outside the limits."""
 
     clean: _Word
     noisy: _Word
@@ -89,11 +89,11 @@ class Alternative(NamedTuple):
 
 
 def load_dictionary(path: str | Path) -> list[Alternative]:
-    """Return the entries of a Parquet, TSV or JSON file, sorted by language, word, falling count.
+    """Return the entries of a mined dictionary: a Parquet, TSV or JSON file.
 
-    A missing count is a million (`PARTS`) times the probability. A missing probability is the count
-    divided by the counts of all wrong forms of the word. Raises LexiconError with file, row and
-    problem in one line.
+    They are sorted by language, word and falling count. A missing count is a million (`PARTS`)
+    times the probability; a missing probability is the share of the count among all wrong forms of
+    the word. Raises LexiconError with file, row and problem in one line.
     """
     path = Path(path)
     check_size(path, BYTES_MAX)
@@ -108,7 +108,7 @@ def load_dictionary(path: str | Path) -> list[Alternative]:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Turn read errors of the file `path`, in the `with` block, into a one-line LexiconError."""
+    """Within the `with` block, turn errors of reading `path` into a LexiconError of one line."""
     try:
         yield
     except (OSError, SourceError, Damaged) as error:
@@ -125,7 +125,7 @@ def _parquet_rows(path: Path) -> _Rows:
     names = _known_columns(schema.names, str(path))
     for name in names:
         _check_type(name, schema.field(name).type, path)
-    # Arrow decodes each distinct word of these columns only once
+    # Arrow reads these columns as dictionaries, so that each distinct word is in memory once
     texts = [name for name in names if name in TEXTS]
     number = 0
     with pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
@@ -141,7 +141,7 @@ def _parquet_rows(path: Path) -> _Rows:
 
 
 def _check_type(name: str, kind: pa.DataType, path: Path) -> None:
-    """Raise LexiconError if a column of a dictionary has a wrong type: not text, or not numbers."""
+    """Raise LexiconError if a column of words has no text, or another column no numbers."""
     if name in TEXTS:
         wanted, fits = "text", is_string(kind.value_type if pa.types.is_dictionary(kind) else kind)
     else:
@@ -163,9 +163,9 @@ def _short_words(column: pa.Array, path: Path) -> pa.Array:
 
 
 def _known_columns(names: list[str], where: str) -> list[str]:
-    """Return the names in `names` that are columns of a mined dictionary, as in `_KNOWN`.
+    """Return those of a file's column names that a mined dictionary uses; ignore other columns.
 
-    Raises LexiconError if a needed column is missing; `where` names the file in the error.
+    Raises LexiconError if a required column is missing; `where` names the file in the error.
     """
     needed = ("clean", "noisy") if {*WEIGHTS} & {*names} else ("clean", "noisy", "count")
     for name in needed:
@@ -249,7 +249,7 @@ def _alternative(where: str, values: Mapping[str, Any], is_text: bool) -> Altern
 
 
 def _wanted(name: str) -> str:
-    """Return a description of the valid values of a column, for errors."""
+    """Return what the values of a column must be, for errors: 'one word' for clean."""
     if name in TEXTS:
         return "one word"
     if name == "prob":
@@ -259,9 +259,10 @@ def _wanted(name: str) -> str:
 
 
 def _with_shares(word: list[Alternative], path: Path) -> list[Alternative]:
-    """Check the entries of one word against each other, and fill in missing probabilities.
+    """Return all entries of one word, with missing probabilities computed from the counts.
 
-    Raises LexiconError for a repeated wrong form, or wrong probabilities.
+    Raises LexiconError if a wrong form is repeated, or probabilities contradict counts or do not
+    add up to 1.
     """
     if len({entry.noisy for entry in word}) < len(word):
         raise LexiconError(f"{path}: {word[0].clean!r} has the same wrong form twice")
@@ -277,9 +278,9 @@ def _with_shares(word: list[Alternative], path: Path) -> list[Alternative]:
     return word
 
 
-# Translations.
+# Dictionaries of translations.
 
-# Packaged table: words of nine languages, to be translated from any into any other
+# Packaged table with words of nine languages; each language can be translated into each other
 COMMON = DICTIONARIES / "bilingual" / "common.tsv"
 # Most decompressed bytes of a dictionary; the largest of MUSE have some 4 MB
 UNPACKED_MAX = 256 << 20
@@ -288,7 +289,7 @@ SMALL_FILE = 1 << 16  # bytes; a smaller compressed file may expand to GROWS_MAX
 TRANSLATIONS_MAX = 1_000_000  # most translations held in memory; MUSE has some 100,000
 WEIGHT_MAX = 1 << 40
 BETWEEN = "|"  # separates alternative words in a cell of a table with a column per language
-FIRST = 60  # weight of the first word of a cell; the n-th word has 1/n of it
+FIRST = 60  # weight of the first word in a table cell; the n-th word has the weight FIRST / n
 
 
 @dataclass(frozen=True)
@@ -304,10 +305,9 @@ class Translations:
         return len({entry.clean for entry in self.entries})
 
     def by_word(self, word: str | None, most: int) -> list[list[Entry]]:
-        """Return a list of entries per word, for at most `most` words.
+        """Return a list of entries for each of the first `most` words of the file.
 
-        The words are the first ones of the file. With `word`, they are only the spellings of this
-        word in lower, upper or mixed case.
+        With `word`, only its spellings in lower, upper or mixed case are returned ('may', 'May').
         """
         ordered = sorted(self.entries, key=lambda entry: entry.clean) if word else self.entries
         groups: dict[str, list[Entry]] = {}
@@ -329,9 +329,9 @@ def source_of(
 ) -> tuple[Path, str | None]:
     """Return the path of the dictionary to use, and the target language.
 
-    The dictionary is the user's file `dictionary`, or else the packaged table. With the packaged
-    table, the target language is `into`, by default English, or Spanish for English text. Raises
-    UsageError if the packaged table lacks `lang` or the target language.
+    A file `dictionary` of the user is returned with `into`. Without one, the packaged table is
+    used, and `into` is by default English, or Spanish for English text. Raises UsageError if the
+    packaged table lacks `lang` or the target language.
     """
     if dictionary:
         return Path(dictionary), into
@@ -487,10 +487,10 @@ def _check_language(line: str, lang: str, into: str | None, path: Path) -> None:
 
 
 def _concept(words: str, translations: str) -> Iterator[Entry]:
-    """Yield an entry for each word in `words` and each word in `translations`.
+    """Yield an entry for every pair of a word in `words` and a word in `translations`.
 
-    `words` and `translations` are texts of table cells, with `BETWEEN` between words. The later a
-    word stands in its cell, the lower is the weight of the entry.
+    Both arguments are table cells such as 'car|auto'. The later the two words stand in their cells,
+    the lower is the weight of the entry.
     """
     ranked = (enumerate(cell.split(BETWEEN), 1) for cell in (words, translations))
     for (rank, clean), (other, noisy) in product(*ranked):
@@ -513,7 +513,7 @@ def _translation(row: Mapping[str, Any], lang: str, into: str | None) -> Entry |
     return Entry(clean, noisy, given.weight or given.count or round(given.prob * PARTS) or 1)
 
 
-# FreeDict's TEI.
+# Dictionaries of FreeDict, in TEI.
 
 ELEMENTS_MAX = 200  # most levels of elements within each other
 WORDS_OF_ENTRY_MAX = 200  # most headwords, and most translations, read per entry
@@ -523,7 +523,7 @@ _NOTES = re.compile(r"\([^()]*\)|\[[^][]*\]|\{[^{}]*\}|<[^<>]*>")
 
 
 class _Entries:
-    """Handlers of an XML parser that collect headwords with their translations in `rows`.
+    """Handlers for an XML parser; they collect headwords with their translations in `rows`.
 
     A translation is a `quote` in a `cit` whose type begins with 'trans', or a `tr` (TEI P4).
     Examples and related entries (`re`) are left out.
@@ -532,11 +532,11 @@ class _Entries:
     def __init__(self, where: str) -> None:
         self.where = where
         self.rows: list[Entry | str] = []
-        self.path: list[str] = []  # names of the open elements; for a cit also its type
+        self.path: list[str] = []  # names of the open elements; a `cit` element with its type
         self.headwords, self.translations = list[str](), list[str]()
-        # Pieces of the open headword or translation; None outside
+        # Parts of the text of the open headword or translation; None if none is open
         self.text: list[str] | None = None
-        # `headwords` or `translations`: the list that gets the open text
+        # The list to which the open text is added: `headwords` or `translations`
         self.texts: list[str] = []
 
     def start(self, name: str, attributes: dict[str, str]) -> None:

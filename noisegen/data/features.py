@@ -22,7 +22,7 @@ def class_names(schema: pa.Schema) -> dict[str, Names]:
 
 
 def _names(spec: Any) -> Names:
-    """Return the class names in a column's description by `datasets`; () if it has no classes."""
+    """Return the class names in `spec`, what `datasets` writes about a column; () without names."""
     while isinstance(spec, dict) and isinstance(spec.get("feature"), dict):
         spec = spec["feature"]
     if isinstance(spec, list) and len(spec) == 1:  # how old versions of `datasets` describe a list
@@ -32,7 +32,7 @@ def _names(spec: Any) -> Names:
 
 
 def with_class_names(schema: pa.Schema, names: Mapping[str, Names]) -> pa.Schema:
-    """Return the schema with the class names in `names`, by column, as its only metadata."""
+    """Return the schema with class names, given by column, in place of all other metadata."""
     features = {}
     for column, classes in names.items():
         label = {"names": classes, "_type": "ClassLabel"}

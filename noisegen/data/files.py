@@ -25,7 +25,7 @@ _AWS = (
 )
 _GOOGLE = "run gcloud auth application-default login; for a public bucket, FSSPEC_GS_TOKEN=anon"
 _AZURE = "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY"
-CREDENTIALS = {  # advice on how to sign in to a store, by URL scheme
+CREDENTIALS = {  # how to sign in to a store (for error messages), by URL scheme
     "s3": _AWS,
     "s3a": _AWS,
     "gs": _GOOGLE,
@@ -45,7 +45,7 @@ class Damaged(Exception):  # noqa: N818  (no error of the caller: rows before th
     """A compressed stream ends early or is corrupt."""
 
 
-# Errors.
+# Functions that report errors.
 
 
 @contextmanager
@@ -81,14 +81,14 @@ def first_line(error: Exception) -> str:
 def refuse_endless(path: str | Path) -> None:
     """Raise SourceError for a pipe or device, which may never end and cannot be read twice.
 
-    `path` is local.
+    `path` must not be a URL.
     """
     file = Path(path)
     if file.exists() and not (file.is_file() or file.is_dir()):
         raise SourceError(f"cannot read {path}: it is a pipe or device; save it as a file first")
 
 
-# Count of the bytes read from input files.
+# Functions that count the bytes read from input files.
 
 _meter: ContextVar[Counter[str] | None] = ContextVar("meter", default=None)
 
@@ -108,7 +108,7 @@ def metered() -> Iterator[Counter[str]]:
 
 
 def with_bytes(items: Iterable[T]) -> Iterator[tuple[T, int]]:
-    """Yield each item with the number of (compressed) input bytes that were read to make it."""
+    """Yield each item of an iterator with the count of input bytes that were read to make it."""
     items, nothing = iter(items), cast(T, None)
     while True:
         with metered() as meter:
@@ -125,7 +125,7 @@ def count_bytes(count: int) -> None:
 
 
 class _MeteredFile:
-    """An open file that counts the bytes read from it; at most `left` more bytes are read."""
+    """An open file that counts the bytes read from it, and ends after `left` more bytes."""
 
     def __init__(self, file: BinaryIO, left: int) -> None:
         self._file, self._left = file, left
@@ -140,19 +140,19 @@ class _MeteredFile:
         return getattr(self._file, name)
 
 
-# Opening.
+# Functions that open files and URLs.
 
 
 @contextmanager
 def opened(path: str | Path, start: int = 0, stop: int | None = None) -> Iterator[BinaryIO]:
     """Open an input file or URL to read the bytes `start` to `stop`; raises SourceError.
 
-    Bytes read are counted in an active block of `metered`.
+    An active block of `metered` counts the bytes that are read.
     """
     with reading(path):
         if is_url(path):
             store, name = store_of(path)
-            # By default s3 reads 50 MB ahead.
+            # Without block_size, the s3 file system would read 50 MB ahead
             file = store.open(name, "rb", block_size=SCAN)
         else:
             refuse_endless(path)

@@ -18,7 +18,7 @@ from noisegen.errors import SourceError
 
 T = TypeVar("T")
 
-# Pattern of a file name without folders
+# A file name without a path, so that a data set cannot name files outside its folder
 Name = Annotated[str, msgspec.Meta(pattern=r"^(?!\.\.?$)[^/\\\x00]+$")]
 
 
@@ -39,17 +39,17 @@ class _State(msgspec.Struct):
 
 
 _RUN = {"manifest.json", "README.md"}  # files that mark the folder of a run and are not data
-_LISTS = "manifest.*.jsonl"  # files beside the manifest that hold its long lists
+_LISTS = "manifest.*.jsonl"  # files into which a run writes the long lists of its manifest
 _SPLITS, _STATE = "dataset_dict.json", "state.json"
 
 
 def in_folder(folder: str) -> Iterator[FileRange]:
     """Yield the files in a folder or URL and its subfolders.
 
-    Hidden files, and the manifest and card of a run, are left out. For a saved Dataset, its Arrow
-    files are yielded; for a DatasetDict, those of the split `train` or of the only split. Every
-    other split is yielded as a file that is skipped. Raises SourceError for several splits without
-    `train`.
+    Hidden files, and the manifest and README.md of a run, are left out. If `datasets` saved the
+    folder, only the Arrow files of the split `train`, or of the only split, are yielded to be read;
+    each other split is yielded as a skipped file, to be reported. Raises SourceError for several
+    splits without `train`.
     """
     unread: tuple[str, ...] = ()  # folders of splits that are skipped
     for parent, group in groupby(_files(folder), key=lambda path: path.rpartition("/")[0]):
@@ -70,7 +70,7 @@ def in_folder(folder: str) -> Iterator[FileRange]:
 
 
 def _other_splits(folder: str, splits: Sequence[str]) -> list[str]:
-    """Return the folders of all splits but the one to read: `train`, or the only split.
+    """Return the folders of the splits that are not read: all but `train`, or but the only split.
 
     Raises SourceError for several splits without `train`.
     """
@@ -84,9 +84,9 @@ def _other_splits(folder: str, splits: Sequence[str]) -> list[str]:
 
 
 def _without_records(names: Mapping[str, str]) -> list[str]:
-    """Return the paths of the files in a folder, without the manifest and the card of a run.
+    """Return the paths of the files in a folder, without the manifest and README.md of a run.
 
-    `names` maps the names of the files to their paths.
+    `names` maps the name of each file in the folder to its path.
     """
     if not names.keys() >= _RUN:
         return list(names.values())
@@ -115,7 +115,7 @@ def _files(folder: str) -> list[str]:
     else:
         found = []
         for parent, _, files in os.walk(folder):
-            # Path of the folder with a slash, once per folder for speed
+            # Path of the folder with a final slash, made once per folder for speed
             place = str(Path(parent, "-"))[:-1]
             below = parent[len(folder) :]
             found += [(f"{place}{name}", f"{below}/{name}") for name in files]
@@ -124,19 +124,19 @@ def _files(folder: str) -> list[str]:
 
 
 def in_store(url: str) -> Iterator[FileRange]:
-    """Yield the files that a URL of a file, folder or glob names; raises SourceError."""
+    """Yield the files at a URL, which may name a file, a folder or a glob; raises SourceError."""
     for name, is_folder in _matches(url).items():
         yield from in_folder(name) if is_folder else [file_of(name)]
 
 
 def store_files(url: str) -> Iterator[str]:
-    """Yield the URLs of all files that a URL names, in any format; raises SourceError."""
+    """Yield the URLs of all files at a URL of a file, folder or glob; raises SourceError."""
     for name, is_folder in _matches(url).items():
         yield from _files(name) if is_folder else [name]
 
 
 def _matches(url: str) -> dict[str, bool]:
-    """Map the URL, or each URL that it matches as a glob, to True if it is a folder.
+    """Return {URL: whether it is a folder} for the URL, or for each match if it is a glob.
 
     Raises SourceError if nothing matches.
     """

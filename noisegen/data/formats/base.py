@@ -20,13 +20,13 @@ Tables = Iterator[pa.Table]
 
 
 class NoisyRow(NamedTuple):
-    """A noisy row to write: its values by column, and the input line that it was read from."""
+    """A noisy row to write: its values by column, and the input line of the clean row."""
 
     values: dict[str, Any]
-    columns: Columns  # names of the text, tokens and labels among the values
+    columns: Columns  # which keys of `values` are the text, the tokens and the labels
     changed: Collection[str]  # columns that noise changed or added
-    line: bytes | None  # input line without its line end; None if the input has another format
-    # Per noisy token the index of its clean token; None for an added token
+    line: bytes | None  # input line without its line end; None if the output has another format
+    # For each noisy token, the index of the clean token it was made from; None for an added token
     owners: Sequence[int | None] = ()
 
 
@@ -34,10 +34,10 @@ class NoisyRow(NamedTuple):
 class RowWriter:
     """Rules for writing noisy rows as one file of a format.
 
-    `line` is a function that returns a row as text without its line end. If it is None, whole
-    tables are written as Parquet. `keeps` names the formats of input whose lines are edited in
-    place; for other input new lines are built. `header` tells whether the first line has the names
-    of the columns, `has_columns` whether the format can hold columns that noise adds.
+    `line` is a function that returns a row as a line of text without its line end; None for
+    Parquet. From input in a format that `keeps` names, lines are copied and only noisy values are
+    replaced; from other input new lines are built. `header` tells whether the first line has the
+    names of the columns, `has_columns` whether the file can have columns that noise adds.
     """
 
     line: Callable[[NoisyRow], str] | None
@@ -50,12 +50,12 @@ class RowWriter:
 class Format:
     """A file format: how its files are recognised, read, split into ranges and written.
 
-    `head` takes a file, its first `head_bytes` bytes (b'' if it is not text) and the columns that
-    the user named. It returns the file with its `schema`, and with `start` after the header line,
-    if there is one; None for a file without rows. `tables` takes a file or range, the user's
-    columns and a number of bytes. It yields the rows as Arrow tables of about so many bytes, with
-    all columns of the schema and REASON, which says why a row cannot be read. `cut` is the unit of
-    ranges: lines or row numbers; '' if a file can only be read from its beginning.
+    `head(file, first bytes, the user's columns)` returns the file with its `schema`, and with
+    `start` after any header line; None for a file without rows. The first bytes are `head_bytes`
+    many, or none if the format is not text. `tables(file or range, the user's columns, size)`
+    yields Arrow tables of about `size` bytes, with all columns of the schema and REASON, which says
+    why a row cannot be read. `cut` is the unit of ranges: lines or row numbers; '' if a file can
+    only be read from its beginning.
     """
 
     name: str
@@ -64,13 +64,13 @@ class Format:
     tables: Callable[[FileRange, Columns, int], Tables]
     cut: Literal["lines", "rows", ""] = ""
     is_text: bool = True
-    has_header: bool = False  # the first line names the columns
-    has_token_lines: bool = False  # files have a token per line, a blank line after each sentence
+    has_header: bool = False  # True if the first line names the columns
+    has_token_lines: bool = False  # True if files have a token per line, as CoNLL
     head_bytes: int = 64 << 10
     writer: RowWriter | None = None
 
 
-# Readers of text.
+# Functions for readers of text.
 
 
 def text_blocks(file: FileRange, batch_bytes: int) -> Iterator[bytes]:
@@ -79,7 +79,7 @@ def text_blocks(file: FileRange, batch_bytes: int) -> Iterator[bytes]:
 
 
 def with_raw(table: pa.Table, block: bytes, file: FileRange, columns: Columns) -> pa.Table:
-    """Return a block's table; if `columns.raw` names the file's format, RAW has the lines."""
+    """Return `table`; if `columns.raw` names the file's format, add the lines as the column RAW."""
     is_wanted = file.format in (columns.raw or ())
     return table.append_column(RAW, raw_lines(block)) if is_wanted else table
 
@@ -100,7 +100,7 @@ def refuse_many_columns(path: str, columns: int) -> None:
         raise SourceError(f"{path}: {columns:,} columns, over {COLUMNS_MAX:,}; keep those you need")
 
 
-# Readers of Arrow tables.
+# Functions for readers of Arrow tables.
 
 
 def plain_schema(schema: pa.Schema, columns: Columns) -> pa.Schema:
@@ -119,7 +119,7 @@ def plain_schema(schema: pa.Schema, columns: Columns) -> pa.Schema:
     for name, kind in types.items():
         is_view = pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind)
         items = getattr(kind, "value_type", pa.null())
-        # Arrow casts list views to wrong lists, so they keep their type.
+        # Arrow makes errors when it casts list views to lists, so list views keep their type
         if pa.types.is_dictionary(items) and not is_view:
             types[name] = pa.list_(items.value_type)
     fields = pa.schema([(name, plain.get(types[name], types[name])) for name in schema.names])
@@ -127,7 +127,7 @@ def plain_schema(schema: pa.Schema, columns: Columns) -> pa.Schema:
 
 
 def conform(tables: Iterable[pa.Table], file: FileRange) -> Tables:
-    """Yield tables cast to the columns and types of the file's schema, with the column REASON."""
+    """Yield tables with the columns and types of the file's schema, and the column REASON."""
     with reading(file.path):
         for table in tables:
             reasons, rows = table[REASON], table.select(file.schema.names)
@@ -135,7 +135,7 @@ def conform(tables: Iterable[pa.Table], file: FileRange) -> Tables:
             yield rows.append_column(REASON, reasons)
 
 
-# Values as text.
+# Functions that return values as text.
 
 FLAT = str.maketrans("\r\n", "  ")  # replaces line ends by spaces, as a row must be one line
 
@@ -148,7 +148,7 @@ def as_cell(value: Any) -> str:
 
 
 def as_json(value: Any) -> str:
-    """Return a value as JSON; characters are escaped only if it has half of a surrogate pair."""
+    """Return a value as JSON; non-ASCII characters are escaped only if one is a lone surrogate."""
     text = json.dumps(value, ensure_ascii=False, default=_as_text)
     return text if is_unicode(text) else json.dumps(value, default=_as_text)
 

@@ -32,10 +32,10 @@ from noisegen.data.tables import CODE, KEPT, LISTS, RAW, REASON, Codes, is_unico
 
 DEPTH_MAX = 32  # most levels of nested values; Arrow cannot read back a schema with over 60
 FIELDS_MAX = 1_000  # most columns of a file, counting the fields of nested objects
-FIELDS = 128  # files with more fields are read in smaller blocks: absent fields take memory too
+FIELDS = 128  # files with more fields are read in smaller blocks, since empty fields take memory
 _SCALARS = {bool: pa.bool_(), float: pa.float64(), int: pa.int64(), str: pa.string()}
 
-# Kind of a value: an Arrow type, [kind of the items] for a list, {name: kind} for an object
+# Type of a JSON value: an Arrow type; for a list [type of its items]; for an object {name: type}
 _Kind = Any
 
 
@@ -57,15 +57,15 @@ def _tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
         yield with_raw(json_table(block, file.schema, columns.source), block, file, columns)
 
 
-# The types of columns.
+# Functions that find the types of columns.
 
 
 def json_types(block: bytes) -> dict[str, pa.DataType]:
     """Return {column: Arrow type} for a block of JSON lines; type null if all values are null.
 
-    A column is left out if all its values have over `DEPTH_MAX` levels. It is also left out if its
-    fields, nested ones included, would raise the count for all columns above `FIELDS_MAX`, as
-    objects with a new key in every line do.
+    A column is left out if all its values are nested over `DEPTH_MAX` levels deep, or if with it
+    all columns would have over `FIELDS_MAX` fields, nested fields included. So many fields arise
+    when objects have a new key in every line.
     """
     kinds: dict[str, _Kind] = {}
     for row, _ in map(_parsed, block.split(b"\n")):
@@ -81,7 +81,7 @@ def json_types(block: bytes) -> dict[str, pa.DataType]:
 
 
 def _parsed(line: bytes) -> tuple[dict[str, Any], str]:
-    """Return the object on a line and ''; {} and a reason if the line is dropped."""
+    """Return (object, '') for a line of JSON, or ({}, reason) for a line that is dropped."""
     if len(line) > LINE_MAX:
         return {}, "row_too_long"
     try:
@@ -118,9 +118,9 @@ def _kind_of(value: object) -> _Kind:
 
 
 def _common(first: _Kind, second: _Kind) -> _Kind:
-    """Return the kind that holds values of kinds `first` and `second`; `first` if none does.
+    """Return a kind for values of kinds `first` and `second`: float64 for int64 and float64.
 
-    If `first` is a list or an object, it is changed in place.
+    If no kind holds both, `first` is returned. A list or object `first` is changed in place.
     """
     if isinstance(first, dict) and isinstance(second, dict):
         for name, kind in second.items():
@@ -133,7 +133,7 @@ def _common(first: _Kind, second: _Kind) -> _Kind:
 
 
 def fields_in(schema: pa.Schema) -> int:
-    """Return the number of fields in a schema, with the fields of nested objects."""
+    """Return the count of fields in a schema, including the fields of nested objects."""
     return sum(_fields_of(_kind_in(kind)) for kind in schema.types)
 
 
@@ -150,19 +150,19 @@ def _type_of(kind: _Kind) -> pa.DataType:
 
 
 def _kind_in(kind: pa.DataType) -> _Kind:
-    """Return the kind of the values in a column of this Arrow type."""
+    """Return an Arrow type as a `_Kind`: [int64] for a list of int64."""
     if pa.types.is_struct(kind):
         return {field.name: _kind_in(field.type) for field in kind}
     return [_kind_in(kind.value_type)] if pa.types.is_list(kind) else kind
 
 
 def json_schema(kinds: Mapping[str, pa.DataType]) -> pa.Schema:
-    """Return the schema of these columns, with types that Parquet can hold."""
+    """Return a schema of the given columns, with types that Parquet can hold."""
     return pa.schema({name: _settled(kind) for name, kind in kinds.items()})
 
 
 def _settled(kind: pa.DataType) -> pa.DataType:
-    """Return a type, with strings instead of nulls and empty objects, which Parquet cannot hold."""
+    """Return a type with strings in place of null and empty objects, which Parquet cannot hold."""
     if pa.types.is_list(kind):
         return pa.list_(_settled(kind.value_type))
     if pa.types.is_struct(kind) and kind.num_fields:
@@ -170,13 +170,13 @@ def _settled(kind: pa.DataType) -> pa.DataType:
     return pa.string() if pa.types.is_null(kind) or pa.types.is_struct(kind) else kind
 
 
-# Rows.
+# Functions that read rows.
 
 
 def json_table(block: bytes, schema: pa.Schema, text: str) -> pa.Table:
-    """Return a block of JSON lines as a table with REASON.
+    """Return a block of JSON lines as a table with the column REASON.
 
-    `text` names the field with the text; a row without it gets the reason `missing_text`.
+    `text` names the column of the text; a row without text gets the reason `missing_text`.
     """
     block = block if block.endswith(b"\n") else block + b"\n"
     if (table := block_table(block, schema)) is not None:
@@ -232,7 +232,7 @@ def table_by_line(block: bytes, schema: pa.Schema, text: str) -> tuple[pa.Table,
 
 
 def _fitted(value: Any, kind: _Kind) -> tuple[Any, bool]:
-    """Return the part of a value that fits the kind of its column, and whether all of it fits."""
+    """Return a JSON value without what does not fit the kind of its column; True if all fits."""
     if value is None:
         return None, True
     if isinstance(kind, dict) and isinstance(value, dict):
@@ -246,13 +246,13 @@ def _fitted(value: Any, kind: _Kind) -> tuple[Any, bool]:
 
 
 def _fitted_list(values: list[Any], kind: _Kind) -> tuple[list[Any], bool]:
-    """Return the items of a list, each cut to the part that fits `kind`, and whether all fit."""
+    """Return a list's items without what does not fit `kind`; True if all of them fit."""
     items = [_fitted(value, kind) for value in values]
     return [item for item, _ in items], all(is_whole for _, is_whole in items)
 
 
 def _fitted_object(value: dict[str, Any], kinds: dict[str, _Kind]) -> tuple[dict[str, Any], bool]:
-    """Return the fields of an object that fit `kinds`, and whether all fields fit."""
+    """Return an object without what does not fit `kinds`; True if all its fields fit."""
     fields, is_whole = {}, True
     for name, part in value.items():
         if name in kinds:
@@ -263,7 +263,7 @@ def _fitted_object(value: dict[str, Any], kinds: dict[str, _Kind]) -> tuple[dict
     return fields, is_whole
 
 
-# One noisy file.
+# Functions that write noisy rows.
 
 
 def _line(row: NoisyRow) -> str:
@@ -276,11 +276,11 @@ def _line(row: NoisyRow) -> str:
 def _spliced(line: str, new: dict[str, Any]) -> str:
     """Return the JSON object `line` with `new` values of some fields, otherwise unchanged."""
     new, decode = dict(new), json.JSONDecoder().raw_decode
-    made, begin = "", 0  # output so far, and the offset of the input that is not copied yet
+    made, begin = "", 0  # output so far, and the offset in `line` up to which it is copied
     at = _space(line, line.index("{") + 1)
     while line[at] != "}":
         name, at = decode(line, at)
-        start = _space(line, _space(line, at) + 1)  # offset of the value, behind the colon
+        start = _space(line, _space(line, at) + 1)  # offset of the value, after the colon
         value, at = decode(line, start)
         if name in new and (other := new.pop(name)) != value:
             made, begin = made + line[begin:start] + as_json(other), at
@@ -291,7 +291,7 @@ def _spliced(line: str, new: dict[str, Any]) -> str:
 
 
 def _space(line: str, at: int) -> int:
-    """Return the position after the white space that begins at `at`."""
+    """Return the index of the first character from index `at` on that is not white space."""
     while line[at] in " \t\r\n":
         at += 1
     return at

@@ -1,6 +1,7 @@
 """Layouts of published data sets whose files are not plain tables, recognised by file name.
 
-layouts.toml declares the layouts, and other names of columns in published tables.
+layouts.toml declares the layouts. It also lists what published tables call the usual columns:
+'tweet' for 'text'.
 """
 
 import re
@@ -73,7 +74,7 @@ class FileLayout:
     def tables(self, path: str, parts: Iterator[bytes]) -> Tables:
         """Yield the rows of the file at `path`, given its lines in blocks.
 
-        Raises SourceError if the separate file of scores has another number of lines.
+        Raises SourceError if scores are in a separate file with more or fewer lines.
         """
         if self.edits:
             yield from (_edits(part, self.columns) for part in parts)
@@ -98,7 +99,7 @@ class FileLayout:
             )
 
     def _table(self, block: bytes) -> pa.Table:
-        """Return a block of lines as a table, with labels renamed by the patterns in `labels`."""
+        """Return a block of lines as a table; `self.labels` says which labels are renamed."""
         names = list(self.columns)
         table = delimited(self._prepared(block), names, tabs=len(names) > 1, ragged=True)
         if not self.labels:
@@ -112,9 +113,10 @@ class FileLayout:
         return next((name for name, form in self.labels.items() if re.fullmatch(form, plain)), None)
 
     def _scores(self, path: str) -> list[str | None] | None:
-        """Return the score of each line, from the file that the layout names beside `path`.
+        """Return the score of each line of the file at `path`; None if the layout has no scores.
 
-        None if the layout has no scores. Raises SourceError if the file is missing or damaged.
+        The scores are in another file, which `self.scores` names. Raises SourceError if this file
+        is missing or damaged.
         """
         if not self.scores:
             return None
@@ -129,7 +131,7 @@ class FileLayout:
 
 
 def _as_utf8(line: bytes) -> bytes:
-    """Return a line in UTF-8; it is decoded as UTF-8, else as Windows-1252, else as Latin-1."""
+    """Return a line in UTF-8; a line that is not UTF-8 is read as Windows-1252, or as Latin-1."""
     for encoding in ("utf-8", "cp1252"):
         try:
             return line.decode(encoding).encode()
@@ -150,13 +152,13 @@ class _Edit(msgspec.Struct):
 
 
 class _Commit(msgspec.Struct):
-    """A line of the GitHub Typo Corpus: the edits of one commit."""
+    """A line of the GitHub Typo Corpus: the edits of one git commit."""
 
     edits: list[_Edit]
 
 
 def _edits(block: bytes, columns: Sequence[str]) -> pa.Table:
-    """Return a row per typo that a commit corrects; a block has one commit per line."""
+    """Return a table with a row per corrected typo; each line of `block` is a git commit."""
     rows: list[tuple[str | None, ...]] = []
     codes: list[int] = []
     for line in block.splitlines():
@@ -199,7 +201,7 @@ def layouts_of(path: str) -> list[FileLayout]:
 
 
 def other_names(column: str) -> tuple[str, ...]:
-    """Return the names of a column in published tables, in lower case; its own name is first."""
+    """Return a column's name, then its other names in published tables, all in lower case."""
     return (column.casefold(), *_declared()["names"].get(column, ()))
 
 

@@ -1,6 +1,7 @@
 """Parquet and Arrow files, read with a limit on the decoded bytes in memory.
 
-A text that many rows share may be stored only once, in the dictionary of its column.
+A column may store each distinct text once, in a dictionary, so that decoded rows can take far more
+memory than the file.
 """
 
 import sys
@@ -28,25 +29,24 @@ from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import CODE, ROWS, joined, with_reasons
 from noisegen.text.buffers import I64
 
-# Most bytes of rows decoded at once, if every text had the length of the longest in its column
+# Most bytes of rows decoded at once, assuming that each text is as long as its column's longest
 DECODED_MAX = 128 << 20
 _ARROW = b"ARROW1"  # first bytes of Arrow's file format; its stream format has none
 _BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
 _VIEWS = pa.ListViewArray | pa.LargeListViewArray
-# Types of arrays of lists; an array of maps is a ListArray too
+# Classes of Arrow arrays whose values are lists; an array of maps is a ListArray too
 _LISTS = pa.ListArray | pa.LargeListArray | pa.FixedSizeListArray | _VIEWS
 _STORED_ONCE = {"PLAIN_DICTIONARY", "RLE_DICTIONARY"}
-# Arrow cannot read a column as a dictionary if some of its pages have one of these encodings
+# Encodings with which Arrow cannot read a column as a dictionary, even if only some pages have them
 _DELTAS = {"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"}
 # Assumed maximum length, in bytes, of a text in a delta-encoded column
 _DELTA_MAX = 8 << 20
 
 
 def parquet_head(path: str) -> tuple[pa.Schema, int]:
-    """Return the schema and the number of rows of a Parquet file; raises SourceError.
+    """Return the schema and the count of rows of a Parquet file.
 
-    Raises SourceError too if the row groups do not add up to the number of rows that the file
-    gives.
+    Raises SourceError for an unreadable file, and if the counts of rows in its metadata disagree.
     """
     with for_arrow(path) as opened, pq.ParquetFile(opened) as file:
         metadata, rows = file.metadata, file.metadata.num_rows
@@ -57,9 +57,9 @@ def parquet_head(path: str) -> tuple[pa.Schema, int]:
 
 
 def parquet_tables(path: str, start: int, stop: int, batch_bytes: int) -> Iterator[pa.Table]:
-    """Yield the rows `start` to `stop` of a Parquet file in tables with REASON.
+    """Yield the rows `start` to `stop` of a Parquet file in tables with the column REASON.
 
-    Reading begins with the row group that holds row `start`.
+    Row groups before the one with row `start` are not read.
     """
     with for_arrow(path) as opened:
         metadata = pq.read_metadata(opened)
@@ -85,7 +85,7 @@ def parquet_tables(path: str, start: int, stop: int, batch_bytes: int) -> Iterat
 
 def _parquet_file(opened: Any, stored_once: Iterable[str]) -> pq.ParquetFile:
     """Open a Parquet file; columns named in `stored_once` are read as dictionaries."""
-    # With pre_buffer, its default, Arrow would hold a whole row group in memory
+    # By default (pre_buffer=True) Arrow would hold a whole row group in memory
     names = sorted(stored_once)
     return pq.ParquetFile(opened, pre_buffer=False, buffer_size=1 << 20, read_dictionary=names)
 
@@ -93,11 +93,11 @@ def _parquet_file(opened: Any, stored_once: Iterable[str]) -> pq.ParquetFile:
 def _rows_decoded(
     opened: Any, groups: Sequence[pq.RowGroupMetaData], first: int
 ) -> tuple[int, set[str]]:
-    """Return how many rows fit in DECODED_MAX bytes, and list columns to read as dictionaries.
+    """Return how many rows surely fit in DECODED_MAX bytes, and which columns to keep encoded.
 
-    Every text is counted as the longest of its column, since a text that is stored once may be in
-    every row. In a list it may be many times in one row. Columns of lists that could so make a row
-    longer than LINE_MAX are read as dictionaries, which do not copy texts, and are not counted.
+    Every text is counted with the length of the longest in its column, which may be in every row.
+    Lists can repeat a long text within a row. If a row could so exceed LINE_MAX bytes, the column
+    of lists is read as dictionaries, which do not copy texts, and it is not counted.
     """
     chunks = [[group.column(place) for place in range(group.num_columns)] for group in groups]
     once = {chunk.path_in_schema for chunk in chain(*chunks) if _is_stored_once(chunk)}
@@ -117,10 +117,10 @@ def _rows_decoded(
 
 
 def _bounded_rows(batch: pa.RecordBatch, most: int) -> Iterator[pa.Table]:
-    """Yield the rows of a batch in tables with REASON, each of at most `most` rows.
+    """Yield the rows of a batch in tables of at most `most` rows and DECODED_MAX bytes.
 
-    Bytes are counted as if all texts were copied out of dictionaries. A table has at most
-    DECODED_MAX bytes. A row of over LINE_MAX bytes becomes null with the reason row_too_long.
+    A row of over LINE_MAX bytes becomes null, with row_too_long in the column REASON. Texts in
+    dictionaries are counted as often as rows have them.
     """
     sizes = sum(map(_copied_out, batch.columns), np.zeros(len(batch), np.int64))
     sizes[sizes > LINE_MAX] = DECODED_MAX + 1
@@ -132,14 +132,14 @@ def _bounded_rows(batch: pa.RecordBatch, most: int) -> Iterator[pa.Table]:
         if sizes[start] > DECODED_MAX:
             nothing = pa.table([_nothing(column) for column in batch.columns], rows.schema)
             yield with_reasons(nothing, np.array([CODE["row_too_long"]], np.int8))
-        else:  # `joined` copies the slice, since casting a slice would decode all rows
+        else:  # casting a slice would decode all rows of the batch, so `joined` copies the slice
             yield with_reasons(joined(rows) if len(rows) < len(batch) else rows)
 
 
 def _nothing(column: pa.Array) -> pa.Array:
-    """Return a column of one null, which replaces a too long row.
+    """Return a column with a single null, for a row that replaces a too long one.
 
-    For list views, which Arrow cannot make of nulls, it has one empty list.
+    A column of list views has an empty list instead, since Arrow cannot make list views of nulls.
     """
     if isinstance(column, _VIEWS):
         at = column.offsets.slice(0, 1)
@@ -148,13 +148,13 @@ def _nothing(column: pa.Array) -> pa.Array:
 
 
 def _is_stored_once(chunk: pq.ColumnChunkMetaData) -> bool:
-    """Tell whether the texts of a column are in a dictionary that Arrow can read as such."""
+    """Tell whether a column has texts stored in a dictionary, and Arrow can read the dictionary."""
     is_text, encodings = chunk.physical_type == "BYTE_ARRAY", set(chunk.encodings)
     return is_text and bool(encodings & _STORED_ONCE) and not encodings & _DELTAS
 
 
 def _width(file: pq.ParquetFile, chunk: pq.ColumnChunkMetaData, group: int, place: int) -> int:
-    """Return an upper bound for the bytes of one value in a column of a row group.
+    """Return the most bytes that one value can take in a column, within one row group.
 
     `place` is the index of the column, `group` the index of the row group.
     """
@@ -174,7 +174,7 @@ def _longest_stored(file: pq.ParquetFile, group: int, name: str) -> int:
 
 
 def _longest(column: pa.Array) -> int:
-    """Return the byte length of the longest text in an array's dictionaries, nested ones too."""
+    """Return the length in bytes of the longest text in all dictionaries of a (nested) array."""
     if pa.types.is_dictionary(column.type):
         return pc.max(pc.binary_length(column.dictionary)).as_py() or 0
     if pa.types.is_struct(column.type):
@@ -183,7 +183,7 @@ def _longest(column: pa.Array) -> int:
 
 
 def _copied_out(column: pa.Array) -> I64:
-    """Return per row of a column the number of bytes that its texts take outside a dictionary."""
+    """Return per row of a column the count of bytes of its texts, decoded from any dictionary."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         texts = column.dictionary
@@ -204,7 +204,7 @@ def _copied_out(column: pa.Array) -> I64:
 
 
 def _edges(column: pa.Array) -> tuple[I64, I64]:
-    """Return the start and the end of each list of a column, as indices into `column.values`."""
+    """Return where each list of a column starts and ends, as indices of `column.values`."""
     if isinstance(column, pa.FixedSizeListArray):
         starts = (column.offset + np.arange(len(column))) * column.type.list_size
         return starts, starts + column.type.list_size
@@ -215,7 +215,7 @@ def _edges(column: pa.Array) -> tuple[I64, I64]:
 
 
 def arrow_head(path: str) -> tuple[pa.Schema, int]:
-    """Return the schema and the number of rows of an Arrow file, in stream or file format."""
+    """Return the schema and the count of rows of an Arrow file, in stream or file format."""
     rows = 0
     with for_arrow(path) as opened:
         batches = _arrow_batches(opened)
@@ -226,7 +226,7 @@ def arrow_head(path: str) -> tuple[pa.Schema, int]:
 
 
 def arrow_tables(path: str, start: int, stop: int, batch_bytes: int) -> Iterator[pa.Table]:
-    """Yield the rows `start` to `stop` of an Arrow file in tables with REASON."""
+    """Yield the rows `start` to `stop` of an Arrow file in tables with the column REASON."""
     at = 0
     with for_arrow(path) as opened:
         batches = _arrow_batches(opened)
@@ -243,7 +243,7 @@ def arrow_tables(path: str, start: int, stop: int, batch_bytes: int) -> Iterator
 
 
 def _arrow_batches(opened: Any) -> Iterator[Any]:
-    """Yield the schema of a file in Arrow's stream or file format, then its batches."""
+    """Yield first the schema, then each batch of a file in Arrow's stream or file format."""
     with pa.memory_map(opened) if isinstance(opened, str) else pa.PythonFile(opened, "r") as source:
         is_stream = source.read(len(_ARROW)) != _ARROW
         source.seek(0)
@@ -258,17 +258,17 @@ def _arrow_batches(opened: Any) -> Iterator[Any]:
 
 
 def _checked(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch if its offsets are valid; raises ArrowInvalid.
+    """Return a batch after checking its offsets; raises ArrowInvalid for a wrong offset.
 
-    At invalid offsets Arrow would read memory outside of the batch.
+    Without the check Arrow could read memory outside of the batch.
     """
-    # Texts are checked as bytes, since rows that are not UTF-8 are dropped one by one later
+    # Cast to bytes, texts that are not UTF-8 pass: a later check drops only their rows
     for column in batch.columns:
         column.cast(_BYTES.get(column.type, column.type)).validate(full=True)
     return batch
 
 
-# Declarations.
+# Declarations of the formats.
 
 
 def _numbered_rows(
@@ -277,7 +277,7 @@ def _numbered_rows(
     read_tables: Callable[[str, int, int, int], Tables],
     writer: RowWriter | None = None,
 ) -> Format:
-    """Return a format whose ranges are row numbers; the two functions read its schema and rows."""
+    """Return a format whose ranges are row numbers, read as by `parquet_head`, `parquet_tables`."""
 
     def head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange:
         schema, rows = read_head(file.path)

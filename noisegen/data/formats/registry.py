@@ -30,7 +30,7 @@ _OBJECT = re.compile(r'\{\s*["}]')  # beginning of a JSON line
 # To add a format, write a module beside this one and add its Format to this list.
 _ALL = (TXT, TSV, CSV, JSONL, CONLL, TREEBANK, NORMALISED, PARQUET, ARROW, PUBLISHED, HUB)
 FORMATS = {each.name: each for each in _ALL}
-# Formats in which one noisy file can be written
+# Names of the formats in which augment can write its output as one file
 WRITTEN = tuple(each.name for each in _ALL if each.writer)
 ENDINGS = {each.endings[0]: each.name for each in _ALL if each.endings}
 ENDINGS |= {ending: each.name for each in _ALL for ending in each.endings[1:]}
@@ -43,7 +43,7 @@ def format_of(file: FileRange) -> Format:
 
 
 def file_of(path: str | Path) -> FileRange:
-    """Return a file with the format that its ending names; `skipped` is set if it names none."""
+    """Return a file with the format that its ending names; an unknown ending sets `skipped`."""
     compression = compression_of(path)
     name = str(path).rpartition("/")[2] if is_url(path) else os.path.basename(path)  # noqa: PTH119
     stem, _, ending = name.lower().removesuffix(f".{compression}").rpartition(".")
@@ -56,14 +56,14 @@ def file_of(path: str | Path) -> FileRange:
 
 
 def name_of(source: str) -> str:
-    """Return the name of a file or data set without its folder and known endings."""
+    """Return the name of a file or data set without folder and known endings: 'a' for 'x/a.tsv'."""
     name = source.rstrip("/").rpartition("/")[2] or source
     for ending in (*COMPRESSIONS, *ENDINGS, "m2"):
         name = name.removesuffix(f".{ending}")
     return name
 
 
-# The beginning of a file.
+# Functions that read the beginning of a file.
 
 
 def read_head(file: FileRange, columns: Columns) -> FileRange | None:
@@ -89,7 +89,7 @@ def read_head(file: FileRange, columns: Columns) -> FileRange | None:
 
 
 def _first_lines(file: FileRange) -> bytes:
-    """Return the first lines of a text file; raises SourceError if its line ends are CR alone."""
+    """Return the first lines of a text file; raises SourceError if lines end in CR without LF."""
     size = format_of(file).head_bytes
     head = stdin_head() if file.path == "-" else head_of_text(file.path, size)
     if b"\n" not in head and b"\r" in head.rstrip(b"\r"):
@@ -102,8 +102,8 @@ def _first_lines(file: FileRange) -> bytes:
 def _format_in(file: FileRange, head: bytes, text: str) -> str:
     """Return the name of a text file's format, by its first lines and the user's column of text.
 
-    A published file gets the format of its layout if its lines fit the layout and the column is
-    named. If the column is given by number, the layout is ignored.
+    A published file has the format of its layout if its lines fit the layout. If the user gives
+    the column `text` by number, the layout is ignored.
     """
     if published := _published_format(file, head, text):
         return published
@@ -151,11 +151,11 @@ def has_rows(file: FileRange) -> bool:
     return next(line_ranges(file, 1, 1), None) is not None
 
 
-# Ranges and their rows.
+# Functions that divide a file into ranges and read their rows.
 
 
 def is_streamed(file: FileRange) -> bool:
-    """Tell whether a file must be read by this process, from its beginning."""
+    """Tell whether only this process can read a file, since it cannot be divided into ranges."""
     is_here = file.path == "-" or file.path.startswith("memory:")
     is_packed = bool(compression_of(file.path)) and not file.blocks
     return is_here or not format_of(file).cut or is_packed
@@ -166,7 +166,7 @@ def ranges(file: FileRange, first: int, step: int) -> Iterator[FileRange]:
     if format_of(file).cut == "lines":
         yield from line_ranges(file, first, step)
     elif (file.start, file.stop, file.first) == (0, file.rows, 0) and 0 < file.rows <= first:
-        yield file  # unchanged, since copies of many files would take memory
+        yield file  # the object itself, not a copy: there may be many files
     elif file.rows:
         for start, stop in pairwise([0, *range(first, file.rows, step), file.rows]):
             rows, size = stop - start, file.size * (stop - start) // file.rows
@@ -174,9 +174,9 @@ def ranges(file: FileRange, first: int, step: int) -> Iterator[FileRange]:
 
 
 def pieces(file: FileRange, columns: Columns, rows: int) -> list[FileRange]:
-    """Return the ranges of a file, `rows` rows each; only the file itself if it cannot be split.
+    """Return ranges of `rows` rows each that make up a file; [file] if it cannot be split.
 
-    A text in a store is not split, since counting its lines would download it twice.
+    A text file at a URL is not split, since it would be downloaded twice, first to count its lines.
     """
     headed = read_head(file, columns)
     if headed is None or is_streamed(headed):
@@ -190,8 +190,8 @@ def pieces(file: FileRange, columns: Columns, rows: int) -> list[FileRange]:
 def range_tables(file: FileRange, columns: Columns, batch_bytes: int = SCAN) -> Tables:
     """Yield the rows of a file or range in tables with all columns of its schema, and REASON.
 
-    If `columns.raw` is set, the tables also have RAW. Damage becomes a last row with the reason
-    `truncated`. Raises SourceError.
+    If `columns.raw` is set, the tables also have RAW, the input lines. If the file is damaged, a
+    last row with the reason `truncated` stands for the missing rows. Raises SourceError.
     """
     if file.table is not None:
         yield file.table
@@ -207,9 +207,9 @@ def range_tables(file: FileRange, columns: Columns, batch_bytes: int = SCAN) -> 
 
 
 def _completed(table: pa.Table, names: list[str], file: FileRange, columns: Columns) -> pa.Table:
-    """Return the columns `names` of a table, and RAW if `columns.raw` is set.
+    """Return the columns `names` of a table, and RAW if `columns.raw`, a list of formats, is set.
 
-    RAW holds the input lines of the rows; null if `columns.raw` does not name the file's format.
+    RAW holds the input lines of the rows, or nulls if the list lacks the file's format.
     """
     rows = table.select(names)
     if columns.raw is not None:

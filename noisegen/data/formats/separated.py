@@ -1,8 +1,8 @@
 """Text by lines: plain text, TSV split at tabs, and CSV with quotes as in RFC 4180.
 
 Every line of plain text is a row. The first line of a table has the names of its columns; if the
-user gives a column by number, the first line is a row. An unbalanced quote in CSV loses only its
-own line.
+user gives a column by number, the first line is a row. If a quote in CSV is never closed, only the
+line with the quote is dropped.
 """
 
 import csv
@@ -35,12 +35,12 @@ from noisegen.data.tables import CODE, RAW, ROWS, delimited, is_unicode, with_re
 from noisegen.errors import SourceError
 
 _Record = list[str] | str  # fields of a CSV record, or the reason why it is dropped
-# A field of CSV, including its quotes.
+# One field in a line of CSV, with its quotes if it has any
 _FIELD = re.compile(r'(?:^|,)("[^"]*(?:""[^"]*)*"(?=,|$)|[^",][^,]*|)')
 _NO_TABS = FLAT | {ord("\t"): " "}
 
 
-# Plain text, and the rows of TSV.
+# Functions that read and write plain text, and rows of TSV.
 
 
 def _text_head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange:
@@ -61,7 +61,7 @@ def _tsv_line(row: NoisyRow) -> str:
     return "\t".join(as_cell(value).translate(_NO_TABS) for value in row.values.values())
 
 
-# Header lines.
+# Functions that read header lines.
 
 
 def _table_head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange:
@@ -91,7 +91,7 @@ def _decoded(line: bytes) -> str:
     return line.decode("utf-8", "surrogateescape")
 
 
-# CSV.
+# Functions that read and write CSV.
 
 
 def _csv_tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
@@ -99,7 +99,7 @@ def _csv_tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
 
 
 def csv_tables(parts: Iterable[bytes], names: Sequence[str]) -> Tables:
-    """Yield the rows of CSV in tables, given blocks of lines; raises Damaged after the last row."""
+    """Yield blocks of CSV lines as tables of rows; raises Damaged after the last row."""
     lines = (_decoded(line) for part in parts for line in io.BytesIO(part))
     damage: list[Damaged] = []
     records = _csv_records(lines, len(names), damage)
@@ -112,9 +112,9 @@ def csv_tables(parts: Iterable[bytes], names: Sequence[str]) -> Tables:
 
 
 def _next_records(records: Iterator[tuple[_Record, str]]) -> list[tuple[_Record, str]]:
-    """Return the next records, each with its raw lines.
+    """Return the next records for one table, each with its raw lines.
 
-    There are at most ROWS records, and none is added once they have SCAN characters.
+    Ends after ROWS records, or after the record with which they reach SCAN characters.
     """
     batch, size = [], 0
     before = csv.field_size_limit(TEXT_MAX)
@@ -134,11 +134,11 @@ def _csv_records(
 ) -> Iterator[tuple[_Record, str]]:
     """Yield the records of a CSV file, or reasons to drop them, each with its raw lines.
 
-    A record must have `width` fields. Only the line that opens a quote is dropped if the quote
-    stays open, or if it closes on a later line and the record has another width. Reading resumes
-    with the next line. A `Damaged` that `lines` raises is added to `damage`.
+    A record must have `width` fields, and may extend over several lines within quotes. If such a
+    record is wrong, only the line that opens the quote is dropped, and reading resumes with the
+    next line. A `Damaged` that `lines` raises is added to `damage`.
     """
-    again = deque[str]()  # lines to be read again
+    again = deque[str]()  # lines after a dropped line, to be read again as new records
     held = list[str]()  # lines of the current record
 
     def read() -> Iterator[str]:
@@ -172,7 +172,7 @@ def _csv_records(
 
 
 def _csv_line(line: str, error: csv.Error) -> _Record:
-    """Return the fields of a line that the strict CSV reader refused, or the reason to drop it."""
+    """Return the fields of a line that is not strict CSV, or the reason why it is dropped."""
     if "field larger" in str(error):
         return "row_too_long"
     try:
@@ -199,14 +199,14 @@ def _if_unicode(row: _Record) -> _Record:
 
 
 def _csv_line_of(row: NoisyRow) -> str:
-    """Return a row as a line of CSV; cells have quotes if they need them or had them before."""
+    """Return a row as a line of CSV; cells in quotes keep them, others get them if needed."""
     cells = [as_cell(value) for value in row.values.values()]
     was = _FIELD.findall(row.line.decode())[: len(cells)] if row.line is not None else []
     return ",".join(starmap(_csv_field, zip_longest(cells, was, fillvalue=""))) or '""'
 
 
 def _csv_field(cell: str, was: str) -> str:
-    """Return a cell of CSV, in quotes if it needs them or its former field `was` has them."""
+    """Return a cell of CSV, in quotes if it needs them or if `was`, the input cell, has them."""
     has_quotes = was.startswith('"') or (was != cell and not {*'",\r\n'}.isdisjoint(cell))
     return '"' + cell.replace('"', '""') + '"' if has_quotes else cell
 

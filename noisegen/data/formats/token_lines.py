@@ -30,7 +30,7 @@ from noisegen.data.noisy_sentences import rewritten
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import CODE, LISTS, RAW, ROWS, with_reasons
 
-# Comments of a sentence that become columns
+# Comments before a sentence whose values become columns of its row
 _COMMENT = re.compile(r"#\s*(sent_id|text)\s*=\s*(.*)")
 _PAIR = dict.fromkeys(("noisy", "clean"), pa.string())
 PAIR_COLUMNS = tuple(_PAIR)
@@ -38,7 +38,7 @@ PAIR_COLUMNS = tuple(_PAIR)
 Row = dict[str, Any]
 
 
-# Columns.
+# Functions that find the columns of a file.
 
 
 def _token_head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange | None:
@@ -56,7 +56,7 @@ def _token_head(file: FileRange, beginning: bytes, columns: Columns) -> FileRang
 
 
 def _reads_pairs(file: FileRange, columns: Columns) -> bool:
-    """Tell whether the sentences of a treebank are read as pairs: as written, and corrected."""
+    """Tell whether to read a treebank as pairs: each sentence as written, and as corrected."""
     return file.names == CONLLU and columns.tokens is None and columns.text in PAIR_COLUMNS
 
 
@@ -65,7 +65,7 @@ def _norm_head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange
     return replace(file, schema=schema, names=NORM)
 
 
-# Rows.
+# Functions that read sentences as rows.
 
 
 def _token_tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
@@ -92,7 +92,7 @@ def _norm_tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
 def _pair_row(lines: Sentence) -> Row | str | None:
     """Return a CoNLL-U sentence as a pair: `noisy` as written, `clean` corrected.
 
-    Returns a reason if it is dropped, None for lines without tokens.
+    Returns a reason for a sentence that is dropped, None for lines without tokens.
     """
     _, fields = after_comments(lines)
     if any(len(line) != len(CONLLU) for line in fields):
@@ -103,7 +103,7 @@ def _pair_row(lines: Sentence) -> Row | str | None:
 def _token_row(names: Sequence[str], lines: Sentence) -> Row | str | None:
     """Return a sentence as a row: its `text`, its comments, and a list per column of the file.
 
-    Returns a reason if it is dropped, None for lines without tokens.
+    Returns a reason for a sentence that is dropped, None for lines without tokens.
     """
     first, fields = after_comments(lines)
     if not fields:
@@ -119,15 +119,15 @@ def _token_row(names: Sequence[str], lines: Sentence) -> Row | str | None:
 
 
 def _named_comments(lines: Sentence) -> dict[str, str]:
-    """Return `sent_id` and `text` from the comments before a sentence, if they are there."""
+    """Return the values of the comments `# sent_id` and `# text` before a sentence, if any."""
     matches = filter(None, map(_COMMENT.match, lines))
     return {match[1]: match[2] for match in matches}
 
 
 def _norm_row(lines: Sentence) -> Row | str:
-    """Return a `.norm` sentence as lists of raw and of normal words, and both as texts.
+    """Return a `.norm` sentence as two lists, raw and normal words, and as two texts.
 
-    Returns a reason if it is dropped.
+    Returns a reason for a sentence that is dropped.
     """
     fields = [[cell.strip() for cell in line.split("\t")] for line in lines]
     if any(len(line) != len(NORM) for line in fields):
@@ -144,10 +144,10 @@ def _tables(
 ) -> Tables:
     """Yield sentences as rows in tables of about SCAN bytes; raises Damaged after the last table.
 
-    `row_of` returns the row of a sentence, the reason why it is dropped, or None for lines that are
-    no sentence. `columns` has the types of the columns. RAW has the bytes of a sentence, of the
-    blank lines after it, and of preceding lines that are no sentence, so that the RAW of all rows,
-    joined, is the whole file.
+    `row_of` returns the row of a sentence, the reason why it is dropped, or None for lines without
+    tokens, such as comments. `columns` has the types of the columns. The column RAW has the bytes
+    of a sentence, of lines without tokens before it, and of blank lines after it; joined, the
+    values of RAW are the whole file.
     """
     schema = pa.schema(columns | {RAW: pa.binary()})
     rows: list[Row] = []
@@ -186,19 +186,19 @@ def _table(rows: list[Row], codes: list[int], schema: pa.Schema) -> pa.Table:
 
 
 def _ended(raw: bytes, line_end: bytes) -> bytes:
-    """Return the bytes of the last sentence, with a blank line added if the file lacks it."""
+    """Return the bytes of the last sentence, with a final blank line added if it is missing."""
     raw = raw if raw.endswith(b"\n") else raw + line_end
     return raw if raw.endswith((b"\n\n", b"\n\r\n")) else raw + line_end
 
 
-# One noisy file.
+# Functions that write noisy sentences.
 
 
 def _sentence(form: str, row: NoisyRow) -> str:
     """Return the lines of a noisy sentence.
 
-    If the row has an input line in this format, the line is rewritten. Otherwise each token becomes
-    a line in the format string `form`, filled with number, token and label.
+    If the input has this format, the lines of the clean sentence are rewritten. Otherwise each
+    token becomes a line: the format string `form`, filled with number, token and label.
     """
     columns = row.columns
     new = {str(name): row.values[str(name)] for name in (columns.tokens, columns.labels)}
