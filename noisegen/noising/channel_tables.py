@@ -14,6 +14,7 @@ from noisegen.noising.rng import WeightedChoices, mix_array
 from noisegen.text import case
 from noisegen.text.buffers import (
     I64,
+    SINGLE,
     U8,
     U64,
     HashTable,
@@ -25,17 +26,6 @@ from noisegen.text.buffers import (
     word_hashes,
 )
 
-# Code points of scripts without spaces between words: Thai, Lao, Burmese, Khmer, kana, Han.
-# The module `text.alignment` has an equal list.
-_UNSPACED = (
-    (0x0E00, 0x0EFF),
-    (0x1000, 0x109F),
-    (0x1780, 0x17FF),
-    (0x3040, 0x30FF),
-    (0x3400, 0x9FFF),
-    (0xF900, 0xFAFF),
-    (0x20000, 0x10FFFF),
-)
 CASINGS = 3  # texts of each option in the pool: in small letters, Title and UPPER
 SIZES = LETTERS_MAX + 1  # possible sizes of a part of a word: 0 to LETTERS_MAX letters
 START_POINT, END_POINT = ord(START), ord(END)
@@ -107,7 +97,7 @@ def _single_characters(texts: Texts, starts: I64, stops: I64) -> tuple[I64, I64,
     leads = np.flatnonzero(texts.window >= 0xE0)
     points = code_points(texts.window, leads)
     single = np.zeros(len(leads), np.bool_)
-    for low, high in _UNSPACED:
+    for low, high in SINGLE:
         single |= (points >= low) & (points <= high)
     if not single.any():
         return np.arange(len(starts)), starts, stops

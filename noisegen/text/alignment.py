@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein, Opcode, Postfix, Prefix
 
+from noisegen.text.buffers import NO_WORD, SINGLE, character_class
+
 TOKENS_MAX = 40  # tokens of a changed part, in either text; a longer part is a single edit
 PARTS_MAX = 3  # most words that are run together, and most parts of a broken word
 # Costs of a token without a partner, of a replaced token, and of joined or broken words. To the
@@ -33,12 +35,7 @@ _SIMILAR = 0.5
 _INNER = frozenset("'\u2019-*@$")  # symbols inside words: moment's, anti-slip, sh*t, p@ss
 _NO_INNER = str.maketrans(dict.fromkeys(_INNER))
 
-# Word characters as in `buffers.is_word`, except those of scripts without spaces between words:
-# Thai, Lao, Burmese, Khmer, kana, Han.
-_WORD = (
-    "[0-9A-Za-z_\u00c0-\u0dff\u0f00-\u0fff\u10a0-\u177f\u1800-\u1fff"
-    "\u3100-\u33ff\ua000-\uf8ff\ufb00-\ufdff\ufe40-\U0001efff]"
-)
+_WORD = f"[^{NO_WORD}{character_class(SINGLE)}]"
 _TOKEN = re.compile(f"{_WORD}+(?:['\u2019]{_WORD}+)*|\\S")
 
 WINDOW = 20_000  # characters or tokens aligned at once; the time grows with the square

@@ -5,6 +5,7 @@ ASCII outside the blocks of `SIGNS`. An apostrophe between two word characters b
 """
 
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -139,12 +140,31 @@ UNSPACED = (
     ((0x3400, 0x9FFF), (0x20000, 0x3FFFF)),
     ((0xE01, 0xE4F), (0xE81, 0xECF)),
 )
+# Scripts without spaces of which each character is a token where errors are counted: Thai, Lao,
+# Burmese, Khmer, kana, Han.
+SINGLE = (
+    (0xE00, 0xEFF),
+    (0x1000, 0x109F),
+    (0x1780, 0x17FF),
+    (0x3040, 0x30FF),
+    (0x3400, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x10FFFF),
+)
 WHOLE = (KATAKANA, HAN)  # scripts whose neighbouring characters are one word in `Texts.runs`
 TOUCHING = 0xFF  # stands for the gap of two words that touch; no UTF-8 text has this byte
 _SIGN_PAIRS = ((0xE3, 0x80), (0xEF, 0xB8), (0xF0, 0x9F))
 _IS_ASCII_WORD = bytes((chr(c).isalnum() and c < 128) or c == 95 for c in range(256))
 _LOW_BYTES = np.array([(1 << (8 * n)) - 1 for n in range(9)], dtype=np.uint64)
 _SPREAD = np.uint64(0x9FB21C651E98DF25)
+
+
+def character_class(ranges: Iterable[tuple[int, int]]) -> str:
+    """Return ranges of code points in the form that stands between the brackets of a pattern."""
+    return "".join(f"{chr(low)}-{chr(high)}" for low, high in ranges)
+
+
+NO_WORD = r"\x00-/:-@\[-^`{-\x7f" + character_class(SIGNS)  # characters that are in no word
 
 
 def is_word(character: str) -> bool:

@@ -6,7 +6,16 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import TypeVar
 
-from noisegen.text.buffers import BEFORE, SIGNS, TOUCHING, UNSPACED, WHOLE, WORD_BYTES_MAX, joins
+from noisegen.text.buffers import (
+    BEFORE,
+    NO_WORD,
+    TOUCHING,
+    UNSPACED,
+    WHOLE,
+    WORD_BYTES_MAX,
+    character_class,
+    joins,
+)
 from noisegen.text.case import SENTENCE_ENDS, TITLE_BYTES_MAX, fold
 
 Key = TypeVar("Key")
@@ -14,12 +23,11 @@ Value = TypeVar("Value")
 Span = tuple[int, int]
 RowEdit = tuple[int, int, str]  # start and stop in characters, and the text written there
 
-_SIGNS = "".join(f"{chr(low)}-{chr(high)}" for low, high in SIGNS)
-_CHARACTER = rf"[^\x00-/:-@\[-^`{{-\x7f{_SIGNS}]"  # word characters, as in `buffers.is_word`
+_CHARACTER = f"[^{NO_WORD}]"
 _WORD = re.compile(f"({_CHARACTER}+(?:['\u2019]{_CHARACTER}+)*)")
 _PLAIN_WORD = re.compile(r"(\w+)", re.ASCII)  # for text without apostrophes, where it is faster
 _ASCII_WORD = re.compile(r"(\w+(?:'\w+)*)", re.ASCII)
-_SCRIPTS = ["".join(f"{chr(a)}-{chr(b)}" for a, b in ranges) for ranges in UNSPACED]
+_SCRIPTS = list(map(character_class, UNSPACED))
 _RUNS = "|".join(f"[{script}]" + "+" * (n in WHOLE) for n, script in enumerate(_SCRIPTS))
 _PIECES = {  # kind of words -> pattern of a word in a script without spaces; see `Texts.words`
     "characters": re.compile(f"[{''.join(_SCRIPTS)}]"),
