@@ -1,11 +1,11 @@
 """The kernel of a channel learned from real errors: it changes words, gaps, letters and whole rows.
 
-Each row draws a factor for its words, a factor for its gaps, at most one habit, and whether equal
-words are changed alike. A phrase, word or gap is hit with its own chance times the factor of the
-row. If it is hit, it draws an option that replaces it. Draws are numbered by the position of the
-word or gap in its row; where equal words are changed alike, the draws of a known word are numbered
-by the word instead. A row has the random streams "row", "phrases", "words", "forms" (for words that
-are changed alike) and "gaps".
+Each row draws a factor for its words, a factor for its gaps, at most one habit (a change of all its
+text, such as to capitals), and whether equal words are changed alike. A phrase, word or gap is hit
+(chosen for a change) with its own chance times the factor of the row, and then draws one of its
+options for a change. Its draws depend on its index in the row. In rows where equal words are
+changed alike, the draws of a known word depend on the word instead. A row has the random streams
+"row", "phrases", "words", "forms" (for words that are changed alike) and "gaps".
 """
 
 from collections.abc import Sequence
@@ -49,10 +49,11 @@ STRENGTH_BITS = 16
 RATE_MAX = 4  # greatest rate: its product with a chance and the largest factor fits 63 bits
 DRAWS_EACH = 8  # draws reserved per word or gap: hit, option, coarser option, changes of letters
 HIT, OPTION, COARSE, LETTER = range(4)
-ATTEMPTS = 4  # most tries to draw new letters that fit into a word; after them the word stays
-_CASING_OF = np.array([0, 1, 2, 1])  # case of a word -> casing of its replacement, see `CASINGS`
+ATTEMPTS = 4  # most attempts to misspell a word without unknown letter pairs; then it stays
+_CASING_OF = np.array([0, 1, 2, 1])  # case of a word -> small (0), Title (1) or UPPER (2)
 _WRITTEN_CASES = (SMALL, SMALL, TITLE, UPPER)  # profile.SAME, SMALL_CASE, ... -> case to write in
-# Left shift of a 48-bit decision, to compare it with the product chance * factor * strength.
+# A draw of 48 bits is shifted left by this number before it is compared with the product
+# chance * factor * strength, which has more bits.
 _BELOW = CHANCE_BITS + FACTOR_BITS + STRENGTH_BITS - DECISION_BITS
 _HALF = np.uint64(64 - CHANCE_BITS)
 _HABITS = list(HABITS.values())
@@ -61,9 +62,9 @@ _HABITS = list(HABITS.values())
 class ChannelKernel:
     """Kernel that changes phrases, words, gaps and letters with the chances of a channel.
 
-    Each row draws one entry of `factors`: two numbers that multiply the chances of its words and of
-    its gaps. `rates` has the value of the parameter `rate` at every strength. `consistency` is the
-    number of rows, out of 256, in which equal words are changed alike.
+    Each row draws one of the `factors`: a pair of numbers that multiply the chances of its words
+    and of its gaps. `rates` has the value of the parameter `rate` at every strength. `consistency`
+    is the number of rows, out of 256, in which equal words are changed alike.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class ChannelKernel:
         self._strengths = np.array([int(rate * (1 << STRENGTH_BITS)) for rate in rates], np.int64)
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
-        """Return the edits of all rows, see `Kernel.propose`; rows are processed part by part."""
+        """Return the edits of all rows (see `Kernel.propose`), made for `PART_BYTES` at a time."""
         strengths = self._strengths.take(variants["rate"])
         size = max(1, len(texts) * PART_BYTES // max(1, len(texts.window)))
         parts = []
@@ -90,7 +91,7 @@ class ChannelKernel:
         return Edits.join(parts).legal(texts)
 
     def _propose(self, texts: Texts, keys: U64, strengths: I64) -> Edits:
-        """Return the edits of some rows; `strengths` has the rate of each row, times 2^16."""
+        """Return the edits of some rows; `strengths` has the `rate` each row drew, times 2^16."""
         row_keys = fork_array(keys, "row")
         pair, must, habit, style = (decisions(draw_array(row_keys, number)) for number in range(4))
         drawn = np.searchsorted(self._bounds, pair, side="right")
@@ -99,7 +100,7 @@ class ChannelKernel:
         units = Units.of(texts, words)
         groups = self._tables.groups(texts, words, units)
         draws = self._draws(keys, words, units, style < self._consistency)
-        # `kinds` has each unit's index in the flat factors: 2 * row for words, + 1 for gaps.
+        # `kinds` has the index of each unit in `factors.ravel()`: 2 * row for words, + 1 for gaps.
         kinds = units.rows * 2 + (units.words < 0)
         limits = self._tables.chances.take(groups) * factors.ravel().take(kinds)
         must_change = self._must.take(drawn) & (must >> DECISION_BITS - STRENGTH_BITS < strengths)
@@ -115,10 +116,10 @@ class ChannelKernel:
         return _with_habits(edits, texts, habits)
 
     def _draws(self, keys: U64, words: Words, units: Units, by_form: Bool) -> tuple[U64, I64]:
-        """Return for each unit a stream key, and the index in this stream of the unit's first draw.
+        """Return the random stream of each word and gap, and the index of its first draw there.
 
-        A unit is a word or gap. In rows flagged in `by_form`, equal words that the channel knows
-        have equal draws.
+        Streams are given by their keys. In rows flagged in `by_form`, equal words that the channel
+        knows have equal draws.
         """
         streams = np.stack([fork_array(keys, "words"), fork_array(keys, "gaps")], axis=1)
         streams = streams.ravel().take(units.rows * 2 + (units.words < 0))
@@ -131,10 +132,10 @@ class ChannelKernel:
         return streams, numbers * DRAWS_EACH
 
     def _phrases(self, keys: U64, words: Words, factors: I64) -> tuple[I64, I64, I64]:
-        """Return the hit phrases: numbers of their first and last words, and option groups.
+        """Return the phrases to replace: indices of first and last words, and groups of options.
 
-        If two hit phrases overlap, the first is kept; if they begin together, the longer is kept.
-        `keys` has the key of each row, `factors` the factor that each row drew for its words.
+        If drawn phrases overlap, the first is kept; if they begin together, the longest is kept.
+        `keys` has the random key of each row, `factors` the factor that it drew for its words.
         """
         streams, numbers = fork_array(keys, "phrases"), ordinals(words.rows)
         parts = []
@@ -154,10 +155,10 @@ class ChannelKernel:
 
 
 def _hit(units: Units, drawn: I64, limits: I64, must: Bool) -> Bool:
-    """Tell which units (words and gaps) are hit: a draw in `drawn` must be below its limit.
+    """Tell which units (words and gaps) are hit: those whose number in `drawn` is below its limit.
 
-    If no unit of a row flagged in `must` is hit, the unit whose draw is the smallest in proportion
-    to its limit counts as hit.
+    A row flagged in `must` has at least one hit: if no unit is below its limit, the unit with the
+    smallest ratio of number to limit is hit.
     """
     hit: Bool = drawn << _BELOW < limits
     settled = ~must
@@ -172,9 +173,10 @@ def _hit(units: Units, drawn: I64, limits: I64, must: Bool) -> Bool:
 
 @dataclass(frozen=True)
 class _Batch:
-    """Words and gaps of some rows, with the option group of each, its draws, and whether it is hit.
+    """The words and gaps of some rows, and what was drawn for each of them.
 
-    `draws` is the result of `ChannelKernel._draws`.
+    `groups` has the number of its group of options, `hit` tells whether it changes, and `draws`
+    (the result of `ChannelKernel._draws`) has its further random draws.
     """
 
     tables: ChannelTables
@@ -191,8 +193,8 @@ class _Batch:
         options = self._options(hit)
         kinds, hows = self.tables.kinds.take(options), self.tables.hows.take(options)
         is_word = self.units.words.take(hit) >= 0
-        # A changed gap or a removed word sets the case of the next word.
-        # If both precede a word, the gap sets it: `np.unique` keeps the first in reversed order.
+        # A changed gap or a removed word sets the case of the next word. If both come before a
+        # word, the gap sets the case: in reversed order it is the first, which `np.unique` keeps.
         near = np.flatnonzero(((kinds == WORD_GONE) | ~is_word) & (hows != SAME))
         near = near[::-1]
         behind = hit.take(near) + 1 + is_word.take(near)
@@ -219,9 +221,10 @@ class _Batch:
         return draw_array(streams.take(units), numbers.take(units) + which)
 
     def _options(self, hit: I64) -> I64:
-        """Return the number of the option that each hit word or gap draws from its group.
+        """Return the index of the option that each hit word or gap draws from its group.
 
-        If the option is COARSER, another option is drawn from the coarser group instead.
+        If this is the option COARSER, an option of a more general group is drawn instead: for a
+        word, of the group of all unknown words with its shape (case and length class).
         """
         options = self.tables.pick(self.groups.take(hit), self._draws(hit, OPTION))
         coarse = np.flatnonzero(self.tables.kinds.take(options) == COARSER)
@@ -237,15 +240,15 @@ class _Batch:
         return units, Edits(self.units.rows.take(units), starts, stops, written, pool)
 
     def _forms(self, units: I64, options: I64) -> tuple[I64, Edits]:
-        """Return the edits that replace words and gaps by the text of their option."""
+        """Return the edits that replace words and gaps by the texts of the options they drew."""
         words, hows = self.units.words.take(units), self.tables.hows.take(options)
-        cases = np.append(self.words.cases, SMALL).take(words)  # gaps have the word number -1
+        cases = np.append(self.words.cases, SMALL).take(words)  # SMALL for gaps: their index is -1
         casings = np.where((hows > 0) & (words >= 0), hows - 1, _CASING_OF.take(cases))
         edges = self.units.starts.take(units), self.units.stops.take(units)
         return self._edits(units, *edges, options * CASINGS + casings, self.tables.pool)
 
     def _rewritten(self, units: I64, hows: I64) -> tuple[I64, Edits]:
-        """Return the edits that write words (`units`) in other cases.
+        """Return the edits that write words (`units`) in another case: 'so' -> 'So'.
 
         `hows` has the case of each word (`profile.SMALL_CASE`, ...). A word that already has this
         case has no edit.
@@ -278,7 +281,7 @@ class _Batch:
         before = ~is_joined & ~moved & (padded.take(starts - 1) == 0x20)
         behind = (units.numbers.take(gone) == 0) & is_joined | moved
         behind &= ~self.hit.take(gone + 1) & (padded.take(stops) == 0x20)
-        behind &= ~np.isin(gone + 2, gone)  # a removed next word takes the space before it
+        behind &= ~np.isin(gone + 2, gone)  # the next word's removal includes this space
         nothing = np.full(len(gone), len(self.tables.pool) - 1)
         return self._edits(gone, starts - before, stops + behind, nothing, self.tables.pool)
 
@@ -286,8 +289,8 @@ class _Batch:
         """Return the edits that change letters of each hit word.
 
         `counts` has for each word the number of places where letters change. If the new word has a
-        pair of letters that the channel lacks, edits of the word are drawn again, up to `ATTEMPTS`
-        times in all; then the word stays.
+        letter pair unknown to the channel, its edits are drawn again. After `ATTEMPTS` draws in
+        all, the word stays unchanged.
         """
         parts, left = [], np.arange(len(hit))
         for attempt in range(ATTEMPTS):
@@ -299,7 +302,7 @@ class _Batch:
         return np.sort(units), Edits.join([edits for _, edits in parts], units)
 
     def _odd(self, units: I64, edits: Edits) -> list[int]:
-        """Return the unit indices of the words that edits give a letter pair the channel lacks."""
+        """Return the unit indices of words in which edits create a letter pair never seen."""
         small, base = self.words.small.tobytes(), self.words.base
         edges = edits.starts - base, edits.stops - base, edits.replacements // CASINGS
         found = []
@@ -318,14 +321,15 @@ class _Batch:
     def _respelled(self, hit: I64, counts: I64, attempt: int) -> tuple[I64, Edits]:
         """Return edits that replace parts (up to three letters) of each hit word.
 
-        `counts` has for each word the number of parts, which are drawn by their weights. Every
-        `attempt` has draws of its own. A drawn part is dropped if it overlaps an earlier part of
+        `counts` has for each word how many of its parts to draw, by their weights. Attempts (0, 1,
+        ...) use different random draws. A drawn part is dropped if it overlaps an earlier part of
         the word, or begins at the same letter. Equal words are searched for parts only once.
         """
         words, tables, chosen = self.words, self.tables, self.units.words.take(hit)
         starts, stops = words.starts.take(chosen), words.stops.take(chosen)
         hashes = words.hashes.take(chosen)
-        alone = np.arange(len(hit)).astype(np.uint64)  # unique; replace 0, the hash of long words
+        # Words that are too long for a hash have hash 0: each gets a number of its own instead.
+        alone = np.arange(len(hit)).astype(np.uint64)
         hashes = np.where(hashes == 0, alone, hashes)
         _, firsts, which = np.unique(hashes, return_index=True, return_inverse=True)
         edges = starts.take(firsts) - words.base, stops.take(firsts) - words.base
@@ -369,10 +373,10 @@ def _recased(word: bytes, how: int) -> str | None:
 
 
 def _compatible(words: I64, parts: I64) -> I64:
-    """Return the indices of the word parts to change, without parts that overlap an earlier part.
+    """Return the indices of the parts of words that can all change: none overlaps an earlier one.
 
-    Each entry is a part: `words` has the index of its word, `parts` its index as returned by
-    `ChannelTables.parts`. Entries are sorted by word, then by part. Of the parts of a word that
+    `words` has the index of each part's word, `parts` the index of the part itself, as returned by
+    `ChannelTables.parts`. Both are sorted by word, then by part. Of the parts of a word that
     begin at the same letter, only the first can change.
     """
     at = parts // SIZES
@@ -384,10 +388,10 @@ def _compatible(words: I64, parts: I64) -> I64:
 
 
 def _with_habits(edits: Edits, texts: Texts, habits: I64) -> Edits:
-    """Apply the habit of each row to all text of the row: to replacements and to unchanged text.
+    """Apply the habit of each row, such as writing in capitals, to all text of the row.
 
-    `habits` has for each row an index in `_HABITS`; `len(_HABITS)` means no habit. Returns the
-    edits, with those of unchanged text added.
+    `habits` has for each row an index in `_HABITS`; `len(_HABITS)` means no habit. The habit
+    changes the replacements of `edits`; edits of the text between them are added.
     """
     rows = np.flatnonzero(habits < len(_HABITS))
     if not len(rows):

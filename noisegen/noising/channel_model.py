@@ -1,10 +1,11 @@
 """Channels: the chances of errors, estimated from the counts of a profile.
 
-Rare counts are smoothed towards counts of a wider kind:
+A chance known from few examples is corrected ("smoothed") towards a more general chance:
 
-- a word in its case, towards the word in any case, towards words of its length and case;
-- a gap before its word, towards the gap before any word;
-- letters between two given letters, towards the same letters at this place (start, end, inside).
+- of a word in its case, towards the word in any case, and on towards words of its length and case;
+- of a gap before a certain word, towards the gap before any word;
+- of letters between two certain letters, towards the same letters between any two (counted apart
+  for the start, the inside and the end of words).
 
 Chances are computed in Python's floats and rounded down to whole numbers, so that all machines get
 the same ones.
@@ -34,11 +35,11 @@ from noisegen.noising.profile import (
 )
 from noisegen.text.case import CASES, SHAPES, shape_of
 
-_IDEOGRAPHS = "\u2e80"  # first ideograph; pairs of ideographs are not recorded: any two may meet
+_IDEOGRAPHS = "\u2e80"  # first ideograph; its pairs are not recorded: it may stand beside any other
 
 CHANCE_BITS = 32
 WEIGHT_BITS = 20
-# Weights of the wider counts in smoothing, in numbers of occurrences.
+# How many occurrences the more general chance counts for, see `_smoothed`.
 WORD_PRIOR, CASE_PRIOR, SHAPE_PRIOR, GAP_PRIOR, LETTER_PRIOR = 3.0, 4.0, 4.0, 10.0, 3.0
 FORM, AS_WRITTEN, WORD_GONE, SOME_LETTERS, COARSER = range(5)  # kinds of an `Option`
 
@@ -75,8 +76,8 @@ Outcomes = Counter[tuple[str | None, int]]  # (replacement, the case it is writt
 class OptionGroup(NamedTuple):
     """The options of a word, gap or part of a word, and the chance that it changes at all.
 
-    `chance` is out of 2^32. `bounds` are the cumulative chances of the options given a change, also
-    out of 2^32.
+    `chance` is out of 2^32. `bounds` has the cumulative chances of the options if there is a
+    change, also out of 2^32.
     """
 
     chance: int
@@ -90,10 +91,11 @@ class Channel:
 
     - `words`: (word, case) -> group number;
     - `shapes`: group number of the unknown words of each shape;
-    - `gaps`: (word behind the gap or '' for any, whether the gap begins its row, gap) -> group
+    - `gaps`: (word after the gap or '' for any, whether the gap begins its row, gap) -> group
       number;
-    - `letters`: (letter before, letters, letter after) or ('', letters, place in the word) ->
-      (group number, weight), where the weight is the rate of change of these letters;
+    - `letters`: (letter before, letters, letter after) -> (group number, weight), where the weight
+      is the rate of change of these letters; for any letters before and after, the key is
+      ('', letters, START, END or '' for the inside of a word);
     - `habits`: cumulative chances of the habits of rows, out of 2^32;
     - `pairs`: pairs of neighbouring letters in the words and replacements of the profile; START and
       END stand for the edges of a word.
@@ -198,7 +200,7 @@ def _add_numbers(channel: Channel, changed: Counter[str], kept: int) -> int:
     """
     weights = {_OF_CHANGE[name]: float(changed[name]) for name in (*WRITTEN[1:], GONE)}
     number = channel.add(sum(weights.values()) / max(1, changed.total() + kept), weights)
-    if not channel.groups[number].options:  # known words may draw from it, so it needs an option
+    if not channel.groups[number].options:  # `BY_SHAPE` may draw from it, so it needs an option
         channel.groups[number] = OptionGroup(0, (Option(AS_WRITTEN),), (1 << CHANCE_BITS,))
     return number
 
@@ -242,7 +244,7 @@ def _add_word(
     pooled = _pooled(word, cases)
     totals = [outcomes.total() for outcomes in cases]
     shape = shape_of(word, max(range(len(CASES)), key=lambda case: (totals[case], case)))
-    # Options of the shape change letters: numbers and phrases get none of them.
+    # Most options of a shape change letters, so numbers and phrases are not smoothed with them.
     has_letters = shape != SHAPES - 1 and " " not in word
     prior = WORD_PRIOR * shape_rates[shape] * has_letters
     weight = pooled.total() + prior
@@ -275,7 +277,8 @@ def _pooled(word: str, cases: Sequence[Outcomes]) -> Outcomes:
 def _word_option(noisy: str | None, written: int) -> Option:
     """Return the option that stands for a counted replacement of a word.
 
-    `noisy` None means that the profile did not record the replacement: the option is BY_SHAPE.
+    `noisy` is None for rare replacements, which the profile does not list. They are replaced by
+    BY_SHAPE: a change that is usual for unknown words of this shape (case and length class).
     """
     if noisy is None:
         return BY_SHAPE
@@ -301,8 +304,8 @@ def _add_gaps(channel: Channel, counts: Mapping[GapKey, int]) -> None:
 def _add_letters(channel: Channel, counts: Mapping[LetterKey, int]) -> None:
     """Add groups of options (possible replacements) for the word parts in `counts`.
 
-    A part has a group for each pair of letters around it, and a group for each of its places in
-    words: START, END or '' (inside).
+    A part has a group for each pair of letters around it. It also has a group for any letters
+    around it, one each at the START of a word, at its END and inside ('').
     """
     near: dict[tuple[str, str, str], Outcomes] = defaultdict(Counter)
     far: dict[tuple[str, str, str], Outcomes] = defaultdict(Counter)
@@ -311,8 +314,8 @@ def _add_letters(channel: Channel, counts: Mapping[LetterKey, int]) -> None:
         far["", part, _place(before, after)][noisy, SAME] += count
     coarser: dict[tuple[str, str, str], tuple[int, float]] = {}
     for key, outcomes in far.items():
-        # `outcomes` counts words that contain the part, and also changes of the part. If no such
-        # word is counted, the added 1 keeps the rate below 1.
+        # `outcomes` counts the words that contain the part, and the changes of the part. If it has
+        # changes but no words, the added 1 keeps the rate below 1.
         rate = (outcomes.total() - outcomes[key[1], SAME]) / (outcomes.total() + 1)
         group = channel.add(rate, _form_weights(outcomes, key[1]))
         coarser[key] = group, rate
@@ -343,11 +346,11 @@ def _form_weights(outcomes: Outcomes, clean: str) -> Weights:
 def _add_finer(
     channel: Channel, outcomes: Outcomes, clean: str, coarser: tuple[int, float], prior: float
 ) -> tuple[int, float]:
-    """Add a group of options, smoothed towards a coarser group; return its number and its rate.
+    """Add the options of a gap or of letters in one context; return group number and change rate.
 
-    `outcomes` counts the replacements of `clean` (a gap or letters). `coarser` has the number and
-    rate of the coarser group, which has the weight of `prior` occurrences. Replacements that the
-    profile did not record are drawn from the coarser group, if it has options.
+    `outcomes` counts the replacements of `clean`, the gap or letters. `coarser` has the number and
+    rate of the group for all contexts, which counts for `prior` more occurrences. Replacements that
+    the profile does not list are drawn from that group, if it has options.
     """
     base, rate = coarser
     weights = _form_weights(outcomes, clean)

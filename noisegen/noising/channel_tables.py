@@ -1,4 +1,4 @@
-"""Arrays of a channel's option groups, and the search for the groups of words and gaps in rows.
+"""A channel's groups of options as arrays, and the search for the groups of words and gaps.
 
 `realism.pair_counts`, which counts errors for profiles, finds the same words and gaps row by row.
 """
@@ -29,8 +29,8 @@ from noisegen.text.buffers import (
 CASINGS = 3  # texts of each option in the pool: in small letters, Title and UPPER
 SIZES = LETTERS_MAX + 1  # possible sizes of a part of a word: 0 to LETTERS_MAX letters
 START_POINT, END_POINT = ord(START), ord(END)
-# Place of a part in a word -> code. If the letters around a part are not recorded, its hash has
-# this code instead of the letter before the part.
+# Where a part is in its word (start, end, inside) -> code. If the letters around the part are not
+# recorded, the hash of the part is made with this code instead of the letter before it.
 _PLACES = {START: 1, END: 2, "": 3}
 
 
@@ -38,8 +38,8 @@ class Words(NamedTuple):
     """Words of rows of text, with one entry per word: byte range, row, case and hash.
 
     The hash is of the word in small letters. In scripts without spaces, each character is a word.
-    `small` has the bytes of all rows in small letters. Byte ranges are counted in a larger text, in
-    which the rows begin at byte `base`: byte p of the larger text is `small[p - base]`.
+    `small` has the bytes of all rows in small letters. Byte ranges refer to `Texts.values`, in
+    which the rows begin at byte `base`: byte p there is `small[p - base]` here.
     """
 
     starts: I64
@@ -59,8 +59,8 @@ class Words(NamedTuple):
         if not texts.is_ascii:
             token, starts, stops = _single_characters(texts, starts, stops)
             rows, hashes = rows.take(token), hashes.take(token)
-            # The hashes of tokens are of uncut words, with only ASCII and Latin-1 letters lowered.
-            # New hashes: cut words, and words with a non-ASCII byte in the word or the gap after.
+            # The hashes in `tokens` are of whole tokens, lower-cased in ASCII and Latin-1 only.
+            # Cut words, and words with a non-ASCII byte up to the next word, get new hashes.
             cut = stops - starts < (tokens.stops - tokens.starts).take(token)
             high = np.maximum.reduceat(texts.window, starts - base) >= 0x80
             again = np.flatnonzero(cut | high)
@@ -80,7 +80,7 @@ class Words(NamedTuple):
         return cls(starts, stops, rows, cases, hashes, small, base)
 
     def shapes(self, chosen: I64) -> I64:
-        """Return the shape of each word whose number is in `chosen`, as `case.shape_of` does."""
+        """Return the shape (see `case.shape_of`) of each word whose index is in `chosen`."""
         starts, stops = self.starts.take(chosen) - self.base, self.stops.take(chosen) - self.base
         sizes = case.characters_in(self.small, starts, stops)
         shapes = self.cases.take(chosen) * (len(case.LENGTHS) + 1)
@@ -92,7 +92,8 @@ class Words(NamedTuple):
 def _single_characters(texts: Texts, starts: I64, stops: I64) -> tuple[I64, I64, I64]:
     """Cut words of scripts without spaces into single characters.
 
-    Words are byte ranges. Returns three columns: the number of the original word, start, and stop.
+    Words are byte ranges. Returns for each new word the index of the word from which it was cut,
+    its start, and its stop.
     """
     leads = np.flatnonzero(texts.window >= 0xE0)
     points = code_points(texts.window, leads)
@@ -108,7 +109,7 @@ def _single_characters(texts: Texts, starts: I64, stops: I64) -> tuple[I64, I64,
     word = np.searchsorted(starts, edges[:-1], side="right") - 1
     inside = np.flatnonzero(edges[:-1] < stops.take(word))
     word, firsts, lasts = word.take(inside), edges.take(inside), edges.take(inside + 1)
-    # A cut may leave an apostrophe at an end of a word, where it is no part of the word.
+    # Remove apostrophes at which a cut left a word to begin or end; they are not part of it.
     # A curly apostrophe has three bytes; the first byte is E2.
     values = texts.values
     firsts = firsts + (values[firsts] == 0x27) + 3 * (values[firsts] == 0xE2)
@@ -120,9 +121,9 @@ def _single_characters(texts: Texts, starts: I64, stops: I64) -> tuple[I64, I64,
 class Units(NamedTuple):
     """The units of rows: their gaps and words in the order of the text, gap, word, ..., word, gap.
 
-    Each unit has a byte range and a row. `numbers` has the position of a word among the words of
-    its row, and of a gap among the gaps of its row, from 0. `words` has the number of a word among
-    the words of all rows, -1 for a gap.
+    Each unit has a byte range and a row. `numbers` has the index of a word among the words of its
+    row, and of a gap among the gaps of its row. `words` has the index of a word among the words of
+    all rows, -1 for a gap.
     """
 
     starts: I64
@@ -133,7 +134,7 @@ class Units(NamedTuple):
 
     @classmethod
     def of(cls, texts: Texts, words: Words) -> "Units":
-        """Return the words of all rows, with a gap before each word and one behind the last."""
+        """Return the words of all rows, with a gap before each word and one after the last."""
         sizes = 2 * np.bincount(words.rows, minlength=len(texts)) + 1
         rows, lasts = np.repeat(np.arange(len(texts)), sizes), np.cumsum(sizes) - 1
         starts, stops, numbers = np.empty_like(rows), np.empty_like(rows), np.full(len(rows), -1)
@@ -163,10 +164,10 @@ def _text_table(texts: list[str]) -> HashTable:
 class ChannelTables:
     """The option groups of a channel as arrays, and tables from words, gaps and letters to them.
 
-    A word or gap of group g changes with chance `chances[g]`. Group -1 means no group: the last
-    chance is 0. The options of all groups are numbered: option o has the fields `kind` and `how` of
-    an `Option` in `kinds[o]` and `hows[o]`, and its texts in `pool[CASINGS * o + casing]`. A casing
-    is 0 (small letters), 1 (Title) or 2 (UPPER). The last text of the pool is empty.
+    A word or gap of group g changes with chance `chances[g]`. A word or gap without a group has the
+    group -1; `chances[-1]` is 0. Options are numbered over all groups. Option o (see `Option`) has
+    its `kind` in `kinds[o]`, its `how` in `hows[o]`, and its texts in `pool[CASINGS * o + casing]`,
+    where casing is 0 (small letters), 1 (Title) or 2 (UPPER). The last text in `pool` is empty.
     """
 
     def __init__(self, channel: Channel) -> None:
@@ -204,9 +205,9 @@ class ChannelTables:
     def _take_gaps(self, channel: Channel, words: list[str]) -> None:
         """Make the table from keys of gaps to their groups.
 
-        The key of a gap joins three numbers: the number of the gap's text, whether the gap begins
-        its row, and the number of the word behind the gap. Instead of a word, there are two further
-        numbers for any word and for the end of a row.
+        The key of a gap joins three numbers: the index of the gap's text, whether the gap begins
+        its row, and the index of the word after the gap. Two further indices stand for any word
+        and for the end of a row.
         """
         gaps = {gap: number for number, gap in enumerate(sorted({key[2] for key in channel.gaps}))}
         self._gaps, self._no_gap = _text_table(list(gaps)), gaps.get("", -1)
@@ -243,7 +244,7 @@ class ChannelTables:
         return self._choices.pick(groups, (draws >> np.uint64(64 - CHANCE_BITS)).astype(np.int64))
 
     def known(self, hashes: U64) -> I64:
-        """Return the number of each word, given by its hash, in the channel; -1 if unknown."""
+        """Return the index of each word (given by its hash) in the channel's words, else -1."""
         return self._words.find(hashes).astype(np.int64) - 1
 
     def groups(self, texts: Texts, words: Words, units: Units) -> I64:
@@ -294,7 +295,7 @@ class ChannelTables:
     def phrases(self, words: Words) -> Iterator[tuple[I64, I64, I64]]:
         """Find the known phrases: first yield the phrases of two words, then of three, and so on.
 
-        Phrases are yielded as three arrays: the numbers of their first words, the numbers of their
+        Phrases are yielded as three arrays: the indices of their first words, the indices of their
         last words, and their groups.
         """
         heads = np.flatnonzero(self._heads.find(words.hashes))
@@ -323,21 +324,21 @@ class ChannelTables:
         return groups
 
     def shape_groups(self, words: Words, chosen: I64) -> I64:
-        """Return the group of the shape of each word whose number is in `chosen`."""
+        """Return the group of the shape of each word whose index is in `chosen`."""
         return self._shapes.take(words.shapes(chosen))
 
     def parts(self, small: U8, starts: I64, stops: I64) -> tuple[I64, I64, I64, I64]:
-        """Return the weights and groups of all parts of words.
+        """Return the weights and option groups of all parts (up to three letters) of words.
 
-        The words are byte ranges of `small`. The letters of all words are numbered in one sequence,
-        with a START before and an END behind each word. Returns four arrays:
+        The words are byte ranges of `small`. Their letters form one sequence, in which each word
+        stands between a START and an END. Returns four arrays:
 
-        - begins: the byte at which each letter begins;
-        - firsts: the number of the START of each word;
+        - begins: the byte at which each letter of the sequence begins;
+        - firsts: the index in the sequence of the START of each word;
         - weights: the weight of each part, 0 for a part that never changes;
         - groups: the option group of each part, -1 for a part that never changes.
 
-        The part with index `SIZES` * l + n consists of the n letters from letter l on.
+        The part with index `SIZES` * l + n has n letters, from index l of the sequence on.
         """
         at, words = within(starts, stops - starts)
         solid = np.flatnonzero((small.take(at) & 0xC0) != 0x80)
@@ -366,10 +367,10 @@ class ChannelTables:
         return begins, firsts, weights.ravel(), groups.ravel()
 
     def _letter_groups(self, framed: I64, at: I64, size: int) -> tuple[I64, I64, I64]:
-        """Return the places, groups and weights of the parts of `size` letters.
+        """Return three arrays on the parts of `size` letters: first letter, group and weight.
 
-        The place of a part is the index of its first letter in `framed`: the code points of all
-        words, each between START and END. `at` has the places to search. A part of two or more
+        A first letter is given by its index in `framed`, the code points of all words, each between
+        START and END. `at` has the first letters of the parts to look up. A part of two or more
         letters is left out if the channel never changes it.
         """
         letters = _part_hashes(framed.take(np.arange(size)[:, None] + at))
