@@ -1,4 +1,4 @@
-"""The draft of a batch: its rows, which passes rewrite, and the spans that move with their text."""
+"""The draft of a batch: its rows as the passes rewrite them, with protected and changed spans."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from noisegen.text.spans import NO_SPANS, RowSpans, Spans, protected
 
 @dataclass(frozen=True)
 class PassRows:
-    """The rows of one pass, taken from a draft in the order of the pass.
+    """The rows that one pass rewrites, in the order in which it processes them.
 
-    `numbers` has the number of each row in the batch. `protected` are the spans of `texts` that
+    `numbers` has the index of each row in the batch. `protected` are the spans of `texts` that
     must not change; `changed` are the spans of words that an earlier pass has changed.
     """
 
@@ -62,8 +62,8 @@ class Draft:
     def put(self, taken: PassRows, parts: Iterable[Edits], changed: Spans, makers: I64) -> None:
         """Apply edits to the taken rows, and put the rows and their spans back.
 
-        `parts` has the edits in ascending portions. `changed` has the spans of all words
-        changed so far, this pass included. `makers` has for each row a bit mask of its step.
+        `parts` yields the edits in portions, sorted by row and position. `changed` has the spans of
+        all words changed so far, this pass included. `makers` has for each row the bit of its step.
         """
         accounts = list[Composed]()
         if self._with_account:
@@ -87,10 +87,10 @@ class Draft:
 def _noted(
     taken: PassRows, parts: Iterable[Edits], makers: I64, accounts: list[Composed]
 ) -> Iterator[Edits]:
-    """Yield the portions of a pass's edits, and append an account of each to `accounts`.
+    """Yield the edits of a pass, portion by portion, and record them in `accounts`.
 
-    If the last edit of a portion touches the first edit of the next portion, the accounts have one
-    edit for both. `makers` has for each row a bit mask of its step.
+    If the last edit of a portion touches the first edit of the next portion, they are recorded as
+    one edit. `makers` has for each row the bit of its step.
     """
     grown = np.zeros(len(taken.texts), np.int64)
     for part in parts:
@@ -120,12 +120,12 @@ class _Versions:
         return len(self._places)
 
     def latest(self, rows: I64) -> Texts:
-        """Return the latest versions of the rows with these numbers."""
+        """Return the latest versions of the rows with these indices."""
         places = as_arrow(self._places.take(rows))
         return Texts.from_arrow(self._texts.to_arrow().take(places))
 
     def add(self, rows: I64, texts: Texts) -> None:
-        """Append new versions of the rows with these numbers, in the order of `rows`."""
+        """Append new versions, `texts`, of the rows with the indices `rows`."""
         size = len(texts.values)
         if self._texts.offsets[-1] + size > len(self._texts.values):
             self._store(self.latest(np.arange(len(self))), room=size)

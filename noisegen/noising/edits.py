@@ -18,7 +18,7 @@ from noisegen.text.sequences import forbidden_sequences
 from noisegen.text.spans import Spans
 
 SIGNS_LEAD = 0xE0  # first UTF-8 byte of U+0800 to U+0FFF, where the checked vowel signs lie
-REACH = 192  # bytes before and behind an edit that are searched for forbidden sequences
+REACH = 192  # bytes before and after an edit that are searched for forbidden sequences
 
 
 def _faults(text: bytes) -> int:
@@ -125,7 +125,7 @@ class Edits:
         return self.keep(kept)
 
     def from_row(self, first: int) -> "Edits":
-        """Return the edits renumbered for a larger batch, where row 0 is row `first`."""
+        """Return the edits for a larger batch, in which row 0 of these edits is row `first`."""
         return replace(self, rows=self.rows + first)
 
     def written(self) -> Texts:
@@ -149,15 +149,15 @@ class Edits:
         return before, within
 
     def growth_of_rows(self, count: int) -> I64:
-        """Return how many bytes the edits add before each of `count` rows, and in all rows."""
+        """Return how many bytes the edits add before each of `count` rows, and in total."""
         ends = np.cumsum(np.bincount(self.rows, minlength=count))
         return np.append(0, self._growth.take(ends))
 
     def written_over(self, stretch: U8, base: int) -> U8:
-        """Return a stretch of bytes in which all edits are written; edits must lie inside it.
+        """Apply all edits to `stretch`, a range of bytes that contains them, and return the result.
 
-        `base` is the position of the stretch in `Texts.values`. The kept pieces of the stretch and
-        the replacements are gathered in turn by one Arrow call.
+        `base` is the offset of the stretch in `Texts.values`. One Arrow call gathers the unchanged
+        pieces and the replacements in turn.
         """
         count = len(self)
         cuts = np.empty(2 * count + 2, np.int64)  # edges of the pieces: kept, removed, ..., kept
@@ -203,9 +203,9 @@ class Edits:
     def composed(self, texts: Texts, row_numbers: I64, makers: I64, grown: I64) -> "Composed":
         """Return the account of these edits; edits that touch each other become one edit.
 
-        `row_numbers`, `makers` and `grown` have one entry per row of `texts`: the row's number in
-        the batch, a bit mask of the row's step, and the count of bytes that earlier edits of the
-        same pass (not in `self`) added to the row.
+        `row_numbers`, `makers` and `grown` have one entry per row of `texts`: the row's index in
+        the batch, the bit of its step, and how many bytes earlier portions of the same pass, which
+        are not in `self`, added to the row.
         """
         origin = texts.offsets[self.rows]
         starts, stops, rows = self.starts - origin, self.stops - origin, row_numbers[self.rows]
@@ -243,11 +243,11 @@ def rewritten(
 
 
 class Composed(NamedTuple):
-    """Account of edits from the clean rows to the noisy rows of a batch.
+    """The edits that turn the clean rows of a batch into its noisy rows.
 
-    Positions are counted in bytes from the start of the row. Edits are sorted by row and position,
-    and no two edits of a row touch. `makers` has for each edit a bit mask of the steps that made
-    it.
+    An edit has a range in the clean row and a range in the noisy row, in bytes from the start of
+    the row. Edits are sorted by row and position, and no two edits of a row touch. If step s made
+    an edit, alone or with other steps, bit s of the edit's `makers` is set.
     """
 
     rows: I64
@@ -263,7 +263,7 @@ class Composed(NamedTuple):
         return cls(*np.zeros((6, 0), np.int64))
 
     def take(self, chosen: Bool | I64 | slice) -> "Composed":
-        """Return the chosen edits of the account."""
+        """Return the edits that a mask, an array of indices or a slice selects."""
         return Composed(*(column[chosen] for column in self))
 
     def changes(self, clean: Texts, noisy: Texts) -> Bool:
@@ -305,7 +305,7 @@ class Composed(NamedTuple):
 
 
 _COMPARED = 1 << 16  # edits whose clean and noisy bytes `changes` compares at once
-# Row number times `_ROW` plus position orders the edits of all rows: rows have under 2^31 bytes.
+# Sorting by row * `_ROW` + position sorts by row, then by position: rows have under 2^31 bytes.
 _ROW = 1 << 32
 
 
@@ -328,12 +328,12 @@ def compose(first: Composed, second: Composed) -> Composed:
     rows, low, high = rows[heads], starts[heads], np.maximum.reduceat(stops, heads)
 
     def other_side(edited: I64, middle: tuple[I64, I64], other: tuple[I64, I64]) -> tuple[I64, I64]:
-        """Convert the ranges `low` to `high` of the joined edits from the middle text to another.
+        """Convert the ranges of the joined edits from the middle text to the other text.
 
-        The other text is the clean text of `first`, or the noisy text of `second`. The parameters
-        describe the edits of `first` or `second`: rows, ranges in the middle text, and ranges in
-        the other text. No edit crosses an end of a joined range, so each end moves by the bytes
-        that the edits before it in the row add.
+        The other text is the clean text if the parameters describe the edits of `first`, and the
+        noisy text if they describe those of `second`. They are the rows, the ranges in the middle
+        text, and the ranges in the other text. No edit crosses an end of a joined range, so each
+        end moves by the bytes that the edits before it in the row add.
         """
         total = np.concatenate([[0], np.cumsum(other[1] - other[0] - middle[1] + middle[0])])
         of_row = total[np.searchsorted(edited, rows, side="left")]
@@ -348,9 +348,9 @@ def compose(first: Composed, second: Composed) -> Composed:
 
 
 def _group_heads(rows: I64, starts: I64, stops: I64) -> I64:
-    """Return the index of the first range of each run of ranges that overlap or touch.
+    """Group the ranges that overlap or touch, and return the index of each group's first range.
 
-    Ranges are sorted by row and start; ranges of different rows never touch.
+    Ranges must be sorted by row and start; ranges of different rows never touch.
     """
     reach = np.maximum.accumulate(rows * _ROW + stops)
     apart = (rows * _ROW + starts)[1:] > reach[:-1]

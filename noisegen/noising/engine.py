@@ -1,4 +1,4 @@
-"""The engine: a mix made ready to add noise, to a few texts row by row, to many in array passes.
+"""The engine, which adds the noise of a mix: to few texts row by row, to many texts in passes.
 
 `Engine.noise_few` defines the result: it applies the steps that a row drew, one after another.
 `Engine.noise` returns the same texts for an Arrow array, in passes. Pass k takes all rows that have
@@ -44,7 +44,7 @@ from noisegen.text.spans import Spans, protected_in
 BATCH_BYTES = 8 << 20
 HUGE_BYTES = 1 << 20  # rows from this size on are processed alone, in windows
 BY_CHARACTER = (WindowedKernel, RowFunction)  # kernels that may change every character
-FEW = 2_500  # characters per step of the mix: fewer are faster to noise row by row than in arrays
+FEW = 2_500  # characters per step of the mix; up to it, noising row by row is faster than in arrays
 RowEditor = Callable[[Row, RowDraws], list[RowEdit]]
 _OFFSETS = ("clean_start", "clean_end", "noisy_start", "noisy_end")
 EDITS = pa.list_(
@@ -59,7 +59,7 @@ class ReadyStep:
     `rates` has the names of the rate parameters; a row draws a strength for each rate. If `needs`
     is not empty, rows that contain none of these bytes are left unchanged. `words_once` is True if
     the step edits words and skips words that other steps have changed. `edit_row` returns the edits
-    of one row. `sparing`, if not None, returns a kernel that proposes no edits in given spans.
+    of one row. If `sparing` is not None, it makes the kernel for rows with given protected spans.
     """
 
     transform: str
@@ -131,7 +131,7 @@ class Engine:
 
     @property
     def batch_bytes(self) -> int:
-        """Size of the batches in bytes; less if a step may change most words or characters."""
+        """Bytes of text per batch; fewer if a step may change most words or characters."""
         most = 1.0
         for step in self.steps:
             if isinstance(step.kernel, LexicalKernel):
@@ -199,7 +199,7 @@ class Engine:
         for rows, steps in plan.passes(last=self._is_lexical):
             first = self.steps[steps[0]]
             taken = draft.take(rows, first.needs if steps[0] == steps[-1] else b"")
-            steps = steps[: len(taken.numbers)]  # rows are dropped only if all steps are equal
+            steps = steps[: len(taken.numbers)]  # `take` drops rows only if all have one step
             writers = plan.writers.take(taken.numbers)
             rates = int(self._rates.take(steps).max(initial=0))
             draws = self.schedule.pair_draws(streams, taken.numbers, steps, writers, rates)
@@ -251,7 +251,7 @@ class Engine:
         return map(slice, starts, [*starts[1:], len(steps)])
 
     def kernel_for(self, steps: I64, spans: Spans) -> Kernel:
-        """Return the kernel for the rows of one slice of `_runs`, with these steps and spans."""
+        """Return the kernel for the rows of one slice of `_runs`; `spans` are protected."""
         if steps[0] != steps[-1]:  # several word lists
             return replace(self._word_lists, lexicons=self._list_numbers[steps])
         step: ReadyStep = self.steps[steps[0]]
@@ -259,7 +259,7 @@ class Engine:
 
     @cached_property
     def _word_lists(self) -> LexicalKernel:
-        """Kernel that joins all word lists of the mix, for runs of rows with different lists."""
+        """Kernel that joins all word lists of the mix, for slices of rows with different lists."""
         kernels = [step.kernel for step in self.steps]
         return LexicalKernel.joined([one for one in kernels if isinstance(one, LexicalKernel)])
 

@@ -1,9 +1,9 @@
 """Kernels that replace characters by a map, add or drop spaces, or replace words by a rule.
 
 In each kernel, `edit_row` defines the edits of one row; `propose` returns the same edits for many
-rows at once. A rate is the chance per character or word. For characters, hits are drawn over the
-byte positions of a row, and only a hit on the first byte of a character counts. Thus each character
-is hit at the given rate, whatever number of bytes it has.
+rows at once. A rate is the chance per character or word. Kernels that change characters draw which
+bytes of a row are hit; a hit on the first byte of a character hits the character, other hits count
+for nothing. Thus each character is hit at the given rate, whatever number of bytes it has.
 """
 
 import re
@@ -56,8 +56,9 @@ def character_map(entries: Iterable[Entry]) -> WeightedTexts:
 class Substitution:
     """Kernel that replaces each character of a map with a given chance.
 
-    `characters` maps code points to weighted replacements. `gaps` draws the distances between hits,
-    with one table per strength. If `bare` is True, characters with a combining mark are kept.
+    `characters` maps code points to weighted replacements. `gaps` draws the distance from one hit
+    character to the next, with one table per strength. If `bare` is True, characters that carry a
+    combining mark stay unchanged.
     """
 
     characters: WeightedTexts
@@ -112,7 +113,7 @@ class CountedSubstitution:
     rates: tuple[Fraction, ...]
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Return the replacements of the characters that the draws of one row pick."""
+        """Draw characters of one row, and return their replacements."""
         text, groups = row.text, self.characters.group_of
         edits: dict[int, RowEdit] = {}
         candidates = [
@@ -187,8 +188,8 @@ def _row_hits(text: str, draws: Draws, table: Sequence[int]) -> Iterator[tuple[i
     )
 
 
-def _may_part(text: str, at: int) -> bool:
-    """Tell whether a space may be added behind the character at `at`.
+def _may_add_space(text: str, at: int) -> bool:
+    """Tell whether a space may be added after the character at `at`.
 
     No space is added beside white space, between a character and its combining marks, inside a
     number, or at the end of the text.
@@ -204,8 +205,8 @@ def _may_part(text: str, at: int) -> bool:
 class Spacing:
     """Kernel that drops spaces and tabs at one rate, and adds spaces at another rate.
 
-    `drop` and `add` have the gap tables of the two rates. Spaces are added between characters where
-    `_may_part` allows it.
+    `drop` and `add` draw the positions where spaces are dropped and added, with one table per
+    strength. Spaces are added only where `_may_add_space` allows it.
     """
 
     drop: GapTables
@@ -224,7 +225,7 @@ class Spacing:
                 edits.append((at, at + 1, ""))
         to_add = self.add.tables[variants["add_rate"]]
         for at, _ in _row_hits(text, stream.fork("add"), to_add):
-            if _may_part(text, at):
+            if _may_add_space(text, at):
                 edits.append((at + 1, at + 1, " "))
         return sorted(edits, key=itemgetter(0))
 
@@ -245,7 +246,7 @@ class Spacing:
         dropped = texts.offsets[to_drop.rows] + to_drop.positions
         blank = np.isin(texts.values[dropped], _BLANKS)
         drop_rows, dropped = to_drop.rows[blank], dropped[blank]
-        # The rules of `_may_part` for the character before an added space, then for the next.
+        # Rules of `_may_add_space`: first for the character before a space, then for the one after.
         at = texts.offsets[hits.rows] + hits.positions
         points = code_points(texts.values, at)
         ends = at + utf8_lengths(points)
@@ -266,8 +267,8 @@ class Spacing:
 # Function from a word to its (replacement, weight) pairs: no pairs if the word never changes.
 # A replacement may be the word itself; its weight is then the chance that a hit word stays.
 WordRule = Callable[[str], Sequence[tuple[str, int]]]
-WORDS_MAX = 1 << 18  # most words in the cache of `WordKernel.propose`; a fuller cache is cleared
-FORMS_MAX = 1 << 21  # most replacements in the cache of `WordKernel.propose`: about 50 MB
+WORDS_MAX = 1 << 18  # with more words, the cache of `WordKernel.propose` is cleared
+FORMS_MAX = 1 << 21  # with more replacements (about 50 MB), it is cleared too
 ROW_WORDS_MAX = 1 << 14  # most words in the cache of `WordKernel.edit_row`
 RowForms = tuple[list[int], list[str]]  # forms of a word: `WeightedChoices.bounds`, and the texts
 
@@ -316,8 +317,8 @@ class WordKernel:
     def replaced(self, row: Row, key: int, numbers: Sequence[int], limit: int) -> list[RowEdit]:
         """Draw which words of one row are hit, and return their replacements.
 
-        `numbers` has the numbers of the words that may be hit, `key` is the key of the row, and
-        `limit` the 48-bit threshold of its rate.
+        `numbers` has the indices of the words that may be hit, `key` is the random key of the row,
+        and `limit` the 48-bit threshold of its rate.
         """
         hashes = [row.hashes[number] for number in numbers] if self.by_form else None
         hit = rng.row_hits(key, numbers, limit, hashes)

@@ -23,7 +23,7 @@ from noisegen.text.case import are_names
 from noisegen.text.resources import DICTIONARIES
 from noisegen.text.rows import Row, RowEdit
 
-# Clitics, which need a word behind them: "You have." does not become "You've.".
+# Clitics, which need a word after them: "You have." does not become "You've.".
 CLITICS = "(?i)['\u2019](m|re|s|ve|d|ll)$"
 # Words that often follow a verb whose complement is missing or stands before the verb.
 # Such a verb is not shortened: "how happy I am now" does not become "how happy I'm now".
@@ -31,7 +31,7 @@ BEHIND_GAPS = (
     "and anymore are as but can could did does has is nor now or right should than then today too "
     "was were will would"
 )
-BEFORE_VERBS = "(?i)(a|gon)$"  # ends 'gonna', 'gotta', 'imma', 'gon': a verb must follow them
+BEFORE_VERBS = "(?i)(a|gon)$"  # end of 'gonna', 'gotta', 'imma' and 'gon', which need a verb next
 # Words before which "to" introduces a place or a person, not a verb: "going to the shop".
 NO_VERBS = (
     "a all an any bed both church class college court dinner each every heaven hell her him his "
@@ -80,8 +80,8 @@ class LexicalKernel:
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Return the replacements of the hit matches of one row.
 
-        Match i is hit if the decision of draw i is below the limit of the rate. The low 16 bits of
-        the draw choose the replacement.
+        Draw i decides on match i: the match is hit if the high 48 bits of the draw are below the
+        limit of the rate. The low 16 bits choose the replacement.
         """
         row = row.cut(self.table.matched_by)
         return self.replaced_in(row, self.table.find_row(row), draws)
@@ -115,8 +115,8 @@ class LexicalKernel:
     ) -> tuple[list[RowMatch], dict[int, int]]:
         """Drop the matches in one row that have a part of speech excluded by the list's `tags`.
 
-        Returns the matches that are left, and a dictionary from the index of each to the group of
-        its replacements in the table.
+        Returns the other matches, and a dictionary from the index of a match to the group of its
+        replacements in the table.
         """
         eligible: list[RowMatch] = []
         groups: dict[int, int] = {}
@@ -161,7 +161,7 @@ class LexicalKernel:
         matches, drawn = matches.take(changed), drawn.take(changed)
         misfits = self._misfits(texts, matches, drawn, lexicons.take(matches.rows))
         matches, drawn = matches.without(misfits), np.delete(drawn, misfits)
-        # If a replacement ends in a full stop, a full stop behind the match is replaced too.
+        # If a replacement ends in a full stop, a full stop after the match is replaced too.
         behind = texts.values[np.minimum(matches.stops, len(texts.values) - 1)]
         dotted = (matches.stops < texts.offsets[matches.rows + 1]) & (behind == ord("."))
         stops = matches.stops + (dotted & self.table.ends_in_dot[drawn])
@@ -170,8 +170,8 @@ class LexicalKernel:
     def _eligible(self, texts: Texts, matches: Matches, lexicons: I64) -> tuple[Matches, I64]:
         """Drop the matches that have a part of speech excluded by the `tags` of their list.
 
-        Returns the matches that are left, and for each match the column number in
-        `PhraseTable.groups` of its part of speech. `lexicons` has the number of each row's lexicon.
+        Returns the other matches, and for each of them the column in `PhraseTable.groups` of its
+        part of speech. `lexicons` has the index of each row's lexicon.
         """
         pos = self.table.first_pos.take(matches.keys)
         keep = np.ones(len(matches), np.bool_)
@@ -191,10 +191,10 @@ class LexicalKernel:
         return matches.take(eligible), pos.take(eligible)
 
     def _misfits(self, texts: Texts, matches: Matches, drawn: I64, lexicons: I64) -> I64:
-        """Return the indices of matches with a replacement excluded by the `tags` of their list.
+        """Return the indices of matches whose replacement the `tags` of their list exclude.
 
         `drawn` and `lexicons` have one entry per match: the index of the replacement in the pool,
-        and the number of the lexicon.
+        and the index of the lexicon.
         """
         misfits = np.zeros(len(matches), np.bool_)
         for tags in _MISFITS.keys() & {rules.tags for rules in self.lists}:
@@ -208,18 +208,18 @@ class LexicalKernel:
         return np.flatnonzero(misfits)
 
 
-# Tests whether `tags` exclude a replacement: three for one match (`_is_name`), and the same three
-# for arrays of matches (`_are_names`).
+# Tests whether `tags` exclude a replacement. Each has a form for one match, such as `_is_name`, and
+# a form for arrays of matches, such as `_are_names`.
 
 
 def _is_name(row: Row, table: PhraseTable, match: RowMatch, _: str) -> bool:
-    """Tell whether a match is a name in its row, while the phrase in the list has no capital."""
+    """Tell whether a match looks like a name ('Will'), but its list has it without a capital."""
     first, _last, key = match
     return not table.cases_asked[key] and row.is_name(first)
 
 
 def _is_alone(row: Row, table: PhraseTable, match: RowMatch, written: str) -> bool:
-    """Tell whether a replacement ends in a clitic, but no word outside `BEHIND_GAPS` is next."""
+    """Tell whether a replacement such as "I'm" has no next word, or one of `BEHIND_GAPS`."""
     last = match[1]
     leads_on = row.is_followed(last) and row.hashes[last + 1] not in _GAP_HASH_SET
     return not leads_on and re.search(CLITICS, written) is not None
@@ -260,8 +260,8 @@ def _lead_to_nouns(texts: Texts, table: PhraseTable, matches: Matches) -> Bool:
     return lead
 
 
-# Value of `tags` -> test of an array of matches, and pattern of the ends of replacements.
-# A match is not replaced if the test is True for it and the replacement fits the pattern.
+# Value of `tags` -> test for arrays of matches, and regular expression for ends of replacements.
+# A match is not replaced if its test is True and its replacement has such an end.
 _MISFITS = {
     "no-name": (_are_names, ""),
     "clitic": (_are_alone, CLITICS),
@@ -287,7 +287,7 @@ class LexicalSource:
 
     `path` returns the path of the file, in which '{lang}' stands for the language. `original`, if
     given, is read instead of the file if the user has a checkout of NL-Augmenter. `parser` reads
-    the file (default: by its name). `langs` are the languages of a file without '{lang}'.
+    the file (default: see `parser_of`). `langs` are the languages of a file without '{lang}'.
     """
 
     name: str

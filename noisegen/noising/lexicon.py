@@ -33,7 +33,7 @@ _SIGN = _ASCII_SIGN + "".join(f"{chr(low)}-{chr(high)}" for low, high in SIGNS)
 _MATCHABLE = re.compile(f"[^{_SIGN}]+(?:[{_ASCII_SIGN}][^{_SIGN}]+)*")
 _MISSPELLED_MIN = 4  # fewest letters of a word that people misspell; shorter words are mistyped
 _MISSPELLINGS_MAX = 3  # most errors in a plausible misspelling
-_SOUND_ALIKE = "aeiouy", "ckqsxz", "fp", "gj"  # first letters that people confuse: imbarrass
+_SOUND_ALIKE = "aeiouy", "ckqsxz", "fp", "gj"  # first letters that people confuse: "imbarrass"
 _SILENT = "gn", "ho", "kn", "mn", "pn", "ps", "pt", "wh", "wr"  # beginnings with a silent letter
 
 
@@ -70,8 +70,8 @@ class Lexicon:
     def groups(self) -> dict[tuple[str, str], list[Entry]]:
         """Return a dictionary: (phrase in lower case, part of speech) -> entries.
 
-        If the head has `of`, the weights of each key must sum to `of`. If they sum to less, an
-        entry that keeps the phrase is added with the rest. Raises LexiconError if they sum to more.
+        If the head has `of`, the weights of each key may sum to `of` at most; else LexiconError is
+        raised. If they sum to less, an entry that keeps the phrase is added with the difference.
         """
         of, groups = self.head.get("of", ""), dict[tuple[str, str], list[Entry]]()
         for entry in self.entries:
@@ -110,15 +110,15 @@ def parser_of(path: Path) -> Parser:
 
 
 def matchable(phrase: str) -> bool:
-    """Tell whether a phrase consists of words with one ASCII space or sign between each two."""
+    """Tell whether a phrase is words joined by one ASCII character each: 'a lot', 'e-mail'."""
     return _MATCHABLE.fullmatch(phrase) is not None
 
 
 def head_of(path: Path, *keys: str) -> dict[str, str]:
-    """Return fields in the head of a word list or profile; `keys` names them.
+    """Return the fields named by `keys` in the head of a word list or profile, if present.
 
-    The default `keys` are source and license. Fields that the head lacks are left out. The file of
-    codespell's dictionary has no head: `CODESPELL` has its fields.
+    The default `keys` are source and license. Codespell's dictionary is a file without a head; its
+    fields are those of `CODESPELL`.
     """
     if path.name == "dictionary.txt":
         head = CODESPELL
@@ -141,7 +141,7 @@ def _json_fields(path: Path) -> dict[str, str]:
 
 
 def _head_fields(lines: Iterable[str]) -> dict[str, str]:
-    """Return the fields in lines `# key: value`; three spaces separate several fields of a line."""
+    """Return the fields in lines `# key: value`; fields in one line are separated by 3 spaces."""
     fields = (part.strip("# \r\n") for line in lines for part in line.split("   "))
     pairs = (part.partition(":") for part in fields if ":" in part)
     return {key.strip(): value.strip() for key, _, value in pairs}
@@ -213,7 +213,7 @@ def parse_parquet(content: bytes, where: str) -> Lexicon:
             entries += [
                 _entry({**row, "weight": str(row[weight])}, f"{where} row {number}")
                 for number, row in enumerate(table.to_pylist(), len(entries))
-                if matchable(row["clean"])  # mined phrases may have other signs between words
+                if matchable(row["clean"])  # mined phrases such as "no, I" are not
             ]
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         raise LexiconError(
@@ -229,8 +229,8 @@ def parse_parquet(content: bytes, where: str) -> Lexicon:
 def bounded_batches(source: Any, columns: list[str]) -> "Iterator[pa.RecordBatch]":
     """Yield some columns of a Parquet file in batches; raises ValueError for a huge file or text.
 
-    Texts are checked in the dictionary of their column, so that a long text that occurs in many
-    rows is refused before it is copied for each row.
+    Text columns are read with dictionary encoding, in which each distinct text occurs once. So a
+    long text that occurs in many rows is refused before it is copied for each row.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -260,8 +260,8 @@ def _entry(
 
     `where` names file and row in errors; `head` is the head of the list. In languages without
     spaces between words, an empty `noisy` means that the phrase is removed. In these languages, and
-    in lists with `of`, `noisy` may be equal to `clean`: the entry keeps the phrase. A phrase that
-    has only this entry is never replaced, nor are the shorter phrases inside it.
+    in lists with a field `of`, `noisy` may be equal to `clean`: the entry keeps the phrase. A
+    phrase that has only this entry is never replaced, nor are the shorter phrases inside it.
     """
     unspaced = head.get("lang") in MATCHED_BY
     may_be = ("", row["clean"]) if unspaced else (row["clean"],) if head.get("of") else ()

@@ -60,7 +60,7 @@ Member = Step | Group
 
 @dataclass(frozen=True)
 class Habit:
-    """Use of a step by a writer: the chance `p` of the step, and the factor of the step's rates."""
+    """A writer's use of a step: the chance `p` of the step, and a factor for the step's rates."""
 
     p: Fraction
     strength: Fraction = Fraction(1)
@@ -112,7 +112,7 @@ class Mix:
         return replace(self, writers=tuple(map(change, self.writers)))
 
     def with_habits(self, labels: Collection[str]) -> Self:
-        """Return the mix with only the habits of the steps in `labels`."""
+        """Return the mix without the writers' habits for steps that are not in `labels`."""
 
         def with_listed(writer: Writer) -> Writer:
             habits = {label: habit for label, habit in writer.habits.items() if label in labels}
@@ -138,7 +138,7 @@ def step_values(step: Step) -> dict[str, Any]:
 
 
 def over_members(member: Member, change: Callable[[Member], Member | None]) -> Member:
-    """Return a group with `change` applied to each of its members; None drops the member.
+    """Return a group with `change` applied to each member; members that become None are dropped.
 
     A step, which has no members, is returned as it is.
     """
@@ -151,8 +151,8 @@ def over_members(member: Member, change: Callable[[Member], Member | None]) -> M
 def steps_below(member: Member, p: float = 1.0) -> Iterator[tuple[Step, float]]:
     """Yield the steps in a member, each with the chance that a row gets it.
 
-    The chance is the product of `p`, the step's own chance, and the chances of all groups around
-    the step, from `member` down. The weights in `one_of` groups are ignored.
+    The chance is the product of `p`, the step's own chance, and the chances of all groups that
+    contain the step, up to `member`. The weights in `one_of` groups are ignored.
     """
     p *= float(member.p)
     if isinstance(member, Step):
@@ -271,7 +271,7 @@ def read_factor(given: object, where: str) -> Fraction:
 
 
 def read_odds(options: Mapping[str, Any], where: str) -> tuple[Fraction, int]:
-    """Return the chance `p` and the weight in the options of a member (default: 1 for both).
+    """Return the chance `p` and the `weight` of a step or group from its options (default: 1).
 
     Raises RecipeError for a wrong value.
     """
