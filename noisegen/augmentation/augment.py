@@ -146,7 +146,7 @@ def make_shards(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
     """Write the shards that the folder of a run lacks, and its manifest and card."""
     folder = RunFolder(plan.job.out, LAYOUT, plan.config, options.share)
     heads = None
-    if any(_has_head(item) for item in plan.inputs):
+    if any(map(_has_head, plan.inputs)):
         heads = NotedHeads(read_heads(folder.out, folder.records.key))
     planned = plan.tasks(heads.head if heads else read_head)
     first = next(planned)  # a source that cannot be read fails here, before the folder is touched
@@ -326,7 +326,9 @@ def _totals(shards: Collection[Shard], duplicate_ids: int) -> dict[str, Any]:
     clean word.
     """
     names = ("rows", "rows_in", "changed", "characters", "character_errors", "words", "word_errors")
-    sums = {name: sum(getattr(shard, name) for shard in shards) for name in names}
+    sums: Counter[str] = Counter()
+    for shard in shards:
+        sums.update({name: getattr(shard, name) for name in names})
     repeated = {"duplicate_id": duplicate_ids} if duplicate_ids else {}
     return {
         "rows": sums["rows"],
@@ -388,6 +390,10 @@ def _input_columns(out: Path, manifest: Manifest) -> dict[str, str]:
         return {}
     with (out / manifest.shards[0]["file"]).open("rb") as file:
         schema = pq.read_schema(file)
-    names = {name: f" of {', '.join(known)}" for name, known in class_names(schema).items()}
-    others = (field for field in schema if field.name not in RESERVED)
-    return {field.name: f"{field.type}{names.get(field.name, '')}" for field in others}
+    classes = class_names(schema)
+    columns = {}
+    for field in schema:
+        if field.name not in RESERVED:
+            of_classes = f" of {', '.join(classes[field.name])}" if field.name in classes else ""
+            columns[field.name] = f"{field.type}{of_classes}"
+    return columns

@@ -127,7 +127,10 @@ def named_source(given: str) -> tuple[str, str]:
 
 def first_file(files: Iterable[FileRange], columns: Columns) -> FileRange | None:
     """Return the first file that has rows, with its columns read; None if no file has rows."""
-    return next((file for each in files if (file := read_head(each, columns))), None)
+    for each in files:
+        if file := read_head(each, columns):
+            return file
+    return None
 
 
 def completed(files: Sequence[FileRange], columns: Columns) -> tuple[Columns, list[str]]:

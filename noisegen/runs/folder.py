@@ -72,10 +72,6 @@ class Layout(Generic[N]):
     columns: frozenset[str] = frozenset()
     is_overwritten: bool = False
 
-    def folders(self) -> set[str]:
-        """Return the subfolders in which tasks write their files."""
-        return {name.rpartition("/")[0] for name in (*self.parts, *self.scratch)}
-
 
 @dataclass
 class RunFolder(Generic[N]):
@@ -224,8 +220,8 @@ class RunFolder(Generic[N]):
         """
         with self.claimed(resume=resume, force=force, can_resume=can_resume, show=show):
             with writing(self.out):
-                for folder in self.layout.folders():
-                    (self.out / folder).mkdir(exist_ok=True)
+                for pattern in (*self.layout.parts, *self.layout.scratch):
+                    (self.out / pattern).parent.mkdir(exist_ok=True)
             self.remove_temporary()
             with resumable() if self.layout.result else nullcontext():
                 yield self.done()
@@ -390,16 +386,19 @@ class RunFolder(Generic[N]):
         left = self._temporary((*self.layout.parts, *self.layout.scratch))
         remove(*(path for path in left if self._is_ours(path.name.rsplit(".", 2)[0])))
         if self.share == WHOLE:
-            inside = [
-                path for name in self.layout.whole for path in self.out.glob(f"{name}/**/*.tmp")
-            ]
-            inside = [path for path in inside if _TEMPORARY.search(path.name)]
-            remove(*left, *self._temporary(self.layout.whole), *inside)
+            for name in self.layout.whole:
+                inside = self.out.glob(f"{name}/**/*.tmp")
+                left += [path for path in inside if _TEMPORARY.search(path.name)]
+            remove(*left, *self._temporary(self.layout.whole))
 
     def _temporary(self, patterns: Iterable[str]) -> list[Path]:
         """Return the half-written files whose final names fit one of the patterns."""
-        names = (name for pattern in patterns for name, _ in listing(self.out, f"{pattern}.*.tmp"))
-        return [self.out / name for name in names if _TEMPORARY.search(name)]
+        found = []
+        for pattern in patterns:
+            for name, _ in listing(self.out, f"{pattern}.*.tmp"):
+                if _TEMPORARY.search(name):
+                    found.append(self.out / name)
+        return found
 
     def remove_all(self) -> None:
         """Remove all files of the run.

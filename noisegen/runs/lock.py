@@ -113,17 +113,21 @@ class Lock:
 
     def others(self) -> "list[Lock]":
         """Return all locks in the folder except this one."""
-        found = (Lock(path) for path in self.path.parent.glob("*.lock"))
-        return [lock for lock in found if lock != self]
+        return [Lock(path) for path in self.path.parent.glob("*.lock") if path != self.path]
 
     def rivals(self, show: Show) -> "list[Lock]":
         """Return the locks of living runs that may not work beside this run.
 
         Locks of dead runs are removed. `show` gets an event if the answer takes long.
         """
-        found = [lock for lock in self.others() if _excludes(lock.scope, self.scope)]
-        alive = [lock for lock in found if lock.is_alive(self, show)]
-        remove(*(lock.path for lock in found if lock not in alive))
+        alive = []
+        for lock in self.others():
+            if not _excludes(lock.scope, self.scope):
+                continue
+            if lock.is_alive(self, show):
+                alive.append(lock)
+            else:
+                remove(lock.path)
         return alive
 
     def is_alive(self, own: "Lock", show: Show | None = None) -> bool:

@@ -188,12 +188,15 @@ class Manifest:
 
     def save(self, out: Path) -> None:
         """Write manifest.json and the files of its long lists to a folder; raises OutputError."""
-        long = {name: entries for name in LISTS if len(entries := getattr(self, name)) > LISTED}
-        lists = {name: _save_list(out, name, entries) for name, entries in long.items()}
+        lists = {}
+        for name in LISTS:
+            if len(entries := getattr(self, name)) > LISTED:
+                lists[name] = _save_list(out, name, entries)
         write_text(out / "manifest.json", self.to_json(**lists))
-        files = {listed["file"] for listed in lists.values()}
-        earlier = [path for pattern in LISTS.values() for path in out.glob(pattern)]
-        remove(*(path for path in earlier if path.name not in files))
+        for name, pattern in LISTS.items():
+            for path in [*out.glob(pattern)]:
+                if name not in lists or path.name != lists[name]["file"]:
+                    remove(path)
 
     def summary(self) -> str:
         """Return the result of the run as one line for the user."""

@@ -197,7 +197,8 @@ def listing(out: Path, pattern: str) -> Iterator[tuple[str, str]]:
     folder, slash, pattern = pattern.rpartition("/")
     place = out / folder if folder else out
     found = place.listing(pattern) if isinstance(place, StorePath) else _listing(place, pattern)
-    yield from ((f"{folder}{slash}{name}", mark) for name, mark in found)
+    for name, mark in found:
+        yield f"{folder}{slash}{name}", mark
 
 
 def _listing(folder: Path, pattern: str) -> Iterator[tuple[str, str]]:
