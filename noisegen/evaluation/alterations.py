@@ -1,7 +1,7 @@
-"""Replace characters in a sentence, and read the word lists that this needs.
+"""Replace parts of a sentence, and read the word lists in data/.
 
-`altered_numbers` replaces numbers, `altered_names` replaces names, and `altered_statements` turns
-statements into their opposites.
+Three modules choose the replacements: `altered_numbers` (another number), `altered_names` (another
+name) and `altered_statements` (words that turn a statement into its opposite).
 """
 
 import re
@@ -71,14 +71,14 @@ def table(name: str) -> list[list[str]]:
 
 
 def words(name: str, *kinds: str) -> tuple[str, ...]:
-    """Return the words of the given kinds from data/`name`.tsv.
+    """Return the words of data/`name`.tsv whose column `kind` has one of the given kinds.
 
-    The file has the columns word and kind. Words of the first kind come first, in file order.
+    All words of the first kind come first. Words of the same kind are in file order.
     """
     return tuple(word for kind in kinds for word, its_kind in table(name) if its_kind == kind)
 
 
 def replacements(kind: str) -> dict[str, str]:
-    """Return {word: replacement} for the words of one kind in data/replacements.tsv."""
+    """Return {word: replacement} of one kind, such as 'modal', from data/replacements.tsv."""
     rows = table("replacements")
     return {word: instead for word, its_kind, instead in rows if its_kind == kind}

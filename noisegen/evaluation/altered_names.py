@@ -16,7 +16,7 @@ from noisegen.evaluation.alterations import (
 from noisegen.noising.rng import Draws
 
 LABELS = ("PERSON", "GPE", "LOC", "ORG", "NORP", "FAC", "PRODUCT", "EVENT", "WORK_OF_ART")
-WORDS_MAX = 3  # maximum word count in the key of a name; longer names have the same count
+WORDS_MAX = 3  # names of three or more words all have this word count in their keys
 _NAME_TAGS = ("NNP", "NNPS")
 _GENITIVES = ("'s", "’s", "'", "’")
 # Each set holds names of one thing, such as UK and Britain, in the form that `_letters` returns.
@@ -34,7 +34,7 @@ _PLACE_PREPOSITIONS = ("in", "at", "from", "to", "near")
 class Name(NamedTuple):
     """Name at the characters [start, stop) of a text.
 
-    Names with equal keys may replace each other.
+    `key` describes the form of the name. Names with equal keys may replace each other.
     """
 
     start: int
@@ -46,8 +46,8 @@ class Name(NamedTuple):
 class Names:
     """Names found in `texts`.
 
-    `rows` has a list of names for each text. `pool` maps each key to the different names, of all
-    texts, that have the key.
+    `rows[i]` are the names in `texts[i]`. `pool` maps each key of a name to the distinct names,
+    from all texts, that have this key.
     """
 
     texts: Sequence[str]
@@ -58,8 +58,8 @@ class Names:
     def of(cls, texts: Sequence[str], documents: Sequence[Any] | None) -> "Names":
         """Find the names in texts; `documents` are the texts as parsed by spaCy.
 
-        Names are the entities that spaCy marks. Without documents, names are runs of capitalised
-        words.
+        Names are the entities that spaCy marks. If `documents` is None, names are runs of
+        capitalised words.
         """
         if documents is None:
             rows = [list(_capitalised_runs(text)) for text in texts]
@@ -72,7 +72,7 @@ class Names:
         return cls(texts, rows, {key: sorted(known) for key, known in pool.items()})
 
     def altered(self, row: int, draws: Draws) -> str | None:
-        """Return the text of a row with every occurrence of one of its names replaced.
+        """Return the text `texts[row]` with one of its names replaced wherever it occurs.
 
         The name and its replacement are drawn; both have the same key. Returns None if the text has
         no name, or if no other name fits.
@@ -165,8 +165,8 @@ def _capitalised_runs(text: str) -> Iterator[Name]:
     """Yield runs of capitalised words as names, for texts without a parse.
 
     A run at the beginning of a sentence is no name. The key holds the number of words, the kind of
-    the word before the run (a preposition of place, "the", or another word), and whether the run
-    ends in s. A text has no names if more than a third of it is upper-case.
+    word before the run ('place' for "in" or "near", 'the', or ''), and whether the run ends in s. A
+    text has no names if more than a third of it is upper-case.
     """
     if sum(character.isupper() for character in text) > len(text) / 3:
         return

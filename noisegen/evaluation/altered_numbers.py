@@ -12,16 +12,17 @@ from functools import cache
 from noisegen.evaluation.alterations import Alteration, capital_like, table
 from noisegen.noising.rng import Draws
 
-# A rewrite takes the match of a rule and returns the new text of group 1; None keeps the number.
+# Function that returns the replacement of a number, or None to keep the number.
+# Its arguments are the match of a rule's pattern, in which group 1 is the number, and the draws.
 Rewrite = Callable[[re.Match[str], Draws], str | None]
 _BEFORE_A_WORD = re.compile(r"[\s-]?\w")
 _ORDINAL_ENDINGS = {1: "st", 2: "nd", 3: "rd"}  # by last digit; other digits take "th"
-_LONG = 3  # maximum digits of a number that changes as a whole; in longer numbers one digit changes
+_LONG = 3  # digits; in longer numbers one digit changes, other numbers change as a whole
 
 
 @dataclass(frozen=True)
 class NumberRule:
-    """Pattern of one kind of number, and the function that rewrites group 1 of a match."""
+    """Pattern of one kind of number, and the function that replaces the number (group 1 of it)."""
 
     pattern: re.Pattern[str]
     rewrite: Rewrite
@@ -53,12 +54,12 @@ def number_changes(text: str, draws: Draws, lang: str = "en") -> list[Alteration
 
 
 def _another(numbers: Iterable[int], old: int, draws: Draws) -> str:
-    """Draw one of `numbers` that differs from `old`, and return it as text."""
+    """Draw a number other than `old` from `numbers`, and return it as text."""
     return str(draws.pick([number for number in numbers if number != old]))
 
 
 def _another_word(known: Sequence[str]) -> Rewrite:
-    """Return a rewrite that replaces a word by another one of `known`, with the same capitals."""
+    """Return a function that replaces a word by another word of `known` with the same capitals."""
 
     def rewrite(match: re.Match[str], draws: Draws) -> str:
         old = match[1]
@@ -69,10 +70,10 @@ def _another_word(known: Sequence[str]) -> Rewrite:
 
 
 def _within(numbers_near: Callable[[int], range]) -> Rewrite:
-    """Return a rewrite that replaces a number by another one in the range `numbers_near(number)`.
+    """Return a function that replaces a number by another one in the range `numbers_near(number)`.
 
-    The new number has as many digits as the old one. A number is kept if the range does not
-    contain it.
+    The new number has as many digits as the old one. A number outside its own range is kept: day
+    31, for example, since days are drawn from 1 to 28.
     """
 
     def rewrite(match: re.Match[str], draws: Draws) -> str | None:
@@ -82,7 +83,7 @@ def _within(numbers_near: Callable[[int], range]) -> Rewrite:
             return None
         if old[0] != "0":
             alike = [number for number in numbers if len(str(number)) == len(old)]
-        else:  # as in "07": shorter numbers are padded with zeros
+        else:  # "07" may become "09" or "12"
             alike = list(numbers)
         return _in_script(_another(alike, int(old), draws).zfill(len(old)), old)
 
@@ -122,12 +123,12 @@ def _percent(match: re.Match[str], draws: Draws) -> str | None:
 def _figures(match: re.Match[str], draws: Draws) -> str | None:
     """Replace the digits of a number; its punctuation and the zeros at its ends stay.
 
-    A single digit that counts the next word does not become 1 ("3 days"), and 1 is kept ("1 day").
-    Returns None to keep the number, also if it consists of zeros.
+    A single digit before a word is a count: "3 days" does not become "1 days", and "1 day" is kept.
+    Returns None to keep a number, also one that consists of zeros.
     """
     old = match[1]
     digits = re.sub(r"\D", "", old)
-    ascii_digits = "".join(str(int(digit)) for digit in digits)  # the text has digits of any script
+    ascii_digits = "".join(str(int(digit)) for digit in digits)  # Hindi digits become 0-9, too
     core = ascii_digits.strip("0")
     is_count = len(old) == 1 and _BEFORE_A_WORD.match(match.string, match.end(1)) is not None
     if not core or (is_count and core == "1"):
@@ -142,8 +143,8 @@ def _figures(match: re.Match[str], draws: Draws) -> str | None:
 def _other_digits(core: str, draws: Draws, *, is_count: bool) -> str:
     """Return a number other than `core` with the same number of digits, not ending in 0.
 
-    `core` is a number without zeros at its ends. If it has more than `_LONG` digits, one digit of
-    its first half changes. With `is_count` the new number is at least 2.
+    `core` are the digits of a number without the zeros at its ends. If it has more than `_LONG`
+    digits, one digit of its first half changes. With `is_count` the new number is at least 2.
     """
     if len(core) > _LONG:
         at = draws.below(len(core) // 2)
@@ -172,10 +173,11 @@ _REWRITES: Mapping[str, Rewrite] = {
 
 @cache
 def _number_rules() -> list[NumberRule]:
-    """Return the rules of number_rules.tsv.
+    """Return the rules of number_rules.tsv, with each ~name~ in a pattern expanded.
 
-    In a pattern, ~name~ stands for any word of the kind `name` in number_words.tsv, or for the
-    pattern that an earlier row with the language "=" defines under this name.
+    ~name~ stands for the words of the kind `name` in number_words.tsv (~day~ for Monday, Tuesday
+    and so on), or for the pattern that an earlier row with the language "=" defines under this
+    name.
     """
     known: dict[str, list[str]] = defaultdict(list)
     for word, kind in table("number_words"):
@@ -184,7 +186,7 @@ def _number_rules() -> list[NumberRule]:
     rules = []
     for lang, name, pattern, *_ in table("number_rules"):
         whole = re.sub(r"~(\w+)~", lambda match: parts[match[1]], pattern)
-        if lang == "=":  # this row defines a pattern that later patterns refer to
+        if lang == "=":  # later patterns refer to this pattern by its name
             parts[name] = whole
         else:
             rewrite = _REWRITES.get(name) or _another_word(known[name])

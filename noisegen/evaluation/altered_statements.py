@@ -31,19 +31,19 @@ _WITHOUT_NOT, _POSITIVE = replacements("without_not"), replacements("positive")
 _NOTS = ("not", "n't", "n’t")
 _AMBIGUOUS = ("'d", "’d", "to")  # no "not" is added to these auxiliaries: 'd is had or would
 _CONTRACTED = ("'s", "’s", "'re", "’re", "'m", "’m")
-# A sentence with one of these words keeps its "not".
+# Words that need the "not" of their sentence ("not yet"), so it is not removed.
 _HELD_BY_NOT = _NEGATIVE | {"yet", "either", "until", "ever", "anymore"}
-# A modal verb before one of these words is not replaced.
+# A modal verb is not replaced before one of these words: "may as well", "may not".
 _BLOCKING_MODALS = _SHIFTING.union(_NOTS, ("have", "as", "well"))
 _DO_FORMS = {"VBD": "did", "VBZ": "does", "VBP": "do"}
 _SINGULARS = ("he", "she", "it", "this", "that")
 
 
 class Opposite(NamedTuple):
-    """Opposite that replaces a word of the part of speech `tag`.
+    """Opposite of a word that has the part of speech `tag`.
 
-    The word is not replaced before a word of `not_before`, nor after a word of `not_after`, because
-    it has another sense there.
+    The word has another sense before a word of `not_before` and after a word of `not_after`, so it
+    is not replaced there.
     """
 
     word: str  # the opposite
@@ -97,7 +97,7 @@ def _negation(sentence: Any) -> Way:
     negations = _dependents(root, ("neg",))
     if negations:
         return _without_not(sentence, negations)
-    # After an adverb such as "always", "not" would negate the adverb instead of the verb.
+    # In a sentence with an adverb such as "always", "not" would negate the adverb, not the verb.
     is_shifted = any(word.lower_ in _SHIFTING and word.dep_ != "prep" for word in root.children)
     if is_shifted or any(token.lower_ in _NEGATIVE for token in sentence):
         return ()
@@ -144,10 +144,10 @@ def _auxiliary_with_not(finite: Any) -> Alteration | None:
 
 
 def _takes_not(auxiliary: Any) -> bool:
-    """Return whether a "not" after an auxiliary verb negates the sentence.
+    """Return whether a "not" after an auxiliary verb would negate the sentence.
 
-    It does not if the auxiliary is ambiguous or in capitals. It does not either if the next word
-    begins with an apostrophe, or would be negated instead of the verb ("had better").
+    It would not if the auxiliary is ambiguous ("he'd") or in capitals, if an apostrophe follows, or
+    if "not" would negate the next word instead of the verb ("had better").
     """
     following = neighbour(auxiliary, 1)
     if following in _SHIFTING or following == "better" or following[:1] in ("'", "’"):
@@ -185,10 +185,10 @@ def _negated_order(sentence: Any, root: Any) -> Alteration | None:
 
 
 def _without_not(sentence: Any, negations: list[Any]) -> Way:
-    """Return the changes that remove the only "not" of a sentence; () if removal is unsafe.
+    """Return the changes that remove a sentence's only "not": "Do not open it" to "Open it".
 
-    "Do not open it" becomes "Open it". Words such as "any" are replaced as well, since they need a
-    "not".
+    Words that need a "not", such as "any", are replaced as well. Returns () if the sentence would
+    be wrong without "not", or would not say the opposite.
     """
     negation = negations[0]
     if len(negations) > 1 or not _is_removable(negation, sentence):
@@ -248,11 +248,10 @@ def _opposite(token: Any) -> Opposite | None:
 
 
 def _is_safe(other: Opposite, token: Any, present: set[str]) -> bool:
-    """Return whether a sentence says the opposite if the opposite `other` replaces `token`.
+    """Return whether a sentence says the opposite after `other` has replaced the word `token`.
 
-    `present` are the words of the sentence. The answer is no where the words beside the token give
-    it another sense, where the opposite is in the sentence already, and where it would be a second
-    negation.
+    It does not if the neighbours of `token` give it another sense, if the sentence already has the
+    word `other`, or if `other` would be a second negation. `present` are the words of the sentence.
     """
     before, after = neighbour(token, -1), neighbour(token, 1)
     if after in other.not_before or before in other.not_after or "-" in (before, after):

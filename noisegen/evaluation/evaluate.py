@@ -44,7 +44,7 @@ LAYOUT: Layout[None] = Layout(
     },
     is_overwritten=True,
 )
-_MAPS_MAX = 3  # maximum sets of which the report shows a map of vectors
+_MAPS_MAX = 3  # maximum maps of vectors in the report, one per test set
 _NOT_RECORDED = ("models", "out", "baseline", "force", "progress")
 _VERSIONS = ("noisegen", "torch", "transformers", "numpy", "spacy")
 
@@ -82,10 +82,10 @@ def evaluate(
     """Evaluate models against a baseline; write metrics.json, metrics.csv, results.json, a report.
 
     `models` and `baseline` are SPECs (a model name or a folder), or NAME=SPEC to name a model in
-    tables. For `source` texts and mixed recipes, the report shows distance and error with all noise
-    rates multiplied by each of the `strengths`; with () it has no such chart. `progress` is called
-    with progress events. A folder `out` that is not empty needs `force`, which overwrites the four
-    files. Raises NoisegenError.
+    tables. For recipes of several steps on `source` texts, the report charts distance and error
+    against the strength of the noise: `strengths` are factors on all noise rates, () leaves the
+    chart out. `progress` is called with progress events. A folder `out` that is not empty needs
+    `force`, which overwrites the four files. Raises NoisegenError.
     """
     return _evaluate(decode(EvaluateOptions, locals()))
 
@@ -115,8 +115,8 @@ def _target_store(
 ) -> VectorStore | None:
     """Return the vector store of the model that encodes translations; None without --target-model.
 
-    If the model is evaluated as well, it is not opened a second time. Raises UsageError if its
-    vectors and the vectors of an evaluated model differ in width.
+    A model that is evaluated as well is not opened twice. Raises UsageError if this model has
+    another number of values per vector than an evaluated model.
     """
     if spec is None:
         return None
@@ -138,14 +138,15 @@ class _Measurement:
     sets: Sets
     named: Sequence[NamedModel]
     progress: Show
-    total: int  # distinct texts x models; more are encoded if the vector cache is too small
+    total: int  # texts to encode: distinct texts x models; more if the vector cache is too small
     targets: VectorStore | None = None  # encodes translations, with --target-model
     done: int = 0
     models: list[Model] = field(default_factory=list)
     measured: dict[str, dict[str, Measured]] = field(default_factory=dict)  # model -> set -> values
     strengths: list[StrengthCurve] = field(default_factory=list)
-    anchors: dict[str, Vectors] = field(default_factory=dict)  # PairSet.group -> baseline's vectors
-    # Clean and noisy vectors of the pairs on a map: set -> model -> vectors.
+    # The baseline's vectors of the clean texts, by `PairSet.group`.
+    anchors: dict[str, Vectors] = field(default_factory=dict)
+    # {set: {model: (clean vectors, noisy vectors)}} of the pairs that the report's maps show.
     mapped: dict[str, dict[str, tuple[Vectors, Vectors]]] = field(default_factory=dict)
 
     def add(self, model: NamedModel, encoder: Encoder) -> None:
@@ -191,7 +192,7 @@ class _Measurement:
     def results(self, options: EvaluateOptions, began: float) -> Results:
         """Compare the models with the baseline and return all results, with intervals and tests.
 
-        `began` is the time at which the evaluation began, in seconds of `time.monotonic()`.
+        `began` is the time in `time.monotonic()` seconds when the evaluation began.
         """
         sets, baseline = self.sets.sets, self.named[0].name
         comparisons: list[Comparison] = []

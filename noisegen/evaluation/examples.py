@@ -1,7 +1,7 @@
-"""Choose the example pairs that a report shows, and project pairs of a set onto a map.
+"""Choose the example pairs that a report shows, and draw vectors as points on a plane (a map).
 
-A pair is repaired if the models bring its two sides much closer together than the baseline does.
-The report also shows pairs that are still far apart.
+A pair (clean text, noisy text) is repaired if the models bring its two vectors much closer together
+than the baseline does. The report also shows pairs that are still far apart.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,17 +15,17 @@ from noisegen.evaluation.results import Projection, ShownPair
 from noisegen.evaluation.sets import MIXES, EvaluationSet, PairSet
 from noisegen.evaluation.similarity import F64, Vectors, check_pairs, principal_axes, spearman, unit
 
-EXAMPLES = 20  # repaired pairs in the report; also the number of broken pairs
+EXAMPLES = 20  # maximum repaired pairs in the report, and maximum broken pairs
 PAIRS_MAX = 200  # pairs that a map shows
 _FITTED_MAX = 5_000  # vectors that the principal components are fitted to
-_POINTS_MAX = 500  # points; their distances to each other give `spearman` of the map
+_POINTS_MAX = 500  # points of a map whose distances to each other give `Projection.spearman`
 
 
 def example_sets(sets: Sequence[EvaluationSet]) -> list[PairSet]:
-    """Return the sets that examples are taken from.
+    """Return the sets from which the report takes its example pairs.
 
-    These are all natural sets; without them, the last set of a mixed recipe (`MIXES`), else the
-    first set. Sets of noise share their clean texts, so one of them is enough.
+    These are all sets of natural pairs. If there are none, it is one set of synthetic noise: the
+    last with a mixed recipe (`MIXES`), else the first. The clean texts of such sets are the same.
     """
     pairs = [dataset for dataset in sets if isinstance(dataset, PairSet)]
     natural = [dataset for dataset in pairs if dataset.kind == "pairs"]
@@ -38,10 +38,10 @@ def examples(
 ) -> list[ShownPair]:
     """Return the repaired and the broken pairs of `sets` to show in the report.
 
-    A pair is repaired if its distance, as a mean over the other models, is at most half its
-    distance under the baseline; the pair with the largest gain comes first. All other pairs count
-    as broken, the pair with the largest distance first. `measured` has the measurements on each set
-    by model. With the baseline alone all pairs are broken.
+    A pair is repaired if its mean cosine distance under the other models is at most half its
+    distance under the baseline; all other pairs are broken. The repaired pairs with the largest
+    gain and the broken pairs with the largest distance come first. `measured` has the measurements
+    by model and set. With the baseline alone all pairs are broken.
     """
     rows = _changed_rows(sets)
     if not rows:
@@ -63,7 +63,7 @@ def examples(
 
 
 def _changed_rows(sets: Sequence[PairSet]) -> list[tuple[PairSet, int]]:
-    """Return (set, row index) for each pair whose two sides differ.
+    """Return (set, row index) for each pair whose noisy text differs from the clean one.
 
     In sets with several noise seeds, only the noisy texts made with the first seed are compared.
     """
@@ -88,7 +88,7 @@ def _repaired_and_broken(before: F64, now: F64) -> dict[str, list[int]]:
 def mapped_texts(pairs: PairSet) -> list[tuple[str, str]]:
     """Return the pairs (clean, noisy) that the map of a set shows.
 
-    They are an even sample of the pairs whose sides differ; of all pairs, if no sides differ.
+    They are an even sample of the pairs whose texts differ, or of all pairs if no texts differ.
     """
     rows = np.flatnonzero(pairs.changed[0]).tolist() or range(len(pairs))
     return [(pairs.clean[row], pairs.noisy[0][row]) for row in evenly(rows, PAIRS_MAX)]
@@ -100,14 +100,14 @@ def project(
     baseline: Vectors,
     models: Mapping[str, tuple[Vectors, Vectors]],
 ) -> Projection:
-    """Project the vectors of all models onto a plane: the main plane of the baseline's vectors.
+    """Project the vectors of all models onto the plane that shows the baseline's vectors best.
 
     Its axes are the first two principal components of `baseline`, the baseline's vectors of clean
-    texts. `texts` are pairs (clean, noisy). `models` has the clean and the noisy vectors of each
-    model, the baseline included; models with vectors of another width are left out. Vectors are
-    normalised first, as in RoLASER. The `spearman` of the result correlates the distances between
-    points before and after projection (0.69 in RoLASER's figure 4). If there are too many pairs or
-    points, an even sample is taken.
+    texts. `texts` are pairs (clean, noisy). `models` maps each model, the baseline included, to its
+    clean and its noisy vectors; models with vectors of another width are left out. Vectors are
+    normalised first, as in RoLASER. In the result, `spearman` is the rank correlation of the
+    distances between points before and after projection (0.69 in RoLASER's figure 4). Of many pairs
+    or points, an even sample is taken.
     """
     with naming_extras():
         from scipy.spatial.distance import pdist

@@ -17,21 +17,21 @@ from noisegen.evaluation.statistics import LEVELS, stars
 from noisegen.report.terminal import titled
 
 ALPHA = 0.05  # a difference is shown if its p-value after Holm's correction is below this
-STYLES = 8  # colours that are legible as text; further models use them again
-_AGAINST_BASELINE = ("drift", "anchored_distance")  # not shown for a baseline alone
+STYLES = 8  # colours that are legible as text; a ninth model has the first colour again
+_AGAINST_BASELINE = ("drift", "anchored_distance")  # hidden if only the baseline is measured
 _COLOURS = {"better": "green", "worse": "red"}
 _NAME_COLUMNS, _WIDEST = 40, 1_000  # maximum characters in a name, and in a line of a table
 
 
 class Part(NamedTuple):
-    """Two phrases: one names the sets of one kind with the same verdict, one gives the values."""
+    """Phrases on the sets of one kind for which a metric has the same verdict."""
 
-    sets: str
-    evidence: str
+    sets: str  # such as "12 of 13 kinds of noise"
+    evidence: str  # such as "most on fing: 0.302 to 0.121, 2.5 times lower"
 
 
 class Clause(NamedTuple):
-    """Title of a metric, and a Part for each kind of set on which the metric has a verdict."""
+    """Metric with one verdict, such as 'better': its title, and a Part for each kind of set."""
 
     title: str
     parts: list[Part]
@@ -62,7 +62,7 @@ class Findings:
         return {(test.model, test.dataset, test.metric): test for test in self.results.comparisons}
 
     def style(self, model: str) -> int:
-        """Return the index, below `STYLES`, of a model's colour and symbol in charts."""
+        """Return the number of a model's colour and symbol in charts, from 0 to `STYLES` - 1."""
         names = [known.name for known in self.models]
         return names.index(model) % STYLES if model in names else STYLES - 1
 
@@ -96,7 +96,7 @@ class Findings:
         return known + [metric_of(name) for name in sorted(names - set(METRICS))]
 
     def charted(self, datasets: Sequence[Dataset]) -> list[Metric]:
-        """Return one metric for each `Metric.chart`: the first that any model has on these sets."""
+        """Return the metrics to chart: the first measured on these sets for each `Metric.chart`."""
         first: dict[str, Metric] = {}
         for metric in self.metrics(datasets):
             if metric.chart:
@@ -115,8 +115,8 @@ class Findings:
     def clauses(self, model: str, state: str) -> list[Clause]:
         """Return the metrics in which a model has the verdict `state`, with the sets that show it.
 
-        `state` is 'better', 'worse' or 'same', against the baseline. For 'better' and 'same', the
-        metrics that do not lead (`Metric.leads`) are left out, unless no leading metric has the
+        `state` is 'better', 'worse' or 'same', compared with the baseline. For 'better' and 'same'
+        only leading metrics (`Metric.leads`) are returned, or all if no leading metric has the
         verdict.
         """
         kinds = {dataset.name: dataset.kind for dataset in self.results.datasets}
@@ -162,10 +162,10 @@ class Findings:
         return Part(f"{share} {all_sets}", f"most on {widest.dataset}: {evidence}")
 
     def _evidence(self, test: Comparison, *, with_p: bool) -> str:
-        """Return the values of baseline and model as a phrase.
+        """Return the values of baseline and model as a phrase, such as '0.302 to 0.121'.
 
-        The counts of repaired and broken rows follow, if the test has them, and with `with_p` the
-        p-value.
+        If the test counted repaired and broken rows, their numbers follow. With `with_p` the phrase
+        ends with the p-value.
         """
         metric = metric_of(test.metric)
         names = (self.results.baseline.name, test.model)

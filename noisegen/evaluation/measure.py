@@ -2,8 +2,8 @@
 
 Intervals and tests use the values of single rows: a paired bootstrap over sentences for means and
 for Spearman's correlation; McNemar's exact test where a row is right or wrong and there is one
-noise seed. On request, t-tests over the noise seeds are used instead. Holm's correction covers all
-sets of one kind.
+noise seed. On request, t-tests over the noise seeds are used instead. Holm's method corrects the
+p-values over all sets of one kind.
 """
 
 from collections import Counter, defaultdict
@@ -29,8 +29,8 @@ from noisegen.evaluation.xsim_search import (
     xsim_hard,
 )
 
-CACHE_BYTES = 1 << 30  # bytes of vectors in a cache, which is cleared before it would hold more
-_POINTS = 100  # STS figures are 100 x Spearman's correlation
+CACHE_BYTES = 1 << 30  # maximum bytes of vectors in a cache; a full cache is cleared
+_POINTS = 100  # STS results are 100 x Spearman's correlation
 
 
 class VectorStore:
@@ -70,9 +70,9 @@ Figures = dict[str, float]  # metric -> its value, for metrics that are not a me
 class Measured:
     """Values of a model on a set.
 
-    `seeds` maps each metric to its value under each noise seed. `rows` maps a metric that is a mean
-    over rows to the value of each row, averaged over the noise seeds. It maps a correlation to the
-    cosine in each row.
+    `seeds` maps each metric to its value under each noise seed. `rows` maps a metric that is
+    computed from rows to a value per row, averaged over the noise seeds. For a correlation this is
+    the cosine of the two sentences in the row.
     """
 
     seeds: dict[str, tuple[float, ...]]
@@ -85,12 +85,12 @@ def measure(
     anchor: Vectors | None = None,
     targets: VectorStore | None = None,
 ) -> Measured:
-    """Measure a model on a set; `store` encodes with the model.
+    """Measure a model on a set; `store` encodes texts with the model.
 
-    `anchor` are the baseline's vectors of the clean texts in a set of pairs. If their width differs
-    from the model's, clean drift and anchored distance are left out. None means that the model is
-    the baseline. The baseline also gets type/token ratios if it has a tokenizer. `targets` encodes
-    the translations in a set for retrieval, if another model does so.
+    `anchor` has the baseline's vectors of the clean texts in a set of pairs; if their width differs
+    from the model's, clean drift and anchored distance are left out. If `anchor` is None, the model
+    is the baseline, which also gets type/token ratios if it has a tokenizer. `targets` encodes
+    translations with another model (--target-model).
     """
     if isinstance(dataset, TextSet):
         return _of_texts(dataset, store, store if targets is None else targets)
@@ -122,7 +122,7 @@ def _of_pairs(dataset: PairSet, store: VectorStore, anchor: Vectors | None) -> M
     if anchor is None:  # the baseline: its computed drift would be rounding errors
         del measured.rows["drift"]
         measured.seeds["drift"] = (0.0,) * len(dataset.noisy)
-        tokenizer = getattr(store.encoder, "tokenizer", store.encoder)  # LASER2 has its own
+        tokenizer = getattr(store.encoder, "tokenizer", store.encoder)  # LASER2 tokenises by itself
         if hasattr(tokenizer, "tokenize"):
             measured.seeds.update(_type_token_ratios(dataset, tokenizer.tokenize))
     return measured
@@ -131,8 +131,8 @@ def _of_pairs(dataset: PairSet, store: VectorStore, anchor: Vectors | None) -> M
 def pair_distances(noisy: Vectors, clean: Vectors, anchor: Vectors) -> Rows:
     """Return the cosine distances of each pair, by metric.
 
-    `anchor` are the baseline's vectors of the clean texts. If their width differs, `drift` and
-    `anchored_distance` are left out.
+    `anchor` are the baseline's vectors of the clean texts. If they differ in width from `clean`,
+    `drift` and `anchored_distance` are left out.
     """
     distances = {"distance": similarity.cosine_distances(noisy, clean)}
     if anchor.shape[1] == clean.shape[1]:
@@ -142,7 +142,7 @@ def pair_distances(noisy: Vectors, clean: Vectors, anchor: Vectors) -> Rows:
 
 
 def _searched(x: Vectors, x_texts: Sequence[str], y: Vectors, y_texts: Sequence[str]) -> Rows:
-    """Search each x in y and each y in x; return {metric: 100 or 0 for each row}."""
+    """Search each row of x in y and each row of y in x; return {metric: 100 or 0 for each row}."""
     found = search_both_ways(x, y, x_texts, y_texts)
     return {
         "xsim_error": _percent(~found.forward.correct),
@@ -159,10 +159,10 @@ def _hard_vectors(negatives: HardNegatives, store: VectorStore) -> HardVectors:
 def _among_hard(
     x: Vectors, y: Vectors, hard: HardVectors, y_texts: Sequence[str]
 ) -> tuple[F64, Figures]:
-    """Search x among y and hard negatives.
+    """Search each row of x among the rows of y and hard negatives.
 
-    Return the error of each row, 100 or 0, and for each kind of wrong line (see `XSim.lost_to`) the
-    percentage of rows that found one.
+    Return 100 for each row of x that found a wrong row, else 0. The second result maps each kind of
+    wrong row, such as a changed number, to the percentage of rows that found one.
     """
     lost = xsim_hard(x, y, hard, texts=y_texts)
     rates = {f"xsim_hard_{kind}": rate for kind, rate in lost.kind_rates.items()}
@@ -224,8 +224,8 @@ def _retrieval(
 ) -> tuple[Rows, Figures]:
     """Search translations in both directions; return {metric: 100 or 0 for each row}.
 
-    If the set has hard negatives, one direction is searched again with them as candidates. This
-    adds the error of each row, and as second result the error rate for each kind of negative.
+    If the set has hard negatives, one direction is searched once more with them as candidates. The
+    second result has the percentage of rows that found each kind of negative.
     """
     columns, figures = dataset.columns, Figures()
     rows = _searched(vectors["source"], columns["source"], vectors["target"], columns["target"])
@@ -239,10 +239,10 @@ def _retrieval(
 
 
 def _classification(dataset: TextSet, vectors: Mapping[str, Vectors]) -> tuple[Rows, Figures]:
-    """Train a classifier on clean texts and test it on clean and on noisy ones.
+    """Train a classifier on clean texts, and test it on clean and on noisy texts.
 
-    Return the accuracy in each test row; then F1, and the class similarity of the clean texts.
-    Accuracy and F1 have a value for clean and a value for noisy test texts.
+    Return {metric: accuracy of each test row}, then {metric: value} for F1 and for the mean cosine
+    of clean texts of the same class. Accuracy and F1 are measured without and with noise.
     """
     labels = dataset.truth.tolist()
     tested = is_tested(dataset.columns["clean"])
@@ -275,10 +275,10 @@ def _pair_classification(dataset: TextSet, vectors: Mapping[str, Vectors]) -> tu
 
 
 def _over_seeds(by_seed: Sequence[tuple[Rows, Figures]]) -> Measured:
-    """Combine the measurements under several noise seeds.
+    """Combine the measurements made with different noise seeds.
 
-    Each metric gets its value under each seed, by default the mean over its rows. Each row gets its
-    mean over the seeds.
+    Each metric gets one value per seed: the given value, or else the mean over its rows. Each row
+    gets its mean over the seeds.
     """
     seeds: dict[str, tuple[float, ...]] = {}
     means: Rows = {}
@@ -332,7 +332,7 @@ def _score(
 ) -> Score:
     """Return the score of a metric: the mean of `values`, which has one value per noise seed.
 
-    With `paper_stats` several values are tested against the metric's `null`.
+    With `paper_stats` and several seeds, a t-test compares the values with `Metric.null`.
     """
     low, high = interval or (None, None)
     mean = float(np.mean(values))
@@ -365,9 +365,10 @@ def _intervals(sets: Sequence[EvaluationSet], measured: BySet) -> dict[Key, tupl
 
 @dataclass(frozen=True)
 class _RowGroup:
-    """Columns of values over the same rows; a bootstrap resamples the rows of all columns together.
+    """Metrics measured on the same rows, as columns; the bootstrap draws the same rows for all.
 
-    The statistic of a column is its mean, or with human `scores` its correlation with the scores.
+    It estimates the mean of each column or, if there are human `scores`, the correlation of the
+    column with the scores.
     """
 
     columns: dict[Key, F64]
@@ -375,7 +376,7 @@ class _RowGroup:
 
 
 def _row_groups(sets: Iterable[EvaluationSet], measured: BySet) -> list[_RowGroup]:
-    """Put all columns over the same rows into a group; groups with human scores come last."""
+    """Group the metrics that are measured on the same rows; groups with human scores come last."""
     means: dict[str, dict[Key, F64]] = defaultdict(dict)
     correlations = []
     for dataset in sets:
@@ -426,7 +427,7 @@ def compare(
 def _differences(left: _RowGroup, right: _RowGroup) -> dict[Key, statistics.Resampled]:
     """Bootstrap the difference, model minus baseline, in each tested metric that both have.
 
-    The value of a difference of correlations is multiplied by 100.
+    Differences of correlations are multiplied by 100.
     """
     shared = [key for key in left.columns if key in right.columns and metric_of(key[1]).test]
     if not shared:
@@ -443,7 +444,7 @@ def _differences(left: _RowGroup, right: _RowGroup) -> dict[Key, statistics.Resa
 
 
 def _corrected(comparisons: list[Comparison], kinds: Mapping[str, str]) -> list[Comparison]:
-    """Add p-values with Holm's correction, which covers one metric on all sets of one kind."""
+    """Add p-values corrected by Holm's method, for each metric over all sets of one kind."""
     families: dict[Key, list[int]] = defaultdict(list)
     for index, comparison in enumerate(comparisons):
         families[kinds[comparison.dataset], comparison.metric].append(index)

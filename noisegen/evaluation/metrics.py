@@ -22,12 +22,12 @@ class Metric:
     """One metric, and the format of its values.
 
     `better` says which values are better: 'low', 'high' or '' (neither). `test` says how two models
-    are compared: 'mean' by the paired bootstrap of a mean over rows, 'items' by McNemar where each
-    row is right or wrong (100 or 0), 'spearman' by the bootstrap of a correlation, '' not at all.
-    `headline` heads the metric's column in the terminal; tables of the set kinds `kinds` have it.
-    Metrics with `leads` come first in the verdicts of the report. Metrics with the same `chart`
-    (distance or errors) share a chart, which shows the first one available. `null` is the mean that
-    a one-sample test assumes.
+    are compared: 'mean' by a paired bootstrap of the mean over rows, 'items' by McNemar's test
+    where each row is right or wrong (100 or 0), 'spearman' by a bootstrap of a correlation, '' not
+    at all. `headline` is the heading of the metric's column in the terminal; `kinds` are the kinds
+    of sets whose tables have this column. Summaries of a report name metrics with `leads` before
+    others. Metrics with the same `chart` (distance or errors) share a chart, which shows the first
+    one measured. A one-sample t-test compares the mean with `null`.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Metric:
         return f"± {self.number(score.sd or 0)}"
 
     def with_interval(self, score: Score) -> str:
-        """Format a score with unit and interval, and with stars if it differs from `null`."""
+        """Format a score with its unit and interval, and with stars for `Score.p_null`."""
         mark = "" if score.p_null is None else stars(score.p_null)
         return f"{self.with_unit(score.value)}{mark} {self.interval(score)}".strip()
 

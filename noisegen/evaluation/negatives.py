@@ -1,8 +1,8 @@
 """Hard negatives: sentences with another meaning in nearly the same words.
 
 The three families (a changed number, a changed name, a reversed statement) come from xSIM++ (Chen
-and others, 2023). The generator is noisegen's own. Errors among its negatives are not comparable
-with errors in xSIM++; errors among the published lines of xSIM++ (`PublishedNegatives`) are.
+and others, 2023). noisegen generates its own negatives. Error rates with them cannot be compared
+with the rates in xSIM++; rates with the published sentences of xSIM++ (`PublishedNegatives`) can.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,9 +33,9 @@ Alter = Callable[[int, Draws], str | None]  # (index of a text, draws) -> altere
 
 @dataclass(frozen=True)
 class HardNegatives:
-    """Altered texts. `texts[i]` is text number `sources[i]` with one change of family `kinds[i]`.
+    """Altered texts: `texts[i]` was made from the original text with the index `sources[i]`.
 
-    `note` says in words how the texts were altered.
+    The change is of the family `kinds[i]`. `note` says in words how the texts were altered.
     """
 
     texts: list[str]
@@ -59,10 +59,10 @@ def hard_negatives(
 
     A negative differs from all texts and from all other negatives. Among equal texts only the first
     gets negatives. The random draws for a text depend on `seed` and the text, not on its position.
-    New names come from the other texts. English has all three families. English negatives are
-    better with spaCy's English model, which is used if it is installed and `parse` is true; rules
-    without the model are far faster. Other languages have changed numbers only. Raises UsageError
-    for a wrong seed or `per_kind`.
+    New names come from the other texts. English has all three families, other languages only
+    changed numbers. English negatives are better with spaCy's English model, which is used if it is
+    installed and `parse` is true; rules without the model are far faster. Raises UsageError for a
+    wrong seed or `per_kind`.
     """
     check_seed(seed)
     if per_kind < 0:
@@ -84,10 +84,10 @@ def _drawn(
     seed: int,
     per_kind: int,
 ) -> dict[str, tuple[int, str]]:
-    """Return {negative: (row index, family)} for the texts in `rows`.
+    """Return {negative: (row index, family)} for the texts with the indices `rows`.
 
-    `rows` are row indices. `families` maps each family to the function that alters a text; the
-    function takes an index into `rows`.
+    `families` maps each family to the function that alters a text; the function takes an index into
+    `rows`.
     """
     streams = {kind: stream_key(seed, f"hard:{kind}") for kind in families}
     known = set(texts)
@@ -121,7 +121,7 @@ def _new_texts(
 
 
 def _first_rows(texts: Sequence[str]) -> dict[str, int]:
-    """Return {text: number of the first row that has it}."""
+    """Return {text: index of the first row that has it}."""
     return {text: row for row, text in reversed(list(enumerate(texts)))}
 
 
@@ -140,8 +140,8 @@ class NoLinesError(SourceError):
 class PublishedNegatives:
     """Published lines of xSIM++, each with the sentence it was made from.
 
-    `file` is the JSON file of the lines. `note` counts lines that are left out because either the
-    JSON file or the text file beside it lacks them.
+    `file` is the JSON file of the lines. `note` counts the lines that only the JSON file or only
+    the text file beside it has; these are left out.
     """
 
     file: Path
@@ -173,7 +173,7 @@ class PublishedNegatives:
         return cls(file, known, note if unmatched else "")
 
     def made_from(self, texts: Sequence[str]) -> HardNegatives:
-        """Return the lines that were made from these texts; raises NoLinesError without any."""
+        """Return the lines made from these texts; raises NoLinesError if there are none."""
         first_rows = _first_rows([text.strip() for text in texts])
         found = [(line, origin) for line, origin in self.lines if origin.src.strip() in first_rows]
         if not found:
@@ -201,9 +201,10 @@ def _stripped_lines(file: Path) -> list[str]:
 
 
 def _family(errtype: str) -> str:
-    """Return the family of an error type of xSIM++: the type begins with the family's name.
+    """Return the family of an error type of xSIM++: 'entity' for 'EntityReplacement'.
 
-    A type of no known family is a family of its own, in lower case, with underscores for spaces.
+    A type that begins with no family's name becomes a family of its own: in lower case, with
+    underscores for spaces.
     """
     name = "_".join(errtype.lower().split())
     return next((kind for kind in KINDS if name.startswith(kind)), name)

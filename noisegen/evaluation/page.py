@@ -1,7 +1,7 @@
 """Write the report of an evaluation: one self-contained HTML page.
 
-templates/evaluation.toml has the texts of its sections, templates/evaluation.html the layout that
-no other report uses.
+templates/evaluation.toml has the texts of its sections. templates/evaluation.html has the layout of
+the parts that only this report has.
 """
 
 import json
@@ -148,7 +148,7 @@ def _trained(training: Mapping[str, Any]) -> str:
 def _minutes(known: Mapping[str, Any]) -> str:
     """Return the duration known["seconds"] in words: '42 seconds' or '3.5 minutes'.
 
-    Return '' if this number is missing. `known` are settings, or values of a training log.
+    Return '' if `known` (settings or a row of a training log) does not have this number.
     """
     seconds = known.get("seconds")
     if not isinstance(seconds, int | float) or seconds <= 0:
@@ -227,7 +227,7 @@ def _change_key(findings: Findings) -> list[tuple[Markup, str]]:
 def _change_rows(
     findings: Findings, metric: Metric, model: Model, datasets: Sequence[Dataset]
 ) -> list[DotRow]:
-    """Return a chart row per set: the values of baseline and model, the highest baseline first."""
+    """Return a chart row per set with the values of baseline and model, sorted by the former."""
     rows, names = [], (findings.results.baseline.name, model.name)
     for dataset in datasets:
         before, after = (findings.score(name, dataset.name, metric.name) for name in names)
@@ -289,7 +289,7 @@ def _kind(dataset: Dataset) -> str:
 def _figure(metric: Metric, score: Score | None, shade: float | None = None) -> Cell:
     """Return a table cell with a value; the interval is its tooltip.
 
-    `shade` is the depth of the background, from 0 to 1.
+    `shade` is the intensity of the background colour, from 0 to 1.
     """
     if score is None:
         return MISSING
@@ -347,15 +347,16 @@ def _all_figures(findings: Findings) -> list[Block]:
 
 
 def _captioned(panels: Sequence[Markup | None], caption: str) -> list[Figure]:
-    """Combine panels into a figure, without panels that are None; return [] if no panel is left."""
+    """Combine the panels that are not None into one figure; return [] if all are None."""
     drawn = list(filter(None, panels))
     return [Figure(drawn, caption)] if drawn else []
 
 
 def _robustness(findings: Findings, datasets: Sequence[Dataset]) -> list[Figure]:
-    """Return a scatter chart per charted metric: the metric over the clean drift.
+    """Return a scatter chart per charted metric: the metric against the clean drift.
 
-    Each point is a model on a set. A collapsed model stands out by its drift.
+    Each point is a model on a set. A collapsed model, which gives all texts nearly the same vector,
+    has low distances but a large drift.
     """
     drawn = []
     for metric in findings.charted(datasets):
@@ -402,7 +403,7 @@ def _drift_spots(
 def _strengths(findings: Findings) -> Iterator[Figure]:
     """Yield a figure for each set that has noise of several strengths.
 
-    The figure shows distance and xSIM error over the strength.
+    The figure shows distance and xSIM error against the strength.
     """
     order = [model.name for model in findings.models]
     for dataset in dict.fromkeys(curve.dataset for curve in findings.results.doses):
@@ -415,7 +416,7 @@ def _strengths(findings: Findings) -> Iterator[Figure]:
 def _strength_panel(
     findings: Findings, chosen: Sequence[StrengthCurve], metric: str
 ) -> Markup | None:
-    """Return a chart of a metric over the strength of the noise, with a curve per model."""
+    """Return a chart of a metric against the strength of the noise, with a curve per model."""
     strengths = sorted({strength for curve in chosen for strength in curve.strengths})
     drawn = []
     for curve in chosen:
@@ -501,7 +502,7 @@ def _learning(training: Mapping[str, Any]) -> list[Figure]:
 
 
 def _learning_chart(column: str) -> str:
-    """Return the title of the learning chart with this column of a training log; '' for none."""
+    """Return the title of the chart that shows a column of a training log; '' if none does."""
     if column == "lr":
         return "learning rate"
     if column == "loss" or column.startswith("loss_"):
@@ -551,7 +552,7 @@ def _examples(findings: Findings) -> Iterator[Custom]:
 
 
 def _reproduction(findings: Findings) -> list[Block]:
-    """Return the data to repeat the evaluation: models with their digests, settings, citation."""
+    """Return what is needed to repeat the evaluation: models with checksums, settings, citation."""
     results, baseline = findings.results, findings.results.baseline
     rows: list[Row] = [
         [model.name, model.spec, Cell(f"{model.width:,}", model.width), model.digest]

@@ -145,8 +145,8 @@ class Dataset:
     """One test set.
 
     `kind` is `pairs` (natural), `noise` (a transform or recipe on clean text), `sts`, `retrieval`,
-    `classification` or `pair_classification`. `changed` is the number of rows whose clean and noisy
-    side differ; with several noise seeds it is a mean.
+    `classification` or `pair_classification`. `changed` is the number of rows whose noisy text
+    differs from the clean one, on average over the noise seeds.
     """
 
     name: str
@@ -163,8 +163,8 @@ class Score:
 
     `seeds` has the value under each noise seed. `low` and `high` bound the interval over sentences,
     from a bootstrap; `sd` is the standard deviation over the noise seeds. `p_null` comes from a
-    one-sample t-test of `seeds` against the metric's null (--paper-stats). Each is None if it was
-    not computed.
+    one-sample t-test of `seeds` against `Metric.null` (--paper-stats). Each is None if it was not
+    computed.
     """
 
     value: float
@@ -176,7 +176,7 @@ class Score:
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """The interval to show: `low` to `high`, else one `sd` on either side of the value.
+        """The interval to show: `low` to `high`, else `value` - `sd` to `value` + `sd`.
 
         None if neither is known.
         """
@@ -192,10 +192,9 @@ class Comparison:
     """A comparison of a model with the baseline in one metric of one dataset.
 
     `difference` is the model's value minus the baseline's. `p` belongs to the paired test named in
-    `test` (`bootstrap`, `mcnemar`, or `t` with --paper-stats). `p_holm` is corrected over the
-    comparisons of the same model, kind of dataset and metric. Where a row is right or wrong,
-    `repaired` counts the rows that only the model gets right, `broken` the rows that only the
-    baseline gets right.
+    `test` (`bootstrap`, `mcnemar`, or `t` with --paper-stats). `p_holm` is `p` corrected for tests
+    of the same metric on all datasets of one kind. In metrics that count rows as right or wrong,
+    `repaired` rows are right only with the model, `broken` rows only with the baseline.
     """
 
     model: str
@@ -215,7 +214,7 @@ class Comparison:
 
     @property
     def items(self) -> str:
-        """The two counts in words, such as '14 repaired, 10 broken'; '' without counts."""
+        """The counts in words, such as '14 repaired, 10 broken'; '' if there are none."""
         if self.repaired is None or self.broken is None:
             return ""
         return f"{self.repaired:,} repaired, {self.broken:,} broken"
@@ -237,7 +236,7 @@ class StrengthCurve:
 
 @dataclass(frozen=True)
 class ShownPair:
-    """Example pair with the cosine distance of its sides under each model.
+    """Example pair: a clean and a noisy text, and the distance of their vectors under each model.
 
     `kind` is `repaired` or `broken`.
     """

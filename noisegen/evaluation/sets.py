@@ -45,12 +45,12 @@ ROLASER = tuple("abr1 abr2 abr3 cont dysl fing homo leet slng spac spel week".sp
 # Transforms that imitate online posts and are not among RoLASER's twelve.
 POSTS = tuple("apos caps cens clip diac init join long mash phon punc rebus vowl".split())  # noqa: SIM905
 MIXES = ("mix_all", "ugc")
-POOL_MAX = 50_000  # sentences among which the clean form of a noisy one is searched
-SOURCE_MAX = 2_000  # clean sentences without --limit; 27 recipes x 10 seeds noise each of them
+POOL_MAX = 50_000  # maximum sentences among which the clean form of a noisy one is searched
+SOURCE_MAX = 2_000  # sentences without --limit; each is noised by 27 recipes x 10 seeds
 _UNLABELLED = "not labeled"  # CrisisLexT26's label of a text without a label
 _OTHER_COLUMNS = "; name others with --text-column and --label-column"
 _TRUTHS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}  # label in a file -> 0 or 1
-_TEST_PARTS = 2  # one in two labelled texts is for testing, the rest for training
+_TEST_PARTS = 2  # half of the labelled texts are for testing, the rest for training
 _ROWS_MIN = 2
 
 
@@ -58,10 +58,11 @@ _ROWS_MIN = 2
 class PairSet:
     """Clean texts and their noisy forms.
 
-    `noisy` has a list of texts per noise seed. Natural pairs have no seeds and one list. Sets of
-    the same `group` have the same clean texts, so tests resample their rows together. `pool` has
-    more clean texts, among which the clean form is searched as well. `strengths` maps a factor to
-    the noisy texts of a mixed recipe with all rates multiplied by the factor.
+    `noisy` has a list of texts per noise seed; natural pairs have no seeds and one list. Sets of
+    the same `group` have the same clean texts, so the bootstrap draws the same rows for all of
+    them. `pool` has more clean texts; the clean form of a noisy text is searched among all.
+    `strengths` maps a factor to the noisy texts that a mixed recipe gives if all its rates are
+    multiplied by the factor.
     """
 
     name: str
@@ -100,7 +101,7 @@ class TextSet:
     classification       clean, noisy                              labels
     pair_classification  first, second, first_noisy                1: they belong together, or 0
 
-    `negatives` maps a column to hard negatives, among which its texts are searched.
+    `negatives` maps a column to hard negatives, which a search of the column may find by mistake.
     """
 
     name: str
@@ -176,10 +177,10 @@ def unique_names(names: Sequence[str]) -> list[str]:
 def chosen_recipes(given: Sequence[str], lang: str) -> dict[str, Recipe]:
     """Return {name: recipe} for the names given with --transforms.
 
-    `all` stands for `ROLASER`, `POSTS` and `MIXES`. Names are separated by commas, except in a
-    transform with parameters. Transforms have their default rates. `all` leaves out transforms
-    without data for the language. Raises UsageError for other transforms without data, for unknown
-    names, and for no name.
+    `all` stands for `ROLASER`, `POSTS` and `MIXES`, except transforms without data for the
+    language. Names are separated by commas, except in a transform with parameters. Transforms have
+    their default rates. Raises UsageError if no name is given, for unknown names, and for other
+    transforms without data.
     """
     chosen: dict[str, Recipe] = {}
     for text in given:
@@ -253,7 +254,7 @@ class _SetReader:
 
     @cached_property
     def published(self) -> PublishedNegatives | None:
-        """The published hard negatives that `--augmented` names; None without this option."""
+        """The hard negatives in the file given with --augmented; None without this option."""
         path = self.options.augmented
         return PublishedNegatives.read(path) if path else None
 
@@ -291,8 +292,8 @@ class _SetReader:
     def retrieval(self, name: str, source: str) -> Iterator[EvaluationSet]:
         """Read sentences and their translations.
 
-        The source is bitext, or a table with a column per side. Bitext with several language pairs
-        gives a set per language pair.
+        The source is bitext, or a table with the columns source and target. Bitext with several
+        language pairs gives a set per language pair.
         """
         tables = _translations(name, source) or {name: read_columns(source, [SIDES], "--retrieval")}
         is_only = len(tables) == len(self.options.retrieval) == 1
@@ -349,7 +350,7 @@ class _SetReader:
     def noise(self, name: str, source: str) -> Iterator[EvaluationSet]:
         """Read clean text; yield a set of noisy text for each recipe.
 
-        Sets of mixed recipes also have noisy text of several strengths.
+        For recipes of several steps, the set also has noisy text of several strengths.
         """
         options = self.options
         table = read_columns(source, [(options.text_column,)], "--source")
@@ -376,7 +377,7 @@ class _SetReader:
             )
 
     def _noised(self, recipe: Recipe, clean: Sequence[str], seed: int) -> list[str]:
-        """Return the noisy form of each text; an unchanged text is the same object as before."""
+        """Return the noisy form of each text; unchanged texts are not copied, to save memory."""
         noisy = self.noising.noise(recipe, clean, seed)
         return [new if new != old else old for new, old in zip(noisy, clean, strict=True)]
 
@@ -401,8 +402,8 @@ class _SetReader:
     ) -> tuple[dict[str, list[str]], list[str]]:
         """Return an even sample of the rows of a table, and a note if rows are left out.
 
-        The sample has at most `--limit` rows, by default `most`. Raises SourceError for fewer than
-        two rows.
+        The sample has as many rows as --limit allows, or `most` without this option. Raises
+        SourceError for fewer than two rows.
         """
         self._note_losses(table, name)
         if len(table) < _ROWS_MIN:
@@ -441,7 +442,7 @@ class _SetReader:
 
 
 def is_tested(texts: Sequence[str]) -> Bool:
-    """Return a mask of the texts for testing; the other texts are for training.
+    """Return a mask: True for each text to test on, False for each text to train on.
 
     Equal texts are all for testing, or all for training.
     """
@@ -456,7 +457,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _only(table: TextColumns, is_wanted: list[bool], reason: str) -> TextColumns:
-    """Return the rows that `is_wanted` marks; count the others as dropped, under `reason`."""
+    """Return the rows for which `is_wanted` is True; count the others in `dropped[reason]`."""
     if not all(is_wanted):
         table.dropped[reason] += is_wanted.count(False)
     columns = {name: list(compress(cells, is_wanted)) for name, cells in table.columns.items()}
@@ -489,10 +490,10 @@ def _check_split(texts: Sequence[str], labels: Sequence[str], source: str) -> li
 def _english_negatives(
     published: PublishedNegatives, sides: Mapping[str, Sequence[str]], *, is_required: bool
 ) -> dict[str, HardNegatives]:
-    """Return {side: published hard negatives} for one side: source or target.
+    """Return {column: published hard negatives} for the English column, 'source' or 'target'.
 
-    More of the published lines were made from this side than from the other. If no line was made
-    from either side, the result is {}; with `is_required` NoLinesError is raised.
+    It is the column from which more published lines were made. If there are no such lines, the
+    result is {}; with `is_required` NoLinesError is raised.
     """
     found = {}
     for side, texts in sides.items():
@@ -509,12 +510,12 @@ def _english_negatives(
 def _translations(name: str, source: str) -> dict[str, TextColumns]:
     """Return {name of the set: table of source and target} for the language pairs of bitext.
 
-    If the source is no bitext, the result is {}. A table without rows only counts dropped rows, of
-    a language pair or of a file with several language pairs.
+    If the source is no bitext, the result is {}. A table without rows may occur: it only has counts
+    of dropped rows.
     """
     try:
         files = find_bitext(source, language_pair(name))
-    except UsageError:  # a table that names no languages; retrieval needs none
+    except UsageError:  # a table without language names: bitext needs them, a table does not
         return {}
     tables = _read_translations(files)
     filled = sum(len(table) > 0 for table in tables.values())
@@ -528,10 +529,10 @@ def _translations(name: str, source: str) -> dict[str, TextColumns]:
 
 
 def _read_translations(files: Sequence[Bitext]) -> dict[str, TextColumns]:
-    """Read bitext files; return {language pair: table of both sides}.
+    """Read bitext files; return {language pair: table of source and target}.
 
-    A table also counts the dropped rows of its language pair. Rows dropped from a file with several
-    language pairs are counted in a table without rows, under the path of the file.
+    A table also counts the dropped rows of its language pair. A file with several language pairs
+    has its dropped rows counted in an extra table, without rows, under the path of the file.
     """
     tables: defaultdict[str, TextColumns] = defaultdict(lambda: TextColumns({s: [] for s in SIDES}))
     for file in files:

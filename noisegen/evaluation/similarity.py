@@ -30,7 +30,8 @@ _BLOCK = 1 << 17  # numbers converted to float64 at a time, to fit the processor
 def unit(vectors: Vectors, start: int = 0) -> F32:
     """Return the rows of a matrix divided by their lengths, float32; a zero row stays zero.
 
-    Raises UsageError for a row that holds NaN or infinity. The error counts rows from `start`.
+    Raises UsageError for a row that holds NaN or infinity. The message gives the index of the row,
+    counted from `start`.
     """
     units = np.empty(vectors.shape, np.float32)
     for part in _parts(vectors):
@@ -43,9 +44,9 @@ def unit(vectors: Vectors, start: int = 0) -> F32:
 def cosines(x: Vectors, y: Vectors) -> F64:
     """Return the cosine of row i of x and row i of y, for each i; 0 if one of them is zero.
 
-    Cosines are rounded to twelve digits. This makes cosines equal that differ only by the order of
-    summation, so ties stay ties. Raises UsageError for a row that holds NaN or infinity, and for
-    different shapes.
+    Cosines are rounded to twelve digits. Without this, equal cosines could differ in the last
+    digits, depending on the order of summation. Raises UsageError for a row that holds NaN or
+    infinity, and for different shapes.
     """
     check_pairs(x, y)
     similarities = np.empty(len(x))
@@ -67,7 +68,7 @@ def _parts(vectors: Vectors) -> list[slice]:
 def _lengths(rows: F64, start: int) -> F64:
     """Return the length of each row; raises UsageError for NaN or infinity.
 
-    The error counts rows from `start`.
+    The message gives the index of the row, counted from `start`.
     """
     lengths: F64 = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     wrong = np.flatnonzero(~np.isfinite(lengths))
@@ -116,7 +117,7 @@ def sts_spearman(x: Vectors, y: Vectors, scores: npt.ArrayLike) -> float:
 
 
 def spearman(x: F64, y: F64) -> float:
-    """Return Spearman's rank correlation of two columns; NaN if all values of one are equal.
+    """Return Spearman's rank correlation of two columns; NaN if a column has only equal values.
 
     Raises UsageError for columns of different length, MissingExtra without scipy.
     """
@@ -193,7 +194,8 @@ class PrincipalAxes(NamedTuple):
 def principal_axes(units: Vectors) -> PrincipalAxes:
     """Return the first two principal components of normalised vectors.
 
-    The largest entry of each axis is made positive, so that equal data give equal maps.
+    The sign of each axis is chosen so that its value of largest size is positive: equal data give
+    equal maps.
     """
     centre = units.mean(axis=0, dtype=np.float64)
     _, spread, axes = np.linalg.svd(units - centre, full_matrices=False)
@@ -214,7 +216,7 @@ _ITERATIONS_MAX = 100
 class Classified:
     """Accuracy and macro F1 of a classifier in per cent, as means over the experiments.
 
-    `correct[i]` is the share of experiments that labelled test text i correctly.
+    `correct[i]` is the share (0 to 1) of experiments that gave test text i the right label.
     """
 
     accuracy: float
@@ -232,12 +234,12 @@ def classify(
 ) -> dict[str, Classified]:
     """Train a classifier on vectors of clean text, and test it on vectors of other texts.
 
-    `tests` maps each version of the test texts, such as clean and noisy, to its vectors. All
-    versions have the same `test_labels`. The result has the same keys. The protocol and the draws
-    are the default of AbsTaskClassification in MTEB 2. Each of 10 experiments shuffles the training
-    rows, fits a logistic regression on the first 8 rows of each label (L2 penalty of 1, at most 100
-    iterations, vectors not normalised), and labels all test rows. Some of MTEB's tasks take more
-    samples: 32 in TweetSentimentExtraction.
+    `tests` maps each version of the test texts, such as clean and noisy, to its vectors. The texts
+    of all versions have the labels `test_labels`. The result has the same keys as `tests`. The
+    protocol and the draws are the default of AbsTaskClassification in MTEB 2. Each of 10
+    experiments shuffles the training rows, fits a logistic regression on the first 8 rows of each
+    label (L2 penalty of 1, at most 100 iterations, vectors not normalised), and labels all test
+    rows. Some of MTEB's tasks take more samples: 32 in TweetSentimentExtraction.
 
     Raises UsageError if there is one label only, MissingExtra without scikit-learn.
     """
@@ -274,7 +276,7 @@ def _drawn(classes: I64, samples: int) -> Iterator[I64]:
     """Yield, for each experiment, the indices of the rows to train on."""
     order = np.arange(len(classes))
     for _ in range(EXPERIMENTS):
-        # As in MTEB, each experiment has the same seed, but shuffles the order of the last one.
+        # As in MTEB, each experiment shuffles the previous experiment's order with the same seed.
         np.random.RandomState(SEED).shuffle(order)
         of_class = [np.flatnonzero(classes[order] == number) for number in np.unique(classes)]
         yield order[np.sort(np.concatenate([places[:samples] for places in of_class]))]
@@ -287,8 +289,8 @@ def type_token_ratio(
 ) -> float:
     """Return 100 x types / tokens over all texts together (RoLASER, section 5); NaN without tokens.
 
-    `tokens` splits a text into tokens. Instead of texts, rows of token ids may be given; ids in
-    `without`, such as the special ids of a tokenizer, do not count.
+    `tokens` splits a text into tokens. `texts` may also be rows of token ids; then ids in
+    `without`, such as the special ids of a tokenizer, are not counted.
     """
     counted: Sequence[Hashable]
     if isinstance(texts, Sequence):

@@ -29,9 +29,9 @@ Columns = Mapping[K, npt.NDArray[np.generic]]
 class Resampled:
     """A mean, correlation or difference, with its 95 % bootstrap interval and a p-value.
 
-    `p` is two-sided and tests whether the true value is 0. It is twice the share of resamples that
-    are 0 or on the other side of 0. It is below 0.05 where the interval excludes 0, except for
-    rounding to whole resamples.
+    `p` is two-sided and tests whether the true value is 0: it is twice the share of resamples that
+    are 0 or have the opposite sign. It is below 0.05 if the interval excludes 0, except in
+    borderline cases.
     """
 
     value: float
@@ -57,7 +57,8 @@ def mean_differences(
 ) -> dict[K, Resampled]:
     """Return the mean of `ours` minus the mean of `theirs`, metric by metric, with its interval.
 
-    Both have a value per sentence for each metric. Each resample draws the same sentences for both.
+    Both arguments map each metric to a value per sentence. A resample draws the same sentences for
+    both.
     """
     return _of_means(ours, np.subtract(*_paired(ours, theirs)), seed, resamples)
 
@@ -80,9 +81,9 @@ def spearman_differences(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> dict[K, Resampled]:
-    """Return the Spearman correlation of `ours` minus the one of `theirs`, with its interval.
+    """Return the Spearman correlation of `ours` minus that of `theirs`, with its interval.
 
-    Both have a value per sentence for each metric, and are correlated with the same scores.
+    Both arguments map each metric to a value per sentence; it is correlated with `scores`.
     """
     values = np.concatenate(_paired(ours, theirs), axis=1)
     drawn = _correlations(values, scores, seed, resamples)
@@ -119,7 +120,7 @@ def _paired(ours: Columns[K], theirs: Columns[K]) -> tuple[F64, F64]:
 
 
 def _weights(count: int, seed: int, resamples: int) -> Iterator[F64]:
-    """Yield how often each resample drew each sentence, as blocks (resamples, sentences)."""
+    """Yield blocks (resamples, sentences) that count how often a resample drew a sentence."""
     generator = np.random.Generator(np.random.PCG64(seed))
     step = max(1, _BLOCK // count)
     for start in range(0, resamples, step):
@@ -173,7 +174,7 @@ def _ranks(weights: F64, values: F64) -> tuple[F64, F64]:
 
 
 def _estimates(names: Columns[K], figures: F64) -> dict[K, Resampled]:
-    """Return the values in row 0 of `figures`; interval and p come from the resamples below."""
+    """Return the values in row 0 of `figures`, with interval and p-value from the other rows."""
     drawn = figures[1:]
     lesser = np.minimum((drawn <= 0).sum(axis=0), (drawn >= 0).sum(axis=0))
     p_values = np.minimum(1, 2 * (lesser + 1) / (len(drawn) + 1))
@@ -188,8 +189,8 @@ LEVELS = (0.05, 0.01, 0.001)  # a p-value gets a star for each level it is below
 class McNemar:
     """Result of McNemar's test: its two-sided p, and the items on which the models differ.
 
-    `repaired` counts the items that only our model got right, `broken` the items that only theirs
-    got right.
+    `repaired` counts the items that only our model got right, `broken` the items that only the
+    other model got right.
     """
 
     repaired: int
@@ -238,7 +239,7 @@ def two_sample_t(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> float:
         from scipy.stats import ttest_ind
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # one sample may consist of equal values
+        warnings.simplefilter("ignore", RuntimeWarning)  # scipy warns of a sample of equal values
         return float(ttest_ind(*samples, equal_var=True).pvalue)
 
 
@@ -246,8 +247,8 @@ def one_sample_t(values: npt.ArrayLike, null: float) -> float:
     """Return the two-sided p of the hypothesis that a sample has the mean `null`.
 
     RoLASER tests metrics against 0, and the type/token ratio of noisy text against the ratio of
-    standard text; noisegen tests the quotient of the two ratios against 1. If the sample does not
-    vary, p is 1 for values equal to `null`, else 0. Raises UsageError for fewer than two values.
+    standard text; noisegen divides the two ratios and tests the quotient against 1. If all values
+    are equal, p is 1 if they equal `null`, else 0. Raises UsageError for fewer than two values.
     """
     [sample] = _samples(values)
     if not np.ptp(sample):

@@ -30,14 +30,14 @@ Precision = Literal["auto", "float32", "bfloat16"]
 
 _ROWS, _COLUMNS = 2_048, 8_192  # rows of x, of y in a block of cosines: 64 MB in float32
 _COLUMNS_FIRST = 1_024  # rows of y in the first block of cosines
-LARGE = 1 << 30  # number of multiplications from which a search is worth importing torch
+LARGE = 1 << 30  # multiplications; smaller searches do not gain by importing torch
 _PRODUCTS = 1 << 17  # values of x, and of y, multiplied at a time, to fit the processor's cache
 
 
 class Neighbours(NamedTuple):
     """The k rows of y nearest to each row of x, and their cosines: two arrays of shape (rows, k).
 
-    The nearest row comes first; rows with equal cosines are in the order of their numbers.
+    The nearest row comes first; rows with equal cosines are in the order of their indices.
     """
 
     cosines: F64
@@ -47,11 +47,11 @@ class Neighbours(NamedTuple):
 def neighbours(x: Vectors, y: Vectors, k: int, precision: Precision = "auto") -> Neighbours:
     """Return the k rows of y (all, if there are fewer) that are nearest to each row of x.
 
-    Cosines are computed in blocks, so x and y may be memory maps. A first multiplication in
-    `precision` only shows which pairs can be among the nearest. The cosines of these pairs are
-    computed again in float64 and rounded to twelve digits, so all precisions and numbers of threads
-    give the same result. `auto` takes bfloat16 for large searches if torch is installed and the
-    processor computes in bfloat16, else float32.
+    Cosines are computed in blocks, so x and y may be memory maps. A fast multiplication in
+    `precision` finds the pairs that can be among the nearest. Only their cosines are then computed
+    in float64 and rounded to twelve digits, so all precisions and numbers of threads give the same
+    result. `auto` takes bfloat16 for large searches if torch is installed and the processor
+    computes in bfloat16, else float32.
     """
     check_widths(x, y)
     if precision == "auto":
@@ -64,7 +64,7 @@ def neighbours(x: Vectors, y: Vectors, k: int, precision: Precision = "auto") ->
 def _nearest_to(x: Vectors, x_start: int, y: Vectors, k: int, precision: Precision) -> Neighbours:
     """Return the k rows of y nearest to each row of x; y is read in blocks.
 
-    `x_start` is the number of x's first row, which error messages need.
+    `x_start` is the index that error messages give to the first row of x.
     """
     count, width = x.shape
     multiply = _multiplier(unit(x, x_start), precision)
@@ -73,10 +73,10 @@ def _nearest_to(x: Vectors, x_start: int, y: Vectors, k: int, precision: Precisi
     step = max(1, _PRODUCTS // width)
     start = 0
     while start < len(y):
-        # Small first blocks give a bound on the k-th nearest cosine, which few later rows reach.
+        # The first blocks are small. Later blocks skip rows below the k-th best cosine so far.
         block = y[start : start + min(_COLUMNS, max(_COLUMNS_FIRST, start))]
         products, least = multiply(unit(block, start)), nearest.cosines[:, -1]
-        if k <= len(block) and np.isneginf(least).all():  # no bound: take the k-th largest product
+        if k <= len(block) and np.isneginf(least).all():  # first block: no cosines yet
             least = np.partition(products.T, -k)[:, -k].astype(np.float64) - error
         near = np.flatnonzero(products >= (least - error).astype(np.float32))
         rows, columns = near % count, near // count
@@ -131,12 +131,12 @@ _K = 4  # nearest neighbours, as in LASER
 
 @dataclass(frozen=True)
 class XSim:
-    """Result of a search, with one entry per sentence of x.
+    """Result of a search, with one item per sentence of x.
 
-    `predictions` are the rows of y that were found; numbers from len(y) on are hard negatives.
-    `correct` is a mask of the right ones. `lost_to` has the kind of the hard negative that was
-    found, `misaligned` for another wrong line, '' for the right line. `kinds` counts each kind in
-    `lost_to`, kinds that were never found included. Without hard negatives `lost_to` and `kinds`
+    `predictions` are the indices of the rows of y that were found; from len(y) on, they are hard
+    negatives. `correct` is a mask of the right ones. `lost_to` has the kind of the hard negative
+    that was found, 'misaligned' for another wrong row, '' for the right row. `kinds` counts the
+    wrong rows of each kind, also kinds never found. Without hard negatives `lost_to` and `kinds`
     are empty.
     """
 
@@ -157,7 +157,7 @@ class XSim:
 
     @property
     def kind_rates(self) -> dict[str, float]:
-        """The percentage of sentences of x that were lost to each kind of hard negative."""
+        """The percentage of sentences of x that found a wrong line, by the kind of the line."""
         return {kind: 100 * count / len(self.correct) for kind, count in self.kinds.items()}
 
 
@@ -176,8 +176,8 @@ def xsim(
     cosines of x_i to its k nearest y, and the cosines of y_j to its k nearest x. The score of a
     candidate is cos(x_i, y_j) divided by the margin (`ratio`; 0 if the margin is 0), minus the
     margin (`distance`), or the plain cosine (`absolute`). The candidate with the best score is
-    found; among scores equal to twelve digits, the one in the lowest row. With the `texts` of y, a
-    line with the same text as the right line is no error, as in LASER.
+    found; among scores equal to twelve digits, the one with the lowest index. If the `texts` of y
+    are given, a row with the same text as the right row counts as correct, as in LASER.
 
     Zero vectors have cosine 0 with all others. Raises UsageError for NaN, for different widths, if
     y has fewer rows than x, and for an unknown margin.
@@ -217,7 +217,7 @@ def search_both_ways(
 class HardVectors(NamedTuple):
     """Vectors of hard negatives.
 
-    `sources` has the row of y that each negative was made from, `kinds` its kind.
+    `sources` has the index of the row of y that each negative was made from, `kinds` its kind.
     """
 
     vectors: Vectors
@@ -235,9 +235,9 @@ def xsim_hard(
 ) -> XSim:
     """Search every row of x among the rows of y and hard negatives; to find a negative is an error.
 
-    Neighbours are searched among all lines. An error has the kind of the negative if the negative
-    was made from the right line or from a line with the same text, else it is misaligned. All other
-    arguments are described at `xsim`.
+    If the negative was made from the right row, or from a row with the same text, the error has the
+    negative's kind; every other error is 'misaligned'. The k nearest rows may be negatives, too.
+    All other arguments are described at `xsim`.
     """
     _check(x, y, k, margin, texts)
     vectors, sources, kinds = negatives
@@ -281,7 +281,7 @@ def _same(x: I64, y: I64, texts: Sequence[str] | None) -> Bool:
 
 
 def _predictions(x: Vectors, y: Vectors, k: int, margin: Margin, precision: Precision) -> I64:
-    """Return the number of the row of y that each row of x finds."""
+    """Return, for each row of x, the index of the row of y that the search finds."""
     nearest = neighbours(x, y, 1 if margin == "absolute" else k, precision)
     if margin == "absolute":
         return nearest.rows[:, 0]
@@ -292,7 +292,7 @@ def _predictions(x: Vectors, y: Vectors, k: int, margin: Margin, precision: Prec
 
 
 def _best(nearest: Neighbours, means_back: F64, margin: Margin) -> I64:
-    """Return, for each row of x, its candidate with the best score.
+    """Return, for each row of x, the index of its candidate with the best score.
 
     The candidates are the rows in `nearest`. `means_back` has for each candidate the mean cosine to
     its own nearest neighbours in x.
@@ -313,10 +313,10 @@ _COSINES = 1 << 22  # cosines held in memory at a time
 
 @dataclass(frozen=True)
 class Matching:
-    """Masks of rows that find their own row on the other side, which has the same index.
+    """Masks of the rows whose nearest row in the other matrix has the same index.
 
-    `forward` marks rows of x to which no row of y is nearer than their own, `backward` the same for
-    rows of y.
+    `forward` is for rows of x searched in y, `backward` for rows of y searched in x. A row that is
+    as near as the nearest one counts, too.
     """
 
     forward: Bool

@@ -1,8 +1,8 @@
 """Count results by class, and count which classes are confused.
 
 Classes are intents, kinds of slots, kinds of names, or relations. RCP compares two models by the
-number of slot kinds in which one beats the other, and by the classes they confuse. Counts are sums
-over seeds.
+number of slot kinds in which one has a higher F1, and by the classes they confuse. Counts are sums
+over training seeds.
 """
 
 from collections import Counter, defaultdict
@@ -18,7 +18,7 @@ Test = tuple[str, str, str, str]  # model, language, side, metric
 
 
 def spans(tags: Sequence[str]) -> list[Span]:
-    """Return the spans of a row of tags.
+    """Return the spans in a row of tags, such as ("city", 0, 2) in ["B-city", "I-city", "O"].
 
     A span of kind x begins at the tag B-x. It also begins at x or I-x if the tag before is O or of
     another kind, as in conlleval and in seqeval's default mode. So if tags have no B- and I-, each
@@ -63,7 +63,7 @@ class ClassFigure:
 class WonClasses:
     """Comparison of a model with the first model by the F1 of each class in a test set.
 
-    `won`, `lost` and `equal` are numbers of classes: with a higher, a lower and the same F1.
+    The model has a higher F1 in `won` classes, a lower F1 in `lost`, the same in `equal` classes.
     """
 
     model: str
@@ -113,7 +113,7 @@ class ClassCounts:
             self._counts[test][side].update(kind for kind, *_ in found)
 
     def figures(self) -> list[ClassFigure]:
-        """Return a figure per model, test set and class, in the order of the calls of `add`."""
+        """Return the counts per model, test set and class, in the order of the calls of `add`."""
         figures = []
         for test, counts in self._counts.items():
             gold, predicted, correct = (counts[side] for side in ("gold", "predicted", "correct"))

@@ -44,7 +44,7 @@ LAYOUT: Layout[None] = Layout(
 
 
 class Variant(NamedTuple):
-    """Way to train a model: rows and hyperparameters; `suffix` is added to the model's name."""
+    """Training rows and hyperparameters; `suffix` is added to the name of the trained model."""
 
     suffix: str
     rows: list[LabelledRow]
@@ -115,7 +115,7 @@ def _measured(
         settings = _settings(options, models, data, variants)
         settings["seconds"] = round(time.monotonic() - began, 1)
         results = TaskResults(task, tuple(measured), settings, run.by_class)
-        results.write(out)  # these values survive a stop during the next model
+        results.write(out)  # keeps the values if the run stops during the next model
     return results
 
 
@@ -180,7 +180,7 @@ def _trainable(encoder: Encoder, name: str) -> SentenceEncoder:
 
 
 def _left_out(name: str, encoder: SentenceEncoder) -> str:
-    """Return a note that fine-tuning leaves out an encoder's projection; '' if it has none."""
+    """Return a note that an encoder's projection (dense layer) is left out; '' without one."""
     head = encoder.head.settings
     layers = [number for number, step in enumerate(head.steps) if isinstance(step, Dense)]
     if not layers:

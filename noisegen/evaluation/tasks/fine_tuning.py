@@ -44,12 +44,12 @@ Step = Callable[[int], None]  # called with the number of rows that an update or
 
 @dataclass(frozen=True)
 class Pieces:
-    """Rows of piece ids.
+    """Rows of texts as ids of word pieces.
 
     `types` is 0 for pieces of the first sentence of a pair, 1 for pieces of the second. `firsts`
-    has, for each token of a row, the position of its first piece. The position is -1 (NO_PIECE) for
-    a token without a piece: the token was cut off, or the tokenizer knows none of its characters.
-    `is_cut` is a mask of the rows that were cut.
+    has, for each token of a row, the index of its first piece. The index is NO_PIECE (-1) if the
+    token was cut off, or if the tokenizer knows none of its characters. `is_cut` is a mask of the
+    rows that were cut at the maximum length.
     """
 
     ids: Ragged
@@ -63,7 +63,7 @@ class Pieces:
     def beyond(self) -> int:
         """Return the number of tokens that were cut off, over all rows.
 
-        In a row of `is_cut`, these are the tokens after the last token that has a piece.
+        In a row that was cut, these are the tokens after the last token with a piece.
         """
         total = 0
         for row in np.flatnonzero(self.is_cut).tolist():
@@ -120,7 +120,7 @@ def cut_into_pieces(
 def _first_pieces(
     tokens: Sequence[str], text: str, offsets: Sequence[tuple[int, int]]
 ) -> list[int]:
-    """Return the position of the first piece of every token; NO_PIECE for a token without one.
+    """Return the index of the first piece of every token; NO_PIECE for a token without a piece.
 
     `text` has the tokens joined by spaces, `offsets` the characters [start, stop) of each piece in
     it. A piece belongs to the token of its first character that is not white space. Special pieces
@@ -136,7 +136,7 @@ def _first_pieces(
 
 
 def vocabulary_of(parts: Sequence[Pieces], pad_id: int) -> Rows:
-    """Return the sorted ids of the pieces, with 0 to `pad_id`; so renumbering keeps `pad_id`."""
+    """Return all ids in `parts`, and 0 to `pad_id`, sorted; so `renumbered` keeps `pad_id`."""
     return np.unique(np.concatenate([np.arange(pad_id + 1), *(part.ids.values for part in parts)]))
 
 
@@ -148,7 +148,7 @@ def renumbered(part: Pieces, vocabulary: Rows) -> Pieces:
 
 @dataclass(frozen=True)
 class Examples:
-    """Training rows: their pieces, the class of each token's tag, the class of each row's label."""
+    """Training rows: their pieces, and class indices: one per token's tag, one per row's label."""
 
     pieces: Pieces
     tags: Ragged
@@ -156,7 +156,7 @@ class Examples:
 
     @classmethod
     def of(cls, pieces: Pieces, tags: Sequence[Sequence[int]], labels: Sequence[int]) -> "Examples":
-        """Combine rows of pieces with class indices; a token without a piece gets IGNORED."""
+        """Combine pieces with class indices; a token without a piece gets the index IGNORED."""
         classes = Ragged.of(tags)
         classes.values[pieces.firsts.values == NO_PIECE] = IGNORED
         return cls(pieces, classes, np.array(labels, np.int64))
@@ -170,7 +170,7 @@ class Tuning:
     """Hyperparameters of fine-tuning.
 
     `batch_tokens` is the number of tokens per update, padding included; `max_length` is in pieces
-    per row. Gradients are cut to the norm `clip`. There is no weight decay: see
+    per row. Gradients are scaled to a norm of at most `clip`. There is no weight decay: see
     `TaskNetwork.keep_embeddings`.
     """
 
@@ -186,9 +186,9 @@ class TaskBatch(NamedTuple):
     """Rows of pieces on the device of the network.
 
     `types` is None if the network does not tell the two sentences of a pair apart. `firsts`, shape
-    (rows, tokens), has the position of every token's first piece, 0 for a token without one.
-    Trailing tokens that have no piece in any row are left out, because a row may have far more
-    tokens than pieces.
+    (rows, tokens), has the index of every token's first piece, 0 for a token without one. Tokens at
+    the end that have no piece in any row are left out, because a row may have far more tokens than
+    pieces.
     """
 
     padded: Padded
@@ -218,7 +218,8 @@ class TaskNetwork(nn.Module):
 
     The copy has only the embeddings of the ids in `vocabulary`. The label is predicted from the
     first piece, [CLS] or <s>; a tag from the first piece of its token. `labels` and `tags` are
-    numbers of classes; 0 makes no head. The weights of the heads are drawn from torch's generator.
+    numbers of classes; for 0 classes there is no head. The weights of the heads are drawn from
+    torch's generator.
     """
 
     def __init__(
@@ -245,8 +246,9 @@ class TaskNetwork(nn.Module):
     def keep_embeddings(self, vocabulary: Ints) -> None:
         """Keep only the embeddings of the ids in `vocabulary`, and renumber these ids from 0.
 
-        Training without weight decay would not change the others, which get no gradient. With
-        250,000 embeddings of 384 numbers this saves 0.14 s of CPU time per update and 1.5 GB.
+        The removed embeddings get no gradient, so training without weight decay would not change
+        them. With 250,000 embeddings of 384 numbers this saves 0.14 s of CPU time per update and
+        1.5 GB.
         """
         network: Any = self.network
         full = network.get_input_embeddings()
@@ -293,9 +295,9 @@ class TaskNetwork(nn.Module):
         return torch.stack(losses).sum()
 
     def _cross_entropy(self, logits: Tensor, classes: Ints) -> Tensor:
-        """Return the mean cross-entropy of `logits`, which has a row for each of `classes`.
+        """Return the mean cross-entropy of rows of `logits`; `classes` has the right class per row.
 
-        Rows of the class IGNORED do not count; without other rows the result is 0.
+        Rows of the class IGNORED do not count. If all rows are ignored, the result is 0.
         """
         wanted = torch.from_numpy(classes).to(self.device)
         total = nn.functional.cross_entropy(logits, wanted, ignore_index=IGNORED, reduction="sum")
@@ -352,7 +354,7 @@ class TaskNetwork(nn.Module):
 
 
 def _best(logits: Tensor | None) -> npt.NDArray[np.int64] | None:
-    """Return the class index with the highest logit, for each row or token; None for None."""
+    """Return the index of the highest logit for each row or token; None if there are no logits."""
     return None if logits is None else logits.argmax(-1).cpu().numpy()
 
 
@@ -418,7 +420,7 @@ class Trial:
 
         A token without a piece gets the tag OUTSIDE.
         """
-        labels, tags = [*self.labels, ""], [*self.tags, OUTSIDE]  # NO_PIECE, -1, is the last index
+        labels, tags = [*self.labels, ""], [*self.tags, OUTSIDE]  # NO_PIECE (-1) is the last item
         return [Answer(labels[label], [tags[tag] for tag in row]) for label, row in answers]
 
     def run(

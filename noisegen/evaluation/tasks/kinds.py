@@ -22,9 +22,9 @@ HALLUCINATED = ("hallucinated_spans", "hallucinated_tokens")
 
 @dataclass(frozen=True)
 class LabelledTask:
-    """Task with the name of the metric for labels, and of the metric for tags.
+    """Task with the name of its metric for labels ('intent_accuracy') and for tags ('slot_f1').
 
-    The name is '' if the rows of the task have no labels or no tags.
+    A name is '' if the rows of the task have no labels or no tags.
     """
 
     name: str
@@ -49,10 +49,10 @@ TASKS = {
 class FineTuning:
     """RCP's hyperparameters for one corpus, from the paper's experiments and its launch scripts.
 
-    `epochs_augmented` and `growth` are for task-time augmentation: `growth` is the size of the data
-    with its noisy copies, as a multiple of the original size. The learning rate falls linearly to
-    0. `max_length` is in pieces. For WikiANN and XNLI the paper gives no augmentation and no
-    length; the values here are noisegen's.
+    `epochs_augmented` and `growth` are for training with noisy copies of the rows (task-time
+    augmentation): 2.0 for `growth` means twice as many rows as without copies. The learning rate
+    falls linearly to 0. `max_length` is in pieces. For WikiANN and XNLI the paper gives no
+    augmentation and no length; the values here are noisegen's.
     """
 
     epochs: float
@@ -77,8 +77,8 @@ NLI_NOISE_RATE = 0.05
 class EvaluateTaskOptions:
     """Options of `noisegen evaluate-task`: models, labelled data, hyperparameters.
 
-    A hyperparameter that is None takes RCP's value for the corpus (`FINE_TUNING`). The format of
-    the training data tells the corpus.
+    A hyperparameter that is None takes RCP's value for the corpus (`FINE_TUNING`). The corpus is
+    recognised by the format of the training data.
     """
 
     models: Annotated[tuple[str, ...], argument("MODEL...")]

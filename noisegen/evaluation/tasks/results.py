@@ -29,10 +29,10 @@ ByTest = Mapping[tuple[str, str], Metrics]  # (language, side) -> metrics
 
 
 class SpanCounts(NamedTuple):
-    """Numbers of spans: in both gold and prediction (`correct`), in gold, in the prediction.
+    """Numbers of spans: in gold tags, in predicted tags, and in both (`correct`).
 
-    Hallucinations are counted as well. A hallucinated token has a predicted tag where gold has O. A
-    hallucinated span is a predicted span that covers O alone.
+    Hallucinations are counted as well. A hallucinated token has a predicted tag where gold has O
+    (no tag). A hallucinated span is a predicted span of which all tokens have O in gold.
     """
 
     correct: int
@@ -81,10 +81,10 @@ def measure(task: LabelledTask, rows: Sequence[LabelledRow], answers: Sequence[A
 
 
 def measure_all(data: TaskData, answers: Mapping[tuple[str, str], Sequence[Answer]]) -> ByTest:
-    """Return the metrics of each language and side, and of the change from clean to noisy.
+    """Return the metrics of each language for clean rows, for noisy rows, and for the change.
 
-    `answers` is by (language, side). The change is noisy minus clean, over the rows that both sides
-    have.
+    `answers` has predictions by (language, 'clean' or 'noisy'). The change is noisy minus clean,
+    over the clean rows that have a noisy form.
     """
     by_test: dict[tuple[str, str], Metrics] = {}
     for test in data.tests:
@@ -102,7 +102,7 @@ def measure_all(data: TaskData, answers: Mapping[tuple[str, str], Sequence[Answe
 
 @dataclass(frozen=True)
 class TaskFigure:
-    """Values of a metric for a model on one language and side, one value per seed."""
+    """Values of a metric, one per seed; `side` is clean, noisy or change (noisy minus clean)."""
 
     model: str
     lang: str
@@ -136,9 +136,9 @@ class TaskFigure:
 def figures(model: str, by_seed: Sequence[ByTest]) -> list[TaskFigure]:
     """Return the values of a model for each language, side and metric, and means over languages.
 
-    `by_seed` has one entry per seed: {(language, side): metrics}. A side is clean, noisy or their
-    difference. The means of both cover the same languages (see `averaged`). With a single language
-    there is no mean.
+    `by_seed` has one mapping per seed: {(language, side): metrics}, where a side is clean, noisy or
+    change (noisy minus clean). Every mean is taken over the languages that `averaged` returns. If
+    this is a single language, there are no means.
     """
     tested = [
         TaskFigure(model, lang, side, metric, tuple(run[lang, side][metric] for run in by_seed))
@@ -159,7 +159,7 @@ def figures(model: str, by_seed: Sequence[ByTest]) -> list[TaskFigure]:
 
 
 def averaged(figures: Sequence[TaskFigure]) -> list[str]:
-    """Return the languages over which means are taken: all that are tested on every side."""
+    """Return the languages to average over: those with results for all sides that occur."""
     by_lang: dict[str, set[str]] = defaultdict(set)
     for figure in figures:
         if figure.lang != AVERAGE:
@@ -267,7 +267,7 @@ class TaskResults:
 
 
 def _table_of_won(won: Sequence[WonClasses], models: Sequence[str]) -> Table:
-    """Return a table of how many classes each model won and lost against the first model."""
+    """Return a table: in how many classes a model's F1 is above, in how many below the first's."""
     table = titled(f"classes won-lost against {models[0]} (the others have equal F1)")
     _add_columns(table, ["", "", "", *models[1:]])
     cells: dict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)
@@ -280,9 +280,9 @@ def _table_of_won(won: Sequence[WonClasses], models: Sequence[str]) -> Table:
 
 
 def _add_columns(table: Table, names: Sequence[str]) -> None:
-    """Add a column per name, for numbers, aligned to the right.
+    """Add a column per name, aligned to the right for numbers.
 
-    A column without a name is for words and aligned to the left.
+    A column with the name '' is aligned to the left, for words.
     """
     for name in names:
         table.add_column(name, justify="right" if name else "left", no_wrap=True)

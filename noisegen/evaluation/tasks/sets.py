@@ -19,17 +19,17 @@ from noisegen.noising.recipe import Recipe
 from noisegen.runs.manifest import counts_line
 
 CLEAN, NOISY = "clean", "noisy"
-CHANGE = "change"  # name of the side for noisy minus clean, over the rows of both
-AVERAGE = "mean"  # in tables, stands in the place of a language
+CHANGE = "change"  # name of the results "noisy minus clean", over the rows that have both forms
+AVERAGE = "mean"  # for means over languages, in place of a language code
 _ROWS = 10_000  # rows that are noised in one call
 
 
 @dataclass(frozen=True)
 class LanguageSet:
-    """Test rows of one language: `sides` maps clean and noisy to rows.
+    """Test rows of one language: `sides` maps 'clean' and 'noisy' to rows.
 
     `shared[i]` is the index of the clean row that noisy row i was made from. `shared` is None if
-    the clean rows are unknown.
+    this is unknown, or if there are no noisy rows.
     """
 
     lang: str
@@ -41,7 +41,8 @@ class LanguageSet:
 class TaskData:
     """All rows of a task, with notes for the user and reports of damaged input.
 
-    `corpus` is the corpus of the first training file, for which the hyperparameters are chosen.
+    `corpus` names the corpus of the first training file, such as 'snips'. It decides which default
+    hyperparameters are used.
     """
 
     task: LabelledTask
@@ -62,9 +63,9 @@ def read_data(
 ) -> TaskData:
     """Read the training data and the test sets; a test set is LANG=CLEAN or LANG=CLEAN,NOISY.
 
-    `recipe` names a recipe or transform. With it a test set without a noisy side gets one, made
-    from its clean rows; as in RCP, rows that the noise does not change are left out of the noisy
-    side. Raises UsageError, SourceError.
+    `recipe` names a recipe or transform. It makes noisy rows for a test set that has none, from its
+    clean rows; as in RCP, rows that the noise does not change are left out of the noisy rows.
+    Raises UsageError, SourceError.
     """
     named = _named_tests(tests)
     data = TaskData(task)
@@ -142,7 +143,7 @@ def _read(data: TaskData, source: str, lang: str) -> LabelledRows:
 def _read_test(data: TaskData, lang: str, clean: str, noisy: str | None) -> LanguageSet:
     """Read a test set, and find the clean row of each noisy row.
 
-    Without a noisy source, the clean source may have both sides.
+    If `noisy` is None, the file `clean` may have both clean and noisy rows.
     """
     clean_rows = _read(data, clean, lang)
     if noisy is None:
@@ -164,8 +165,8 @@ def _read_test(data: TaskData, lang: str, clean: str, noisy: str | None) -> Lang
 def _paired(clean: Sequence[LabelledRow], noisy: Sequence[LabelledRow]) -> list[int] | None:
     """Return for each noisy row the index of its clean row: the row with the same key.
 
-    Without keys it is the row at the same index. Returns None if no clean row has the key, or if
-    there are no keys and the row counts differ.
+    If rows have no keys, it is the clean row at the same index. Returns None if a noisy row's key
+    is not found, or if rows without keys differ in number.
     """
     by_key = {row.key: number for number, row in enumerate(clean) if row.key}
     keys = [row.key for row in noisy]
@@ -175,7 +176,7 @@ def _paired(clean: Sequence[LabelledRow], noisy: Sequence[LabelledRow]) -> list[
 
 
 def _with_noise(data: TaskData, test: LanguageSet, given: str) -> LanguageSet:
-    """Return a test set with a noisy side made by the recipe `given`.
+    """Return a test set with noisy rows, made from its clean rows by the recipe `given`.
 
     Raises UsageError if the recipe changes no row.
     """
@@ -215,7 +216,7 @@ def _tag_kinds(rows: Sequence[LabelledRow]) -> list[str]:
 def _note_single_classes(data: TaskData, train: str) -> None:
     """Add a note to `data` if all training rows have one label, or all tokens one tag.
 
-    Raises SourceError if it has neither two labels nor two tags.
+    Raises SourceError if there are neither two labels nor two tags.
     """
     labels = {row.label for row in data.training}
     kinds = set(_tag_kinds(data.training))
@@ -263,8 +264,8 @@ def noised(
 ) -> list[LabelledRow]:
     """Return the rows with noise; both sentences of a pair get noise.
 
-    The draws of a row depend on its number. The tokens that replace a token get its tag. A row that
-    would lose all its words is unchanged.
+    The random draws for a row depend on its index. The tokens that replace a token get its tag. A
+    row that would lose all its words is unchanged.
     """
 
     def noise(texts: list[str], ids: list[str]) -> list[dict[str, Any]]:
@@ -288,7 +289,7 @@ def _noised_row(
 ) -> LabelledRow:
     """Return a row with its noisy sentences.
 
-    The edits of the first sentence decide which noisy token gets which tag.
+    `edits` (of the first sentence) show which noisy tokens replace a token and get its tag.
     """
     tokens, tags = carry(row.tokens, row.tags or row.tokens, noisy, edits)
     if not tokens or (row.second and not second.strip()):
@@ -299,9 +300,9 @@ def _noised_row(
 def augmented(
     rows: Sequence[LabelledRow], recipe: Recipe, growth: float, *, lang: str, seed: int = 0
 ) -> list[LabelledRow]:
-    """Return the rows followed by noisy copies: in all `growth` times the number of rows.
+    """Return the rows and noisy copies of them: in all `growth` times as many rows.
 
-    If the last copy is not complete, the seed decides which of its rows are taken.
+    If `growth` is no whole number, `seed` decides which rows of the last copy are taken.
     """
     more = list(rows)
     wanted = round(growth * len(rows))
