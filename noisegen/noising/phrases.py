@@ -1,9 +1,9 @@
 """The phrase table: a lexicon compiled to a hash table, and the search for its phrases in text.
 
-A phrase is found word by word: the hash of its first words, the character behind them, and the hash
+A phrase is found word by word: the hash of its first words, the character after them, and the hash
 of the next word give the hash of the longer phrase. Matches consist of whole words. If matches
-overlap, the leftmost is kept; if they begin together, the longest. Compiled lexicons are kept in a
-cache folder, one file per content, and memory-mapped from there.
+overlap, the leftmost is kept; if they begin together, the longest. Compiled lexicons are stored in
+a cache folder, one file per lexicon, and memory-mapped from there.
 """
 
 import json
@@ -34,9 +34,9 @@ FORMAT = 13  # version of the cached files: raise it when their layout or meanin
 
 
 def row_forms(row: Row, matches: Sequence[RowMatch]) -> list[int]:
-    """Return one number per match in a row; equal phrases have equal numbers.
+    """Return a hash of each match in a row; equal phrases have equal hashes.
 
-    The number of a single word is its hash.
+    The hash of a match of one word is the hash of this word.
     """
     hashes = row.hashes
     forms: list[int] = []  # `list[int]()` takes 15 times as long as `[]`
@@ -53,7 +53,8 @@ def phrase_hash(state: int, gap: str, word: int) -> int:
     return mix((state + ord(gap) * GOLDEN) & MASK) ^ word
 
 
-# Hash of a phrase -> `phrase_hash` of the phrase and a space, before the XOR with the next word.
+# Hash of a phrase -> a number whose XOR with the next word's hash is the `phrase_hash` of the
+# phrase, a space and this word.
 _AFTER_SPACE = Memo[int, int](partial(phrase_hash, gap=" ", word=0))
 
 
@@ -67,7 +68,7 @@ def phrase_hashes(states: U64, gaps: I64, words: U64) -> U64:
 class Matches:
     """Matches of a phrase table in rows of text, ascending and disjoint, one entry per match.
 
-    A match has a row, a byte range, the key of its phrase in the table, and the numbers of its
+    A match has a row, a byte range, the key of its phrase in the table, and the indices of its
     first and last word.
     """
 
@@ -79,11 +80,11 @@ class Matches:
     lasts: I64
 
     def take(self, chosen: I64) -> "Matches":
-        """Return the matches with the numbers `chosen`."""
+        """Return the matches with the indices `chosen`."""
         return Matches(*(getattr(self, column.name).take(chosen) for column in fields(self)))
 
     def forms(self, words: Tokens) -> U64:
-        """Return one number per match; equal phrases have equal numbers, as in `row_forms`.
+        """Return a hash of each match; equal phrases have equal hashes, as in `row_forms`.
 
         `words` are the words in which the matches were found.
         """
@@ -91,7 +92,7 @@ class Matches:
         return first + (first ^ last) * np.uint64(GOLDEN)
 
     def without(self, dropped: I64) -> "Matches":
-        """Return the matches whose numbers are not in `dropped`."""
+        """Return the matches whose indices are not in `dropped`."""
         return self.take(np.delete(np.arange(len(self)), dropped)) if len(dropped) else self
 
     def __len__(self) -> int:
@@ -157,7 +158,8 @@ class PhraseTable:
     def _longest_in(self, row: Row, first: int, entry: int) -> tuple[int, int]:
         """Return the key and the last word of the longest phrase that begins with word `first`.
 
-        `entry` is the table entry of this word. The key is 0 if no phrase is found.
+        Words are given by their indices in the row. `entry` is the entry of word `first` in the
+        hash table. The key is 0 if no phrase is found.
         """
         hashes, gaps, known = row.hashes, row.gaps, self.entry_of
         key, last, end, state = entry >> 1, first, first + 1, hashes[first]
@@ -186,7 +188,7 @@ class PhraseTable:
 
     @cached_property
     def first_groups(self) -> list[int]:
-        """Group of each key's replacements, for the first part of speech that has replacements.
+        """For each key, the group of replacements of the first part of speech that has some.
 
         A look-up in this list takes a hundredth of the time of `argmax` over the groups of a key.
         """
@@ -233,7 +235,7 @@ class PhraseTable:
     def find(self, texts: Texts, lexicons: I64 | None = None) -> Matches:
         """Find the matches in many rows, as `find_row` does.
 
-        `lexicons` has the number of the lexicon to search in each row (default: 0).
+        `lexicons` has for each row the index of the lexicon with its phrases (default: 0).
         """
         words = self.words(texts)
         lexicon = None if lexicons is None else lexicons.take(words.rows)
@@ -254,11 +256,11 @@ class PhraseTable:
     def _longest(
         self, words: Tokens, lexicon: I64 | None, firsts: I64, entries: I32
     ) -> tuple[I32, I64]:
-        """Return for each word in `firsts` the longest phrase there: its key and last word.
+        """Return key and last word of the longest phrase that begins at each word in `firsts`.
 
-        Words are given as indices in `words`.
-        `entries` has the table entry of each word in `firsts`. `lexicon` has the number of the
-        lexicon to search for each word in `words`. The key is 0 if no phrase is found.
+        Words are given by their indices in `words`. `entries` has the entry of each word of
+        `firsts` in the hash table. `lexicon` has for each word in `words` the index of the lexicon
+        of its row. The key is 0 if no phrase is found.
         """
         keys, lasts = entries >> 1, firsts.copy()
         begun = np.flatnonzero(entries & 1)  # phrases that may continue with the next word
@@ -345,7 +347,7 @@ def _forms(entry: Entry) -> tuple[str, str, str]:
     """Return the replacement of an entry as written, in Title case and in UPPER case.
 
     Two forms stay as written: the Title case of initials ('Oh my god' becomes 'omg'), and the UPPER
-    case of an acronym's expansion.
+    case of the expansion of an acronym ('ASAP' becomes 'as soon as possible').
     """
     initials = "".join(word[0] for word in entry.clean.split(" "))
     plain = len(initials) > 1 and entry.noisy == initials
@@ -456,7 +458,7 @@ def cached_table(
     batch = pa.record_batch(lists, ARRAYS).replace_schema_metadata({"noisegen": note})
     with suppress(OSError):  # without a writable cache, the next call compiles again
         path.parent.mkdir(parents=True, exist_ok=True)
-        with (  # processes that compile at the same time each write a file and rename it
+        with (  # several processes may compile at once: each writes its own file, then renames it
             tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file,
             pa.ipc.new_file(file, batch.schema) as writer,
         ):

@@ -1,4 +1,4 @@
-"""Plans: the steps that each row draws, with their order and strengths, for arrays of rows.
+"""Plans: the steps that each row of a batch draws, with their order and strengths.
 
 Each decision is drawn from a stream named after the step or group that it concerns. A step added to
 a recipe therefore changes only the rows that draw this step.
@@ -22,9 +22,9 @@ BLOCK = 1 << 15  # number of decisions drawn at once, so that they fit into the 
 class Streams:
     """Random streams of a batch of rows, by name.
 
-    Draws depend only on the seed, the number `copy` of the noisy copy of the data, the name of the
-    stream and the row id. Rows of the same writer have equal `writer_ids`. Without `writer_ids`,
-    every row has a writer of its own.
+    Draws depend only on the seed, `copy` (the index of the noisy copy of the data), the name of
+    the stream and the row id. Rows of the same writer have equal `writer_ids`. Without
+    `writer_ids`, every row has a writer of its own.
     """
 
     row_ids: U64
@@ -43,15 +43,15 @@ class Streams:
     def keys(self, names: str | U64, rows: I64) -> U64:
         """Return the keys of rows in a named stream.
 
-        `names` is one name, or an array of names, each given as its `name_number`. The array is
-        broadcast with `rows`, which has the numbers of the rows in the batch.
+        `rows` has the indices of the rows in the batch. `names` is the name of the stream, or an
+        array with the `name_number`s of several streams, which is broadcast with `rows`.
         """
         numbers = _numbers([names]) if isinstance(names, str) else names
         streams = rng.mix_array(numbers ^ np.uint64(rng.copy_seed(self.seed, self.copy)))
         return rng.row_keys(streams, self.row_ids[rows])
 
     def decide(self, names: str | U64, rows: I64) -> I64:
-        """Return one 48-bit decision per row and stream; `names` and `rows` are as in `keys`."""
+        """Draw a 48-bit number per row and stream; `names` and `rows` are as in `keys`."""
         return rng.decisions(rng.draw_array(self.keys(names, rows), 0))
 
 
@@ -59,7 +59,7 @@ class Plan(NamedTuple):
     """The steps that the rows of a batch drew, as (row, step) pairs.
 
     Pairs are sorted by row, then by the order in which the steps are applied. `writers` has one
-    entry per row of the batch: the number of the writer that the row drew. `in_order` is True if
+    entry per row of the batch: the index of the writer that the row drew. `in_order` is True if
     every row applies its steps in ascending order of their numbers.
     """
 
@@ -72,8 +72,8 @@ class Plan(NamedTuple):
         """Yield the rows and steps of each pass; a row has at most one step in a pass.
 
         Pass k has the k-th step of each row, sorted by step. Within a pass, steps flagged in `last`
-        come after the other steps. If `in_order`, a pass instead has a single step, and all rows
-        that drew this step.
+        (one flag per step of the mix) come after the others. If the plan is `in_order`, there is
+        one pass per step instead, with all rows that drew this step.
         """
         if not len(self.rows):
             return
@@ -94,8 +94,8 @@ class Plan(NamedTuple):
 class PairDraws(NamedTuple):
     """Random keys and strengths of (row, step) pairs; `RowDraws` has the same for one pair.
 
-    `keys` has the key of the random stream of each pair. `strengths`, shape (pairs, rates), has for
-    each rate parameter of the step the index in `Mix.factors` of the factor that was drawn.
+    `keys` has the key of the random stream of each pair. `strengths`, shape (pairs, rates), has the
+    factor drawn for each rate parameter of the step, as an index in `Mix.factors`.
     """
 
     keys: U64
@@ -105,8 +105,8 @@ class PairDraws(NamedTuple):
 class Condition(NamedTuple):
     """A condition that a row must meet to get a step.
 
-    The decision of the row in the stream named `stream` must be at least `low`, and below the entry
-    of `highs` for the row's writer.
+    The row draws a 48-bit number from the random stream named `stream`. The number must be at least
+    `low`, and below `highs[w]`, where w is the index of the row's writer.
     """
 
     stream: str
@@ -118,9 +118,9 @@ Turn = int | str  # sort key of a member in its group: a number, or the stream t
 
 
 class Place(NamedTuple):
-    """A step of a recipe, with all its conditions, and its turn in every group that it is in.
+    """A step of a recipe, with the conditions and turns (sort keys) of the groups that contain it.
 
-    Conditions and turns of the outermost group come first.
+    The conditions and the turn of the outermost group come first.
     """
 
     step: Step
@@ -131,8 +131,8 @@ class Place(NamedTuple):
 class Level(NamedTuple):
     """The turns (sort keys) of all steps at one depth of a recipe's nested groups.
 
-    A fixed turn is in `numbers`, with 0 in `streams`. For a turn that each row draws, `streams` has
-    the `name_number` of the random stream.
+    A turn that is the same in all rows is in `numbers`, with 0 in `streams`. A turn that each row
+    draws has 0 in `numbers`, and in `streams` the `name_number` of its random stream.
     """
 
     numbers: I64
@@ -147,11 +147,11 @@ class Level(NamedTuple):
 
 
 class Conditions(NamedTuple):
-    """All conditions of a recipe as arrays, and the numbers of the conditions of each step.
+    """All conditions of a recipe as arrays, and the conditions of each step.
 
     `streams` and `lows` have one entry per condition; `highs` has shape (conditions, writers). A
-    row gets step s if it meets the conditions whose numbers are in `paths[s]`; an entry -1 stands
-    for no condition.
+    row gets step s if it meets the conditions whose indices are in `paths[s]`, a row that is
+    padded with -1.
     """
 
     streams: U64
@@ -161,7 +161,7 @@ class Conditions(NamedTuple):
 
     @classmethod
     def of(cls, places: Sequence[Place], writers: int) -> "Conditions":
-        """Collect the conditions of all steps; equal conditions get one number.
+        """Collect the conditions of all steps; equal conditions are stored once.
 
         `writers` is the number of writers.
         """
@@ -180,8 +180,8 @@ class Conditions(NamedTuple):
 class Schedule:
     """The decisions of a recipe as arrays, so that many rows draw their plan at once.
 
-    Rows with equal writer ids draw the same steps, order and strengths. A step flagged in
-    `is_habit` also has one random stream for all these rows; another step has one for each row.
+    Rows with equal writer ids draw the same steps, order and strengths. They also share the random
+    stream of a step that is flagged in `is_habit`; for other steps, each row has its own stream.
     """
 
     conditions: Conditions
@@ -189,8 +189,8 @@ class Schedule:
     labels: U64  # `name_number` of the stream of each step
     strength_labels: U64  # `name_number` of the stream that draws the strengths of each step
     is_habit: Bool
-    weights: WeightedChoices | None  # choice among the strengths of the recipe, None for only one
-    writers: WeightedChoices | None  # choice among the writers, None for only one
+    weights: WeightedChoices | None  # choice among the recipe's strengths, None if it has one
+    writers: WeightedChoices | None  # choice among the writers, None if there is one
     factors: I64  # indices in `Mix.factors`, shape (writers, steps, strengths)
 
     @classmethod
@@ -241,7 +241,7 @@ class Schedule:
         for start in range(0, len(writers), size):
             rows = np.arange(start, min(start + size, len(writers)))
             drawn = streams.decide(names, rows[:, None])
-            # The last column is for condition -1 in `paths`, which is always met.
+            # The last column, to which the padding -1 in `paths` refers, stays True.
             met = np.ones((len(rows), len(names) + 1), np.bool_)
             met[:, :-1] = (drawn >= lows) & (drawn < highs.T.take(writers.take(rows), axis=0))
             at, steps = np.nonzero(met[:, paths].all(axis=2))
@@ -254,7 +254,7 @@ class Schedule:
     ) -> PairDraws:
         """Return the keys and strengths of (row, step) pairs.
 
-        `writers` has the number of the writer of each pair. `rates` is the maximum count of rate
+        `writers` has the index of the writer of each pair. `rates` is the maximum count of rate
         parameters in a step.
         """
         traits, labels = streams.of_writers, self.labels.take(steps)
@@ -305,7 +305,7 @@ def _places(
     turns: tuple[Turn, ...],
     writers: Sequence[Writer],
 ) -> Iterator[Place]:
-    """Yield a `Place` for every step in a member of a recipe.
+    """Yield a `Place` for every step in a member (step or group) of a recipe.
 
     `conditions` and `turns` come from the groups around the member, outermost group first. Habits
     of the `writers` replace the chances `p` of steps.

@@ -1,9 +1,9 @@
 """Profiles: counts of errors in real pairs of clean and noisy text, stored as a folder of files.
 
-A profile has counts of single words, of gaps between words and of parts of words, each with its
-replacements; a gap may contain up to two words. It has no chances, which `channel_model` estimates,
-and no sentences. A profile may come from an unknown source, so that all files are checked for
-damage and size when they are read.
+A profile has counts of words, of gaps between words and of parts of words, each with its
+replacements; the replacement of a gap may contain up to two words. A profile has no sentences, and
+no chances: `channel_model` estimates them. It may come from an unknown source, so that all files
+are checked for damage and size when they are read.
 """
 
 import hashlib
@@ -23,10 +23,10 @@ from noisegen.noising.lexicon import bounded_batches
 from noisegen.text.case import CASES, SHAPES, bare, lower
 from noisegen.version import __version__
 
-START, END = "^", "$"  # stand for the edges of a word or row; no word contains them
+START, END = "^", "$"  # mark the edges of a word or row; no word contains them
 SAME, SMALL_CASE, TITLE_CASE, UPPER_CASE = range(4)  # case in which a replacement is written
-# Changes of a word: kept; written in another case; letters changed in one to three places;
-# removed; any other change.
+# What happened to a word: it was kept, written in another case, changed in one to three places,
+# removed ("gone"), or changed in any other way.
 KEPT, GONE, OTHER = "kept", "gone", "other"
 WRITTEN = (KEPT, "small", "title", "upper")
 LETTERS = ("", "letters1", "letters2", "letters3")
@@ -42,7 +42,7 @@ WEIGHT_TOTAL = 1 << 16  # sum of the weights of all factors
 FORMAT = 2  # version of the files: raise it when their layout or meaning changes
 HEAD = "profile.json"
 TABLE_ROWS_MAX = 2_000_000
-TABLE_BYTES_MAX = 1 << 29  # largest table in memory
+TABLE_BYTES_MAX = 1 << 29  # bytes of the largest table in memory
 FILE_BYTES_MAX = 1 << 28
 CHARACTERS_MAX = 200  # characters of the longest text in a table
 COUNT_MAX = 1 << 40
@@ -70,7 +70,7 @@ class GapKey(NamedTuple):
 
     `right` is '' for all words that are not recorded one by one. `initial` is True if the gap
     begins its row. `noisy` is None for all replacements that are not recorded one by one. `written`
-    is the case in which the word behind the gap is written.
+    is the case in which the word after the gap is written.
     """
 
     right: str
@@ -111,8 +111,8 @@ class RowKey(NamedTuple):
 class Factor(NamedTuple):
     """Two factors, in units of 1/256, for the chances of the words and of the gaps of a row.
 
-    A row draws its factors by `weight`; all weights sum to `WEIGHT_TOTAL`. With `must`, a row
-    without a hit is changed at the word or gap that came nearest to a hit.
+    A row draws its factors by `weight`; all weights sum to `WEIGHT_TOTAL`. With `must`, at least
+    one word or gap of the row changes: if none is drawn, the one that came nearest is changed.
     """
 
     words: int
@@ -192,7 +192,7 @@ def merged(profiles: Sequence[Profile]) -> Profile:
 
 
 def _mixed(profiles: Sequence[Profile]) -> Factors:
-    """Merge the factors of profiles, each weighted by the number of pairs in its profile."""
+    """Merge the factors of profiles, each weighted by the count of text pairs in its profile."""
     weights: Counter[tuple[int, int, bool]] = Counter()
     for profile in profiles:
         for words, gaps, weight, must in profile.factors:
@@ -303,7 +303,7 @@ def _head(folder: Path) -> ProfileHead:
 
 
 def _counts(path: Path, name: str) -> Counter[Any]:
-    """Read a table of counts; raises SourceError for a damaged, foreign or too large file.
+    """Read a table of counts; raises SourceError for a wrong, damaged or too large file.
 
     `name` is the name of the table in `TABLES`.
     """

@@ -63,7 +63,7 @@ class Recipe(Mix):
 
     @classmethod
     def from_yaml(cls, path: str | Path, extended_by: Sequence[str] = ()) -> "Recipe":
-        """Read a recipe file; raises RecipeError, which names the wrong part.
+        """Read a recipe file; raises RecipeError, which says where the file is wrong.
 
         `extended_by` has the names of the recipes that extend this one. If this recipe extends one
         of them in turn, RecipeError is raised.
@@ -175,7 +175,7 @@ class Recipe(Mix):
         if len(left_out) == len(names):
             registry.get(left_out[0]).check_language(lang)
 
-        def kept(member: Member) -> Member | None:  # other members keep label and streams
+        def kept(member: Member) -> Member | None:  # the other members keep their labels
             dropped = isinstance(member, Step) and member.transform in left_out
             return None if dropped else over_members(member, kept)
 
@@ -280,7 +280,7 @@ def _read(content: Mapping[str, Any], name: str, where: str) -> Recipe:
 def _languages(content: Mapping[str, Any], name: str, where: str) -> Iterator[tuple[str, Recipe]]:
     """Yield the code and the mix of each language under `languages`; raises RecipeError.
 
-    A mix without strengths gets the strengths of the whole recipe.
+    A mix without `strength` gets the `strength` of the mix for all languages.
     """
     listed = content.get("languages", {})
     if not isinstance(listed, dict) or ("languages" in content and not listed):

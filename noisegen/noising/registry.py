@@ -29,7 +29,7 @@ from noisegen.text.rows import Row, RowEdit
 from noisegen.text.spans import Spans
 
 ENTRY_POINTS = "noisegen.transforms"  # group of entry points: transform = module to import
-FAMILIES = "noisegen.transform_families"  # group of entry points: family = maker of transforms
+FAMILIES = "noisegen.transform_families"  # entry points: prefix of names = maker of transforms
 F = TypeVar("F", bound=Callable[..., Any])
 # Kinds of transforms, which matter in recipes with writers:
 # - habit: a way to write a word, the same wherever a writer uses the word;
@@ -37,7 +37,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 # - script: a habit that concerns letters, and also applies to changed words;
 # - style: a change of the whole row, such as its capitals or punctuation.
 Kind = Literal["habit", "slip", "script", "style"]
-HABITS = ("habit", "script")  # kinds that change equal words of a writer alike
+HABITS = ("habit", "script")  # kinds that change a word alike wherever a writer uses it
 
 
 class Kernel(Protocol):
@@ -58,7 +58,7 @@ class Kernel(Protocol):
 
 @runtime_checkable
 class RowKernel(Kernel, Protocol):
-    """A kernel that can also edit one row; `edit_row` defines the edits, `propose` agrees."""
+    """A kernel that can also edit one row; `propose` must return the edits of `edit_row`."""
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Return the edits of one row."""
@@ -84,7 +84,7 @@ class SparingKernel(Kernel, Protocol):
 
 
 def edits_of_one(kernel: Kernel, row: Row, draws: RowDraws) -> list[RowEdit]:
-    """Return the edits of one row by calling `propose`, for kernels without `edit_row`."""
+    """Return the edits of one row, made by the kernel's `propose` as it has no `edit_row`."""
     text = row.text
     if isinstance(kernel, SparingKernel):
         spans = [(len(text[:a].encode()), len(text[:b].encode())) for a, b in row.protected]
@@ -120,7 +120,7 @@ class Settings:
 
     @property
     def matched_by(self) -> str:
-        """Kind of words by which word lists match text in the language, see `Texts.words`."""
+        """How text in the language is cut into words for word lists, see `Texts.words`."""
         return MATCHED_BY.get(self.lang, "tokens")
 
     def rates(self, rate: float) -> tuple[Fraction, ...]:
@@ -154,7 +154,7 @@ _READERS: dict[type, Callable[[Any], Value]] = {
 class Parameter:
     """A parameter of a transform, read from the signature of its function.
 
-    `kind` is the type of its values. `most` is the maximum of a rate; other parameters ignore it.
+    `kind` is the type of its values. If the parameter is a rate, `most` is its largest value.
     """
 
     name: str
@@ -187,8 +187,8 @@ class Parameter:
 def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:
     """Return the keyword-only parameters of a function by name.
 
-    An annotation `float | None` counts as `float`. The limit of a rate that may be above 1 is read
-    from `Annotated[float, limit]`.
+    An annotation `float | None` counts as `float`. A rate may be at most 1, or at most `limit` with
+    the annotation `Annotated[float, limit]`.
     """
     parameters = {}
     for hint in inspect.signature(function, eval_str=True).parameters.values():
@@ -258,13 +258,13 @@ class Transform:
 
 
 _REGISTERED: dict[str, Transform] = {}
-_CODE: dict[Path, tuple[str, set[str]]] = {}  # file given by `--code` -> digest, registered names
+_CODE: dict[Path, tuple[str, set[str]]] = {}  # file of `--code` -> its hash, its transforms
 
 
 def register(transform: Transform) -> None:
-    """Register a transform; raises UsageError for a taken name, a wrong kind or wrong default."""
+    """Register a transform; raises UsageError for a taken name, wrong kind or wrong default."""
     if built_in := _own_entry_points().get((ENTRY_POINTS, transform.name)):
-        built_in.load()  # has no effect while that very module registers its transforms
+        built_in.load()  # no effect if the built-in itself is being registered
     if transform.name in _REGISTERED:
         raise UsageError(f"a transform named {transform.name!r} is registered already")
     if transform.kind not in get_args(Kind):
@@ -302,7 +302,7 @@ def get(name: str) -> Transform:
                 loaded = point.load()
             except Exception as error:
                 raise NoisegenError(f"plug-in {name!r} cannot be imported: {error!r}") from error
-            if name not in _REGISTERED and callable(loaded):  # an undecorated function
+            if name not in _REGISTERED and callable(loaded):  # function without decorator
                 transform(name)(loaded)
     if name not in _REGISTERED:
         near = did_you_mean(name, names()) or f"; known: {', '.join(names())}"
@@ -344,7 +344,7 @@ def load_code(*paths: str | Path) -> None:
             continue
         for name in registered:
             _REGISTERED.pop(name, None)
-        # The file may also load built-in transforms, which do not count as registered by it.
+        # Built-in transforms that the file loads do not count among those that it registers.
         known = {*_REGISTERED, *(name for _, name in _own_entry_points())}
         _CODE[file] = "", set()
         try:
@@ -419,7 +419,7 @@ def _register_function(
     languages: Callable[[], list[str]],
     **options: Any,
 ) -> None:
-    """Register a transform; its summary, parameters and place are read from `function`."""
+    """Register a transform; summary, parameters and file:line are those of `function`."""
     summary, parameters = summary_of(function), parameters_of(function)
     source = defined_at(function)
     register(Transform(name, summary, parameters, make, languages, source=source, **options))
@@ -471,7 +471,7 @@ class RowFunction:
 
     @cached_property
     def _scaled(self) -> dict[str, list[float]]:
-        """Dictionary: float parameter -> its value multiplied by each strength, as a list."""
+        """Dictionary: name of a float parameter -> its values at all strengths, as a list."""
         settings = Settings(factors=self.factors)
         rates = {name: value for name, value in self.values.items() if isinstance(value, float)}
         return {name: list(map(float, settings.rates(rate))) for name, rate in rates.items()}

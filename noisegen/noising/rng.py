@@ -1,4 +1,4 @@
-"""Keyed randomness: every draw depends only on a seed, a stream's name, a row id and a number.
+"""Keyed randomness: every draw depends only on a seed, a stream's name, a row id and an index.
 
 Streams are splitmix64 (Steele, Lea and Flood, 2014). Most functions have one form for one row and
 one for arrays of rows; both return the same bits. A draw has 64 bits. Its high 48 bits are a
@@ -34,7 +34,7 @@ DECISION_BITS, CHOICE_BITS = 48, 16
 CERTAIN, CHOICE_MASK = 1 << DECISION_BITS, (1 << CHOICE_BITS) - 1
 DRAWS_MAX = 1 << 20  # most draws per row that are made at once, to bound the memory
 WINDOW_BYTES = 1 << 18  # size of the windows in which a huge row is processed
-GAPS_MAX = 1024  # most entries of a gap table; a gap of this size or more takes several draws
+GAPS_MAX = 1024  # most entries of a gap table; a longer gap takes several draws
 _HEAD_BITS = 12
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
@@ -108,7 +108,7 @@ def row_keys(stream: int | U64, row_ids: U64) -> U64:
 
 
 def fork(key: int, name: str) -> int:
-    """Return the key of a further, independent stream of the row with key `key`."""
+    """Return the key of an independent stream named `name` for the row with key `key`."""
     return mix(key ^ _fork_number(name))
 
 
@@ -117,11 +117,11 @@ def fork_array(keys: U64, name: str) -> U64:
     return mix_array(keys ^ np.uint64(_fork_number(name)))
 
 
-_fork_number = cache(name_number)  # needs no limit: the names of forks are constants in the code
+_fork_number = cache(name_number)  # of any size: the names of forks are constants in the code
 
 
 def draw_array(keys: U64, numbers: I64 | U64 | int) -> U64:
-    """Return draw number `numbers` (from 0) of each key; the two arrays are broadcast."""
+    """Return for each key the draw at its index in `numbers`; the two arrays are broadcast."""
     if isinstance(numbers, int):
         return mix_array(keys + np.uint64((numbers + 1) * GOLDEN & MASK))
     return mix_array(keys + (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(GOLDEN))
@@ -133,12 +133,12 @@ def draw(key: int, number: int) -> int:
 
 
 def decisions(draws: U64) -> I64:
-    """Return the decision of every draw: its high 48 bits."""
+    """Return the high 48 bits of every draw, which decide whether something is hit."""
     return (draws >> np.uint64(CHOICE_BITS)).astype(np.int64)
 
 
 def choices(draws: U64) -> I64:
-    """Return the choosing bits of every draw: its low 16 bits."""
+    """Return the low 16 bits of every draw, which choose an alternative."""
     return (draws & np.uint64(CHOICE_MASK)).astype(np.int64)
 
 
@@ -188,8 +188,8 @@ class Hits(NamedTuple):
 class GapTables:
     """Gap tables of several rates, so that each row of a batch may have a rate of its own.
 
-    Methods take the index of a rate as `variants`. All tables lie in one ascending array,
-    `_bounds`: the entries of rate v have v in the bits above the decision.
+    In all methods, `variants` has the index of a row's rate. `_bounds` is one ascending array with
+    the entries of all tables: v * 2^48 is added to the entries of the table of rate v.
     """
 
     def __init__(self, rates: Sequence[Fraction]) -> None:
@@ -200,8 +200,8 @@ class GapTables:
         self._bases = np.cumsum(self._sizes) - self._sizes
         bounds = np.concatenate([t + (i << DECISION_BITS) for i, t in enumerate(tables)])
         self._bounds = np.append(bounds, np.iinfo(np.int64).max)
-        # `_firsts` maps the leading bits of a decision to the first bound above it, without a
-        # search. A search follows only where several bounds have the same leading bits (`_wide`).
+        # `_firsts` saves a search: it has the first bound for each value of a decision's leading
+        # bits. Only where several bounds have the same leading bits (`_wide`), a search is made.
         step = 1 << (DECISION_BITS - _HEAD_BITS)
         edges = np.arange(len(rates) << _HEAD_BITS) * step
         self._firsts = np.searchsorted(self._bounds, edges, side="right")
@@ -211,8 +211,8 @@ class GapTables:
     def gaps(self, decided: I64, variants: I64) -> tuple[I64, Bool]:
         """Return for each decision how many positions to skip, and whether the next one is hit.
 
-        It is not hit if the gap is longer than the table. `variants` has the index of the rate for
-        each decision.
+        The next one is not hit if the gap is longer than the table: then another decision is
+        needed. `variants` has the index of the rate for each decision.
         """
         value = decided + (variants << DECISION_BITS)
         head = value >> (DECISION_BITS - _HEAD_BITS)
@@ -237,13 +237,13 @@ class GapTables:
             # Make enough draws for most rows at once; the number of draws does not change the hits.
             expected = (length - done) * self.rates.take(variant)
             counts = np.minimum((expected * 1.1).astype(np.int64) + 3, DRAWS_MAX)
-            lasts = np.cumsum(counts)  # index behind the last draw of each row
+            lasts = np.cumsum(counts)  # end of each row's draws in `draws`
             firsts = lasts - counts
             numbers = np.arange(lasts[-1]) - np.repeat(firsts - drawn, counts)
             draws = draw_array(np.repeat(keys.take(rows), counts), numbers)
             gaps, hit = self.gaps(decisions(draws), np.repeat(variant, counts))
             gaps += hit
-            # Position after each draw: a running sum over all rows, made relative to its own row.
+            # Position after each draw: a running sum, less the sum at the start of its row.
             ends = np.cumsum(gaps)
             ends -= np.repeat(ends.take(firsts) - gaps.take(firsts) - done, counts)
             hit &= ends <= np.repeat(length, counts)
@@ -253,7 +253,7 @@ class GapTables:
             done, drawn = ends.take(lasts - 1), drawn + counts
             left = np.flatnonzero(done < length)
             rows, done, drawn = rows.take(left), done.take(left), drawn.take(left)
-        if len(parts) == 2:  # all rows were done after one round: hits are in order
+        if len(parts) == 2:  # a single round: hits are sorted by row
             return parts[1]
         columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
         order = np.argsort(columns[0], kind="stable")
@@ -299,7 +299,7 @@ class Draws:
         return ((self.integer() >> CHOICE_BITS) * n) >> DECISION_BITS
 
     def hit(self, rate: float) -> bool:
-        """Return True with chance `rate`; at rate 0, return False without a draw."""
+        """Return True with chance `rate`; at rate 0, return False and use up no draw."""
         limit = threshold(rate)
         return bool(limit) and self.integer() >> CHOICE_BITS < limit
 
@@ -349,9 +349,9 @@ def hits(
 
     `rows` (ascending) has the row of each candidate. `keys` and `limits` (48-bit thresholds) have
     one entry per row. A candidate is hit if the decision of its draw is below the threshold of its
-    row. `numbers` has the draw number of each candidate (default: 0, 1, 2, ... in each row).
-    `eligible` flags the candidates that may be hit (default: all); the draw numbers of the flagged
-    candidates do not depend on it.
+    row. `numbers` has the index of each candidate's draw (default: 0, 1, 2, ... in each row).
+    `eligible` flags the candidates that may be hit (default: all); it does not change the draws of
+    the flagged candidates.
     """
     at = np.arange(len(rows)) if eligible is None else np.flatnonzero(eligible)
     numbers = (ordinals(rows) if numbers is None else numbers).take(at)
@@ -378,7 +378,7 @@ def row_hits(
     """Return the candidates of one row that are hit, each with 16 random bits.
 
     A candidate is hit if the decision of its draw is below `limit`, as in `hits`. `key` is the key
-    of the row. `numbers` has the draw number of each candidate (default: the candidate itself).
+    of the row. `numbers` has the index of each candidate's draw (default: the candidate itself).
     """
     found = []
     for candidate, number in zip(candidates, numbers or candidates, strict=True):

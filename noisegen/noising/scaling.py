@@ -17,7 +17,7 @@ from noisegen.noising.mix import (
     steps_below,
 )
 
-RATE_MAX = 0.9999  # maximum of a scaled rate: strengths do not multiply a rate of 1
+RATE_MAX = 0.9999  # maximum of a scaled rate; not 1, as strengths do not multiply a rate of 1
 DIGITS = 6  # significant digits of a scaled chance
 
 
@@ -32,12 +32,12 @@ def scaled(mix: M, factor: float) -> M:
     if factor == 1:
         return mix
     with_habits = {label for writer in mix.writers for label in writer.habits}
-    left = dict[str, float]()  # label of a member -> part of the factor that its groups left over
+    left = dict[str, float]()  # label of a member -> factor that its groups left over
 
     def scaled_member(member: Member, factor: float) -> Member:
         left[member.label] = factor
         rates = free_rates(member) if isinstance(member, Step) else {}
-        if member.label in with_habits:  # its habits' strengths are scaled instead of its rates
+        if member.label in with_habits:  # the strengths of writers' habits are scaled instead
             rates = {}
         if member.p < 1 or (isinstance(member, Step) and not rates):
             wanted = float(member.p) * factor
@@ -88,7 +88,7 @@ def factor_max(mixes: Iterable[Mix]) -> float:
 
 
 def _growths(mix: Mix) -> Iterator[float]:
-    """Yield for each step and each writer's habit the factor beyond which its noise stays equal."""
+    """Yield for each step and habit the factor beyond which `scaled` adds no noise to it."""
     for step, own_chance in steps_below(mix.root):
         rates = free_rates(step).values()
         for p, strength in [(own_chance, 1.0), *_habits_of(step, mix.writers)]:

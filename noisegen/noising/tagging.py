@@ -36,7 +36,7 @@ class SpacyTagger:
 
         self.name = f"spacy:{model}"
         self._pipeline = spacy.load(model, exclude=["parser", "ner", "lemmatizer", "senter"])
-        # Cache from a text to the end (in characters) and tag of each of its tokens.
+        # Cache: text -> (end in characters, tag) of each of its tokens.
         self._tags: dict[str, list[tuple[int, int]]] = {}
 
     def tag(self, texts: Texts, matches: Matches) -> I64:
@@ -108,7 +108,7 @@ class RuleTagger:
         return np.where(swapped, tags[::-1], tags)
 
 
-# A tagger returns the two likeliest parts of speech (indices in `POS`) of each word list match.
+# A tagger returns the two likeliest parts of speech of each match, as indices in `POS`.
 Tagger = SpacyTagger | RuleTagger
 _spacy_tagger = cache(SpacyTagger)
 
@@ -136,10 +136,10 @@ def before_words() -> dict[str, tuple[str, ...]]:
 
 @cache
 def _function_words() -> tuple[U64, I64]:
-    """Return the ascending hashes of the function words, and the tags of words that follow them.
+    """Return the ascending hashes of the function words, and the tags of a word after each of them.
 
     The tags have shape (2, words + 1). Row 0 has the likeliest tag, row 1 the least likely of the
-    listed tags. The last column is for words that follow any other word.
+    listed tags. The last column has the tags after a word that is no function word.
     """
     listed = before_words().items()
     forms = {word.replace("'", mark): tags for word, tags in listed for mark in APOSTROPHES}
