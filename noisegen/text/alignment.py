@@ -302,7 +302,7 @@ def _begins_as_fused(form: str, words: Sequence[str]) -> bool:
 
 
 def _is_made_of(form: str, words: Sequence[str]) -> bool:
-    """Tell whether a form has letters of the words, in order, and ends with one of the last."""
+    """Tell whether a form has letters of the words in order, its last letter from the last word."""
     last, joined = words[-1], "".join(words)
     end = _end_within(last, form[-1])
     return end >= 0 and _is_part(form[:-1], joined[: len(joined) - len(last) + end])

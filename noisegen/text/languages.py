@@ -15,7 +15,8 @@ from noisegen.text.resources import rows_of
 _TAG = re.compile(r"([a-z]{2,3})(?:-[a-z0-9]{1,8})*")  # BCP 47 tag: language, subtags
 _PRIVATE = re.compile("q[a-t][a-z]")  # codes that ISO 639-2 reserves for private use
 _CODE_IN_NAME = re.compile(r"([a-z]{2,3})(?:[-_][A-Z][a-z]{3}|[-_][A-Z]{2}|_[a-z]{2})*")
-_NO_CODES = {"txt", "tsv", "csv", "src", "ref", "raw", "tok", "dev", "sh"}  # endings, not codes
+# Endings of file names that look like codes of languages.
+_NO_CODES = {"txt", "tsv", "csv", "src", "ref", "raw", "tok", "dev", "sh"}
 
 # Languages without spaces between words -> kind of the words in their word lists, as in
 # `Texts.words`.

@@ -19,7 +19,8 @@ SPLITTERS = ("sentencex", "punkt", "spacy")
 PIECE_CHARS = 10_000  # most characters that a sentence splitter gets at once
 SCRIPT_SHARE_MIN = 0.7  # least share of letters in scripts of the language; others may be quotes
 _PACKAGES = {"zh": ("jieba", "pypinyin", "opencc"), "ja": ("fugashi", "ipadic")}
-_SPLITTER_PACKAGES = {"punkt": [("punkt", "punkt")], "spacy": [("spacy", "en")]}  # (package, extra)
+# Sentence splitter -> its package, and the extra of noisegen that installs the package.
+_SPLITTER_PACKAGES = {"punkt": [("punkt", "punkt")], "spacy": [("spacy", "en")]}
 _BOUNDARIES = {"zh": "，"}
 _APOSTROPHES = "'’"
 _INSIDE = _APOSTROPHES + "׳״·"  # signs inside words: also Hebrew geresh, gershayim, Catalan dot

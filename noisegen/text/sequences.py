@@ -7,7 +7,7 @@ from functools import cache
 from itertools import product
 
 _INDIC = range(0x900, 0xD80, 0x80)  # blocks from Devanagari to Malayalam, with equal layouts
-_VOWELS_KILLED = (0x980, 0xD00)  # Bengali and Malayalam, where a virama may follow a vowel
+_VOWELS_KILLED = (0x980, 0xD00)  # blocks of Bengali and Malayalam: a virama may follow a vowel
 _LAO = 0x80  # distance in code points from a Thai character to its Lao counterpart
 _EMOJI = "©®\u2190-\u2bff\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff"
 _FLAG = "\U0001f1e6-\U0001f1ff"
