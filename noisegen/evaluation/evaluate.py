@@ -32,7 +32,7 @@ from noisegen.runs.folder import Layout, RunFolder
 from noisegen.runs.manifest import packages
 from noisegen.runs.progress import Progress, Show, silent
 
-# Pattern of the beginning of an evaluation's metrics.json: {model: {dataset: {metric: value}}}.
+# Beginning of a metrics.json, {model: {dataset: {metric: value}}}, by which noisegen knows its own.
 METRICS_BEGIN = r'\{\n "[^\n]*": \{\n  "[^\n]*": \{'
 LAYOUT: Layout[None] = Layout(
     "write",

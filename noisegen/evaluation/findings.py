@@ -20,7 +20,7 @@ ALPHA = 0.05  # a difference is shown if its p-value after Holm's correction is 
 STYLES = 8  # colours that are legible as text; a ninth model has the first colour again
 _AGAINST_BASELINE = ("drift", "anchored_distance")  # hidden if only the baseline is measured
 _COLOURS = {"better": "green", "worse": "red"}
-_NAME_COLUMNS, _WIDEST = 40, 1_000  # maximum characters in a name, and in a line of a table
+_NAME_COLUMNS, _WIDEST = 40, 1_000  # characters: widest column of names, widest table
 
 
 class Part(NamedTuple):

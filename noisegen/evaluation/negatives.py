@@ -103,7 +103,7 @@ def _drawn(
 def _new_texts(
     alter: Callable[[Draws], str | None], draws: Draws, wanted: int, known: set[str]
 ) -> list[str]:
-    """Alter a text until `wanted` results are new, or the tries are used up; return the new texts.
+    """Alter a text until there are `wanted` new results or no tries are left; return the results.
 
     A result is new if it is not in `known`, to which it is then added.
     """

@@ -462,8 +462,8 @@ def _arrows(
 ) -> Markup:
     """Return a model's panel of a map, with an arrow per pair, from noisy to clean sentence.
 
-    `points` has (clean x, clean y, noisy x, noisy y) for each pair, `tips` its tooltip. `frame` has
-    the points of all models, so that all panels have the same scale.
+    `points` has (clean x, clean y, noisy x, noisy y) for each pair, `tips` the tooltip of its
+    arrow. `frame` has the points of all models, so that all panels have the same scale.
     """
     mean = fmean(hypot(a - c, b - d) for a, b, c, d in points)
     spots = [

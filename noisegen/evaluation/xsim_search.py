@@ -31,7 +31,7 @@ Precision = Literal["auto", "float32", "bfloat16"]
 _ROWS, _COLUMNS = 2_048, 8_192  # rows of x, of y in a block of cosines: 64 MB in float32
 _COLUMNS_FIRST = 1_024  # rows of y in the first block of cosines
 LARGE = 1 << 30  # multiplications; smaller searches do not gain by importing torch
-_PRODUCTS = 1 << 17  # values of x, and of y, multiplied at a time, to fit the processor's cache
+_PRODUCTS = 1 << 17  # numbers per matrix multiplied at a time, to fit the processor's cache
 
 
 class Neighbours(NamedTuple):
@@ -285,7 +285,7 @@ def _predictions(x: Vectors, y: Vectors, k: int, margin: Margin, precision: Prec
     nearest = neighbours(x, y, 1 if margin == "absolute" else k, precision)
     if margin == "absolute":
         return nearest.rows[:, 0]
-    # Only candidates are searched back in x; other rows of y do not matter.
+    # For the margin, only candidates are searched back in x; other rows of y do not matter.
     candidates, indices = np.unique(nearest.rows, return_inverse=True)
     means = neighbours(y[candidates], x, k, precision).cosines.mean(axis=1)
     return _best(nearest, means[indices].reshape(nearest.rows.shape), margin)
