@@ -438,10 +438,7 @@ def _projections(findings: Findings) -> Iterator[Figure]:
     """
     for projection in findings.results.projections:
         shown = {name: points[:_ARROWS_MAX] for name, points in projection.points.items()}
-        frame: list[tuple[float, float]] = []
-        for arrows in shown.values():
-            for clean_x, clean_y, noisy_x, noisy_y in arrows:
-                frame += [(clean_x, clean_y), (noisy_x, noisy_y)]
+        frame = [point for arrows in shown.values() for point in _ends(arrows)]
         if not frame or not all(isfinite(x + y) for x, y in frame):
             continue
         tips = [f"{cut(noisy, 90)} → {cut(clean, 90)}" for clean, noisy in projection.texts]
@@ -451,6 +448,13 @@ def _projections(findings: Findings) -> Iterator[Figure]:
                 style = findings.style(model.name)
                 panels.append(_arrows(model.name, style, shown[model.name], tips, frame))
         yield Figure(panels, _space_caption(findings, projection))
+
+
+def _ends(arrows: Sequence[tuple[float, float, float, float]]) -> Iterator[tuple[float, float]]:
+    """Yield the points at both ends of arrows, which are (clean x, clean y, noisy x, noisy y)."""
+    for clean_x, clean_y, noisy_x, noisy_y in arrows:
+        yield clean_x, clean_y
+        yield noisy_x, noisy_y
 
 
 def _arrows(

@@ -393,10 +393,7 @@ def load_settings(
     merged: dict[str, Any] = {"preset": preset}
     for layer in (base.values, _read(Path(config)) if config else {}, values or {}):
         _check_names(layer, preset, known)
-        if any(layer.get(name) is not None for name in LENGTHS):
-            for name in LENGTHS:  # one setting of the run's length replaces all given before
-                merged.pop(name, None)
-        merged |= layer
+        merged = _overridden(merged, layer)
     for name, what in base.needs.items():
         if name not in merged:
             raise UsageError(f"preset {preset} needs {what}")
@@ -404,6 +401,17 @@ def load_settings(
         if isinstance(merged.get(name), str):
             merged[name] = seconds(merged[name], name)
     return decode(kind, merged, label=lambda name: f"setting {name}")
+
+
+def _overridden(settings: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings with the values of a layer in place of theirs.
+
+    A length of the run in the layer replaces the length in the settings, of whatever kind.
+    """
+    has_length = any(layer.get(name) is not None for name in LENGTHS)
+    replaced = LENGTHS if has_length else ()
+    kept = {name: value for name, value in settings.items() if name not in replaced}
+    return {**kept, **layer}
 
 
 def _check_names(values: Mapping[str, Any], preset: str, known: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+import torch
 from runs import log_rows
 from text_stores import write_texts
 from training_runs import SHORT, settings
@@ -215,8 +216,11 @@ def test_a_run_limited_by_time_is_validated_in_its_middle(train, tmp_path, clock
 
 
 @pytest.fixture
-def one_thread(monkeypatch):
-    monkeypatch.setattr(trainer.torch, "get_num_threads", lambda: 1)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 def learning_rates(out):
