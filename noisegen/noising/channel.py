@@ -175,8 +175,8 @@ def _hit(units: Units, drawn: I64, limits: I64, must: Bool) -> Bool:
 class _Batch:
     """The words and gaps of some rows, and what was drawn for each of them.
 
-    `groups` has the number of its group of options, `hit` tells whether it changes, and `draws`
-    (the result of `ChannelKernel._draws`) has its further random draws.
+    `groups` has the group of options of each word or gap, `hit` tells whether it changes, and
+    `draws` (the result of `ChannelKernel._draws`) gives access to its random draws.
     """
 
     tables: ChannelTables

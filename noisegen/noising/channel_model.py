@@ -87,7 +87,7 @@ class OptionGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class Channel:
-    """Groups of options, and the group number of each word, shape, gap and part of a word.
+    """Groups of options, and the index of the group of each word, shape, gap and part of a word.
 
     - `words`: (word, case) -> group number;
     - `shapes`: group number of the unknown words of each shape;
@@ -277,7 +277,7 @@ def _pooled(word: str, cases: Sequence[Outcomes]) -> Outcomes:
 def _word_option(noisy: str | None, written: int) -> Option:
     """Return the option that stands for a counted replacement of a word.
 
-    `noisy` is None for rare replacements, which the profile does not list. They are replaced by
+    `noisy` is None for rare replacements, which the profile does not list. Their option is
     BY_SHAPE: a change that is usual for unknown words of this shape (case and length class).
     """
     if noisy is None:
@@ -304,8 +304,8 @@ def _add_gaps(channel: Channel, counts: Mapping[GapKey, int]) -> None:
 def _add_letters(channel: Channel, counts: Mapping[LetterKey, int]) -> None:
     """Add groups of options (possible replacements) for the word parts in `counts`.
 
-    A part has a group for each pair of letters around it. It also has a group for any letters
-    around it, one each at the START of a word, at its END and inside ('').
+    A part has a group for each pair of letters around it, and up to three groups for any letters
+    around it: at the START of a word, at its END, and inside ('').
     """
     near: dict[tuple[str, str, str], Outcomes] = defaultdict(Counter)
     far: dict[tuple[str, str, str], Outcomes] = defaultdict(Counter)

@@ -109,7 +109,7 @@ def _single_characters(texts: Texts, starts: I64, stops: I64) -> tuple[I64, I64,
     word = np.searchsorted(starts, edges[:-1], side="right") - 1
     inside = np.flatnonzero(edges[:-1] < stops.take(word))
     word, firsts, lasts = word.take(inside), edges.take(inside), edges.take(inside + 1)
-    # Remove apostrophes at which a cut left a word to begin or end; they are not part of it.
+    # If a cut leaves an apostrophe at the start or end of a word, remove it from the word.
     # A curly apostrophe has three bytes; the first byte is E2.
     values = texts.values
     firsts = firsts + (values[firsts] == 0x27) + 3 * (values[firsts] == 0xE2)
@@ -240,7 +240,7 @@ class ChannelTables:
         self._letters = np.array([(-1, 0), *values], np.int64).T.copy()
 
     def pick(self, groups: I64, draws: U64) -> I64:
-        """Return for each group the number of the option that the high half of its draw chooses."""
+        """Return for each group the index of the option that the high half of its draw chooses."""
         return self._choices.pick(groups, (draws >> np.uint64(64 - CHANCE_BITS)).astype(np.int64))
 
     def known(self, hashes: U64) -> I64:

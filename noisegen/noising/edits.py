@@ -56,7 +56,7 @@ class Edits:
 
     Edit i replaces the bytes from starts[i] to stops[i] of `Texts.values` by the text
     pool[replacements[i]] of a binary Arrow array. An insertion has start == stop. `rows` has the
-    number of each edit's row; the first row of the texts has the number 0.
+    index of each edit's row; index 0 is the first row of the texts.
     """
 
     rows: I64
@@ -204,7 +204,7 @@ class Edits:
         """Return the account of these edits; edits that touch each other become one edit.
 
         `row_numbers`, `makers` and `grown` have one entry per row of `texts`: the row's index in
-        the batch, the bit of its step, and how many bytes earlier portions of the same pass, which
+        the batch, `1 << step`, and how many bytes earlier portions of the same pass, which
         are not in `self`, added to the row.
         """
         origin = texts.offsets[self.rows]

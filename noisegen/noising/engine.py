@@ -199,7 +199,7 @@ class Engine:
         for rows, steps in plan.passes(last=self._is_lexical):
             first = self.steps[steps[0]]
             taken = draft.take(rows, first.needs if steps[0] == steps[-1] else b"")
-            steps = steps[: len(taken.numbers)]  # `take` drops rows only if all have one step
+            steps = steps[: len(taken.numbers)]  # `take` drops rows only if all have the same step
             writers = plan.writers.take(taken.numbers)
             rates = int(self._rates.take(steps).max(initial=0))
             draws = self.schedule.pair_draws(streams, taken.numbers, steps, writers, rates)

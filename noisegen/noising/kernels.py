@@ -268,7 +268,7 @@ class Spacing:
 # A replacement may be the word itself; its weight is then the chance that a hit word stays.
 WordRule = Callable[[str], Sequence[tuple[str, int]]]
 WORDS_MAX = 1 << 18  # with more words, the cache of `WordKernel.propose` is cleared
-FORMS_MAX = 1 << 21  # with more replacements (about 50 MB), it is cleared too
+FORMS_MAX = 1 << 21  # with more replacements (50 MB), the cache of `WordKernel.propose` is cleared
 ROW_WORDS_MAX = 1 << 14  # most words in the cache of `WordKernel.edit_row`
 RowForms = tuple[list[int], list[str]]  # forms of a word: `WeightedChoices.bounds`, and the texts
 

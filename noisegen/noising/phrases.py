@@ -235,7 +235,7 @@ class PhraseTable:
     def find(self, texts: Texts, lexicons: I64 | None = None) -> Matches:
         """Find the matches in many rows, as `find_row` does.
 
-        `lexicons` has for each row the index of the lexicon with its phrases (default: 0).
+        `lexicons` has the index of the lexicon whose phrases to find in each row (default: 0).
         """
         words = self.words(texts)
         lexicon = None if lexicons is None else lexicons.take(words.rows)
@@ -362,7 +362,7 @@ def _forms(entry: Entry) -> tuple[str, str, str]:
 def _case_asked(clean: str) -> int:
     """Return the minimum case class that a match of a phrase must have, see `case.case_class`.
 
-    It is 2 for an acronym, 1 for another phrase with a capital, and 0 for the rest.
+    It is 2 for an acronym, 1 for another phrase with a capital, and 0 for all other phrases.
     """
     if not any(map(is_upper, clean)):
         return 0

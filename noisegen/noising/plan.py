@@ -150,8 +150,8 @@ class Conditions(NamedTuple):
     """All conditions of a recipe as arrays, and the conditions of each step.
 
     `streams` and `lows` have one entry per condition; `highs` has shape (conditions, writers). A
-    row gets step s if it meets the conditions whose indices are in `paths[s]`, a row that is
-    padded with -1.
+    row of text gets step s if it meets all conditions whose indices are in `paths[s]`; an index of
+    -1 is padding.
     """
 
     streams: U64

@@ -117,7 +117,7 @@ def fork_array(keys: U64, name: str) -> U64:
     return mix_array(keys ^ np.uint64(_fork_number(name)))
 
 
-_fork_number = cache(name_number)  # of any size: the names of forks are constants in the code
+_fork_number = cache(name_number)  # without a limit: names of forks are constants in the code
 
 
 def draw_array(keys: U64, numbers: I64 | U64 | int) -> U64:
@@ -421,21 +421,21 @@ class WeightedChoices:
         return np.unique((self.bounds - 1) >> (self.bits + 1))
 
     def pick(self, groups: I64 | int, drawn: I64) -> I64:
-        """Return the number of the alternative that each draw of `bits` bits chooses in its group.
+        """Return the index of the alternative that each draw of `bits` bits chooses in its group.
 
-        The alternatives of all groups are numbered in one sequence. A group must not be empty.
+        The index counts the alternatives of all groups. A group must not be empty.
         """
         wanted = (np.asarray(groups, np.int64) << (self.bits + 1)) + drawn
         return np.searchsorted(self.bounds, wanted, side="right").astype(np.int64)
 
     def pick_one(self, group: int, drawn: int) -> int:
-        """Return the number of the alternative that one draw chooses in a group, as `pick` does."""
+        """Return the index of the alternative that one draw chooses in a group, as `pick` does."""
         first, sums = self._of_group[group]
         return first + bisect_right(sums, drawn)
 
     @cached_property
     def _of_group(self) -> Memo[int, tuple[int, list[int]]]:
-        """Cache from a group to the number of its first alternative, and the sums of its weights.
+        """Cache: group -> index of its first alternative, and cumulative sums of its weights.
 
         A search in the sums of one group takes a third of the time of a search in `bounds`.
         """
@@ -487,7 +487,7 @@ class WeightedTexts:
 
     @cached_property
     def group_of(self) -> dict[int, int]:
-        """Dictionary from a key to the number of its group."""
+        """Dictionary from a key to the index of its group."""
         return {key: group for group, key in enumerate(self.keys.tolist())}
 
     @cached_property
