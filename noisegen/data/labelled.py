@@ -1,6 +1,7 @@
-"""Labelled rows of tasks, in the formats of WikiANN, SNIPS, MultiATIS++, MultiSNIPS and XNLI.
+"""Rows with labels for three tasks, in the formats of WikiANN, SNIPS, MultiATIS++ and XNLI.
 
-The test files published with RCP have these formats.
+The tasks are named entities, slots with intents, and inference. The test files of the noise
+benchmark RCP have these formats too.
 """
 
 import glob
@@ -37,7 +38,7 @@ OUTSIDE = "O"
 TOKENS_MAX, CHARACTERS_MAX = 10_000, 100_000
 FILE_MAX = 256 << 20  # most decompressed bytes of a JSON file
 
-SLOT_COLUMNS = {  # corpus that has a table with these columns
+SLOT_COLUMNS = {  # the corpus (value) whose tables have these columns (key)
     ("id", "old_utterance", "new_utterance", "slot_labels", "intent"): "snips",
     ("id", "utterance", "slot_labels", "intent"): "atis",
     ("utterance", "slot_labels", "intent"): "atis",
@@ -58,15 +59,15 @@ _UNREADABLE = (  # reasons for dropping a row because its input is damaged
     "row_too_long",
     "truncated",
 )
-_REPLACED = re.compile(r"<(\S+?)\|\d+>")  # RCP's notation of a token that its noise replaced
-# Names of XNLI's classes. The English training data has other names than the test data; RCP and
-# Hugging Face have numbers.
+_REPLACED = re.compile(r"<(\S+?)\|\d+>")  # a noisy token in files of RCP: <tomorow|1>
+# Names of XNLI's classes. 'contradictory' is in the English training data; RCP and Hugging Face
+# have numbers.
 _NUMBERED = ("entailment", "neutral", "contradiction")
 _CLASSES = {"contradictory": "contradiction"} | {str(n): c for n, c in enumerate(_NUMBERED)}
-_WIKIANN_TAGS = ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC")  # tag of each number
-# Files of requests: line n has the tokens, the slots and the intent of request n
+_WIKIANN_TAGS = ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC")  # in order of number
+# Three files, whose lines n have the tokens, the slots and the intent of request n
 SPLIT_FILES = ("seq.in", "seq.out", "label")
-# Labels of rows without an agreed class: in XNLI, and in Hugging Face's copy of it
+# Labels of pairs on whose class annotators did not agree: in XNLI, and in Hugging Face's copy
 _NO_CLASS = ("-", "-1")
 _PREFIXED = re.compile(r"([a-z]{2,3}(?:-[a-z-]+)?):.")
 
@@ -75,9 +76,9 @@ _PREFIXED = re.compile(r"([a-z]{2,3}(?:-[a-z-]+)?):.")
 class LabelledRow:
     """A text as tokens, with the labels of its task.
 
-    `tags` has one tag per token, `label` is an intent or a class, `second` is the second sentence
-    of a pair, and `key` is the id of the row in its file. Fields that the task does not use are
-    empty.
+    `tags` has one tag per token, `label` is the intent of a request or the class of a sentence
+    pair, `second` is the second sentence of a pair, and `key` is the id of the row in its file.
+    Fields that the task does not use are empty.
     """
 
     tokens: tuple[str, ...]
@@ -100,11 +101,11 @@ class LabelledRow:
 
 @dataclass
 class LabelledRows:
-    """Labelled rows of a source, and counts of its lost rows.
+    """Labelled rows of a source, and counts of rows that were left out.
 
-    `corpus` names the corpus whose format the source has. `noisy` has a noisy version of each row
-    if the source gives noisy versions. `dropped` counts dropped rows by reason; `damaged` has a
-    line of text per kind of damage.
+    `corpus` names the format of the source ('snips'). `noisy` has a noisy version of each row; it
+    is empty if the source has none. `dropped` counts dropped rows by reason; `damaged` describes
+    unreadable rows in lines for the user: 'test.tsv: 3 rows not_utf8'.
     """
 
     corpus: str
@@ -116,8 +117,8 @@ class LabelledRows:
     def add(self, row: LabelledRow | str, *noisy: LabelledRow) -> None:
         """Add a row, and its noisy version if there is one.
 
-        If one of the two is too long, the row is dropped and counted. If `row` is the reason why a
-        row was dropped, it is counted.
+        A row is dropped and counted if it or its noisy version is too long. If `row` is a string,
+        the reason why a row was dropped, only the count of this reason is raised.
         """
         if isinstance(row, str):
             self.dropped[row] += 1
@@ -128,15 +129,15 @@ class LabelledRows:
             self.noisy += noisy
 
     def report_unreadable(self, source: object) -> None:
-        """Turn the counts in `dropped` with reasons in _UNREADABLE into lines of `damaged`."""
+        """Move the counts of unreadable rows from `dropped` to `damaged`, as lines for the user."""
         unreadable = [reason for reason in self.dropped if reason in _UNREADABLE]
         lost = {reason: self.dropped.pop(reason) for reason in unreadable}
         self.damaged += damaged_rows(source, lost)
 
     def drop_strays(self) -> None:
-        """Drop and count rows with a bare tag x, if over half of all tags are B-x or I-x.
+        """Drop and count rows with a tag without B- or I-, if most tags have B- or I-.
 
-        The tag O is not considered.
+        The tag O is ignored.
         """
         tags = Counter(tag for row in self.rows for tag in row.tags if tag != OUTSIDE)
         strays = {tag for tag in tags if tag_kind(tag) == tag}
@@ -149,12 +150,12 @@ class LabelledRows:
 
 
 def tag_kind(tag: str) -> str:
-    """Return the tag without B- or I-: x for B-x, I-x and x."""
+    """Return a tag without B- or I-: 'PER' for 'B-PER', 'I-PER' and 'PER'."""
     return tag[2:] if tag[:2] in ("B-", "I-") and len(tag) > 2 else tag
 
 
 def is_marked(rows: Iterable[LabelledRow]) -> bool:
-    """Tell whether all tags begin with B- or I-; O is not considered."""
+    """Tell whether all tags but O begin with B- or I-."""
     return all(tag == OUTSIDE or tag_kind(tag) != tag for row in rows for tag in row.tags)
 
 
@@ -163,11 +164,11 @@ def unmarked(rows: Iterable[LabelledRow]) -> list[LabelledRow]:
     return [replace(row, tags=tuple(map(tag_kind, row.tags))) for row in rows]
 
 
-# Tables.
+# Functions that read tables of requests and of sentence pairs.
 
 
 def read_slots(source: str) -> LabelledRows:
-    """Read requests with a slot label per token, and their noisy versions if the table has them.
+    """Read requests from a table, with an intent, a slot label per token, and any noisy versions.
 
     Raises SourceError.
     """
@@ -199,7 +200,7 @@ def read_nli(source: str, lang: str) -> LabelledRows:
         elif label in _NO_CLASS:
             rows.dropped["no_label"] += 1
         else:
-            if label.isdecimal():  # it may be a file of RCP, whose texts stand in apostrophes
+            if label.isdecimal():  # as in files of RCP, which also have apostrophes around texts
                 first, second = map(_unquoted, (first, second))
             label = _CLASSES.get(label, label)
             rows.add(LabelledRow(tuple(first.split()), (), label, " ".join(second.split())))
@@ -211,7 +212,7 @@ def _unquoted(text: str) -> str:
 
 
 def is_split(source: str) -> bool:
-    """Tell whether a folder has the `SPLIT_FILES`, and no data.tsv, which would be read instead."""
+    """Tell whether a folder has the three `SPLIT_FILES`; a data.tsv is read in their place."""
     folder = Path(source)
     has_all = all((folder / name).is_file() for name in SPLIT_FILES)
     return has_all and not (folder / "data.tsv").is_file()
@@ -220,7 +221,7 @@ def is_split(source: str) -> bool:
 def read_split(source: str) -> LabelledRows:
     """Read requests with slots and intents from the `SPLIT_FILES` of a folder; raises SourceError.
 
-    Lines after the first ROWS_MAX are counted under `over_limit`.
+    Lines after the first ROWS_MAX are dropped as `over_limit`.
     """
     rows = LabelledRows("atis" if "atis" in Path(source).resolve().parts else "snips")
     paths = [Path(source, name) for name in SPLIT_FILES]
@@ -253,15 +254,15 @@ def _request_row(text: str | None, slots: str | None, intent: str | None) -> Lab
 def _table_rows(
     source: str, choices: Sequence[Sequence[str]], what: str, rows: LabelledRows, read: TextColumns
 ) -> Iterator[dict[str, str]]:
-    """Yield each row of a table as texts by column; lost rows are counted in `rows`."""
+    """Yield each row of a table as {column: text}; rows left out are counted in `rows`."""
     for texts in within_memory(stream_columns(source, choices, what, read), read.dropped):
         yield dict(zip(read.columns, texts, strict=True))
     rows.dropped += read.dropped
     rows.damaged += read.damaged
 
 
-# SNIPS: a JSON object with a list of requests per intent; a request is a list of pieces of text,
-# some of which have a slot.
+# Functions that read SNIPS: {intent: requests}. The text of a request is cut into pieces, so that
+# each slot is one piece: "play ", "Queen" (slot artist).
 
 
 class _Piece(msgspec.Struct):
@@ -290,9 +291,9 @@ def _json_files(source: str) -> list[Path]:
 def read_snips(source: str) -> LabelledRows:
     """Read JSON files of SNIPS, compressed or not: a file, folder or glob; raises SourceError.
 
-    Each piece of a request is split into tokens at white space, apart from the other pieces, so
-    that a token has at most one slot: if "artist" in "artist's" is a slot, 's becomes another token
-    without a slot. Slots become tags B-x and I-x.
+    Each piece of a request is split into tokens at spaces by itself, so that a token has at most
+    one slot: if in "Queen's" only "Queen" is a slot, the tokens are "Queen" and "'s". Slots become
+    tags B-x and I-x.
     """
     rows = LabelledRows("snips")
     for path in _json_files(source):
@@ -323,7 +324,7 @@ def _snips_row(intent: str, request: Any) -> LabelledRow | str:
 def _requests(path: Path) -> Iterator[tuple[str, Any]]:
     """Yield (intent, request) for each request in a file of SNIPS.
 
-    The request is None for an intent without a list of requests. Raises SourceError.
+    Yields (intent, None) for an intent without a list of requests. Raises SourceError.
     """
     content = _content(path)
     try:  # one published file encodes an emoji as two surrogates, which are joined here
@@ -360,18 +361,17 @@ def _content(path: Path) -> bytes:
     return bytes(content.removeprefix(BOM))
 
 
-# Tokens with tags: tables of lists, files with a token per line, and WikiANN, whose lines are
-# `lang:token TAB tag`.
+# Functions that read tokens with tags: from tables of lists, from files with a token per line, and
+# from WikiANN, whose lines are `lang:token TAB tag`.
 
 
 def read_tags(source: str, lang: str) -> LabelledRows:
     """Read tokens with tags from WikiANN, another file with a token per line, or a table.
 
     A table has its tokens in the column `tokens`, and its tags in the first of `TAG_COLUMNS` that
-    it has. Tags that are numbers are replaced by the class names of the table. If it has none,
-    numbers in `ner_tags` are replaced by WikiANN's tags. Rows with another language than `lang` in
-    the column `langs` are dropped. Rows after the first ROWS_MAX are counted under `over_limit`.
-    Raises SourceError.
+    it has. Numbers become tags by the class names in the table, or by WikiANN's list for `ner_tags`
+    without class names. Rows whose column `langs` has another language than `lang` are dropped.
+    Rows after the first ROWS_MAX are dropped as `over_limit`. Raises SourceError.
     """
     if _is_wikiann(Path(source)):
         return read_wikiann(source, lang)
@@ -387,7 +387,7 @@ def read_tags(source: str, lang: str) -> LabelledRows:
 
 
 def _is_wikiann(path: Path) -> bool:
-    """Tell whether a file, or each file of a folder, may be WikiANN by its ending."""
+    """Tell whether `path` may be WikiANN: it has no file with a known ending but .txt or .tsv."""
     files = in_folder(str(path)) if path.is_dir() else [file_of(path)]
     return path.exists() and all(file.format in ("", "txt", "tsv") for file in files)
 
@@ -395,7 +395,7 @@ def _is_wikiann(path: Path) -> bool:
 def _tag_column(files: Sequence[FileRange], columns: Columns) -> str:
     """Return the column of tags in a table: the first of `TAG_COLUMNS` that it has.
 
-    If it has none, return the first of `TAG_COLUMNS`, which is then reported as missing.
+    If it has none, the first of `TAG_COLUMNS` is returned, and later reported as missing.
     """
     file = first_file(files, columns)
     names = file.schema.names if file else []
@@ -410,7 +410,7 @@ def _table_tags(
         for batch in read(shard, columns):
             there = batch.table.schema
             classes = class_names(there).get(columns.labels or "", ())
-            # Tables of RCP have no class names
+            # RCP's tables have numbers without class names
             if columns.labels == TAG_COLUMNS[0] and not classes:
                 classes = _WIKIANN_TAGS
             used = [columns.tokens, columns.labels, *{"langs"}.intersection(there.names)]
@@ -427,8 +427,7 @@ def _table_tags(
 def read_wikiann(source: str, lang: str) -> LabelledRows:
     """Read the sentences in `lang` of a WikiANN file; raises SourceError if there is no such file.
 
-    A sentence is taken to be in `lang` unless all its tokens begin with the code of another
-    language.
+    A sentence is in another language if all its tokens begin with this language's code (de:Haus).
     """
     path = Path(source)
     if not path.is_file():

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from itertools import pairwise, takewhile
 from typing import Any
 
-# Per noisy token the index of its clean token; None for an added token
+# For each noisy token, the index of the clean token it was made from; None for an added token
 Owners = Sequence[int | None]
 
 
 def carried(labels: Sequence[Any], owners: Owners) -> list[Any]:
     """Return the label of each noisy token: its clean token's label, or O for an added token.
 
-    If a token is split in two, the second part continues the label (B-x, then I-x). Merged tokens
-    have the label of the first; if a merger swallows the B-x of a span, the rest of the span starts
-    with B-x.
+    The second part of a split token continues its label (B-x, then I-x). A merged token has the
+    label of its first clean token. If the first token of a span of x is merged into a token before
+    the span, the rest of the span begins with B-x.
     """
     made: list[Any] = []
     for before, owner in pairwise([None, *owners]):
@@ -31,8 +31,8 @@ def carried(labels: Sequence[Any], owners: Owners) -> list[Any]:
 def carried_forms(forms: Sequence[str], owners: Owners) -> list[str]:
     """Return the normal form of each noisy word by the rules of MultiLexNorm.
 
-    The first part of a split word has the normal form of the word, the other parts have ''. A
-    merged word has the forms of its words, joined by a space.
+    The first part of a split word has the normal form of the word, the other parts have ''. A word
+    merged from several has their normal forms, joined by a space.
     """
     made = [""] * len(owners)
     for clean, noisy in units(owners, len(forms)):
@@ -41,11 +41,11 @@ def carried_forms(forms: Sequence[str], owners: Owners) -> list[str]:
 
 
 def units(owners: Owners, count: int) -> list[tuple[range, range]]:
-    """Return pairs of a range of clean tokens and the range of noisy tokens that they became.
+    """Return (range of clean tokens, range of noisy tokens that they became) for a whole sentence.
 
-    `count` is the number of clean tokens. A split gives several noisy tokens, a merger takes
-    several clean ones. A deleted token belongs to the range of the token before it, or to the first
-    range.
+    `count` is the count of clean tokens. A split token gives a range of several noisy tokens; a
+    merged token has a range of several clean tokens. A deleted token belongs to the range of the
+    clean token before it, or to the first range.
     """
     if not owners:
         return []

@@ -26,13 +26,13 @@ from noisegen.errors import SourceError
 
 BOM = b"\xef\xbb\xbf"
 TEXT_MAX = 32 << 20  # most bytes of a text
-LINE_MAX = 2 * TEXT_MAX  # most bytes kept of a line; a JSON line is longer than the text in it
+LINE_MAX = 2 * TEXT_MAX  # most bytes of a line; it may be longer than a text, as in JSON
 ENTERED_BYTES = 16 << 20  # a compressed text of at least this many bytes is split into ranges
-# Minimum compressed bytes between two offsets at which a text is split: about a block of bzip2
+# Minimum compressed bytes between two offsets where reading can begin: about a block of bzip2
 ENTRY_BYTES = 256 << 10
 
-# First bytes of files that are not UTF-8 text. UTF-32 is tested before UTF-16, since the byte order
-# mark of UTF-32LE begins with that of UTF-16LE.
+# First bytes of files that are not UTF-8 text. UTF-32 precedes UTF-16, since the first two bytes
+# of UTF-32LE are also those of UTF-16LE.
 WIDE = {
     codecs.BOM_UTF32_LE: "UTF-32",
     codecs.BOM_UTF32_BE: "UTF-32",
@@ -42,7 +42,8 @@ WIDE = {
     b"\x28\xb5\x2f\xfd": "zstd",
     b"\xfd7zXZ": "xz",
 }
-# Encoding of a text without a byte order mark, by which bytes of every four are mostly zero
+# Encoding of a text without a byte order mark. The keys say of each byte in a group of four whether
+# it is mostly zero.
 UNMARKED: dict[tuple[bool, ...], str] = {
     (False, True, False, True): "UTF-16LE",
     (True, False, True, False): "UTF-16BE",
@@ -51,7 +52,7 @@ UNMARKED: dict[tuple[bool, ...], str] = {
 }
 
 
-# Bytes.
+# Functions that read bytes.
 
 
 def read_parts(path: str | Path) -> Parts:
@@ -67,7 +68,7 @@ def read_parts(path: str | Path) -> Parts:
 def read_range(file: FileRange) -> Parts:
     """Yield a range of a text file in parts, with the errors of `read_parts`.
 
-    `FileRange` explains the bounds and blocks of the range.
+    `FileRange` explains which attributes bound the range.
     """
     parts: Iterable[bytes]
     start, stop, at = file.start, file.stop, file.content
@@ -92,9 +93,9 @@ def read_range(file: FileRange) -> Parts:
 
 
 def with_blocks(file: FileRange) -> FileRange:
-    """Return a compressed text file with the offsets of the blocks at which it can be split.
+    """Return a compressed text file with `blocks`, the offsets where decompression can begin.
 
-    A small file, a URL and a file with a long block are returned unchanged, and read as a whole.
+    A small file, a URL and a file with a very long block get no `blocks`, and are read as a whole.
     """
     if not compression_of(file.path) or is_url(file.path) or size_of(file.path) < ENTERED_BYTES:
         return file
@@ -104,9 +105,9 @@ def with_blocks(file: FileRange) -> FileRange:
 
 
 def _block_parts(file: FileRange) -> Iterator[tuple[int, int, bytes]]:
-    """Yield (index of the block, offset of the block, decompressed part) for the parts of a range.
+    """Decompress a range, and yield (block's index, block's offset, part of the text).
 
-    The offset is the place of the block in the decompressed text. Raises Damaged.
+    Offsets count bytes of the decompressed text. Raises Damaged.
     """
     at = file.content
     for number, (start, stop) in enumerate(pairwise(file.blocks)):
@@ -139,7 +140,7 @@ def stdin_head() -> bytes:
 def head_of_text(path: str, size: int) -> bytes:
     """Return whole lines from the beginning of a file, about `size` bytes; raises SourceError."""
     try:
-        with metered():  # keeps these bytes out of the caller's count: the file is read again
+        with metered():  # a count of its own: the caller counts these bytes when it reads the file
             return next(blocks(read_parts(path), size), b"")
     except Damaged as damage:
         known = f"damaged before its first line, or not {NAMES[compression_of(path)]}"
@@ -159,7 +160,7 @@ def refuse_other_encoding(head: bytes, path: object) -> None:
         raise SourceError(f"cannot read {where}: it is {name}; convert it first: {how}")
 
 
-# Lines.
+# Functions that read lines, and divide files into ranges of lines.
 
 
 def blocks(parts: Iterable[bytes], size: int) -> Iterator[bytes]:
@@ -203,7 +204,8 @@ def _chunks(parts: Iterable[bytes], size: int) -> Iterator[bytes]:
 def line_ranges(file: FileRange, first: int, step: int) -> Iterator[FileRange]:
     """Split a text file into ranges of `step` lines; the first one has `first` lines.
 
-    In a damaged file, `stop` of the last range is None, and its `rows` count the damage as a row.
+    In a damaged file the last range ends at the damage: its `stop` is None, and its `rows` is one
+    higher, since the damage will be read as a row.
     """
     cutter = _LineCutter(file)
     wanted, ends_in_newline = first, True
@@ -231,8 +233,8 @@ def line_ranges(file: FileRange, first: int, step: int) -> Iterator[FileRange]:
 class _LineCutter:
     """State of splitting a text file into ranges of lines.
 
-    `at` is the position in the file. The range that is being made starts at byte `begin` and has
-    `rows` lines so far.
+    `at` is the offset up to which the file is read. The current range starts at offset `begin`, and
+    has `rows` lines so far.
     """
 
     def __init__(self, file: FileRange) -> None:
@@ -241,11 +243,11 @@ class _LineCutter:
         self.rows = 0
         self._first = file.first
         self._block = 0, file.content  # index and decompressed offset of the current block
-        self._head = self._block  # index and offset of the block in which the range begins
-        self._counted = 0  # number of blocks counted in `size` of earlier ranges
+        self._head = self._block  # the same two numbers of the block in which the range begins
+        self._counted = 0  # count of blocks whose bytes are in the `size` of earlier ranges
 
     def enter(self, block: int, content: int) -> None:
-        """Note that the next part of the file is in `block`, at decompressed offset `content`."""
+        """Make `block` the current block; its text begins at offset `content` of the whole text."""
         self._block = block, content
         if self.at == self.begin:
             self._head = self._block
@@ -277,7 +279,7 @@ class _LineCutter:
 
 
 def _numbered_parts(file: FileRange) -> Iterator[tuple[int, int, bytes]]:
-    """Yield (block index, decompressed offset of the block, part) for each part of a text."""
+    """Yield (block's index, block's offset in the decompressed text, part) for parts of a text."""
     if not file.blocks:
         yield from ((0, 0, part) for part in read_range(file))
         return

@@ -1,4 +1,4 @@
-"""M2 files: tokenised sentences with the edits of annotators. Also text files as numbered lines."""
+"""Readers of M2 files (sentences with the edits of annotators), and of numbered lines of text."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -14,24 +14,24 @@ M2_STARTS = (b"S ", b"S\n", b"S\r")
 _HEAD = 1 << 16  # first bytes of a file that show its format
 _NO_CONTROLS = {code: " " if chr(code) in "\t\v\f\r" else None for code in range(32)}
 
-# Edit: indices of its first token and of the token after it, number of the edit, replacement tokens
+# Edit: index of the first replaced token, index after the last, the edit's index, new tokens
 M2Edit = tuple[int, int, int, tuple[str, ...]]
 
 
 @dataclass
 class M2Sentence:
-    """A sentence with the edits of each annotator, and notes on damage."""
+    """A sentence with the edits of each annotator; `damaged` describes what cannot be read."""
 
-    line: int  # number of the sentence's S line in the file, from 1
+    line: int  # line number, from 1, of the line that begins with S
     tokens: list[str]
     edits: dict[str, list[M2Edit]] = field(default_factory=dict)  # edits of each annotator
     damaged: list[str] = field(default_factory=list)
-    lost: set[str] = field(default_factory=set)  # annotators with a damaged edit
+    lost: set[str] = field(default_factory=set)  # annotators with an unreadable edit
 
     def corrected(self) -> list[str]:
         """Return the corrected sentence of each annotator.
 
-        Annotators with overlapping or damaged edits are left out; overlaps are noted in `damaged`.
+        Annotators with overlapping or unreadable edits are left out; `damaged` names the overlaps.
         """
         texts = []
         for annotator, edits in self.edits.items():
@@ -48,20 +48,21 @@ class M2Sentence:
         return texts
 
     def notes(self, path: str) -> list[str]:
-        """Return the notes on damage, with file and line; `corrected` must be called before."""
+        """Return `damaged` with file and line; call `corrected` first, which may add to it."""
         return [f"{path}:{self.line}: {note}" for note in self.damaged]
 
     def add(self, line: str, number: int) -> None:
-        """Add the edit of an A line: span, type, correction, required, comment, annotator.
+        """Add the edit of a line that begins with A.
 
-        If the line is damaged, all edits of its annotator are void.
+        Its fields are span, type, correction, required, comment and annotator. If it cannot be
+        read, all edits of its annotator are ignored.
         """
         parts = line[2:].split("|||")
         edits = self.edits.setdefault(parts[-1], [])
         try:
             span, kind, correction = parts[:3]
             start, stop = map(int, span.split(" "))
-            # noop changes nothing; UNK marks an error without a correction
+            # The edit type noop means no change; UNK means an error without a correction
             if kind in ("noop", "UNK"):
                 return
             if len(parts) != 6 or not 0 <= start <= stop <= len(self.tokens):
@@ -76,9 +77,9 @@ class M2Sentence:
 
 
 def read_m2(file: FileRange, damaged: list[str]) -> Iterator[M2Sentence]:
-    """Yield the sentences of an M2 file; of a range, the sentences that begin in it.
+    """Yield the sentences of an M2 file; of a range of a file, the sentences that begin in it.
 
-    `damaged` gets a line of text per line that cannot be read.
+    A message per line that cannot be read is added to `damaged`.
     """
     lines = text_lines(file, damaged)
     if file.start:
@@ -91,7 +92,7 @@ def read_m2(file: FileRange, damaged: list[str]) -> Iterator[M2Sentence]:
 
 
 def _rest_of(file: FileRange) -> FileRange:
-    """Return the rest of a file after a range, as another range."""
+    """Return the range from the end of the range `file` to the end of the whole file."""
     blocks = with_blocks(FileRange(file.path)).blocks if file.blocks else ()
     return replace(
         file,
@@ -107,7 +108,7 @@ def _begins_sentence(line: str) -> bool:
 
 
 def m2_sentences(lines: Iterable[tuple[int, str]]) -> Iterator[M2Sentence]:
-    """Yield the sentences of numbered lines; a line other than S, A or blank is noted as damage."""
+    """Yield the sentences of numbered lines; wrong lines are reported in `M2Sentence.damaged`."""
     sentence: M2Sentence | None = None
     for number, line in lines:
         if _begins_sentence(line):
@@ -124,7 +125,7 @@ def m2_sentences(lines: Iterable[tuple[int, str]]) -> Iterator[M2Sentence]:
 
 
 def is_m2(path: str) -> bool:
-    """Tell whether a path ends in .m2, or in .m2 and the ending of a compression."""
+    """Tell whether a path names an M2 file, compressed or not: news.m2 or news.m2.gz."""
     return without_compression(path.lower()).endswith(".m2")
 
 
@@ -134,7 +135,7 @@ def text_head(path: str) -> bytes:
 
 
 def line_pieces(path: str, lines: int) -> list[FileRange]:
-    """Return the ranges of a text file, `lines` lines each; only the file if it is not split."""
+    """Return the ranges of a text file, of `lines` lines each; [file] if it cannot be split."""
     file = with_blocks(FileRange(path))
     if is_url(path) or (compression_of(path) and not file.blocks):
         return [file]
@@ -145,8 +146,8 @@ def line_pieces(path: str, lines: int) -> list[FileRange]:
 def text_lines(file: FileRange, damaged: list[str]) -> Iterator[tuple[int, str]]:
     """Yield the numbered lines of a text file or range, without control characters.
 
-    Tabs and other white space become spaces. `damaged` gets a line of text per unreadable line, and
-    one if the file ends early.
+    Tabs and other white space become spaces. A message is added to `damaged` per unreadable line,
+    and if the file ends early.
     """
     try:
         for number, line in enumerate(read_lines(read_range(file)), file.first + 1):

@@ -27,7 +27,7 @@ from noisegen.data.labels import Owners, carried, units
 
 _SPACES = " \t\n\r\v\f"
 _TEXT = re.compile(r"(#\s*text\s*=\s*).*?(?=\r?\n)")  # comment with the text of a sentence
-_REFERENCE = re.compile(r"(?<![^|])\d+(\.\d+)?(?=:)")  # number of a word in the column deps
+_REFERENCE = re.compile(r"(?<![^|])\d+(\.\d+)?(?=:)")  # word number in the column deps: 4 in 4:obj
 
 
 def rewritten(
@@ -35,11 +35,10 @@ def rewritten(
 ) -> str:
     """Return the lines `raw` of a sentence, with its clean tokens replaced by noisy tokens.
 
-    `names` are the columns of the row. `owners` has the index of the clean token of each noisy
-    token. `new` has a value per noisy token for some columns. In other columns a noisy token gets
-    the value of its clean token; tags such as B-x are transferred by `labels.carried`. Separators,
-    line ends and comments except `# text` stay. A sentence that lost all its tokens is returned
-    unchanged.
+    `names` are the columns. `owners` has, for each noisy token, the index of its clean token. `new`
+    maps some columns to a value per noisy token. In other columns a noisy token has the value of
+    its clean token, or a tag such as B-x as `labels.carried` returns it. Separators, line ends and
+    comments other than `# text` are kept. A sentence without noisy tokens is returned unchanged.
     """
     if not owners:
         return raw.decode()
@@ -58,7 +57,7 @@ def rewritten(
 
 
 def _parts(raw: bytes) -> tuple[Sentence, Sentence, Sentence]:
-    """Split a sentence into three lists of lines: before, with and after its tokens."""
+    """Split a sentence into three lists of lines: before its tokens, its tokens, and after them."""
     lines = list(io.StringIO(raw.decode(), newline="\n"))
     at = 0
     for is_text, group in groupby(lines, lambda line: bool(line.strip(_SPACES))):
@@ -79,7 +78,7 @@ def _line(line: str, cells: Sequence[str]) -> str:
 
 
 class NoisySentence:
-    """A sentence, as the fields of its lines, in which noisy tokens replace the clean tokens."""
+    """A sentence in which noisy tokens replace clean ones; `fields` has the fields of each line."""
 
     def __init__(self, fields: Fields, names: tuple[str, ...], owners: Owners) -> None:
         self.fields, self.names, self.owners = fields, names, owners
@@ -94,7 +93,7 @@ class NoisySentence:
     def rows(self, new: Mapping[str, Sequence[str]]) -> Iterator[tuple[int, list[str]]]:
         """Yield (index of the clean line, fields) for each line of the noisy sentence.
 
-        `new` has a value per noisy token for some columns.
+        `new` maps some columns to a value per noisy token.
         """
         tokens = self.tokens()
         for name, values in new.items():
@@ -111,7 +110,7 @@ class NoisySentence:
                 yield line, self.other(number, cells, tokens)
 
     def tokens(self) -> Fields:
-        """Return the fields of each noisy token: the values of its clean token and a new number."""
+        """Return the fields of each noisy token: those of its clean token, with a new number."""
         columns = []
         for name, values in zip(self.names, zip(*self.words, strict=True), strict=True):
             if name == INDEX:
@@ -123,21 +122,21 @@ class NoisySentence:
         return [list(cells) for cells in zip(*columns, strict=True)]
 
     def other(self, number: str, cells: Sequence[str], tokens: Fields) -> list[str]:
-        """Return the fields of a line that is no word, with `number` as its new number."""
+        """Return the fields `cells` of a line that is no word, with `number` in the first one."""
         return [number, *cells[1:]]
 
     def _new_ids(self) -> dict[str, str]:
-        """Return the new number of each word, contraction and empty node, by its old number.
+        """Return {old number: new number} for the words, contractions and empty nodes.
 
-        The new number is '' for a contraction that becomes one token.
+        The new number is '' for a contraction whose words are merged into one token.
         """
-        bounds = {}  # for each word, the new numbers of its first and last noisy token
+        bounds = {}  # by the number of a word, the new numbers of its first and last noisy token
         for clean, noisy in self.units:
             for word in clean:
                 number = self.words[word][0]
                 bounds[number] = self.first + noisy.start, self.first + noisy.stop - 1
         ids: dict[str, str] = {}
-        nodes: Counter[object] = Counter()  # count of empty nodes after each word
+        nodes: Counter[object] = Counter()  # count of empty nodes, by new number of the word before
         for number, *_ in self.fields:
             whole, part = match.groups() if (match := NUMBER.fullmatch(number)) else (number, None)
             first, last = bounds.get(whole, (whole, whole))
@@ -153,30 +152,30 @@ class NoisySentence:
 
 
 class Treebank(NoisySentence):
-    """A CoNLL-U sentence, whose words have relations to each other.
+    """A CoNLL-U sentence, in which each word depends on another word, its head.
 
-    The first part of a split word gets the columns of the word; each other part is an X, attached
-    to the first part as `goeswith`. A merged word gets the columns of its first word, and the
-    relation of its word that is nearest to the root.
+    The first part of a split word keeps the fields of the word; each other part has the tag X and
+    depends on the first part as `goeswith`. A word merged from several has the fields of the first,
+    and the head and relation of the one that is nearest to the root.
     """
 
     def __init__(self, fields: Fields, names: tuple[str, ...], owners: Owners) -> None:
         super().__init__(fields, names, owners)
         self._heads = {cells[0]: cells[HEAD] for cells in self.words}
-        self._tight = set()  # numbers of the words after which there is no space
+        self._tight = set()  # numbers of words without a space after them
         for cells in fields:
             if is_tight(cells) and (self._is_word(cells) or not self.ids[cells[0]]):
                 self._tight.add(cells[0].rpartition("-")[2])
 
     def tokens(self) -> Fields:
-        """Return the fields of each noisy token; `head` and `deps` refer to the new numbers."""
+        """Return the fields of each noisy token, with new numbers also in `head` and `deps`."""
         tokens = [cells for unit in self.units for cells in self._unit(*unit)]
         for number, cells in enumerate(tokens, self.first):
             cells[0] = str(number)
         return tokens
 
     def _unit(self, clean: range, noisy: range) -> Fields:
-        """Return the fields of the noisy tokens that a range of clean tokens became."""
+        """Return the fields of the noisy tokens `noisy`, which were made from tokens `clean`."""
         own = self.words[self.owners[noisy.start] or 0]
         top = self.words[min(clean, key=self._depth)]
         relation = [self.ids.get(top[HEAD], top[HEAD]), top[HEAD + 1], self._deps(top[DEPS])]
@@ -190,7 +189,7 @@ class Treebank(NoisySentence):
         return tokens
 
     def _depth(self, word: int) -> int:
-        """Return the number of steps from a word to the root; in a cycle, above the word count."""
+        """Return the count of steps from head to head up to the root; in a cycle, a high count."""
         number, steps = self.words[word][0], 0
         while number in self._heads and steps <= len(self._heads):
             number, steps = self._heads[number], steps + 1
@@ -202,8 +201,8 @@ class Treebank(NoisySentence):
     def other(self, number: str, cells: Sequence[str], tokens: Fields) -> list[str]:
         """Return the fields of an empty node or a contraction, with `number` as its new number.
 
-        A contraction that equals its clean words joined becomes its noisy words joined. The form of
-        another contraction, such as du of de and le, stays.
+        If a contraction equals its joined clean words ('can' + 'not'), it becomes its joined noisy
+        words. Another contraction, such as 'du' for 'de' and 'le', is left unchanged.
         """
         numbers, form = [word[0] for word in self.words], cells[1]
         first, _, last = cells[0].partition("-")

@@ -22,11 +22,11 @@ from noisegen.options import Strings
 PAIRS_MAX = 1_000_000  # most pairs held in memory
 # Most characters of a noisy or clean text; aligning a longer one would take minutes
 SIDE_MAX = 1_000_000
-HELD_BACK = 0.3  # default share of held-out pairs
+HELD_BACK = 0.3  # default share of pairs held out from fitting
 OPTIONS = (
     "; name it with --noisy-column or --clean-column",
     "; the clean side of a text file is another one: --clean-file",
-)  # advice that ends the error about a missing column: for tables, and for text files
+)  # advice added to errors about a missing column: first for tables, then for text files
 PAIRS_ARE = "; pairs are tables with the columns noisy and clean"
 
 
@@ -34,7 +34,7 @@ PAIRS_ARE = "; pairs are tables with the columns noisy and clean"
 class Pairs:
     """Noisy texts with their clean versions, in the order of the source.
 
-    `dropped` counts rows without a usable pair by reason; `damaged` has a line of text per loss.
+    `dropped` counts rows without a usable pair, by reason; `damaged` has a message per damage.
     """
 
     noisy: list[str]
@@ -54,9 +54,9 @@ class Pairs:
         return self if len(self) <= most else self.take(evenly(range(len(self)), most))
 
     def split(self, share: float = HELD_BACK, seed: int = 0) -> tuple["Pairs", "Pairs"]:
-        """Split the pairs into pairs to fit and held-out pairs, which have no clean text in common.
+        """Split the pairs at random into two sets: pairs to fit a profile on, and held-out pairs.
 
-        `share` is the expected share of held-out pairs.
+        No clean text is in both sets. `share` is the expected share of held-out pairs.
         """
         limit, key = threshold(share), mix(seed)
         held = [mix(key ^ name_number(text)) >> (64 - DECISION_BITS) < limit for text in self.clean]
@@ -80,8 +80,8 @@ class PairRow(NamedTuple):
 class PairColumns:
     """Columns of a table that hold pairs: names, or numbers from 1 without a header line.
 
-    A clean column may hold lists of versions. `advice` has two texts that end errors about a
-    missing column: the first for a table, the second for a text file.
+    A clean column may hold lists of clean versions. `advice` is added to errors about a missing
+    column: its first text for a table, its second for a text file.
     """
 
     noisy: str = "noisy"
@@ -105,10 +105,10 @@ class PairColumns:
 def pair_rows(
     files: Sequence[FileRange], columns: PairColumns, damaged: list[str]
 ) -> Iterator[PairRow]:
-    """Yield the rows of a table or a range of one, or of a noisy file and its clean versions.
+    """Yield the rows of one table (or range of it), or of a noisy text file and its clean files.
 
-    A text that cannot be read is None; `damaged` gets a line of text per loss. If aligned files
-    have different numbers of lines, lines beyond the shortest are lost.
+    A text that cannot be read is None. Messages about unreadable rows are added to `damaged`. If
+    text files have different numbers of lines, lines after the end of the shortest are lost.
     """
     return _aligned_rows(files, damaged) if files[1:] else _table_rows(files[0], columns, damaged)
 
@@ -128,7 +128,7 @@ def _aligned_rows(files: Sequence[FileRange], damaged: list[str]) -> Iterator[Pa
 def _lines(file: FileRange, damaged: list[str]) -> Iterator[str | None]:
     """Yield the lines of a file, None for an unreadable one.
 
-    Damage ends the lines and adds a line of text to `damaged`.
+    Stops where the file is damaged, and adds a message to `damaged`.
     """
     try:
         yield from read_lines(read_range(file))
@@ -154,10 +154,10 @@ def _table_rows(given: FileRange, columns: PairColumns, damaged: list[str]) -> I
 
 
 def pair_tables(sources: Strings, columns: PairColumns) -> tuple[list[FileRange], list[str]]:
-    """Return the tables among files, folders, globs and hf:..., and a note per skipped file.
+    """Return the tables that `sources` name, each once, and a message per file that is skipped.
 
-    Each table is returned once. Raises SourceError for a missing source or column, and if no table
-    has rows.
+    A source is a file, folder, glob or hf:... Raises SourceError for a missing source or column,
+    and if no table has rows.
     """
     found, skipped, are_empty = dict[str, FileRange](), [], True
     for file in expand(sources):
@@ -194,13 +194,12 @@ def read_pairs(
 ) -> Pairs:
     """Read at most PAIRS_MAX pairs; a pair with an empty or very long text is dropped.
 
-    Dropped pairs are counted under `over_limit`, `empty_side`, `unreadable` and `too_long`. If a
-    row has several clean versions, the first is used. `PairColumns` explains `advice`. `sources`
-    are tables (.tsv .csv .jsonl .parquet, compressed or not, hf:NAME), normalised text (.norm),
-    corrected treebanks (.conllu), M2 files (.m2, compressed or not; the first annotator), folders
-    written by augment or mine-*, or one text file with `clean_file`. Raises SourceError for a
-    missing source or column and if no pair is left, UsageError for options that do not fit
-    together.
+    `sources` are tables (.tsv .csv .jsonl .parquet, compressed or not, hf:NAME), words with their
+    normal forms (.norm), corrected treebanks (.conllu), M2 files (.m2, compressed or not), folders
+    written by augment or mine-*, or one noisy text file with `clean_file`. The first of several
+    clean versions or annotators is used. `PairColumns` explains `advice`. Pairs are dropped as
+    `over_limit`, `empty_side`, `unreadable` or `too_long`. Raises SourceError for a missing source
+    or column and if no pair is left, UsageError if `clean_file` is given with several sources.
     """
     pairs, sources = Pairs([], []), listed(sources)
     columns = PairColumns(noisy_column, (clean_column,), advice=advice)
@@ -233,7 +232,7 @@ def stream_pairs(
 
 
 def damage(lines: Sequence[str]) -> SourceError:
-    """Return the error for damage that `lines` describe, where no row may be lost silently."""
+    """Return an error with the first of `lines`, which describe damage in the input."""
     return SourceError(f"damaged input: {lines[0]}: fix the file, or drop these rows")
 
 
@@ -245,9 +244,9 @@ def refuse_onto(out: Path, sources: Strings) -> None:
 
 
 def shards_of(source: str) -> str:
-    """Return the path or glob of the pairs in a folder that augment or mine-* wrote.
+    """Return the folder or glob of the files of pairs in a folder that augment or mine-* wrote.
 
-    Other sources are returned unchanged.
+    Any other source is returned unchanged.
     """
     folder = Path(source)
     if not (folder / "manifest.json").is_file():
@@ -265,7 +264,8 @@ def _first_versions(
 ) -> Iterator[tuple[str, str]]:
     """Yield the noisy text and the first clean version of each row of all sources.
 
-    Rows that lack one of the two are counted in `dropped`; `damaged` gets a line of text per loss.
+    Rows that lack one of the two are counted in `dropped`. Messages about damage are added to
+    `damaged`.
     """
     annotated = [source for source in sources if is_m2(source)]
     yield from _annotated_pairs(annotated, dropped, damaged)
@@ -290,10 +290,10 @@ def _whole_pairs(rows: Iterable[PairRow], dropped: Counter[str]) -> Iterator[tup
 def _files_of_pairs(
     sources: Sequence[str], columns: PairColumns, clean_file: str | None
 ) -> list[list[FileRange]]:
-    """Return lists of files to read together: a text file and its clean file, or one table.
+    """Return lists of files to read together: one table each, or a noisy file and its clean file.
 
-    Raises SourceError for a missing file or column, UsageError for a clean file beside several
-    sources.
+    Raises SourceError for a missing file or column, UsageError if a clean file is given with
+    several sources.
     """
     if clean_file is None:
         return [[table] for table in pair_tables(sources, columns)[0]] if sources else []
@@ -305,7 +305,7 @@ def _files_of_pairs(
 def _annotated_pairs(
     sources: Sequence[str], dropped: Counter[str], damaged: list[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield (noisy, clean) per sentence of M2 files; clean is the first annotator's correction."""
+    """Yield (sentence, the first annotator's correction) for each sentence of the M2 files."""
     files = {file.path: file for source in sources for file in aligned_files(source, [])}
     for path, file in files.items():
         if not text_head(path).startswith(M2_STARTS):

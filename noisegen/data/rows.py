@@ -22,17 +22,17 @@ class FileRange:
     """A file, URL, '-' (standard input) or 'hf:NAME', or a range of the rows of one.
 
     `format` is the name of a registered format; `skipped` says why the file is not read. `schema`
-    has the columns in the order that all files of a run share, `names` the names in the order of
-    this file; both are empty until `read_head` has read the beginning of the file.
+    has the columns in the order of the run's first file, `names` in the order of this file; both
+    are empty until `read_head` has read the beginning of the file.
 
-    `start` and `stop` bound the range: in bytes of decompressed text, or in row numbers of Parquet
-    and Arrow. Without `stop` it reaches to the end. `first` is the number of the first row of the
-    range, `rows` the number of its rows (0: not counted), `size` its share of the bytes of the
-    file.
+    `start` and `stop` bound the range: byte offsets in the decompressed text, or row indices in
+    Parquet and Arrow. If `stop` is None, the range reaches to the end. `first` is the index of the
+    range's first row among all rows, `rows` the count of its rows (0 if not counted), and `size`
+    its share of the bytes of the file.
 
-    `blocks` are offsets in a compressed file at which decompression can begin; the last offset is
-    the end of the range. `content` is the offset of the first block in the decompressed text.
-    `table` has the rows themselves if a worker process could not read them, as from standard input.
+    `blocks` are offsets in a compressed file at which decompression can begin; the last one is the
+    end of the range. The first block begins at offset `content` of the decompressed text. `table`
+    has the rows themselves if worker processes cannot read the file, such as standard input.
     """
 
     path: str
@@ -73,12 +73,12 @@ class FileRange:
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns that a user named; a number is the place of a column in a file without a header line.
+    """Columns that a user named; in a file without a header line '2' means the second column.
 
-    `tokens` and `labels` name lists with an item per token. With `tokens` the text of a row is its
-    tokens joined by spaces. If `row_id` is None, a column `id` has the ids. `raw` names formats:
-    with it, rows get a column `tables.RAW`, which has the bytes of a row in files of these formats
-    and null in other files.
+    `tokens` and `labels` are columns of lists with an item per token. If `tokens` is set, the text
+    of a row is its tokens joined by spaces. If `row_id` is None, the ids are in the column 'id', if
+    there is one. If `raw`, a list of formats, is set, tables get a column `tables.RAW`: the input
+    bytes of each row, or null in files of other formats.
     """
 
     text: str = "text"
@@ -94,13 +94,14 @@ class Columns:
 
     @property
     def lists(self) -> tuple[str, ...]:
-        """The columns that hold a list per row: tokens and labels, if named."""
+        """The columns of tokens and of labels, which hold a list per row; () if not named."""
         return tuple(name for name in (self.tokens, self.labels) if name)
 
     def of(self, names: Sequence[str]) -> "Columns":
-        """Return the columns as a file with the columns `names` names them: `column_2` for '2'.
+        """Return the columns by their names in a file, whose columns are `names`.
 
-        A `row_id` of None becomes `id` if the file has a column `id` that is not used otherwise.
+        '2' becomes 'column_2' in a file without a header line. A `row_id` of None becomes 'id' if
+        the file has a column 'id' that is not the text, the tokens or the labels.
         """
 
         def named(name: str | None) -> str | None:
@@ -114,7 +115,7 @@ class Columns:
 
 
 def numbered(name: str, names: Sequence[str]) -> str:
-    """Return the column that a name means: '2' means `column_2` in a file without a header line."""
+    """Return a column's name in a file; in one without a header line, 'column_2' for '2'."""
     return name if name in names or not name.isdecimal() else f"column_{int(name)}"
 
 
@@ -122,10 +123,9 @@ def numbered(name: str, names: Sequence[str]) -> str:
 class RowBatch:
     """A batch of rows that were read.
 
-    `table` has the usable rows with `id`, `clean` (the text) and all other columns. `read` has all
-    rows as in the input, with every column of the file and `tables.REASON`. `keep` is a mask over
-    the rows of `read`: True for rows in `table`. `dropped` counts the rows that are not in
-    `table`, by reason.
+    `table` has the usable rows, with the columns `id`, `clean` (the text) and all others. `read`
+    has all rows as in the input, with every column of the file and `tables.REASON`. `keep` is True
+    for each row of `read` that is also in `table`. `dropped` counts the other rows by reason.
     """
 
     table: pa.Table

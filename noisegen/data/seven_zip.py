@@ -16,9 +16,9 @@ CODERS = {
     b"\x03\x03\x01\x03": lzma.FILTER_X86,
 }
 
-# Directory of an archive: offset of the first stream; packed bytes, decompressed bytes and filters
-# per stream; bytes and checksum per member. The members lie one after the other in the decompressed
-# streams. The 7z format calls a stream a folder.
+# Directory of an archive, in three parts: the offset of the first stream; per stream its packed
+# bytes, decompressed bytes and filters; per member (packed file) its bytes and checksum. The
+# members follow each other in the decompressed streams. The 7z format calls a stream a folder.
 Directory = tuple[int, list[tuple[int, int, list[dict[str, int]]]], list[tuple[int, int]]]
 
 
@@ -46,7 +46,7 @@ def read_directory(path: Path) -> Directory | None:
 
 
 def within(directory: Directory, start: int, stop: int | None) -> Directory:
-    """Return a directory with the streams that begin at byte `start` or later, before `stop`.
+    """Return a smaller directory: of the streams that begin at bytes `start` to `stop`.
 
     It has only the members in these streams.
     """
@@ -71,7 +71,7 @@ def folder_starts(directory: Directory) -> list[int]:
 def decoded_members(file: BinaryIO, directory: Directory, failures: list[str]) -> Iterator[bytes]:
     """Yield the decompressed bytes of all streams in parts.
 
-    Damage, and a member with a wrong checksum, are added to `failures` as text.
+    A message is added to `failures` for damage and for a member with a wrong checksum.
     """
     begin, streams, sizes = directory
     members = _Members(sizes, failures)
@@ -97,9 +97,9 @@ def decoded_members(file: BinaryIO, directory: Directory, failures: list[str]) -
 
 
 class _Members:
-    """Check of the members of an archive while their bytes are read.
+    """Checks the checksum of each member of an archive while the members are read.
 
-    `left` is the number of bytes that remain of the open member.
+    `left` is the count of bytes of the current member that are still to be read.
     """
 
     def __init__(self, sizes: Iterable[tuple[int, int]], failures: list[str]) -> None:
@@ -108,12 +108,12 @@ class _Members:
         self._open(0)
 
     def _open(self, default: int) -> None:
-        """Open the next member; after the last, `default` bytes that remain fail the checksum."""
+        """Begin the next member; without one, `default` surplus bytes will fail the checksum."""
         self.left, self._expected = next(self._sizes, (default, 0))
         self._checksum = 0
 
     def check(self, part: bytes) -> None:
-        """Count the next decompressed bytes; add to `failures` if a member's checksum is wrong."""
+        """Add `part` to the checksums; report each completed member with a wrong checksum."""
         while part:
             self._checksum = zlib.crc32(part[: self.left], self._checksum)
             self.left, part = self.left - len(part), part[self.left :]

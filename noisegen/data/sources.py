@@ -42,20 +42,20 @@ from noisegen.text.buffers import as_arrow, one_chunk
 
 NUMBERS = pa.list_(pa.int64())  # type of a column of labels that are class numbers
 RESERVED = ("id", "clean", "noisy", "transforms", "edits", "copy", "noisy_tokens", "noisy_labels")
-# Most bytes of a shard that holds its rows, since workers cannot read its source
+# Most bytes of a shard of standard input and the like, whose rows are held in memory
 STREAM_BYTES = 64 << 20
 
 Head = Callable[[FileRange, Columns], FileRange | None]
 
 
-# From a SOURCE to its files.
+# Functions that find the files of a source.
 
 
 def expand(sources: Strings) -> list[FileRange]:
     """Return the files of sources in order; a source is a file, folder, glob, URL, '-' or 'hf:...'.
 
-    A folder that `datasets` saved counts as its Arrow files; if it has several splits, `train` is
-    read. Raises SourceError for a missing source, and if no file can be read.
+    Of a folder that `datasets` saved, the Arrow files of the split `train`, or of the only split,
+    are returned. Raises SourceError for a missing source, and if no file can be read.
     """
     given = listed(sources)
     files = [file for source in given for file in _expanded(source)]
@@ -66,14 +66,14 @@ def expand(sources: Strings) -> list[FileRange]:
 
 
 def _readable() -> str:
-    """Return the readable file endings, for an error."""
+    """Return a list of all readable file endings, for an error message."""
     text = ", ".join(f".{ending}" for ending in TEXT_ENDINGS)
     others = " and ".join(f".{ending}" for ending in ENDINGS if ending not in TEXT_ENDINGS)
     return f"{text} (each also with .gz, .zst, .bz2, .xz), {others}"
 
 
 def total_size(files: Iterable[FileRange]) -> int:
-    """Return the total bytes of the files that are not skipped; 0 if the size of one is unknown."""
+    """Return the total size in bytes of the files that are read; 0 if any size is unknown."""
     sizes = [file.file_size for file in files if not file.skipped]
     return 0 if None in sizes else sum(filter(None, sizes))
 
@@ -104,8 +104,8 @@ def _expanded(source: str) -> Iterator[FileRange]:
 def _in_local_folder(folder: str) -> Iterator[FileRange]:
     """Yield the files in a folder and its subfolders.
 
-    If some files have names of a published data set, other plain text files, such as a README, are
-    yielded as skipped.
+    If some files have the name of a file in a published data set, other plain text files, such as
+    a README, are yielded as skipped files.
     """
     files = list(in_folder(folder))
     published = {file.path for file in files if layouts_of(file.path)}
@@ -115,14 +115,14 @@ def _in_local_folder(folder: str) -> Iterator[FileRange]:
 
 
 def named_source(given: str) -> tuple[str, str]:
-    """Split NAME=SOURCE into name and source; without NAME=, the name is the name of the file."""
+    """Split NAME=SOURCE into name and source; the default name is the name of the file."""
     name, equals, source = given.partition("=")
     if equals and source and not Path(given).exists() and not set(name) & set("/\\:*"):
         return name, source
     return name_of(given), given
 
 
-# From a file to its columns.
+# Functions that choose and check the columns of files.
 
 
 def first_file(files: Iterable[FileRange], columns: Columns) -> FileRange | None:
@@ -134,12 +134,12 @@ def first_file(files: Iterable[FileRange], columns: Columns) -> FileRange | None
 
 
 def completed(files: Sequence[FileRange], columns: Columns) -> tuple[Columns, list[str]]:
-    """Return the columns with default names filled in, and a note to the user on each default.
+    """Return the user's columns with defaults filled in, and a message about each default.
 
-    By default, a column `id` has the ids. For a file with a token per line, tokens and labels are
-    named too; a number given for one of them is replaced by the name of that column. A number given
-    for the text column is kept, since it also says that files have no header line. Raises
-    UsageError if only one of tokens and labels is known.
+    The default column of ids is 'id'. Files with a token per line also have default columns of
+    tokens and labels; if the user gives one of them by number, it becomes the column's name. A
+    text column given by number stays a number, since this tells readers that there is no header
+    line. Raises UsageError if only one of tokens and labels is known.
     """
     file = first_file(files, columns)
     meant = replace(columns.of(file.schema.names if file else []), text=columns.text)
@@ -151,7 +151,7 @@ def completed(files: Sequence[FileRange], columns: Columns) -> tuple[Columns, li
 
 
 def _notes_on_defaults(meant: Columns, columns: Columns) -> list[str]:
-    """Return a note on each column that `meant` has by default and the user did not name."""
+    """Return a message about each column in `meant` that is a default, not in `columns`."""
     notes = []
     if meant.row_id and not columns.row_id:
         notes.append(f"column {meant.row_id!r} is taken as the id of each row")
@@ -164,7 +164,7 @@ def _notes_on_defaults(meant: Columns, columns: Columns) -> list[str]:
 
 
 def _with_token_columns(meant: Columns, file: FileRange, columns: Columns) -> Columns:
-    """Return `meant` with the columns of tokens and labels of a file, if the file has labels."""
+    """Return `meant`, with the columns of tokens and labels set if the file has labels."""
     labels = _token_column(file, columns.labels, conll.LABELLED)
     if not labels:
         return meant
@@ -172,9 +172,9 @@ def _with_token_columns(meant: Columns, file: FileRange, columns: Columns) -> Co
 
 
 def _token_column(file: FileRange, given: str | None, usual: Sequence[str]) -> str | None:
-    """Return the column of tokens or labels that the user gave by name or place, or the default.
+    """Return the name of a column that the user gave by name or number; else the default.
 
-    The default is the first of the `usual` names that the file has; None if it has none.
+    The default is the first name in `usual` that the file has, or None.
     """
     if given is None:
         return next((name for name in usual if name in file.names), None)
@@ -183,7 +183,7 @@ def _token_column(file: FileRange, given: str | None, usual: Sequence[str]) -> s
 
 
 def agree(file: FileRange, first: FileRange, columns: Columns) -> FileRange:
-    """Return a file with its schema in the column order of `first`, the first file of the run.
+    """Return a file with its columns in the order of `first`, the first file of the run.
 
     Raises SourceError if columns are missing, have a wrong type, or differ from those of `first`.
     """
@@ -211,7 +211,7 @@ def agree(file: FileRange, first: FileRange, columns: Columns) -> FileRange:
 
 
 def _layout(file: FileRange, columns: Columns) -> dict[str, pa.DataType]:
-    """Return the columns of the output of a run on a file, with their types.
+    """Return {column: type} of the output of a run on `file`, without columns that noise adds.
 
     `columns` are the user's. Raises SourceError for missing columns and wrong types.
     """
@@ -281,13 +281,13 @@ def _id_type(file: FileRange, name: str | None) -> pa.DataType:
 
 
 def _carried(file: FileRange, columns: Columns) -> list[str]:
-    """Return the input columns that the output keeps, changed by noise or not."""
+    """Return the input columns that the output keeps, under the same names."""
     used = {columns.row_id} if columns.tokens else {columns.row_id, columns.text}
     return [name for name in file.schema.names if name not in used]
 
 
 def refuse_reserved(files: Sequence[FileRange], columns: Columns) -> None:
-    """Raise SourceError if an input column to be kept has the name of an output column."""
+    """Raise SourceError if an input column has the name of an output column, such as 'noisy'."""
     if file := first_file(files, columns):
         _refuse_reserved(file, _carried(file, columns.of(file.schema.names)))
 
@@ -301,7 +301,7 @@ def _refuse_reserved(file: FileRange, names: Iterable[str]) -> None:
 
 
 def _advice(file: FileRange) -> str:
-    """Return advice for the error about a file that lacks the column of text."""
+    """Return what the user can do about a file without the column of text, for the error."""
     if format_of(file).has_header:
         return "; without a header line, use --text-column 1"
     kinds = [field.type for field in file.schema]
@@ -312,9 +312,9 @@ def _advice(file: FileRange) -> str:
 
 
 def no_column(path: str, name: str, names: Sequence[str], advice: str = "") -> SourceError:
-    """Return the error about the column `name` that a file with the columns `names` lacks.
+    """Return the error that a file with the columns `names` lacks the column `name`.
 
-    The error ends with a similar name in `names`, or with `advice` if no name is similar.
+    If a name in `names` is similar, the error suggests it; otherwise `advice` is added.
     """
     plain = (name if name.isprintable() else repr(name)[1:-1] for name in names[:30])
     shown = [name if len(name) <= 40 else f"{name[:37]}..." for name in plain]
@@ -332,7 +332,7 @@ def refuse_doubles(path: str, names: Sequence[str]) -> None:
         raise SourceError(f"{path}: two columns are named {twice!r}")
 
 
-# From files to shards.
+# Functions that divide files into shards.
 
 
 def shard_ranges(
@@ -342,12 +342,12 @@ def shard_ranges(
     limit: int | None = None,
     head: Head = read_head,
 ) -> Iterator[tuple[FileRange, ...]]:
-    """Yield the ranges of each shard, in input order; `first` of a range numbers rows across files.
+    """Yield the ranges of each shard, in input order.
 
-    A shard has at most `rows_per_shard` rows, all shards together at most `limit`. All files are
-    checked before the first shard; lines are counted as the shards are made. `head`, used in place
-    of `read_head`, is called once per file in order. Raises SourceError for files that cannot be
-    read, do not agree, or have no rows at all.
+    A shard has at most `rows_per_shard` rows, all shards together at most `limit`. The `first` of a
+    range is the index of its first row among the rows of all files. All files are opened with
+    `head` before the first shard is yielded; lines are counted later, shard by shard. Raises
+    SourceError for files that cannot be read, have different columns, or have no rows at all.
     """
     first = 0
     found = _headed(files, columns, head)
@@ -367,7 +367,7 @@ def shard_ranges(
 
 
 def _headed(files: Sequence[FileRange], columns: Columns, head: Head) -> list[FileRange]:
-    """Return the files that have rows, all with the columns of the first; raises SourceError."""
+    """Return the files that have rows, all with the columns in one order; raises SourceError."""
     found: list[FileRange] = []
     for each in files:
         if (file := head(each, columns)) is not None:
@@ -376,7 +376,7 @@ def _headed(files: Sequence[FileRange], columns: Columns, head: Head) -> list[Fi
 
 
 def _first_rows(part: FileRange, rows: int) -> FileRange:
-    """Return the first rows of a range."""
+    """Return a smaller range: the first `rows` rows of `part`."""
     if part.table is None:
         return replace(part, rows=rows)
     return replace(part, rows=rows, table=tables.joined(part.table.slice(0, rows)))
@@ -385,7 +385,7 @@ def _first_rows(part: FileRange, rows: int) -> FileRange:
 def _packed(
     files: Sequence[FileRange], columns: Columns, rows_per_shard: int
 ) -> Iterator[list[FileRange]]:
-    """Yield the ranges of each shard; a streamed file never shares a shard with another file."""
+    """Yield the ranges of each shard; a file read as a stream has shards of its own."""
     for streamed, group in groupby(files, is_streamed):
         if streamed:
             for file in group:
@@ -412,7 +412,7 @@ def _streamed(file: FileRange, columns: Columns, rows_per_shard: int) -> Iterato
         yield replace(file, rows=len(table), size=size, table=table)
 
 
-# From ranges to batches.
+# Functions that read shards in batches.
 
 
 def read(
@@ -423,7 +423,8 @@ def read(
 ) -> Iterator[RowBatch]:
     """Yield the rows of a shard in batches of at most `batch_rows` rows and about `batch_bytes`.
 
-    Every column is one chunk. Raises SourceError for a file that is missing, damaged or changed.
+    Every column is a single Arrow chunk. Raises SourceError for a file that is missing, damaged or
+    changed.
     """
     rows = chain.from_iterable(_counted(part, columns, batch_bytes) for part in shard)
     first = shard[0].first
@@ -433,7 +434,7 @@ def read(
 
 
 def _counted(file: FileRange, columns: Columns, batch_bytes: int) -> Iterator[pa.Table]:
-    """Yield the rows of a range in tables; raises SourceError if the file has fewer rows now."""
+    """Yield the rows of a range in tables; raises SourceError if the file has lost rows since."""
     left = file.rows
     for table in range_tables(file, columns, batch_bytes):
         yield table.slice(0, left)
@@ -446,9 +447,9 @@ def _counted(file: FileRange, columns: Columns, batch_bytes: int) -> Iterator[pa
 
 
 def _batch(table: pa.Table, columns: Columns, first: int) -> RowBatch:
-    """Return the rows of a table as a batch, in which unusable rows are marked and dropped.
+    """Return the rows of a table as a batch without its unusable rows.
 
-    `first` is the number of the first row; row numbers are the ids if the source has none.
+    Rows of a source without ids get their row numbers as ids, from `first` on.
     """
     codes = table[tables.REASON].to_numpy().copy()
     if columns.row_id is None:
@@ -478,7 +479,7 @@ def _batch(table: pa.Table, columns: Columns, first: int) -> RowBatch:
 def _other_columns(
     table: pa.Table, columns: Columns, known: Collection[str]
 ) -> dict[str, pa.ChunkedArray]:
-    """Return the columns of a table except its ids, its text and the `known` names.
+    """Return the columns of a table except the ids, the text, and columns with names in `known`.
 
     Columns of tokens and labels are cast to lists of strings or of 64-bit integers.
     """
@@ -496,7 +497,7 @@ def _other_columns(
 def _usable(chunked: pa.ChunkedArray, codes: tables.Codes, null_reason: str) -> pa.Array:
     """Return a column as strings or 64-bit integers.
 
-    `codes` gets a reason for each row that cannot be used; `null_reason` is the reason for a null.
+    In `codes`, rows with an unusable value get the code of the reason; nulls have `null_reason`.
     """
     column = one_chunk(chunked)
     if pa.types.is_dictionary(column.type):
@@ -516,7 +517,7 @@ def _usable(chunked: pa.ChunkedArray, codes: tables.Codes, null_reason: str) -> 
 
 
 def _mark_unequal(tokens: pa.ChunkedArray, labels: pa.ChunkedArray, codes: tables.Codes) -> None:
-    """Mark rows in `codes` that have a null label, or more or fewer labels than tokens."""
+    """Set `codes` to unequal_labels for rows with null labels, or too many or too few labels."""
     labels = labels.cast(LISTS)
     lengths = pc.equal(pc.list_value_length(tokens), pc.list_value_length(labels))
     are_whole = pc.is_valid(pc.binary_join(labels, " "))  # joining gives null if one label is null

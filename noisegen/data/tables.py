@@ -1,7 +1,6 @@
-"""Tables of rows in blocks of bounded size, with the reason why a row cannot be read.
+"""Arrow tables of rows that were read, with a column REASON.
 
-A table has all rows of its block. A row that cannot be read is null, and the column REASON says
-why.
+In a row that cannot be read all values are null, and REASON says why.
 """
 
 import re
@@ -39,8 +38,8 @@ REASONS = (
     "open_quote",
 )
 CODE = {name: number for number, name in enumerate(REASONS)}
-KEPT = (0, CODE["unexpected_field"])  # codes of rows that are kept
-# Half of a surrogate pair, which is no character by itself
+KEPT = (0, CODE["unexpected_field"])  # codes of rows that are used, not dropped
+# A lone surrogate, half of a pair that would encode a character in UTF-16
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -50,18 +49,18 @@ def is_string(kind: pa.DataType) -> bool:
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Tell whether an Arrow type is a list; list views do not count."""
+    """Tell whether an Arrow type is a list; False for list views."""
     return isinstance(kind, pa.ListType | pa.LargeListType | pa.FixedSizeListType)
 
 
 def with_reasons(table: pa.Table, codes: Codes | None = None) -> pa.Table:
-    """Return the table with `codes` as its column REASON; without codes, all rows are readable."""
+    """Return the table with `codes` as its column REASON; None marks all rows as readable."""
     codes = np.zeros(len(table), np.int8) if codes is None else codes
     return table.append_column(REASON, pa.array(codes, pa.int8()))
 
 
 def regroup(tables: Iterable[pa.Table], rows_max: int, bytes_max: int) -> Iterator[pa.Table]:
-    """Yield the rows of tables in new tables of `rows_max` rows, or fewer to fit `bytes_max`."""
+    """Yield the rows of tables in new tables, of at most `rows_max` rows and `bytes_max` bytes."""
     held: list[pa.Table] = []
     room, size = rows_max, 0
     for table in chain.from_iterable(_halved(table, bytes_max // 8) for table in tables):
@@ -82,7 +81,7 @@ def regroup(tables: Iterable[pa.Table], rows_max: int, bytes_max: int) -> Iterat
 def _halved(table: pa.Table, bytes_max: int) -> Iterator[pa.Table]:
     """Halve a table until its parts have at most `bytes_max` bytes; yield the parts.
 
-    A table whose halves share a large dictionary is not halved, since that would save little.
+    A table is not halved if both halves would need most of its bytes, as with a large dictionary.
     """
     halves = table.slice(0, len(table) // 2), table.slice(len(table) // 2)
     alone = len(table) < 2 or table.nbytes <= bytes_max
@@ -94,15 +93,15 @@ def _halved(table: pa.Table, bytes_max: int) -> Iterator[pa.Table]:
 
 
 def joined(*tables: pa.Table) -> pa.Table:
-    """Return tables joined into one with a chunk per column, copied out of larger tables.
+    """Join tables into one, with a single chunk per column, and copy their rows.
 
-    A slice would be pickled with its whole parent table. Joined with an empty slice, it is copied.
+    A slice that is not copied is pickled together with the whole table it was taken from.
     """
     return pa.concat_tables([*tables, tables[0].slice(0, 0)]).combine_chunks()
 
 
 def as_text(column: pa.Array) -> tuple[pa.Array, Mask]:
-    """Return binary values as strings, and a mask of the values not in UTF-8, which become null."""
+    """Return bytes as strings, and a mask of the values that are not UTF-8 and become null."""
     wrong = np.zeros(len(column), np.bool_)
     try:
         return column.cast(pa.string()), wrong
@@ -116,7 +115,7 @@ def as_text(column: pa.Array) -> tuple[pa.Array, Mask]:
 
 
 def is_unicode(text: str) -> bool:
-    """Tell whether a string is valid Unicode, without half of a surrogate pair."""
+    """Tell whether a string is valid Unicode, without lone surrogates."""
     return text.isascii() or not _SURROGATE.search(text)
 
 
@@ -132,9 +131,9 @@ def raw_lines(block: bytes) -> pa.Array:
 def delimited(block: bytes, names: Sequence[str], *, tabs: bool, ragged: bool = False) -> pa.Table:
     """Return the lines of a block as the rows of a table with the columns `names`.
 
-    With `tabs`, lines are split into fields at tabs. LF or CRLF ends a line. A line with
-    fewer fields than names is marked as unusable (`wrong_columns`). A line with more fields is
-    marked too, unless `ragged`.
+    Lines end in LF or CRLF; with `tabs`, they are split into fields at tabs. A line with too few
+    fields has the reason `wrong_columns` and null values. Surplus fields are ignored if `ragged`;
+    otherwise a line with too many fields is also `wrong_columns`.
     """
     block = block if block.endswith(b"\n") else block + b"\n"
     data = np.frombuffer(block, np.uint8)
@@ -163,7 +162,7 @@ def delimited(block: bytes, names: Sequence[str], *, tabs: bool, ragged: bool = 
 def read_lines(parts: Iterable[bytes]) -> Iterator[str | None]:
     """Yield lines without LF or CRLF; None for a line that is not UTF-8 or has over LINE_MAX bytes.
 
-    Raises the errors of `parts`; a `Damaged` names the number of the last whole line.
+    Passes on the errors of `parts`; the message of a `Damaged` names the last line that was read.
     """
     count = 0
     try:
@@ -198,11 +197,11 @@ class UnequalFiles(Exception):  # noqa: N818  (each caller says what it means)
 def lines_together(
     files: Sequence[Iterator[str | None]],
 ) -> Iterator[tuple[str | None, ...]]:
-    """Yield the lines of several files side by side.
+    """Yield line n of all files as a tuple, for each n.
 
-    Raises UnequalFiles after the shortest file if another one is longer.
+    Raises UnequalFiles after the end of the shortest file if another file has more lines.
     """
-    ended = "(ended)"  # stands for a line after a file's end; compared with `is`
+    ended = "(ended)"  # replaces lines after the end of a file; compared by identity, with `is`
     for number, lines in enumerate(zip_longest(*files, fillvalue=ended)):
         if any(line is ended for line in lines):
             counts = []

@@ -14,9 +14,9 @@ from markupsafe import Markup
 from noisegen.text.alignment import edits
 
 NAME_MAX, TEXT_MAX = 60, 400  # most characters shown of a name, and of any other text
-_ALIGNED_MAX, _SIDE_MAX = 2_000, 280  # most characters of an example text compared, and shown
+_ALIGNED_MAX, _SIDE_MAX = 2_000, 280  # most characters of an example that are compared, and shown
 _LEAD_MAX = 60  # characters shown before the first difference, if the beginning of a text is cut
-# Characters that may stand neither in HTML nor on a terminal: controls and lone surrogates.
+# Characters that are unsafe in HTML and on terminals: control characters and lone surrogates
 _UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 SHADES = 9  # number of background colours that page.css has for the cells of heat maps
 
@@ -25,11 +25,10 @@ SHADES = 9  # number of background colours that page.css has for the cells of he
 class Cell:
     """A cell of a table: a text, a number or a bar.
 
-    A cell with a `value` is a number: a page sorts by `value`, and copies it instead of the text.
-    `title` is shown when the pointer rests on the cell. `kind` has CSS classes. `shade`, from 0 to
-    1, chooses a background colour. `bar`, from 0 to 1, is drawn as a bar of this length. `pieces`
-    are the parts of the text, some of them marked. A cell with a `detail` is drawn by the `macro`
-    of its table.
+    `text` is shown, or `pieces` of text, some of them marked. `value` is the number in `text`, by
+    which a page sorts rows and which it copies. `title` is a tooltip. `kind` has CSS classes.
+    `shade`, from 0 to 1, chooses a background colour. `bar`, from 0 to 1, is drawn as a bar of this
+    length. If `detail` is set, the template macro named by `Table.macro` draws the cell.
     """
 
     text: str
@@ -50,7 +49,7 @@ class Cell:
 
 
 def figure(value: float | None, form: str = ",d") -> Cell:
-    """Return a cell with a number, or '-' for None; `form` is a Python format for the number."""
+    """Return a cell that shows a number, formatted as `form` says (',d'), or '-' for None."""
     return Cell("-", kind="n") if value is None else Cell(f"{value:{form}}", value)
 
 
@@ -62,9 +61,8 @@ MISSING = Cell("–", kind="none")
 class Table:
     """A table with a caption.
 
-    `macro` names a macro in the page template of the caller; the macro draws the cells with a
-    `detail`. If `kind` has the word 'stacked', a narrow page shows the cells of a row below each
-    other.
+    `macro` names a Jinja macro in the caller's page template; it draws the cells with a `detail`.
+    If `kind` has the word 'stacked', a narrow page shows the cells of a row below each other.
     """
 
     caption: str
@@ -84,7 +82,7 @@ class Table:
 class Figure:
     """Charts side by side, with a common caption.
 
-    `key` is the legend of the charts: pairs of a mark and its meaning.
+    `key` is the legend: the marks in the charts, each with its meaning.
     """
 
     charts: Sequence[Markup]
@@ -95,19 +93,19 @@ class Figure:
 
 @dataclass(frozen=True)
 class Bars:
-    """Numbers of one or more series: a bar chart in a page, a table with bars in a terminal.
+    """Series of numbers, shown as a bar chart in a page, and as a table with bars in a terminal.
 
-    Each series has one number per label. `axis` describes the labels, and `unit` is the unit of the
-    numbers. `counts` has a count for each number, shown in brackets beside it.
+    Each series has one number per label. `axis` says what the labels are ('language'), `unit` what
+    the numbers are. `counts` has a count for each number, shown in brackets beside it: '7.5 (120)'.
     """
 
     title: str
     unit: str
     labels: Sequence[str]
-    series: Mapping[str, Sequence[float]]  # for each series by name, a number per label
+    series: Mapping[str, Sequence[float]]  # by name of the series, a number per label
     caption: str = ""
     axis: str = ""
-    counts: Mapping[str, Sequence[int]] = field(default_factory=dict)  # per series, one per number
+    counts: Mapping[str, Sequence[int]] = field(default_factory=dict)  # by name of the series
 
     @property
     def most(self) -> float:
@@ -138,7 +136,7 @@ class Facts:
     lines: Mapping[str, Sequence[str]]
 
 
-Piece = tuple[str, bool]  # a part of a text, and True if this part is marked as different
+Piece = tuple[str, bool]  # part of a text; True if the part is marked as different
 
 
 @dataclass(frozen=True)
@@ -162,7 +160,7 @@ class ExampleList:
 
 @dataclass(frozen=True)
 class Custom:
-    """Data drawn by the macro `macro` of the caller's page template; not shown in a terminal."""
+    """Data drawn by a Jinja macro in the caller's page template; not shown in a terminal."""
 
     macro: str
     data: Any
@@ -194,7 +192,7 @@ def cut(text: str, most: int) -> str:
 def differences(clean: str, noisy: str) -> tuple[list[Piece], list[Piece]]:
     """Return two texts as pieces, in which the differences between the texts are marked.
 
-    A long text is cut to `_SIDE_MAX` characters, among them its first difference.
+    Of a long text only `_SIDE_MAX` characters around its first difference are returned.
     """
     clean, noisy = clean[:_ALIGNED_MAX], noisy[:_ALIGNED_MAX]
     changed = edits(clean, noisy)
@@ -205,16 +203,16 @@ def differences(clean: str, noisy: str) -> tuple[list[Piece], list[Piece]]:
 
 
 def marked(text: str, parts: Sequence[tuple[int, int]]) -> list[Piece]:
-    """Return up to `_SIDE_MAX` characters of a text as pieces, with the given parts marked.
+    """Return at most `_SIDE_MAX` characters of a text as pieces, with the given parts marked.
 
-    Parts are ascending ranges of characters. An empty part is marked by a caret. If the first part
-    is far from the beginning of the text, the shown characters begin shortly before it.
+    `parts` are ascending (start, end) indices of characters; an empty part is marked by a caret. If
+    the first part is far from the beginning of the text, the pieces begin shortly before it.
     """
     first = parts[0][0] if parts else 0
     at = max(0, first - _LEAD_MAX) if first > _SIDE_MAX - _LEAD_MAX else 0
     stop = at + _SIDE_MAX
     pieces = [("…", False)] if at else []
-    for start, end in dict.fromkeys(parts):  # insertions at one place share a caret
+    for start, end in dict.fromkeys(parts):  # several insertions at one index share a caret
         if start >= stop:
             break
         pieces += [(text[at:start], False), (text[start : min(end, stop)] or "‸", True)]

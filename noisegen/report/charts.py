@@ -1,8 +1,8 @@
 """SVG charts drawn from plain data: rows of dots, curves, scatter plots and bars.
 
-A style is a number that stands for a colour and a mark shape: style 3 has the colour of the CSS
-class `m3` in page.css and the mark `_CORNERS[3]`. A scale converts values to pixels. Most charts
-have a linear scale from 0, or a logarithmic scale with an extra place for 0.
+A style is a number that stands for a colour and a mark (a point's shape): style 3 has the colour of
+the CSS class `m3` in page.css and the shape `_CORNERS[3]`. A scale converts values to pixels. Most
+charts have a linear scale from 0, or a logarithmic scale on which 0 is drawn apart, at its start.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,8 +14,8 @@ from markupsafe import Markup
 
 from noisegen.report.blocks import TEXT_MAX, Bars, cut
 
-STYLES = 12  # number of colours in page.css; there are eight marks
-# Pixels: width of a chart; left, right and top edge of the area in it where values are drawn
+STYLES = 12  # number of styles with different colours in page.css; there are eight mark shapes
+# Width of a chart, and left, right and top edge of the area where values are drawn, in pixels
 _WIDTH, _LEFT, _RIGHT, _TOP = 380, 46, 272, 34
 _LABEL_MAX, _TITLE_MAX = 15, 40  # most characters of labels and titles; tooltips have whole names
 _WIDE_TITLE_MAX = 52  # most characters of the title of a bar chart, which has the whole width
@@ -23,12 +23,12 @@ _DESCRIPTION_MAX = 4_000  # most characters of the description of a chart for sc
 Point = tuple[float, float]
 
 
-# Scales.
+# Scales, which convert values to pixels.
 
 _LOG_FROM = 5.0  # a scale is logarithmic if its maximum is at least this multiple of its minimum
-# Maximum of a logarithmic scale divided by its minimum; lower values are drawn at the minimum
+# Greatest ratio of maximum to minimum on a logarithmic scale; lower values are drawn at the edge
 _SPAN_MAX = 1e4
-_ZERO_ROOM = 18.0  # pixels between the place of 0 and the least value of a logarithmic scale
+_ZERO_ROOM = 18.0  # pixels between the value 0 and the minimum of a logarithmic scale
 _TICKS = 6
 
 
@@ -70,7 +70,7 @@ class Scale:
 
 
 def fitting(values: Iterable[float], start: float, stop: float, *, linear: bool = False) -> Scale:
-    """Return a scale from pixel `start` to pixel `stop` on which `values` have room.
+    """Return a scale from pixel `start` to pixel `stop` that includes the range of `values`.
 
     It is logarithmic if the largest value is at least `_LOG_FROM` times the smallest positive
     value, unless `linear` is set.
@@ -90,7 +90,7 @@ def fitting(values: Iterable[float], start: float, stop: float, *, linear: bool 
 def _log_scale(low: float, high: float, start: float, stop: float, *, has_zero: bool) -> Scale:
     """Return a logarithmic scale that is a little wider than the range from `low` to `high`.
 
-    With `has_zero`, `_ZERO_ROOM` pixels at the start of the scale are left for the value 0.
+    With `has_zero`, the value 0 is at pixel `start`, `_ZERO_ROOM` pixels before the other values.
     """
     zero, begin = None, start
     if has_zero:
@@ -104,7 +104,7 @@ def between(low: float, high: float, start: float, stop: float) -> Scale:
 
 
 def _step(span: float) -> float:
-    """Return a round distance between ticks, so that about `_TICKS` ticks fit the range `span`."""
+    """Return a round distance between ticks, so that a range `span` has about `_TICKS` ticks."""
     rough = span / (_TICKS - 1)
     power = 10.0 ** floor(log10(rough))
     return next(power * one for one in (1, 2, 2.5, 5, 10) if power * one >= rough * 0.999)
@@ -119,7 +119,8 @@ def _ticks(low: float, high: float) -> list[float]:
 def _log_ticks(low: float, high: float) -> list[float]:
     """Return the ticks of a logarithmic scale: 1, 2 and 5 times each power of ten.
 
-    If they are too many, the ticks are 1 and 3 times each power, or the powers, or every nth power.
+    If these are too many, the ticks are 1 and 3 times each power, or only the powers, or only every
+    second (third, ...) power.
     """
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     for digits in ((1, 2, 5), (1, 3), (1,)):
@@ -133,9 +134,9 @@ def _log_ticks(low: float, high: float) -> list[float]:
 def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Move labels apart as little as possible and return their new places, in the order given.
 
-    Places and `gap` are pixels. The new places are at least `gap` apart and inside [low, high],
-    with the smallest sum of squared moves. The method is isotonic regression: in ascending order,
-    `place - gap * rank` must not descend. Neighbours where it does share the mean of these numbers.
+    All numbers are pixels. The new places are at least `gap` apart and inside [low, high], with the
+    smallest sum of squared moves. The method is isotonic regression: sorted by place, the numbers
+    `place - gap * rank` must not fall; neighbours whose numbers fall are set to their mean.
     """
     order = sorted(range(len(places)), key=lambda index: places[index])
     pools: list[tuple[float, int]] = []
@@ -153,7 +154,7 @@ def spread(places: Sequence[float], gap: float, low: float, high: float) -> list
     return moved
 
 
-# Elements of SVG.
+# Functions that return SVG elements.
 
 
 def element(name: str, *content: str, **attributes: str | float) -> Markup:
@@ -182,20 +183,20 @@ def label(words: str, x: float, y: float, kind: str = "", anchor: str = "start")
 
 
 def line(kind: str, *points: Point, closed: bool = False) -> Markup:
-    """Return a line through points; with `closed`, it encloses an area."""
+    """Return a line through points; with `closed`, the outline of an area."""
     path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
     return element("path", kind=kind, d=path + "Z" * closed)
 
 
 def tip(words: str, *content: str) -> Markup:
-    """Return a group of elements with a tooltip: the text `words`."""
+    """Return a group of elements with the tooltip `words`."""
     return element("g", element("title", cut(words, TEXT_MAX)), *content, kind="tip")
 
 
 def chart(width: float, height: float, title: str, description: str, *content: str) -> Markup:
     """Return an <svg> element of `width` x `height` pixels with the elements `content`.
 
-    On a narrower page it is shrunk. Screen readers read `title` and `description`.
+    A narrower page shrinks the chart. `title` and `description` are for screen readers.
     """
     named = element("title", cut(title, TEXT_MAX))
     described = element("desc", cut(description or title, _DESCRIPTION_MAX))
@@ -205,7 +206,7 @@ def chart(width: float, height: float, title: str, description: str, *content: s
     )
 
 
-# Mark of each style: number of corners (0: circle), angle of the first corner, relative size
+# Shape of each mark: count of corners (0: circle), angle of the first corner, relative size
 _CORNERS: tuple[tuple[int, float, float], ...] = (
     (0, 0, 1.0),
     (4, pi / 4, 1.2),
@@ -230,14 +231,14 @@ def mark(style: int, x: float, y: float, size: float, kind: str = "") -> Markup:
 
 
 def sample(style: int, name: str) -> tuple[Markup, str]:
-    """Return an entry for the `key` of a figure: the mark of a style, and its meaning `name`."""
+    """Return an entry for the legend `Figure.key`: the mark of a style, and its meaning, `name`."""
     return chart(20, 20, f"mark of {name}", "", mark(style, 10, 10, 6)), name
 
 
 def link_sample(state: str, meaning: str) -> tuple[Markup, str]:
-    """Return an entry for the `key` of a figure: a line in the colour of `state`, and `meaning`.
+    """Return an entry for the legend `Figure.key`: a coloured line, and its meaning.
 
-    `state` is a state of a `DotRow`, and `meaning` the text beside the line.
+    `state`, as of a `DotRow`, decides the colour: 'better', 'worse' or 'same'.
     """
     return chart(36, 20, state, "", line(f"link {state}", (2, 10), (34, 10))), meaning
 
@@ -256,7 +257,7 @@ def short(value: float) -> str:
 
 @dataclass(frozen=True)
 class Dot:
-    """A value drawn as the mark of a style, with its confidence interval, if any."""
+    """A value drawn as the mark of a style, and its confidence interval, drawn as a line."""
 
     value: float
     style: int
@@ -265,7 +266,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class DotRow:
-    """A row of a chart: values drawn as dots, which are joined by a line in their order.
+    """A row of a chart: a line that joins the values in `dots`, in the order given.
 
     `state` colours the line: 'better', 'worse', 'same' or ''. `figures` are the values as text.
     `tip` is the text of the tooltip (default: name and figures).
@@ -293,8 +294,8 @@ def dots(
 ) -> Markup:
     """Return a chart with the name, the figures and the dots of each row, one row below the other.
 
-    `title` is for screen readers. With a `heading` above the rows, the scale has labelled ticks.
-    The value `threshold` is drawn as a dashed line.
+    `title` is for screen readers. `heading` is written above the rows; with it, the scale has
+    labelled ticks. The value `threshold` is drawn as a dashed line.
     """
     step, top, width = 18, 26 if heading else 6, scale.stop + 12
     bottom = top + step * len(rows)
@@ -331,12 +332,12 @@ def _dot_row(row: DotRow, scale: Scale, y: float) -> list[Markup]:
     return parts
 
 
-# Curves.
+# Charts of curves.
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A line through points (x, y); with `dots`, every point is drawn as a mark."""
+    """A line through points (x, y); with `dots`, every point also has a mark."""
 
     name: str
     style: int
@@ -359,9 +360,9 @@ def curves(
 ) -> Markup | None:
     """Return a chart of curves, with the name of each curve at its end.
 
-    Points with an x or y that is not finite are left out. `x_ticks` are the ticks of the x axis
-    (default: round numbers). The y axis is logarithmic for a wide range, unless `linear`. Returns
-    None if no point is left.
+    Points whose x or y is not finite are left out. `x_ticks` are the ticks of the x axis (default:
+    round numbers). The y axis is logarithmic for a wide range of values, unless `linear` is set.
+    Returns None if no point is left.
     """
     finite = [replace(curve, points=_finite(curve.points)) for curve in given]
     known = [curve for curve in finite if curve.points]
@@ -390,7 +391,7 @@ def _finite(points: Sequence[Point]) -> list[Point]:
 def _curve_marks(curve: Curve, across: Scale, up: Scale) -> list[Markup]:
     """Return the line of a curve, and the marks of its points with tooltips.
 
-    The points have marks if the curve has `dots` set, or has only one point.
+    The points have marks if `curve.dots` is set, or if there is only one point.
     """
     drawn = []
     if len(curve.points) > 1:
@@ -408,9 +409,10 @@ def _curve_marks(curve: Curve, across: Scale, up: Scale) -> list[Markup]:
 
 @dataclass(frozen=True)
 class Spot:
-    """A point drawn as the mark of a style, with its `name`, if any, beside it.
+    """A point of a scatter plot or plane, drawn as the mark of a style.
 
-    If `origin` is given, an arrow leads from there to the point.
+    `tip` is its tooltip. `scatter` writes `name` beside it, and `plane` draws an arrow from the
+    point `origin` to it.
     """
 
     x: float
@@ -453,16 +455,16 @@ def plane(
 ) -> Markup:
     """Return a chart of points and arrows in a plane without axes.
 
-    The chart shows the rectangle around the points `frame` (default: around all `spots`). With a
-    `frame`, both directions have the same scale, so that the angles of arrows are true. `style`
-    colours the title; `note` stands beside it.
+    The chart shows the smallest rectangle with all points in `frame` (default: with all `spots`).
+    With a `frame`, x and y have the same scale, so that the angles of arrows are true. `style` is
+    the style whose colour the title has; `note` is written beside the title.
     """
     height, top, edge, size = 340, 28, 12, 3.0
     points = [(spot.x, spot.y) for spot in spots]
     xs, ys = zip(*(points if frame is None else frame), strict=True)
     wide, tall = _WIDTH - 2 * edge, height - top - 2 * edge
     across, up = (wide / ((max(xs) - min(xs)) or 1), tall / ((max(ys) - min(ys)) or 1))
-    if frame is not None:  # as many pixels per unit in x as in y
+    if frame is not None:  # x and y get the same number of pixels per unit
         across = up = min(across, up)
     left = edge + (wide - across * (max(xs) - min(xs))) / 2
     low = height - edge - (tall - up * (max(ys) - min(ys))) / 2
@@ -500,14 +502,14 @@ def _arrow(style: int, start: Point, end: Point) -> list[Markup]:
     return [*arrow, *drawn]
 
 
-# Bars.
+# Charts of bars.
 
 
 def bars(shown: Bars) -> Markup:
     """Return a chart of horizontal bars that begin at 0: for each label one bar per series.
 
-    Series n, counted from 1, has the colour of style n. The value and count of a bar stand at its
-    end. The texts `axis` and `unit` stand at the two axes.
+    The first series has the colour of style 1. At the end of each bar its value is written, and its
+    count if `shown.counts` has one; `shown.axis` and `shown.unit` are written at the two axes.
     """
     thick, gap, start, top = 11, 7, 136, _TOP + 4
     step = thick * len(shown.series) + gap
@@ -538,7 +540,7 @@ def bars(shown: Bars) -> Markup:
 
 
 def bar_labels(shown: Bars) -> dict[str, list[str]]:
-    """Return the texts at the bars of each series: values, and counts in brackets if given.
+    """Return {series: texts beside its bars}: values, and any counts in brackets, '7.5 (120)'.
 
     Values have one decimal, or none if all values are whole numbers.
     """
@@ -551,7 +553,7 @@ def bar_labels(shown: Bars) -> dict[str, list[str]]:
     return figures
 
 
-# Axes and names shared by several kinds of charts.
+# Axes and names, which several kinds of charts have.
 
 
 def _axes(
@@ -572,9 +574,9 @@ def _axes(
 
 
 def _ticks_below(scale: Scale, bottom: float, top: float) -> list[Markup]:
-    """Return a scale's vertical grid lines, from y = `top` to `bottom`, with numbers below.
+    """Return vertical grid lines at the ticks of a scale, with the ticks' values below them.
 
-    A number is left out if it would stand too close to the number before it.
+    Lines lead from y = `top` to y = `bottom`. A value too close to the one before is left out.
     """
     drawn, last = [], -100.0
     for tick in scale.ticks():
@@ -587,10 +589,10 @@ def _ticks_below(scale: Scale, bottom: float, top: float) -> list[Markup]:
 
 
 def _named(ends: Sequence[tuple[str, int, float, float]], bottom: float) -> list[Markup]:
-    """Return names at the right edge of a chart, each with a line that leads to its point.
+    """Return names for the right edge of a chart, each with a line that leads to its point.
 
-    `ends` has (name, style, x, y) for each point. Names are moved up or down, not below `bottom`,
-    so that none overlaps another.
+    `ends` has (name, style, x, y) for each point. Names are moved up or down so that they do not
+    overlap, but not below y = `bottom`.
     """
     label_ys = spread([y for *_, y in ends], 14, _TOP, bottom)
     drawn = []

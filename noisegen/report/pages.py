@@ -1,7 +1,7 @@
 """HTML pages made from a template: one file with styles and script inside, and all text escaped.
 
-A page is a list of sections, and a section is a list of blocks. Data for which there is no kind of
-block goes into a `Custom` block, which a macro in a template of the caller draws.
+A page is a list of sections, and a section is a list of blocks. For other data the caller makes a
+`Custom` block, and a template with a macro that draws it.
 """
 
 import base64
@@ -30,11 +30,11 @@ def page(
 ) -> str:
     """Return the text of an HTML page that loads no other file.
 
-    The line `kicker` stands above the title, and the blocks `head` stand above the sections.
-    `macros` is a template file of the caller, with macros that draw `Custom` blocks. Files beside
-    `macros` with the same name and the ending .css or .js are included in the page. With `script`,
-    readers can sort tables of the kind 'sortable', and filter and copy tables of the kind 'copied'.
-    All text is cut to `TEXT_MAX` characters and escaped; control characters are replaced.
+    `kicker` is a line above the title; the blocks `head` are shown above the sections. `macros` is
+    a template file of the caller, with macros that draw `Custom` blocks; its styles and script are
+    in files of the same name that end in .css and .js. With `script`, readers of the page can sort
+    tables of the kind 'sortable', and filter and copy tables of the kind 'copied'. All text is cut
+    to `TEXT_MAX` characters and escaped; control characters are replaced.
     """
     style, code = _asset("css", macros), _asset("js", macros) if script else ""
     policy = f"default-src 'none'; style-src {_digest(style)}; img-src data:; base-uri 'none'"
@@ -52,9 +52,9 @@ def page(
 
 
 def _asset(kind: str, macros: Path | None) -> str:
-    """Return the styles (`kind` 'css') or the script ('js') of a page.
+    """Return the CSS styles (if `kind` is 'css') or the script ('js') to include in a page.
 
-    The file of this package comes first, then the file beside the template `macros`, if any.
+    They are page.css or page.js of this package, then any file of the caller beside `macros`.
     """
     paths = [_TEMPLATES / f"page.{kind}", *([macros.with_suffix(f".{kind}")] if macros else [])]
     return "\n".join(path.read_text("utf-8") for path in paths if path.exists())

@@ -10,7 +10,7 @@ from noisegen.report.charts import bar_labels
 
 _COLORS = ("#0072b2", "#e69f00")  # two colours of Okabe and Ito's palette for colour-blind readers
 _ABOUT = {"Software": "noisegen"}  # metadata that marks a picture as made by noisegen
-_LABELS_MAX = 16  # most labels in a chart of the usual height; more labels make the picture higher
+_LABELS_MAX = 16  # most labels of a chart for which the picture has its usual height
 
 
 def picture(title: str, panels: Sequence[Bars]) -> bytes:
@@ -40,6 +40,6 @@ def picture(title: str, panels: Sequence[Bars]) -> bytes:
             axes.legend(frameon=False)
     content = io.BytesIO()
     with catch_warnings():
-        filterwarnings("ignore", "Glyph .* missing")  # the font may lack a letter
+        filterwarnings("ignore", "Glyph .* missing")  # the font may lack characters of a label
         FigureCanvasAgg(drawn).print_figure(content, format="png", dpi=150, metadata=_ABOUT)
     return content.getvalue()

@@ -11,12 +11,12 @@ from noisegen.report import blocks
 
 BAR_COLUMNS = 24
 EXAMPLES = 3  # most examples shown of an `ExampleList`
-_BESIDE = 12  # most characters shown of an unmarked piece, in a table cell with pieces
-_SHADES = "▏▎▍▌▋▊▉"  # bars of one to seven eighths of a character's width
+_BESIDE = 12  # most characters shown of a text between two marked differences, in a table cell
+_SHADES = "▏▎▍▌▋▊▉"  # characters filled to one eighth, two eighths, ... seven eighths
 _COLOURS = ("cyan", "yellow", "magenta", "green")
 _SHOWN = blocks.Table | blocks.Bars | blocks.Text | blocks.Facts | blocks.ExampleList
 _VERSIONS = {"clean": "cyan", "noisy": "yellow", "real": "magenta", "synthetic": "yellow"}
-_STYLES = {  # style in the package rich for each `kind` of a cell or paragraph
+_STYLES = {  # for each `kind` of a cell or paragraph, its style in terminals (as rich names it)
     "better": "green",
     "worse": "red",
     "same": "dim",
@@ -35,9 +35,9 @@ def percent(share: float | None, digits: int = 1) -> str:
 
 
 def bar(value: float, most: float, columns: int = BAR_COLUMNS) -> str:
-    """Return a bar of block characters; the value `most` would fill `columns` columns.
+    """Return a bar for `value`, made of block characters; a bar for `most` has `columns` of them.
 
-    The length of the bar is a multiple of an eighth of a column, at least one for a value above 0.
+    The last character may be filled in eighths. A value above 0 has at least one eighth.
     """
     eighths = max(round(value / most * columns * 8), 1) if most and value else 0
     return "█" * (eighths // 8) + (_SHADES[eighths % 8 - 1] if eighths % 8 else "")
@@ -46,8 +46,8 @@ def bar(value: float, most: float, columns: int = BAR_COLUMNS) -> str:
 def titled(title: str = "", heads: bool = True, lines: bool = True) -> Table:
     """Return an empty table without a frame.
 
-    With `heads`, the names of the columns are shown. With `lines`, a line separates them from the
-    rows. With a `title`, columns stand closer to each other.
+    With `heads`, the names of the columns are shown, and with `lines` also a line below the names.
+    A table with a `title` has narrower spaces between columns.
     """
     words = Text(title, "bold") if title else None
     style = box.SIMPLE_HEAD if heads and lines else None
@@ -58,10 +58,7 @@ def titled(title: str = "", heads: bool = True, lines: bool = True) -> Table:
 
 
 def show(content: Sequence[blocks.Section | blocks.Block], console: Console) -> None:
-    """Print sections and blocks of a report.
-
-    Charts other than `Bars`, and `Custom` blocks, are left out.
-    """
+    """Print sections and blocks of a report, without SVG charts and `Custom` blocks."""
     for block in content:
         match block:
             case blocks.Section() if any(isinstance(b, _SHOWN) for b in block.blocks):
@@ -105,17 +102,17 @@ def _example(example: blocks.Example) -> Table:
 
 
 def _marked(pieces: Sequence[blocks.Piece], kind: str) -> Text:
-    """Return a text whose marked pieces are underlined, in the colour of its version `kind`."""
+    """Return a text with its marked pieces underlined; `kind` ('noisy') decides their colour."""
     style = f"underline {_VERSIONS.get(kind, _COLOURS[0])}"
     parts = [(blocks.writable(text), style if is_marked else "") for text, is_marked in pieces]
     return Text.assemble(*parts)
 
 
 def _around(pieces: Sequence[blocks.Piece]) -> list[blocks.Piece]:
-    """Return the pieces of a text; cut each unmarked piece to `_BESIDE` characters.
+    """Return the pieces of a text, with each unmarked piece cut to `_BESIDE` characters.
 
-    The first piece keeps its end, which touches the first marked piece; other pieces keep their
-    beginning.
+    Of the first piece the last characters are kept, since they precede the first difference; of
+    other pieces the first characters.
     """
     return [
         (text if is_marked else text[-_BESIDE:] if number == 0 else text[:_BESIDE], is_marked)
@@ -155,7 +152,7 @@ def _text(cell: blocks.Cell | str) -> Text:
 
 
 def _bars(block: blocks.Bars) -> Table:
-    """Return a table with a row per label: for each series a number and its bar."""
+    """Return a table with a row per label: the label, and a number and its bar for each series."""
     table = titled(heads=len(block.series) > 1)
     table.add_column("")
     columns = BAR_COLUMNS // min(2, len(block.series))
