@@ -38,24 +38,24 @@ from noisegen.text.resources import DEFAULT_RECIPE
 from noisegen.text.spans import PROTECTED
 
 TEXTS_MAX = 20_000  # most texts read from a source
-PRECISION = 0.004  # relative standard error of the rate that the second search aims at
-NEAR = 0.001  # relative distance of the rate from the target at which the search ends
-# Rows per measurement in the first search, maximum in the second search, rows noised in one call
+PRECISION = 0.004  # wanted standard error in the second search, as a share of the rate
+NEAR = 0.001  # the search ends when the rate differs from the target by this share of the target
+# Rows: per measurement in the first search; maximum in the second search; noised in one call
 ROUGH_ROWS, ROWS_MAX, BLOCK_ROWS = 4_000, 400_000, 20_000
-BLOCKS_MIN = 2  # least blocks per worker process, since a process takes a second to start
-# A target is out of reach if it is this many standard errors above the rate of the highest factor
+BLOCKS_MIN = 2  # minimum blocks per worker process, since a process takes a second to start
+# A target that exceeds the rate at the highest factor by this many standard errors is out of reach
 SURE = 6
 FEW_TEXTS = 30  # texts; a calibration on fewer texts gives a warning
 HELD_BACK = 3  # one text in this many is kept out of the search, for the check
-HALVINGS_MAX, STEPS_MAX = 40, 40  # most halvings of the factor, and most steps of the search
-CLOSE = 1e-6  # difference between the logarithms of two factors at which the search ends
-# Per error rate: a function for the size of a clean text, and one for the errors of a noisy text
+HALVINGS_MAX, STEPS_MAX = 40, 40  # maximum divisions in `_bracket`, maximum iterations in `_root`
+CLOSE = 1e-6  # the search also ends when the logarithms of its two factors differ by less
+# Per rate: a function that counts a text's characters or words, and one that counts its errors
 FIGURES: dict[str, tuple[Callable[[str], int], Callable[[str, str], int]]] = {
     "cer": (len, character_errors),
     "wer": (lambda text: len(text.split()), word_errors),
 }
 
-Distance = Callable[[float], float]  # relative distance of a factor's rate: rate / target - 1
+Distance = Callable[[float], float]  # factor -> rate / target - 1
 
 
 @dataclass(frozen=True)
@@ -88,10 +88,10 @@ class CalibrateOptions(WorkerOptions):
 
 @dataclass(frozen=True)
 class RateEstimate:
-    """An error rate measured on `rows` rows, with two standard errors.
+    """An error rate measured on `rows` rows, with two standard errors of this rate.
 
-    `error` is the standard error between measurements on the same texts with other random draws.
-    `error_between` is the standard error between measurements on other texts of the same kind.
+    `error` says how much the rate varies with the random draws, on the same texts.
+    `error_between` says how much it varies between samples of similar texts.
     """
 
     value: float
@@ -101,9 +101,9 @@ class RateEstimate:
 
 
 class Block(NamedTuple):
-    """Rows that are noised in one call, from `first` up to `stop`.
+    """Rows that are noised in one call: those with the indices `first` to `stop` - 1.
 
-    The random draws of the rows follow from the `number` of the block.
+    `number` is the index of the block; it determines the random draws, together with the seed.
     """
 
     number: int
@@ -130,9 +130,9 @@ class RateEstimator:
     def rate(self, recipe: Recipe, rows: int) -> RateEstimate:
         """Return the error rate of a recipe over `rows` rows.
 
-        The rows are the texts in turn, again and again, each time with new draws. The rate is the
-        number of all errors divided by the characters (or words) of all rows. Its
-        standard errors are those of a ratio, by linearisation.
+        The texts are repeated until there are `rows` rows; each row has its own random draws. The
+        rate is the sum of all errors divided by the sum of all characters (or words). The standard
+        errors are those of a ratio of two sums, by linearisation.
         """
         size, _ = FIGURES[self.figure]
         errors = np.array(self._all_errors(recipe, rows))
@@ -170,10 +170,10 @@ class RateEstimator:
 class Calibrated:
     """A recipe scaled by `factor`, with its error rates.
 
-    `given` is the rate before scaling and `reached` the rate after it, both measured on the `texts`
-    texts of the search. `check` is the rate on `texts_checked` other texts with another seed.
-    `about` are the comment lines at the head of the recipe file; they quote no text of the source
-    and have no date.
+    `given` is the rate of the original recipe, `reached` that of the scaled recipe; both are
+    measured on the texts of the search, whose number is `texts`. `check` is the rate of the scaled
+    recipe on `texts_checked` other texts, with another seed. `about` are the comment lines at the
+    beginning of the recipe file; they quote no text of the source.
     """
 
     recipe: Recipe
@@ -345,7 +345,7 @@ def calibrate_rate(
     )
 
 
-# The search.
+# Search for the factor that reaches the target.
 
 
 def _factor(
@@ -372,7 +372,7 @@ def _factor(
 
 
 class _Search:
-    """Cache of the measured rates of factors; above the factor `top`, rates rise no more."""
+    """Error rates by factor, each measured once; factors above `top` add no further noise."""
 
     def __init__(
         self, recipe: Recipe, estimator: RateEstimator, target: float, progress: Show
@@ -392,12 +392,12 @@ class _Search:
         return self._measured[factor, rows]
 
     def distance(self, factor: float, rows: int = ROUGH_ROWS) -> float:
-        """Return the relative distance from the target of the rate at `factor`: rate/target - 1."""
+        """Return how far the rate at `factor` is from the target: rate / target - 1."""
         return self.estimate(factor, rows).value / self._target - 1
 
     def out_of_reach(self) -> UsageError:
-        """Return the error for a target above the rates of all factors."""
-        # The highest factor need not have the highest rate
+        """Return the error for a target that no factor reaches; it names the highest rate."""
+        # The highest factor may not give the highest rate, so lower factors are measured too
         factors = [self.top / 2**halvings for halvings in range(4)]
         highest = max(self.estimate(factor, ROUGH_ROWS).value for factor in factors)
         return UsageError(
@@ -407,9 +407,9 @@ class _Search:
 
 
 def _fine_search(rough: RateEstimate) -> tuple[int, float]:
-    """Return the rows per measurement in the second search, and the `step` of its `_bracket`.
+    """Return settings of the second search: rows per measurement, and the `step` of `_bracket`.
 
-    Both follow from the standard error of `rough`, the last rate of the first search.
+    Both depend on the standard error of `rough`, the last rate that the first search measured.
     """
     if not rough.value:
         return ROUGH_ROWS, 2.0
@@ -422,7 +422,7 @@ def _bracket(distance: Distance, start: float, step: float, top: float) -> tuple
     """Return two factors, one with a rate below the target and one with a rate above it.
 
     From `start`, the factor is multiplied or divided by `step` until its rate passes the target.
-    Both factors are `top`, the highest factor, if the rate of `top` is below the target too.
+    If even `top`, the highest factor, has a rate below the target, both factors are `top`.
     """
     at = start
     if distance(at) >= 0:
@@ -439,7 +439,7 @@ def _bracket(distance: Distance, start: float, step: float, top: float) -> tuple
 
 
 class _End(NamedTuple):
-    """A factor at an end of the searched interval, and the distance of its rate from the target."""
+    """One end of the searched interval: a factor, and its `distance` (rate / target - 1)."""
 
     factor: float
     distance: float
@@ -448,9 +448,9 @@ class _End(NamedTuple):
 def _root(distance: Distance, low: float, high: float, near: float) -> float:
     """Return the factor between `low` and `high` whose rate is nearest to the target.
 
-    The search ends at a factor whose distance is at most `near`. It is the method of false position
-    on the logarithm of the factor. A new factor is never close to the ends of the interval, so that
-    the interval always shrinks.
+    `distance` maps a factor to rate / target - 1; the search stops once it is within `near` of 0.
+    The method is false position on the logarithm of the factor. Each new factor is at least a tenth
+    of the interval away from both ends, so that the interval always shrinks.
     """
     below, above = _End(low, distance(low)), _End(high, distance(high))
     log_low, log_high = math.log(low), math.log(high)

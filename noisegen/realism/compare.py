@@ -20,7 +20,7 @@ from noisegen.runs.progress import Progress, Show, silent
 
 EXAMPLES = 8  # most example rows in the report
 ROWS_MAX = 10_000  # most rows of each set that are compared
-# Sets that share this many clean texts are paired: only rows with these texts are compared
+# Sets that share at least this many clean texts are paired: only the shared texts are compared
 PAIRED_MIN = 100
 
 
@@ -82,10 +82,10 @@ class CompareOptions(PairOptions, WorkerOptions):
 class Realism:
     """The result of comparing synthetic noise with real noise.
 
-    If `is_paired` is True, both sets have noise on the same clean texts, and only those texts are
-    compared. `warnings` are reasons to doubt the figures; `damaged` has a line per loss in the
-    input. `pairs_read` and `names` have the number of pairs and the name of the real set, then of
-    the synthetic set. `examples` are rows; each maps "clean", "real" and "synthetic" to a text.
+    `is_paired` tells whether both sets have noise on the same clean texts; then only these texts
+    are compared. `warnings` are reasons to doubt the figures; `damaged` are messages about damaged
+    input. `pairs_read` and `names` give the number of pairs and the name of the real set, then of
+    the synthetic set. `examples` are rows: {"clean": text, "real": text, "synthetic": text}.
     """
 
     lang: str
@@ -207,7 +207,7 @@ def compare_pairs(
 
 
 def _losses(pairs: Pairs) -> Iterator[str]:
-    """Yield a line per reason why pairs of a set were dropped, and a line if it has no noise."""
+    """Yield warnings about a set: how many pairs were dropped and why, and that it has no noise."""
     for reason, lost in pairs.dropped.items():
         yield f"dropped {counted(lost, 'pair')}: {reason}"
     if pairs.noisy == pairs.clean:
@@ -215,11 +215,11 @@ def _losses(pairs: Pairs) -> Iterator[str]:
 
 
 def _pairing(real: Pairs, synthetic: Pairs, compared: int | None, limit: int) -> Iterator[str]:
-    """Yield warnings about the rows that are compared.
+    """Yield warnings about the choice of the rows that are compared.
 
-    `compared` is the number of paired rows, None for unpaired sets. For paired sets, a warning says
-    how many real pairs are left out. For unpaired sets, one warning says that the topics may
-    differ. A second one follows if the languages seem to differ.
+    `compared` is the number of these rows if the sets are paired, else None. For paired sets, a
+    warning says how many real pairs are left out. For unpaired sets, a warning says that the topics
+    may differ, and a second one follows if the languages seem to differ.
     """
     if compared is not None:
         if compared < min(len(real), limit):
@@ -238,7 +238,7 @@ def _pairing(real: Pairs, synthetic: Pairs, compared: int | None, limit: int) ->
 
 
 def _examples(real: Pairs, synthetic: Pairs, is_paired: bool) -> Iterator[dict[str, str]]:
-    """Yield example rows that both sets change; for unpaired sets, changed rows of each set."""
+    """Yield example rows: changed in both sets if these are paired, else changed rows of each."""
     if is_paired:
         triples = zip(real.clean, real.noisy, synthetic.noisy, strict=True)
         rows = [
@@ -255,17 +255,17 @@ def _examples(real: Pairs, synthetic: Pairs, is_paired: bool) -> Iterator[dict[s
 
 
 def _spread(rows: Sequence[dict[str, str]], most: int) -> Sequence[dict[str, str]]:
-    """Return at most `most` rows at equal distances."""
+    """Return at most `most` of the rows, evenly spaced."""
     return rows[:: max(1, len(rows) // most)][:most]
 
 
 def alongside(real: Pairs, synthetic: Pairs, limit: int) -> tuple[Pairs, Pairs, bool]:
-    """Return equally many pairs of both sets, and whether the sets are paired.
+    """Return equally large samples of both sets, and whether the sets are paired.
 
-    Sets are paired if they share the clean texts of at least `PAIRED_MIN` rows, or of all rows of
-    the smaller set. Then row i of both results has the same clean text.
+    Sets are paired if they share at least `PAIRED_MIN` clean texts, or all those of the smaller
+    set. Then row i of one sample has the same clean text as row i of the other.
     """
-    # Indices of the synthetic rows of each clean text, in falling order: `pop` takes the first row
+    # Clean text -> indices of its synthetic rows, the last row first: `pop` takes the first row
     partners_of: defaultdict[str, list[int]] = defaultdict(list)
     for number in reversed(range(len(synthetic))):
         partners_of[synthetic.clean[number]].append(number)

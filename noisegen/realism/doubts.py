@@ -1,6 +1,6 @@
 """Warnings about pairs: few pairs, sides that are unrelated, misaligned or swapped, wrong language.
 
-Each check is statistical: it states the share of pairs that it found and changes no pair.
+Each check looks at many pairs and reports a share, such as 35 % unrelated; it changes no pair.
 """
 
 from collections import Counter
@@ -20,38 +20,38 @@ from noisegen.text.languages import is_other_language, model_for
 
 FEW = 100  # pairs; for fewer, a warning states how uncertain the shares are
 SAMPLE = 10_000  # most pairs that the checks read
-# Largest share of unlike pairs without a warning; real sets have 0.04 at most (MuCGEC)
+# Maximum share of dissimilar pairs without a warning; real sets have at most 0.04 (MuCGEC)
 UNRELATED_MAX = 0.2
-# Most characters of a text that are compared: time grows with the square of the characters
+# Only this many characters of a text are compared: the time grows with the square of the length
 _LIKE_CHARACTERS = 10_000
-# Least likeness of the sides of a pair: 1 - Levenshtein distance / length of the longer side. Two
-# random texts of one language have 0.2 to 0.35
+# Minimum similarity of the texts of a pair: 1 - Levenshtein distance / length of the longer text.
+# Two random texts of one language have a similarity of 0.2 to 0.35
 _LIKE_MIN = 0.4
-# Sides look swapped if the clean side has more rare words, by more than this many standard errors
+# Sides look swapped if the clean side's surplus of rare words exceeds this many standard errors
 _SWAPPED = 3.0
-_OTHER_LANGUAGE_MAX = 0.2  # largest share of clean texts in another language without a warning
+_OTHER_LANGUAGE_MAX = 0.2  # maximum share of clean texts in another language without a warning
 _LANGUAGE_CHARS_MIN = 20  # characters; the language of a shorter text is not identified
-_LANGUAGE_SAMPLE = 500  # about how many clean texts are identified
-# Largest divergence of the letter pairs of one language: sets in one language have up to 0.045,
-# sets in two languages at least 0.155
+_LANGUAGE_SAMPLE = 500  # approximate number of clean texts whose language is identified
+# Maximum divergence of letter pairs between sets in the same language. Measured: up to 0.045 for
+# the same language, at least 0.155 for two languages
 _LETTERS_MAX = 0.1
-_LETTERS_TEXTS = 1_000  # about how many texts of a set have their letter pairs counted
+_LETTERS_TEXTS = 1_000  # approximate number of texts per set whose letter pairs are counted
 _LETTER_PAIRS_MIN = 1_000  # letter pairs of a set; fewer do not show the language
 
 
 def doubts(pairs: Pairs, lang: str = "") -> list[str]:
-    """Return a line per doubt about the pairs; [] if they look sound.
+    """Return warnings about the pairs, one line each; [] if the pairs look sound.
 
     `lang` is the language that the clean side should be in; '' skips this check.
     """
     sample = pairs.sample(SAMPLE)
-    # The first pairs, not a sample, since misaligned sides match the texts of neighbouring rows
+    # The first pairs, not a sample: a misaligned text matches the text of a neighbouring row
     head = pairs.take(range(min(len(pairs), SAMPLE)))
     return [*_few(pairs), *_unrelated(head), *_swapped(sample), *_foreign(sample, lang)]
 
 
 def _few(pairs: Pairs) -> Iterator[str]:
-    """Yield a warning for fewer than `FEW` pairs, with the interval of the changed rows' share."""
+    """Yield a warning for fewer than `FEW` pairs; it gives an interval for the changed rows."""
     if len(pairs) >= FEW:
         return
     changed = sum(a != b for a, b in zip(pairs.noisy, pairs.clean, strict=True)) / len(pairs)
@@ -64,10 +64,10 @@ def _few(pairs: Pairs) -> Iterator[str]:
 
 
 def _unrelated(pairs: Pairs) -> Iterator[str]:
-    """Yield a warning if many noisy texts are unlike the clean texts of their rows.
+    """Yield a warning if many noisy texts have little in common with their clean texts.
 
-    The warning says that the sides are misaligned if most noisy texts are like the clean text of
-    the next row, or of the previous row.
+    If most noisy texts match the clean text of the next row, or that of the previous row, the
+    warning says that the sides are misaligned.
     """
     clean, noisy = pairs.clean, pairs.noisy
     unlike = 1 - _share_alike(clean, noisy)
@@ -82,7 +82,7 @@ def _unrelated(pairs: Pairs) -> Iterator[str]:
 
 
 def _share_alike(clean: Sequence[str], noisy: Sequence[str]) -> float:
-    """Return the share of pairs of texts with a likeness of at least `_LIKE_MIN`."""
+    """Return the share of pairs whose two texts have a similarity of at least `_LIKE_MIN`."""
     alike = 0
     for ours, theirs in zip(clean, noisy, strict=True):
         likeness = Levenshtein.normalized_similarity(
@@ -93,10 +93,10 @@ def _share_alike(clean: Sequence[str], noisy: Sequence[str]) -> float:
 
 
 def _swapped(pairs: Pairs) -> Iterator[str]:
-    """Yield a warning if the replaced words are rarer on the clean side than on the noisy side.
+    """Yield a warning if clean and noisy side look swapped: the clean side has more rare words.
 
-    Errors are rare words, so the sides then look swapped. A word is rare unless some pair has it on
-    both sides.
+    Misspellings are rare, so most rare words among the replaced ones should be on the noisy side. A
+    word is rare if no pair has it on both sides.
     """
     known: Counter[str] = Counter()
     replaced: list[tuple[str, str]] = []
@@ -130,9 +130,9 @@ def _foreign(pairs: Pairs, lang: str) -> Iterator[str]:
 
 
 def languages_differ(a: Sequence[str], b: Sequence[str]) -> bool:
-    """Tell whether two sets of texts are in different languages, by pairs of adjacent characters.
+    """Tell whether two sets of texts seem to be in different languages.
 
-    False if a set has too few letter pairs.
+    The frequencies of letter pairs are compared; with too few letter pairs the result is False.
     """
     counts = [_letter_pairs(texts) for texts in (a, b)]
     if min(counted.total() for counted in counts) < _LETTER_PAIRS_MIN:
@@ -143,9 +143,9 @@ def languages_differ(a: Sequence[str], b: Sequence[str]) -> bool:
 
 
 def _letter_pairs(texts: Sequence[str]) -> Counter[tuple[str, str]]:
-    """Count pairs of adjacent characters in texts, with at least one letter, in lower case.
+    """Count the pairs of adjacent characters with at least one letter, in lower case.
 
-    All ideographs and Hangul syllables count as the same letter, since each alone is rare.
+    All ideographs and Hangul syllables are replaced by one letter, since each of them is rare.
     """
     letter_pairs: Counter[tuple[str, str]] = Counter()
     for text in texts[:: max(1, len(texts) // _LETTERS_TEXTS)]:

@@ -47,8 +47,8 @@ class NoiseFigures:
 
     `changed_share` is the share of changed rows. `cer` and `wer` are errors divided by the
     characters or words of the clean side. `edits_per_row` counts rows with 0, 1, ... 10 or more
-    edits. `kinds` counts edits by kind, `sentence_positions` by the tenth of the clean text in
-    which they lie, and `word_positions` by the part of a word that they touch, without punctuation.
+    edits. Three fields count edits: `kinds` by kind, `sentence_positions` by tenth of the clean
+    text, and `word_positions` by part of the word ("start", "inside", "end" or "whole").
     `oov_ratio` is the share of words on the noisy side that occur nowhere on the clean side. A
     type-token ratio is the number of different words divided by the number of words.
     """
@@ -76,7 +76,7 @@ class NoiseFigures:
         return list(counts.values() if isinstance(counts, dict) else counts)
 
 
-RowCounts = dict[str, F64]  # counts of each histogram by its name, shape (rows, bins)
+RowCounts = dict[str, F64]  # name of a histogram -> counts of each row, shape (rows, bins)
 
 
 def measure(
@@ -84,8 +84,8 @@ def measure(
 ) -> tuple[NoiseFigures, RowCounts]:
     """Return the figures of pairs, and the counts that each row adds to each histogram.
 
-    `lang` is the language in which `kind_of` names the kinds of edit. Raises ValueError if the two
-    sides have different numbers of rows.
+    `lang` is the language of the texts; `kind_of` has rules that depend on it. Raises ValueError if
+    the two sides have different numbers of rows.
     """
     rows = list(zip(clean, noisy, strict=True))
     tasks = (rows[at : at + ROWS_AT_ONCE] for at in range(0, max(1, len(rows)), ROWS_AT_ONCE))
@@ -125,10 +125,10 @@ def lower_tokens(text: str) -> list[str]:
 
 
 def _aligned(lang: str, rows: Sequence[tuple[str, str]]) -> tuple[RowCounts, int, int]:
-    """Align the two sides of each row; a task of `measure`.
+    """Find and count the edits of rows (clean, noisy), as one task of `measure`.
 
-    Return the counts that each row adds to each histogram, and the numbers of character errors and
-    word errors in all rows.
+    Return the counts that each row adds to each histogram, and the total numbers of character
+    errors and word errors.
     """
     character_errors = sum(starmap(alignment.character_errors, rows))
     word_errors = sum(starmap(alignment.word_errors, rows))
@@ -149,9 +149,9 @@ def _aligned(lang: str, rows: Sequence[tuple[str, str]]) -> tuple[RowCounts, int
 def word_place(clean: str, noisy: str, edit: TokenEdit) -> str | None:
     """Return the part of a word that an edit changes, one of `WORD_PLACES`.
 
-    The characters that both sides of the edit share at their ends are cut off. The rest touches the
-    start of the word, its end, neither (inside) or both (whole). Returns None for an edit without a
-    letter or digit.
+    'going' -> 'goin' changes the end, 'them' -> 'em' the start, 'tomorrow' -> 'tomorow' the inside.
+    If neither the first nor the last character stays, the whole word is changed. Returns None for
+    an edit without a letter or digit.
     """
     before, after = edit.texts(clean, noisy)
     if not any(map(str.isalnum, before + after)):
@@ -163,16 +163,15 @@ def word_place(clean: str, noisy: str, edit: TokenEdit) -> str | None:
     return "start" if tail else "whole"
 
 
-# Divergences.
+# Divergences of histograms.
 
 
 @dataclass(frozen=True)
 class Divergence:
     """Jensen-Shannon divergence (base 2) of two histograms: of real noise and of synthetic noise.
 
-    `low` and `high` bound the 95 % interval of `value` over other rows of the same kind. `floor` is
-    the mean divergence of two random halves of the real set: synthetic noise cannot be expected to
-    come closer.
+    `low` and `high` bound the 95 % bootstrap interval of `value`. `floor` is the mean divergence
+    between two random halves of the real set: no lower value can be expected of synthetic noise.
     """
 
     value: float
@@ -187,8 +186,8 @@ def row_divergences(
     """Return the divergence of each histogram, with its interval and floor.
 
     Intervals come from resampled rows; in paired sets, the two rows of a clean text are resampled
-    together. The divergences of the resamples are larger on average than `value`. So the interval
-    is `value` plus their deviations from their own mean.
+    together. Resampling increases divergences on average. So all divergences of resamples are
+    shifted by the same amount, such that their mean is the measured divergence.
     """
     rng = np.random.default_rng(0)  # a fixed seed, so that equal input gives equal intervals
     rows = len(real["kinds"])
@@ -210,8 +209,8 @@ def row_divergences(
 def jensen_shannon(p: F64, q: F64) -> F64:
     """Return the Jensen-Shannon divergence (base 2) of each row of `p` from the same row of `q`.
 
-    Rows are counts of shape (rows, bins). The divergence is 0 if both rows have no counts, 1 if one
-    of them has none.
+    Both arrays hold counts, shape (rows, bins). The divergence is 0 if both rows are all zeros, and
+    1 if only one of them is.
     """
     with naming_extras():
         from scipy.spatial.distance import jensenshannon

@@ -1,10 +1,11 @@
-"""Choice of the counts that a profile keeps: of frequent words, gaps and phrases, and of slips.
+"""Choose the words, phrases and gaps whose text a profile stores; count all others without it.
 
-A word is kept if it occurs in at least `min_count` different pairs. A replacement of a kept word is
-kept if it occurs in that many pairs, or if it is a slip: at most two letters of the word changed. A
-gap is the text between two words. A gap and its replacement are kept if both occur in that many
-pairs and each has at most two words. Phrases have up to three words. Everything else is counted
-without its text, so no text of more than three words leaves the pairs.
+A word is stored if it occurs in at least `min_count` different pairs. Its replacement is stored if
+it occurs in at least `min_count` pairs too, or if it is a slip: at most two letters of the word
+changed. A gap is the text between two words. A gap, like its replacement, is stored if it occurs in
+at least `min_count` pairs and has at most two words. A phrase of two or three words is stored if it
+has the same replacement in at least `min_count` pairs. So no text of more than three words gets
+from the pairs into a profile.
 """
 
 from collections import Counter
@@ -22,31 +23,31 @@ from noisegen.text.alignment import token_spans
 from noisegen.text.buffers import is_word
 from noisegen.text.case import SMALL, case_of, lower, shape_of
 
-# Most letter edits (Damerau-Levenshtein) of a new form that is kept though it was seen only once
+# Maximum letter edits (Damerau-Levenshtein) of a slip, which is stored even if it is seen only once
 SLIP_MAX = 2
-GAP_WORDS_MAX = 2  # most words in a gap that is kept
-FORM_MAX = 60  # most characters of a new form or gap that is kept
-# A part of words that no slip changes between two letters is counted if this many words have it
-# between these letters
+GAP_WORDS_MAX = 2  # maximum words in a gap that is stored
+FORM_MAX = 60  # maximum characters in a replacement or gap that is stored
+# Letters that no slip changes between two given letters are still counted if at least this many
+# words have them between these two
 CONTEXT_MIN = 5
-WRITTEN_MAX = 4  # most letters that replace a part of a word in a slip
-UNLIKE_MAX = 0.5  # largest share of the letters of a word that a slip changes
+WRITTEN_MAX = 4  # maximum new letters in one letter change of a slip
+UNLIKE_MAX = 0.5  # maximum share of the letters of a word that a slip changes
 
-Slips = dict[tuple[str, str], list[LetterKey]]  # changed parts by (word, new form)
+Slips = dict[tuple[str, str], list[LetterKey]]  # (word, replacement) -> letter changes
 
 
-# Words, phrases and gaps.
+# Choice of words, phrases and gaps.
 
 
 def kept_profile(found: PairCounts, min_count: int) -> Profile:
-    """Return the profile of counted pairs; it has no row factors yet.
+    """Return the profile of counted pairs; its row factors are fitted later.
 
-    A word or a replacement is frequent if at least `min_count` different pairs have it.
+    A word or a replacement counts as frequent if at least `min_count` different pairs have it.
     """
     often = {form for form, number in found.seen.items() if number >= min_count}
     every = _without_rare_phrases(found.counts.words, often)
     changed_forms = sorted({(key.clean, key.noisy) for key in every if key.noisy})
-    # A new form that is no slip has an empty list
+    # The list of letter changes is empty for a replacement that is not a slip
     slips = {form: letter_changes(*form) for form in changed_forms}
     words, shapes = _kept_words(every, often, slips)
     return replace(
@@ -62,8 +63,8 @@ def kept_profile(found: PairCounts, min_count: int) -> Profile:
 def _without_rare_phrases(words: Counter[WordKey], often: set[Form]) -> Counter[WordKey]:
     """Return the counts of words and phrases, with rare phrases split into words.
 
-    Each of these words gets None as its new form. A phrase is rare unless it has the same new form
-    in several pairs; such phrases with their new forms are in `often`.
+    `often` has the frequent phrases with their replacements; all other phrases are rare. The
+    replacement of each word of a rare phrase is unknown (None).
     """
     counts: Counter[WordKey] = Counter()
     for key, count in words.items():
@@ -77,9 +78,9 @@ def _without_rare_phrases(words: Counter[WordKey], often: set[Form]) -> Counter[
 
 
 def _phrases_that_stayed(rows: Iterable[RowEdits], words: Counter[WordKey]) -> Counter[WordKey]:
-    """Return how often each kept phrase stayed unchanged.
+    """Return how often each phrase that `words` has was left unchanged in the pairs.
 
-    It is the number of occurrences in the clean texts of `rows` minus the changes in `words`.
+    This is its number of occurrences in the clean texts of `rows`, minus its changes in `words`.
     """
     changed = Counter[WordKey]()
     for key, count in words.items():
@@ -97,9 +98,9 @@ def _phrases_that_stayed(rows: Iterable[RowEdits], words: Counter[WordKey]) -> C
 
 
 def _phrases_in(clean: str, phrases: set[str], heads: set[str]) -> Iterator[WordKey]:
-    """Yield the key of each phrase in a clean text that is one of `phrases`.
+    """Yield a key for each occurrence of one of `phrases` in a clean text.
 
-    `heads` are the first words of the phrases, by which most places are skipped quickly.
+    `heads` are the first words of all phrases: a phrase can begin only there, which saves time.
     """
     small = lower(clean)
     spans = [span for span in token_spans(clean) if is_word(clean[span[0]])]
@@ -115,9 +116,10 @@ def _phrases_in(clean: str, phrases: set[str], heads: set[str]) -> Iterator[Word
 def _kept_words(
     words: Counter[WordKey], often: set[Form], slips: Slips
 ) -> tuple[Counter[WordKey], Counter[profiles.ShapeKey]]:
-    """Return the counts of frequent words, and the counts of other words by shape and change.
+    """Return the counts of frequent words, and the counts of rare words without their text.
 
-    `often` has the frequent words and new forms, `slips` the changed parts of each new form.
+    Rare words are counted by shape and kind of change. `often` has the frequent words and
+    replacements, `slips` the letter changes of each replacement.
     """
     kept: Counter[WordKey] = Counter()
     shapes: Counter[profiles.ShapeKey] = Counter()
@@ -133,7 +135,7 @@ def _kept_words(
 
 
 def _change(key: WordKey, slips: Slips) -> str:
-    """Return the kind of change of a word, one of `profile.CHANGES`."""
+    """Return the kind of a word's change, one of `profile.CHANGES`."""
     if key.noisy == key.clean:
         return profiles.WRITTEN[key.written]
     if key.noisy == "":
@@ -143,7 +145,7 @@ def _change(key: WordKey, slips: Slips) -> str:
 
 
 def _is_kept(clean: str, noisy: str, often: set[Form]) -> bool:
-    """Tell whether the new form `noisy` of a word is kept: it is in `often`, or a slip."""
+    """Tell whether the replacement of a word is stored: it is short, and frequent or a slip."""
     if clean == noisy:
         return True
     if len(noisy) > FORM_MAX or len(token_spans(noisy)) > GAP_WORDS_MAX or _breaks(noisy):
@@ -155,7 +157,7 @@ def _is_kept(clean: str, noisy: str, often: set[Form]) -> bool:
 def _kept_gaps(gaps: Counter[GapKey], often: set[Form]) -> Counter[GapKey]:
     """Return the counts of frequent gaps.
 
-    The word after a gap and the replacement of a gap are kept only if they are frequent too.
+    A gap is counted with the word after it and with its replacement; a rare one is left out.
     """
     kept: Counter[GapKey] = Counter()
     for key, count in gaps.items():
@@ -170,7 +172,7 @@ def _kept_gaps(gaps: Counter[GapKey], often: set[Form]) -> Counter[GapKey]:
 
 
 def _fits(gap: str) -> bool:
-    """Tell whether a gap is short enough to be kept, and without a line break."""
+    """Tell whether a gap is short enough to be stored and has no line break."""
     words = sum(gap[start].isalnum() for start, _ in token_spans(gap))
     return len(gap) <= FORM_MAX and words <= GAP_WORDS_MAX and not _breaks(gap)
 
@@ -180,13 +182,13 @@ def _breaks(text: str) -> bool:
     return text != "".join(text.splitlines())
 
 
-# Letters.
+# Letter changes of slips.
 
 
 def letter_changes(clean: str, noisy: str) -> list[LetterKey]:
-    """Return the parts in which two words differ; [] if the words are too unlike for a slip.
+    """Return the letter changes between two words; [] if there are too many for a slip.
 
-    The parts come from a shortest alignment of the letters; two swapped letters are one part.
+    The letters are aligned with the fewest changes; two swapped letters are one change.
 
     >>> letter_changes("receive", "recieve")
     [LetterKey(before='c', clean='ei', after='v', noisy='ie')]
@@ -208,7 +210,7 @@ def letter_changes(clean: str, noisy: str) -> list[LetterKey]:
 
 
 class _LetterEdit(NamedTuple):
-    """A part in which two words differ: its offsets in the clean and in the noisy word."""
+    """Letters that differ between two words: their offsets in the clean and in the noisy word."""
 
     start: int
     stop: int
@@ -217,7 +219,7 @@ class _LetterEdit(NamedTuple):
 
 
 def _letter_edits(clean: str, noisy: str) -> list[_LetterEdit]:
-    """Return the parts in which two words differ; two swapped letters are one part."""
+    """Return the letter edits between two words; two swapped letters are one edit."""
     found: list[_LetterEdit] = []
     for step in Levenshtein.opcodes(clean, noisy):
         if step.tag == "equal":
@@ -235,7 +237,7 @@ def _letter_edits(clean: str, noisy: str) -> list[_LetterEdit]:
 
 
 def _sites(word: str, parts: frozenset[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield (letter before, part, letter after) for each place where a word has one of `parts`."""
+    """Yield (letter before, part, letter after) for each part of a word that is in `parts`."""
     framed = profiles.START + word + END
     for start in range(1, len(framed)):
         for size in range(min(profiles.LETTERS_MAX, len(framed) - 1 - start) + 1):
@@ -245,10 +247,10 @@ def _sites(word: str, parts: frozenset[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def _letters(slips: Slips, words: Iterable[str]) -> Counter[LetterKey]:
-    """Count the changed parts of all slips, and the words that have these parts.
+    """Count the letter changes of all slips, and the words in which each change is possible.
 
-    A part is counted together with the letters before and after it. A key whose `noisy` equals its
-    `clean` counts all words that have the part between these letters, changed or not.
+    A change is counted with the letters before and after it. A key whose `noisy` equals its
+    `clean` counts all words with these letters between these two, changed or not.
     """
     counts = Counter(change for changes in slips.values() for change in changes)
     parts = frozenset(key.clean for key in counts)

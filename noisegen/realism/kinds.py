@@ -48,7 +48,7 @@ _THRICE = re.compile(r"(.{1,3}?)\1\1")
 _SPELLED_OUT = str.maketrans(
     {"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "æ": "ae", "ß": "ss"}
 )
-_STEM, _ENDING = 3, 3  # letters: least length of a stem, and most letters of an ending
+_STEM, _ENDING = 3, 3  # minimum letters of a stem, maximum letters of an ending
 
 
 def kind_of(clean: str, noisy: str, edit: TokenEdit, lang: str = "") -> str:
@@ -73,12 +73,12 @@ def _kind_of_words(before: str, after: str, lang: str) -> str:
     return next(kind for kind, fits in WORD_RULES.items() if fits(words))
 
 
-# Rules that read the text around an edit.
+# Rules that need the whole texts.
 
 
 @dataclass(frozen=True)
 class EditInText:
-    """An edit with the two texts around it; `before` is its clean side, `after` its noisy side."""
+    """An edit that replaces `before` by `after`, and the whole texts: `clean` and `noisy`."""
 
     clean: str
     noisy: str
@@ -114,7 +114,7 @@ def _has_only_apostrophes(found: EditInText) -> bool:
 
 
 def _is_repeated_punctuation(found: EditInText) -> bool:
-    """Tell whether the edit repeats a punctuation character that the clean text has there."""
+    """Tell whether the edit repeats a punctuation character: 'hi!' -> 'hi!!!'."""
     before, after, edit = found.before, found.after, found.edit
     if not found.is_punctuation or len(after) <= len(before) or len(set(after)) > 1:
         return False
@@ -123,7 +123,7 @@ def _is_repeated_punctuation(found: EditInText) -> bool:
 
 
 def _is_moved(found: EditInText) -> bool:
-    """Tell whether the words of each side of the edit are elsewhere in the other side's text."""
+    """Tell whether the edit moves words: all words that it removes or adds are in both texts."""
     if found.before.casefold() == found.after.casefold():
         return False
     return _is_elsewhere(found.before, found.clean, found.noisy) and _is_elsewhere(
@@ -157,7 +157,7 @@ TEXT_RULES: dict[str, Callable[[EditInText], bool]] = {
 }
 
 
-# Rules that read the words of an edit alone.
+# Rules that need only the words of an edit.
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class WordChange:
 
     @cached_property
     def is_abbreviated(self) -> bool:
-        """Whether `noisy` is `clean` without some of its letters, and not empty."""
+        """Whether `noisy` is `clean` with some, but not all, of its letters left out."""
         letters = iter(self.clean)
         return self.growth < 0 and self.noisy != "" and all(c in letters for c in self.noisy)
 
@@ -201,7 +201,7 @@ class WordChange:
 
     @cached_property
     def is_alike_without_spaces(self) -> bool:
-        """Whether the two sides without spaces differ in fewer than half of the characters."""
+        """Whether fewer than half of the characters differ, spaces left out of both sides."""
         return _is_similar("".join(self.before.split()), "".join(self.after.split()))
 
 
@@ -225,7 +225,7 @@ def _has_other_script(words: WordChange) -> bool:
 
 
 def _swaps_digits(words: WordChange) -> bool:
-    """Tell whether exactly one of the two sides has digits."""
+    """Tell whether exactly one of the two sides has digits: 'great' -> 'gr8'."""
     return any(map(str.isdigit, words.before)) != any(map(str.isdigit, words.after))
 
 
@@ -235,7 +235,7 @@ def _is_merge(words: WordChange) -> bool:
 
 
 def _is_lengthening(words: WordChange) -> bool:
-    """Tell whether letters were repeated, three or more times, and nothing else was changed."""
+    """Tell whether the only change is that letters are repeated, three times or more: 'sooo'."""
     if words.growth <= 0 or not _THRICE.search(words.noisy):
         return False
     return _TWICE.sub(r"\1", words.clean) == _TWICE.sub(r"\1", words.noisy)
@@ -266,7 +266,7 @@ def _is_transposition(words: WordChange) -> bool:
 
 
 def _is_other_ending(words: WordChange) -> bool:
-    """Tell whether both sides share a stem, and only a few letters after the stem differ."""
+    """Tell whether only a short ending after a shared stem differs: 'walked' -> 'walking'."""
     start = words.start
     tails = len(words.clean) - start, len(words.noisy) - start
     has_stem = start > _STEM or (start == _STEM and 0 in tails)
@@ -337,7 +337,7 @@ def _sounds_alike(clean: str, noisy: str, lang: str) -> bool:
 
 
 def _sound(word: str, lang: str) -> str:
-    """Return the sound of a word as the rules spell it, with doubled letters written once."""
+    """Return a word respelled by its sound, such as 'fon' for 'phone' and 'fone'."""
     script = "latin" if word[:1].isascii() else script_of(word[0]).lower()
     for pattern, sound in _sound_rules(lang.partition("-")[0], script):
         word = pattern.sub(sound, word)

@@ -35,7 +35,7 @@ from noisegen.runs.options import ALONE, Folder, WorkerOptions
 from noisegen.version import __version__
 
 PAIRS_AT_ONCE = 2_000  # pairs that a worker counts per task
-MIN_COUNT = 2  # least different pairs with a word, or with its replacement, for it to be kept
+MIN_COUNT = 2  # minimum different pairs that have a word or a replacement, for it to be stored
 LAYOUT: Layout[None] = Layout(
     "learn",
     whole={
@@ -64,8 +64,8 @@ class LearnOptions(PairOptions, WorkerOptions):
 class Learned:
     """A profile that was written, and notes on its pairs.
 
-    `warnings` has a line per doubt about the pairs, `dropped` the number of dropped pairs by
-    reason, and `damaged` a line per loss in the input.
+    `warnings` are reasons to doubt the pairs, `dropped` has the number of dropped pairs by reason,
+    and `damaged` are messages about damaged input.
     """
 
     profile: Profile
@@ -101,9 +101,9 @@ def learn(
 ) -> Learned:
     """Learn a profile from real pairs and write it into the folder `out`.
 
-    `sources` are tables, M2 files or folders (see `data.pairs.read_pairs`). `min_count` is the
-    least number of different pairs that must have a word, or its replacement, for the profile to
-    keep it. Raises NoisegenError.
+    `sources` are tables, M2 files or folders (see `data.pairs.read_pairs`). The profile stores the
+    text of a word or replacement if at least `min_count` different pairs have it. Raises
+    NoisegenError.
     """
     return _learn(decode(LearnOptions, locals()))
 
@@ -137,8 +137,8 @@ def merge_profiles(sources: Sequence[str | Path], out: str | Path, force: bool =
 def check_free(out: str | Path, force: bool) -> None:
     """Raise OutputError unless a profile can be written into the folder `out`.
 
-    The folder must be missing or empty. With `force`, it may also have a profile, or the files that
-    a killed command left behind.
+    The folder must be missing or empty. With `force`, it may also contain a profile, or what an
+    interrupted run left there.
     """
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
@@ -188,7 +188,7 @@ def profile_of(
 
     Row factors are fitted to half of the pairs, with chances of errors learned from the other half.
     With chances learned from the same pairs, the errors of a row would look likelier than they are.
-    Fewer than `FEW` different pairs are not divided: all serve for both.
+    With fewer than `FEW` different pairs, all of them are used for chances and for factors.
     """
     distinct = list(Counter(zip(pairs.clean, pairs.noisy, strict=True)).items())
     if len(distinct) < FEW:

@@ -24,9 +24,9 @@ from noisegen.text.alignment import Span, TokenEdit, edits, token_spans
 from noisegen.text.buffers import is_word
 from noisegen.text.case import TITLE, bare, case_of, cased, lower
 
-ROW_WORDS_MAX = 200  # words; a longer row is counted as a row of this many words
+ROW_WORDS_MAX = 200  # words; a row with more is counted as a row with this many
 EDITS_MAX = 60  # changed words or gaps; a row with more is counted as a row with this many
-_LOST = (-1, -1)  # stands for the unknown place of a word in the noisy text
+_LOST = (-1, -1)  # stands for unknown offsets of a word in the noisy text
 
 CountedPair = tuple[tuple[str, str], int]  # ((clean text, noisy text), number of occurrences)
 Form = tuple[str, str | None]  # (word or gap, its replacement); None stands for any replacement
@@ -36,9 +36,10 @@ Form = tuple[str, str | None]  # (word or gap, its replacement); None stands for
 class PairCounts:
     """Counts over a set of different pairs.
 
-    `counts` has the counts of a profile. `seen` counts the pairs that have each `Form`. `rows` has
-    the clean text and the numbers of edits of each pair. `repeats` counts the words that occur
-    twice in a text; its keys tell which of the two occurrences changed.
+    `counts` has the tables of a profile. `seen` has the number of pairs with a word or gap, and the
+    number of those with a given replacement of it. `rows` has the clean text and the numbers of
+    edits of each pair. `repeats` counts words that occur twice in a text, by word and by whether
+    each occurrence changed.
     """
 
     counts: Profile
@@ -65,7 +66,7 @@ class PairCounts:
         self._see(row)
 
     def _see(self, row: "RowKeys") -> None:
-        """Count each form of a pair once in `seen`."""
+        """Add a pair to `seen`: each word, gap and replacement once, however often it occurs."""
         word_forms = {(word.clean, word.noisy) for word in row.words}
         self.seen.update(form for form in word_forms if form[1] is not None)
         self.seen.update({(word.clean, None) for word in row.words})
@@ -84,7 +85,7 @@ class PairCounts:
 
 
 def count_pairs(lang: str, pairs: Sequence[CountedPair]) -> PairCounts:
-    """Return the counts of different pairs; a task of a worker."""
+    """Return the counts of different pairs, as one task of a worker."""
     found = PairCounts(Profile(lang))
     for (clean, noisy), times in pairs:
         found.add_pair(clean, noisy, times)
@@ -92,7 +93,7 @@ def count_pairs(lang: str, pairs: Sequence[CountedPair]) -> PairCounts:
 
 
 def _repeats(words: Sequence[WordKey]) -> Iterator[Repeat]:
-    """Yield each repeated word of a row; flags tell if its first and its second place changed.
+    """Yield each word that a row repeats, and whether its first and second occurrence changed.
 
     Phrases are left out.
     """
@@ -107,8 +108,8 @@ def _repeats(words: Sequence[WordKey]) -> Iterator[Repeat]:
 class RowKeys(NamedTuple):
     """The keys under which a pair is counted: a key per word, gap and habit.
 
-    A habit is a way to write whole rows, such as all in lower case. `habits` has the habits that
-    would change the clean row, with a flag for a habit that the noisy row shows. `edits` is the
+    A habit is a way to write a whole row, such as all in lower case. `habits` has each habit that
+    would change the clean row, and whether the noisy row is written in this way. `edits` is the
     number of edits in the pair.
     """
 
@@ -121,9 +122,9 @@ class RowKeys(NamedTuple):
 def row_of(clean: str, noisy: str) -> RowKeys:
     """Return the keys under which a pair is counted.
 
-    A word whose case alone changed counts as unchanged if the gap before it changed or the word
-    before it is gone, because this caused the new case ('Es alta' -> 'Ella es alta'). The new case
-    is then counted with the gap, or with the word that is gone.
+    An edit before a word may be the cause of its new case ('Es alta' -> 'Ella es alta'). So if the
+    gap before a word changed, or the word before it was removed, its new case is counted with that
+    gap or removed word, and the word itself counts as unchanged.
     """
     habits = _habits(clean, noisy)
     shown = next((habit.habit for habit in habits if habit.shown), "")
@@ -145,9 +146,9 @@ def row_of(clean: str, noisy: str) -> RowKeys:
 
 
 def _form_at(noisy: str, target: Span | None) -> str | None:
-    """Return the noisy form of a word at the place `target` in the noisy text.
+    """Return the noisy form of a word, which has the offsets `target` in the noisy text.
 
-    It is '' if the word is gone, None if its place is unknown.
+    It is '' if the word was removed (None), and None if the offsets are unknown (`_LOST`).
     """
     if target is None:
         return ""
@@ -155,7 +156,7 @@ def _form_at(noisy: str, target: Span | None) -> str | None:
 
 
 def _habits(clean: str, noisy: str) -> list[HabitKey]:
-    """Return a key for each habit that the row could show; at most one key has `shown` True."""
+    """Return a key per habit that would change the row; `shown` marks one that the pair has."""
     habits: list[HabitKey] = []
     is_any_shown = False
     for name, write in profiles.HABITS.items():
@@ -167,7 +168,7 @@ def _habits(clean: str, noisy: str) -> list[HabitKey]:
 
 
 def _could_show(habit: str, clean: str) -> bool:
-    """Tell whether the habit would change at least two characters of a clean row."""
+    """Tell whether a habit would change at least two characters of a clean row."""
     if habit == "small":
         return sum(a != b for a, b in zip(clean, lower(clean), strict=True)) > 1
     if habit == "upper":
@@ -178,8 +179,8 @@ def _could_show(habit: str, clean: str) -> bool:
 def _word_key(text: str, noisy: str | None, initial: bool, habit: str) -> WordKey:
     """Return the key of the word or phrase `text` and its noisy form.
 
-    `noisy` is '' if the word is gone, None if its form is unknown. `initial` is True for the first
-    word of a row. Case and accents that the `habit` of the row explains count as unchanged.
+    `noisy` is '' if the word was removed, None if its form is unknown. `initial` is True for the
+    first word of a row. Changes of case or accents that the row's `habit` causes are not counted.
     """
     clean, case = lower(text), case_of(text.partition(" ")[0], initial)
     if not noisy:
@@ -196,9 +197,10 @@ def _word_key(text: str, noisy: str | None, initial: bool, habit: str) -> WordKe
 
 
 def _take_case(words: list[WordKey], number: int) -> int:
-    """Return the new case of the word at index `number`, and set it to SAME in `words`.
+    """Return the new case of `words[number]`, and record in `words` that its case is unchanged.
 
-    Return SAME if the word changed in another way, became upper case, or does not exist.
+    If the word became upper case, changed its letters or does not exist, the result is SAME (no
+    new case) and `words` stays as it is.
     """
     key = words[number] if number < len(words) else None
     if key is None or key.noisy != key.clean or key.written == profiles.UPPER_CASE:
@@ -207,13 +209,13 @@ def _take_case(words: list[WordKey], number: int) -> int:
     return key.written
 
 
-# The places of words and gaps in the noisy text.
+# Alignment: the offsets of words and gaps in the noisy text.
 
 
 class AlignedWord(NamedTuple):
-    """The place of a word or phrase in the clean text (`span`) and in the noisy text (`target`).
+    """Offsets of a word or phrase in the clean text (`span`) and in the noisy text (`target`).
 
-    `target` is None if the word is gone, `_LOST` if its place is unknown.
+    `target` is None if the word was removed, `_LOST` if its offsets are unknown.
     """
 
     span: Span
@@ -221,7 +223,7 @@ class AlignedWord(NamedTuple):
 
 
 def _aligned(clean: str, noisy: str, changes: Sequence[TokenEdit]) -> Iterator[AlignedWord]:
-    """Yield every word of the clean text with its place in the noisy text."""
+    """Yield every word of the clean text with its offsets in the noisy text."""
     ours, theirs = token_spans(clean), token_spans(noisy)
     starts, noisy_starts = [span[0] for span in ours], [span[0] for span in theirs]
     at = noisy_at = 0
@@ -240,10 +242,10 @@ def _aligned(clean: str, noisy: str, changes: Sequence[TokenEdit]) -> Iterator[A
 def _targets(
     clean: str, noisy: str, ours: Sequence[Span], theirs: Sequence[Span]
 ) -> Iterator[AlignedWord]:
-    """Yield the words among the clean tokens `ours`, with their places in the noisy text.
+    """Yield the words among the clean tokens `ours`, with their offsets in the noisy text.
 
-    `theirs` are the noisy tokens that the clean tokens became. Words that became fewer words are
-    yielded as one phrase.
+    `theirs` are the noisy tokens that replace `ours`. Words that are replaced by fewer words, as in
+    'going to' -> 'gonna', are yielded as one phrase.
     """
     words = [span for span in ours if is_word(clean[span[0]])]
     if not theirs:
@@ -263,16 +265,16 @@ def _targets(
 
 
 def _are_run_together(clean: str, words: Sequence[Span], form: str) -> bool:
-    """Tell whether a noisy form is the clean words without the spaces between them."""
+    """Tell whether a noisy form is the clean words without spaces: 'a lot' -> 'alot'."""
     joined = "".join(clean[slice(*word)] for word in words)
     return lower(joined) == lower(form)
 
 
 def _is_phrase(clean: str, words: Sequence[Span], noisy_tokens: int) -> bool:
-    """Tell whether words of the clean text are counted as one word or phrase.
+    """Tell whether adjacent clean words are counted as one unit: a single word or a phrase.
 
-    They are if there is only one word, or if up to `PHRASE_MAX` words, separated by single spaces,
-    became fewer noisy tokens.
+    A phrase has up to `PHRASE_MAX` words with single spaces between them, and is replaced by fewer
+    noisy tokens.
     """
     if len(words) == 1:
         return True
@@ -308,7 +310,7 @@ def _gaps(clean: str, noisy: str, aligned: Sequence[AlignedWord]) -> Iterator[Ga
         if all(word.target != _LOST for word in between):
             if len(gaps) == 1:
                 yield Gap(first, gaps[0], written)
-            # Words are gone, and their gaps stayed
+            # Words were removed, but the gaps around them are unchanged
             elif written == reduce(_without_word, gaps):
                 yield from (Gap(word, gap, gap) for word, gap in enumerate(gaps, first))
         first, noisy_stop = number, target[1]
@@ -317,7 +319,7 @@ def _gaps(clean: str, noisy: str, aligned: Sequence[AlignedWord]) -> Iterator[Ga
 def _without_word(before: str, after: str) -> str:
     """Join the gaps before and after a removed word; return the gap that remains.
 
-    The space before the word is removed too, or at the start of a text the space after the word.
+    One space is removed with the word: the space before it, or after it at the start of a text.
     """
     if before.endswith(" "):
         return before[:-1] + after

@@ -20,7 +20,7 @@ TOP = 15  # most lines of a table of a profile
 EDITS_SHOWN = 12  # edits per row; the last line of the table counts rows with this many or more
 _SIDES = ("real", "synthetic")
 KINDS_NAMED = 3  # most kinds of edit that a sentence calls too rare or too frequent
-# Least difference of the real and the synthetic share of a kind for a sentence to name the kind
+# Minimum difference between the real and the synthetic share of a kind that a sentence names
 DIFFERENCE_MIN = 0.02
 _VISIBLE = str.maketrans({" ": "␣", "\n": "¶", "\t": "→"})
 _FOLDERS = re.compile(r"[^\s,(]*/(?=\S)")  # folders of a path, which a title leaves out
@@ -140,14 +140,14 @@ def _sentences(realism: Realism) -> Iterator[str]:
 
 
 class _KindDifference(NamedTuple):
-    """A kind of edit: its share of real minus of synthetic edits; `words` gives both shares."""
+    """A kind of edit: its share of real edits minus its share of synthetic ones; both in words."""
 
     difference: float
     words: str
 
 
 def _kind_differences(real: NoiseFigures, synthetic: NoiseFigures) -> list[_KindDifference]:
-    """Return for each kind of edit the difference of its real and its synthetic share."""
+    """Return, for each kind of edit, its share of real edits minus its share of synthetic edits."""
     differences = []
     for kind, count in real.kinds.items():
         ours, theirs = count / max(1, real.edits), synthetic.kinds[kind] / max(1, synthetic.edits)
@@ -209,9 +209,9 @@ def _rates(realism: Realism) -> blocks.Table:
 
 
 def _bars(realism: Realism, name: str) -> blocks.Bars:
-    """Return the bars of a histogram of both sets, in per cent of rows or edits.
+    """Return a bar chart of one histogram, real and synthetic, in per cent of rows or edits.
 
-    Kinds of edit that neither set has are left out.
+    Kinds of edit that occur in neither set are left out.
     """
     counts = [side.histogram(name) for side in (realism.real, realism.synthetic)]
     pairs = enumerate(zip(*counts, strict=True))
@@ -252,11 +252,11 @@ def calibration(calibrated: "Calibrated") -> blocks.Table:
     return blocks.Table(f"recipe {calibrated.recipe.name}", heads, [row], note=note)
 
 
-# A profile.
+# Report on a profile.
 
 
 def profile_blocks(profile: Profile, top: int = TOP) -> list[blocks.Block]:
-    """Return the summary of a profile and its tables, each with its `top` most frequent entries."""
+    """Return a summary of a profile, and tables with its `top` most frequent edits of each type."""
     totals, pairs = profile.totals, max(1, profile.totals["pairs"])
     different = len({key.clean for key in profile.words})
     summary = {
@@ -286,7 +286,7 @@ def profile_blocks(profile: Profile, top: int = TOP) -> list[blocks.Block]:
 def _with_bars(
     caption: str, heads: Sequence[str], lines: Sequence[tuple[str, int, float] | Line]
 ) -> blocks.Table:
-    """Return a table whose lines have texts, a count, a share and a bar for the count."""
+    """Return a table; each of `lines` has texts, a count and a share, and gets a bar."""
     most = max((line[-2] for line in lines), default=1)
     rows: list[blocks.Row] = []
     for *texts, count, share in lines:
@@ -309,7 +309,7 @@ def profile_to_dict(profile: Profile, top: int = TOP) -> dict[str, object]:
 
 
 def _row_edits(profile: Profile) -> Counter[int]:
-    """Return the number of rows of a profile by their number of edits, up to `EDITS_SHOWN`."""
+    """Return {edits per row: number of rows}; a row with more edits has the key `EDITS_SHOWN`."""
     edits: Counter[int] = Counter()
     for key, count in profile.rows.items():
         edits[min(EDITS_SHOWN, key.word_edits + key.gap_edits)] += count
@@ -322,7 +322,7 @@ def _lines(profile: Profile, top: int) -> dict[str, list[Line]]:
     for entry in _entries(profile):
         if entry.noisy is not None:
             edits[entry.table, entry.clean, entry.noisy] += entry.times
-        # An unchanged entry of letters counts changed words too: changed entries add nothing to it
+        # An unchanged entry of letters already counts changed words, so these are not added to it
         if entry.noisy is None or entry.table != "letters":
             cases[entry.table, entry.clean] += entry.times
     lines: dict[str, list[Line]] = {name: [] for name in _CAPTIONS}
@@ -334,7 +334,7 @@ def _lines(profile: Profile, top: int) -> dict[str, list[Line]]:
 
 
 def _habit_lines(profile: Profile) -> Iterator[Line]:
-    """Yield a line per habit that rows show, with its share of the rows that could show it."""
+    """Yield a line per habit seen in rows, with its share of the rows that the habit changes."""
     for habit, name in _HABITS.items():
         shown = profile.habits[HabitKey(habit, True)]
         other = profile.habits[HabitKey(habit, False)]
@@ -343,7 +343,7 @@ def _habit_lines(profile: Profile) -> Iterator[Line]:
 
 
 class _Entry(NamedTuple):
-    """A count of a profile, as a table shows it.
+    """A count of a profile, with the texts that a table of the report shows for it.
 
     `noisy` is None if the text stayed unchanged or its replacement was not recorded.
     """

@@ -1,12 +1,11 @@
 """Row factors: how much noisier than average each row is, fitted to the edits of all rows.
 
-Errors come in heaps: some rows have many, many rows have none. Each row therefore draws a pair of
-factors: one multiplies the chances of its words to change, the other the chances of its gaps. The
-distribution of these pairs is a mixture on a grid, fitted by maximum likelihood (Kiefer and
-Wolfowitz, 1956; Laird, 1978) with the EM algorithm. The mixture has each pair twice, for free and
-for forced rows. In a forced row, at least one word or gap changes: if chance changes none, the one
-whose random draw is the smallest in proportion to its limit. Rows with the factors (0, 0) stay
-unchanged.
+Errors are not spread evenly: some rows have many, many rows have none. Each row therefore draws a
+pair of factors: one multiplies the chances of its words to change, the other the chances of its
+gaps. All pairs on a grid have weights, fitted by maximum likelihood (Kiefer and Wolfowitz, 1956;
+Laird, 1978) with the EM algorithm. Each pair has two weights, for free and for forced rows. In a
+free row, chance alone decides. In a forced row, at least one word or gap changes: if chance changes
+none, the one that came closest to a change is changed. Rows with the factors (0, 0) stay unchanged.
 """
 
 from collections import Counter
@@ -49,9 +48,9 @@ class Repeat(NamedTuple):
 def consistency(repeats: Counter[Repeat], words: Counter[WordKey]) -> int:
     """Return the share of writers who write a word in the same way each time, in units of 1/256.
 
-    The share follows from the count of words that changed at both of two occurrences. It is 0 if
-    this count is as expected for independent changes, and 256 if it is as expected for words that
-    change at both occurrences or at none. It is linear in between.
+    It is estimated from the number of words that changed at both of two occurrences. The result is
+    0 if the two occurrences change independently, and 256 if always both change or neither. It is
+    linear in between.
     """
     pairs, both = Counter[str](), 0
     for repeat, count in repeats.items():
@@ -64,7 +63,7 @@ def consistency(repeats: Counter[Repeat], words: Counter[WordKey]) -> int:
             changed[key.clean] += count * (key.noisy != key.clean)
     once = sum(count * (repeat.first + repeat.second) / 2 for repeat, count in repeats.items())
     shares = {word: changed[word] / total[word] for word in pairs}
-    # `repeats` has only rows with a change: their words change more often than those of all rows
+    # `repeats` has only rows with a change, in which words change more often than in other rows
     more = once / max(1e-9, sum(count * shares[word] for word, count in pairs.items()))
     twice = sum(count * min(1.0, shares[word] * more) ** 2 for word, count in pairs.items())
     share = (both - twice) / (once - twice) if once > twice else 0.0
@@ -99,7 +98,7 @@ def _fitted(likelihoods: F64, times: F64) -> F64:
     """Return the weights of a mixture's components that maximise the likelihood of the rows.
 
     `likelihoods` has the likelihood of each row under each component, shape (rows, components);
-    rows that no component explains are left out. `times` has the number of times that each row
+    rows whose likelihoods are all 0 are left out. `times` has the number of times that each row
     occurs.
     """
     explained = likelihoods.any(axis=1)
@@ -137,14 +136,14 @@ def _likelihoods(profile: Profile, texts: Sequence[str], edits: I64) -> F64:
 
 
 class _Places(NamedTuple):
-    """Words or gaps that may change: row index (in increasing order) and chance of each."""
+    """Words (or gaps) that may change, in the order of rows: row index and chance of each."""
 
     rows: I64
     chances: F64
 
 
 def _expected_hits(places: _Places, count: int) -> F64:
-    """Return the expected number of changes in each of `count` rows with each factor.
+    """Return the expected number of changes in each of `count` rows, for each factor of the grid.
 
     The result has shape (rows, factors).
     """
@@ -172,15 +171,15 @@ def _row_places(profile: Profile, texts: Texts) -> tuple[_Places, _Places]:
 
 
 def _hit_chances(places: _Places, count: int) -> F64:
-    """Return the chances of 0, 1, ... `EDITS_MAX` or more changes in each of `count` rows.
+    """Return the chances of 0, 1, ... changes in each of `count` rows, for each factor of the grid.
 
-    The result has shape (rows, factors, EDITS_MAX + 1).
+    The result has shape (rows, factors, EDITS_MAX + 1); the last column is `EDITS_MAX` or more.
     """
     hits = np.zeros((count, len(_FACTORS), EDITS_MAX + 1))
     hits[:, :, 0] = 1
     numbers = ordinals(places.rows)
     for number in range(int(numbers.max(initial=-1)) + 1):
-        here = np.flatnonzero(numbers == number)  # the place with this number in each row
+        here = np.flatnonzero(numbers == number)  # the word or gap with this index in each row
         rows = places.rows[here]
         chance = np.minimum(places.chances[here, None] * _FACTORS, 1)[:, :, None]
         before = hits[rows]

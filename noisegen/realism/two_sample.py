@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 FOLDS = 5  # parts of the cross-validation
-TEXTS_MIN = 20  # least different clean texts; fewer are too few to train a classifier
+TEXTS_MIN = 20  # minimum different clean texts; fewer are too few to train a classifier
 RESAMPLES = 200  # bootstrap resamples for an interval
 INTERVAL = (2.5, 97.5)  # percentiles of the resamples that bound an interval
 SIZES = (1, 2, 3, 4)  # characters of an n-gram
-ROWS_MIN = 3  # least different texts that have an n-gram, for the classifier to use it
+ROWS_MIN = 3  # minimum different texts that have an n-gram, for the classifier to use it
 CHARACTERS_MAX = 500  # characters of a text that are read
-SHOWN = 12  # most n-grams per side in the report
-_SHOWN_ROWS_MIN = 5  # least noisy texts that have an n-gram, for the report to show it
-_CANDIDATES = 400  # n-grams per side from which the report chooses
+SHOWN = 12  # maximum n-grams in the report for each set (real, synthetic)
+_SHOWN_ROWS_MIN = 5  # minimum noisy texts that have an n-gram, for the report to show it
+_CANDIDATES = 400  # n-grams of each set from which the report chooses
 _EDGE = "\n"  # added at both ends of a text, so that n-grams differ at its beginning and end
-# C of the regression; with values from 1 to 100 the AUC of real sets changes by less than 0.02
+# C of LogisticRegression; values from 1 to 100 change the AUC of real sets by less than 0.02
 _INVERSE_PENALTY = 10.0
 # Real and synthetic versions of a text are nearly the same, so gradients are small from the start.
 # A solver that stops at small gradients, such as L-BFGS, would stop at once; dual coordinate
@@ -53,10 +53,9 @@ F64 = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Auc:
-    """An AUC with the bounds of its 95 % interval, for which clean texts are resampled.
+    """An AUC with the bounds of its 95 % interval, from a bootstrap over clean texts.
 
-    `real` is the number of real noisy texts that the classifier scored, `other` the number of texts
-    that it had to tell from them.
+    `real` and `other` are the numbers of texts in the two groups that the classifier tells apart.
     """
 
     value: float
@@ -68,7 +67,7 @@ class Auc:
 
 @dataclass(frozen=True)
 class NgramExample:
-    """A noisy text, and the place of an n-gram that it has more often than its clean version."""
+    """A noisy text; from `start` to `stop` it has an n-gram that is rarer in its clean version."""
 
     text: str
     start: int
@@ -77,7 +76,7 @@ class NgramExample:
 
 @dataclass(frozen=True)
 class NgramContrast:
-    """An n-gram that is more frequent in one of the sets, real or synthetic, named by `side`.
+    """An n-gram that is more frequent in one of the sets; `side` is 'real' or 'synthetic'.
 
     `real_share` and `synthetic_share` are the shares of rows that have the n-gram. A line break in
     the n-gram stands for the beginning or the end of a text.
@@ -92,12 +91,12 @@ class NgramContrast:
 
 @dataclass(frozen=True)
 class TwoSample:
-    """AUCs of classifiers that tell two sets of texts apart; None if there are too few texts.
+    """AUCs of classifiers that tell two groups of texts apart; None if there are too few texts.
 
-    `all_rows` is for real and synthetic noisy texts, `changed_rows` for the same without rows that
-    equal their clean version. Two AUCs are for reference: `real_against_clean` is for real noisy
-    texts and their clean versions. `clean_sides` is for the clean texts of the two sets, which
-    differ in topic and style but not in noise; it is None if the clean texts are the same.
+    `all_rows` is for real and synthetic noisy texts, `changed_rows` only for those that differ from
+    their clean version. Two AUCs are for reference. `real_against_clean` is for real noisy texts
+    and their clean versions. `clean_sides` is for the clean texts of both sets, which differ in
+    topic and style but not in noise; it is None if both sets have the same clean texts.
     `contrasts` are the n-grams with the most weight in the classifier of `all_rows`.
     """
 
@@ -113,9 +112,10 @@ class NgramTexts:
     """The texts of both sets as weighted n-grams.
 
     `weights` has the tf-idf weights, shape (different texts, n-grams); `names` are the n-grams.
-    Every text of both sets, noisy or clean, has an index: `real`, `synthetic`, `real_clean` and
-    `synthetic_clean` are the indices of the texts in each group. `rows[i]` is the row of text i in
-    `weights`. `clean_numbers[i]` is the number of its clean text among all different clean texts.
+    All noisy and clean texts of both sets have indices. `real` and `synthetic` are the indices of
+    the noisy texts, `real_clean` and `synthetic_clean` those of the clean texts. `rows[i]` is the
+    row of text i in `weights`. `clean_numbers[i]` identifies its clean version: equal clean texts
+    have the same number.
     """
 
     weights: "csr_matrix"
@@ -198,7 +198,7 @@ def ngram_weights(texts: Sequence[str]) -> tuple["csr_matrix", list[str]]:
 
 
 def _ngrams(text: str) -> list[str]:
-    """Return all n-grams of a text with an edge character before and behind the text."""
+    """Return all n-grams of a text, with an edge character before and after the text."""
     framed = f"{_EDGE}{text[:CHARACTERS_MAX]}{_EDGE}"
     shifted = [framed[shift:] for shift in range(max(SIZES))]
     return [gram for size in SIZES for gram in map("".join, zip(*shifted[:size], strict=False))]
@@ -209,7 +209,7 @@ def changed(pairs: Pairs) -> Bool:
     return np.array([a != b for a, b in zip(pairs.noisy, pairs.clean, strict=True)], bool)
 
 
-# The classifier.
+# Classifier and AUC.
 
 
 def auc(texts: NgramTexts, real: I64, other: I64) -> Auc | None:
@@ -239,7 +239,7 @@ def auc(texts: NgramTexts, real: I64, other: I64) -> Auc | None:
 def resampled(rng: np.random.Generator, size: int) -> F64:
     """Return how often each of `size` items is in each bootstrap resample.
 
-    The result has shape (1 + RESAMPLES, size). Its first row is all ones: the items themselves.
+    The result has shape (1 + RESAMPLES, size). Its first row is all ones: the original sample.
     """
     drawn = rng.multinomial(size, np.full(size, 1 / size), RESAMPLES)
     return np.concatenate([np.ones((1, size)), drawn])
@@ -248,7 +248,8 @@ def resampled(rng: np.random.Generator, size: int) -> F64:
 def fit(texts: NgramTexts, numbers: I64, is_other: Bool) -> tuple[F64, float]:
     """Train a classifier on texts; return the coefficients of the n-grams, and the intercept.
 
-    `numbers` are indices of texts. A high coefficient speaks for texts with `is_other` True.
+    `numbers` are indices of texts. N-grams with a high coefficient are typical of texts whose
+    `is_other` is True.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -261,8 +262,8 @@ def areas(scores: F64, is_other: Bool, times: F64) -> F64:
     """Return the AUC of scores in each resample, shape (resamples,).
 
     `scores` and `is_other` have shape (texts,). `times` has shape (resamples, texts): how often
-    each text is in each resample. Equal scores count half. Without real or without other texts the
-    AUC is 0.5.
+    each text is in each resample. A real and an other text with equal scores count 0.5. A resample
+    in which one of the two groups has no text gets an AUC of 0.5.
     """
     order = np.argsort(scores, kind="stable")
     heads = np.flatnonzero(np.diff(scores[order], prepend=np.nan) != 0)
@@ -276,16 +277,16 @@ def areas(scores: F64, is_other: Bool, times: F64) -> F64:
     return shares
 
 
-# The n-grams that give noise away.
+# N-grams that are much more frequent in one of the sets.
 
 
 def _contrasts(texts: NgramTexts, real: Pairs, synthetic: Pairs) -> Iterator[NgramContrast]:
     """Yield the n-grams that count most in a classifier of real and synthetic noisy texts.
 
-    N-grams that are more frequent in synthetic texts come first. The gain of an n-gram is its
-    coefficient times the difference of its mean weights in the two sets. N-grams are sorted by
-    falling gain, and by length if gains are equal. An n-gram that contains an earlier one, or lies
-    in an earlier one, is left out.
+    N-grams that are more frequent in synthetic texts come first, then those that are more frequent
+    in real texts. Both lists are sorted by gain, the highest first: the coefficient of the n-gram
+    times the difference of its mean weights in the two sets. An n-gram is left out if it contains
+    an n-gram before it in the list, or is part of one.
     """
     numbers = np.concatenate([texts.real, texts.synthetic])
     is_other = np.arange(len(numbers)) >= len(texts.real)
@@ -320,9 +321,9 @@ def _rows_with(weights: "csr_matrix") -> I64:
 
 
 def _without_overlaps(names: Sequence[str], numbers: Sequence[int]) -> list[int]:
-    """Leave out each n-gram that contains an earlier one or lies in it; return the other indices.
+    """Return the indices of n-grams that neither contain an n-gram kept before nor are part of one.
 
-    `numbers` are indices in `names`, the n-grams.
+    `numbers` are the indices to choose from, in the list of n-grams `names`.
     """
     kept: list[int] = []
     for at in numbers:
@@ -334,7 +335,7 @@ def _without_overlaps(names: Sequence[str], numbers: Sequence[int]) -> list[int]
 def _example(ngram: str, pairs: Pairs) -> NgramExample | None:
     """Return the first noisy text that has an n-gram more often than its clean version.
 
-    The place is the first occurrence that touches an edit or, if none does, the first occurrence.
+    The example marks the first occurrence that touches an edit; if none does, the first of all.
     """
     for noisy, clean in zip(pairs.noisy, pairs.clean, strict=True):
         framed = f"{_EDGE}{noisy}{_EDGE}"
@@ -346,9 +347,9 @@ def _example(ngram: str, pairs: Pairs) -> NgramExample | None:
 
 
 def _touches(clean: str, noisy: str, size: int) -> Callable[[int], bool]:
-    """Return a function that tells if any of `size` characters from an offset of `noisy` is edited.
+    """Return a function that tells whether an edit touches the n-gram at a given offset of `noisy`.
 
-    The characters before and after an edit count as edited too.
+    The n-gram has `size` characters. An edit also touches the characters before and after it.
     """
     found = edits(clean, noisy)
     return lambda at: any(edit.noisy_start <= at + size and at <= edit.noisy_stop for edit in found)
