@@ -28,11 +28,16 @@ from runs import (
     written,
 )
 
+from noisegen.augmentation import Request
 from noisegen.augmentation import shards as shards_module
+from noisegen.augmentation.augment import LAYOUT, finish
+from noisegen.augmentation.plan import make_plan
 from noisegen.cli import run
 from noisegen.errors import NoisegenError, OutputError
 from noisegen.runs import folder as folder_module
+from noisegen.runs.folder import RunFolder, shard_path
 from noisegen.runs.manifest import Manifest
+from noisegen.runs.records import File, Record
 
 TEMPORARY = ".00112233aabbccdd.tmp"  # ending of the name of a half-written file
 
@@ -443,3 +448,23 @@ def test_too_little_memory_is_one_line(tmp_path, monkeypatch):
 
     with pytest.raises(NoisegenError, match="not enough memory"):
         augment(DEMO, tmp_path / "out")
+
+
+def test_shards_beyond_99999_stay_in_order(tmp_path):
+    augment(DEMO, tmp_path, limit=4, rows_per_shard=2, seed=0)
+    plan = make_plan(Request(DEMO, limit=4, rows_per_shard=2), tmp_path)
+    folder = RunFolder(tmp_path, LAYOUT, plan.config)
+    results = [record.result for _, record in sorted(folder.records.read().items())]
+    folder.records.remove()
+    for number, later in ((1, 100_000), (0, 99_999)):
+        path = shard_path(folder.shards, number).rename(shard_path(folder.shards, later))
+        record = Record(later, (File.of(path, tmp_path),), results[number])
+        folder.records.add(record.marked(tmp_path))
+    folder.records.close()
+    (tmp_path / "manifest.json").unlink()
+
+    made = finish(plan, folder, "", tasks=2)
+
+    names = ["data/part-99999.parquet", "data/part-100000.parquet"]
+    assert [shard["file"] for shard in made.shards] == names
+    assert shards(tmp_path) == [tmp_path / name for name in names]
