@@ -22,22 +22,22 @@ from noisegen.training.settings import DistilSettings, TrainOptions
 from noisegen.training.train import settings_of
 from noisegen.training.trainer import Trainer
 
-_WARM_UP = 3  # updates before the speed is measured
-_CHUNKS_SEEN = 3  # number of chunks that the timed updates on DATA go through
+_WARM_UP = 3  # untimed updates before the timed updates
+_CHUNKS_SEEN = 3  # chunks of DATA to load while updates are timed
 
 
 def bench(options: TrainOptions, seconds: float = 10.0) -> dict[str, Any]:
     """Time updates and data loading of a distillation, `seconds` for each; nothing is written.
 
-    Three speeds are in tokens per second, padding not counted: `step` for updates on random ids,
-    `data` for updates on DATA, `loader` for noise and tokenizer alone. `padding` is the share of
-    computed tokens that are padding. `loader_cost` is 1 - `data` / `step`. `step_mfu` and `mfu` are
-    the shares of the device's bf16 peak that updates on random ids and on DATA use; None if the
-    peak is unknown.
+    Three speeds are in tokens per second, without padding: `step` of updates on random token ids in
+    memory, `data` of updates that load DATA, `loader` of noise and tokenizer without updates.
+    `loader_cost` is 1 - `data` / `step`, the share of speed lost to loading. `padding` is the share
+    of padding among the computed tokens. `step_mfu` and `mfu` are the shares of the device's bf16
+    peak used at the speeds `step` and `data`; None if the peak is unknown.
 
-    The teacher's vectors are random numbers here, and there are no hard negatives: neither changes
-    the speed of updates. The chunks of DATA have fewer rows than in a run, so that several chunks
-    are made; the additional padding of such chunks is not counted. Raises the errors of `train`.
+    The teacher's vectors are random numbers and hard negatives are left out, which does not change
+    the speed of updates. Chunks of DATA have fewer rows than in a run, so that several are loaded
+    in the time; their additional padding does not lower `data`. Raises the errors of `train`.
     """
     settings = settings_of(options)
     if not isinstance(settings, DistilSettings):
@@ -94,9 +94,9 @@ def _speeds(
     method.pairs = replace(method.pairs, training=method.pairs.training[:rows])
     progress(Progress("updates on data"))
     with closing(trainer.steps()) as on_data:
-        trainer.update(*next(on_data))  # not timed: waits for the first chunk
+        trainer.update(*next(on_data))  # not timed: it waits for the first chunk
         data = speed(trainer, on_data, seconds)
-    # Random ids are timed before and after DATA, since the load of a machine varies.
+    # Updates on random ids are timed before and after updates on DATA: a machine's load varies.
     progress(Progress("updates on random ids again"))
     after = speed(trainer, on_random, seconds / 2)
     progress(Progress("noise and tokenizer"))
@@ -107,7 +107,7 @@ def _speeds(
 def _loader_speed(method: Distillation, seconds: float) -> float:
     """Return the speed of noise, tokenizer and batching, in tokens per second.
 
-    For `seconds`, it makes the first chunk of epoch 1, the first chunk of epoch 2, and so on.
+    The first chunk of each epoch is made, one epoch after the other, until `seconds` have passed.
     """
     began, tokens = time.perf_counter(), 0
     for epoch in count(1):

@@ -26,7 +26,7 @@ from noisegen.runs.atomic import atomic_folder, remove, sync, writing
 
 @dataclass(frozen=True)
 class Position:
-    """Next update of a run: its step in a chunk, its chunk in an epoch, its epoch; all from 0."""
+    """Indices of a run's next update: epoch, chunk in the epoch, step in the chunk; all from 0."""
 
     epoch: int = 0
     chunk: int = 0
@@ -41,9 +41,9 @@ class RunProgress:
     pairs: int = 0
     seconds: float = 0.0  # wall seconds since the command began
     prepared: float = 0.0  # wall seconds of preparation, before the first update
-    done: float = 0.0  # share of the run that is done, from 0 to 1
-    # Estimated time to validate and to write files at the end of the run.
-    # These are CPU seconds if the run has a CPU limit, else wall seconds.
+    done: float = 0.0  # finished share of the run, from 0 to 1
+    # Estimated seconds to validate and to write files at the end of the run:
+    # CPU seconds if the run has a CPU limit, else wall seconds.
     closing: float = 0.0
     cpu: float = 0.0  # CPU seconds of all threads since the command began
     cpu_prepared: float = 0.0  # CPU seconds of preparation, before the first update
@@ -71,9 +71,9 @@ class State:
 def save_checkpoint(
     folder: Path, student: nn.Module, optimizer: torch.optim.Optimizer, state: State, keep: int
 ) -> None:
-    """Write a checkpoint into `folder`, and remove all but its `keep` newest checkpoints.
+    """Write a checkpoint into `folder`, and remove the folder's checkpoints but the newest `keep`.
 
-    The checkpoint's name is step-NNNNNNN, with the number of updates. Raises OutputError.
+    A checkpoint is named step-NNNNNNN, after the number of updates so far. Raises OutputError.
     """
     path = folder / f"step-{state.progress.updates:07d}"
     with writing_weights(path):
@@ -107,7 +107,7 @@ def writing_weights(path: Path) -> Iterator[None]:
 
 
 def save_weights(student: nn.Module, path: Path) -> None:
-    """Write the weights of a network. A weight with several names is written under each name."""
+    """Write the weights of a network. Weights that two layers share are written for both layers."""
     state = student.state_dict()
     save_tensors({name: value.detach().cpu().clone() for name, value in state.items()}, path)
 

@@ -8,8 +8,8 @@ class Clock:
     """Wall and CPU seconds since the command began, earlier sessions of the run included.
 
     CPU seconds count all threads of this process. `limit` is the maximum length of the run, in CPU
-    seconds if `counts_cpu`, else in wall seconds. `began` has the values of time.monotonic() and
-    time.process_time() at the start of the command (default: now).
+    seconds if `counts_cpu`, else in wall seconds. `began` is the start of the command, as the tuple
+    (time.monotonic(), time.process_time()); default: now.
     """
 
     def __init__(

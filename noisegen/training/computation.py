@@ -21,7 +21,7 @@ from noisegen.training.settings import DistilSettings, PretrainSettings
 
 @dataclass(frozen=True)
 class Workers:
-    """Place of this process in a run: its rank among the `world` processes, and its device."""
+    """Index of this process (`rank`) among the `world` processes of a run, and its device."""
 
     rank: int = 0
     world: int = 1
@@ -61,7 +61,8 @@ class Workers:
     def gather(self, rows: Tensor) -> Tensor:
         """Replace `rows` by its sum over all processes, and return it.
 
-        Each process passes an array of all rows, in which the rows of other processes are 0.
+        Each process sets its own rows of the array to values and all other rows to 0, so the sum
+        has the values of all rows.
         """
         if self.world > 1:
             dist.all_reduce(rows)
@@ -74,9 +75,9 @@ class Workers:
 
 
 def join_workers(device: str = "auto") -> Workers:
-    """Join the processes of a run that torchrun started; return the place of this process.
+    """Join the processes of a run that torchrun started; return this process's rank and device.
 
-    Without the environment variables of torchrun, the process is the only one. `device` is cpu,
+    Without the environment variables of torchrun, the run has one process. `device` is cpu,
     cuda, cuda:NUMBER, or auto (CUDA if there is any). Raises UsageError for another device.
     """
     world, rank = int(os.environ.get("WORLD_SIZE", 1)), int(os.environ.get("RANK", 0))
@@ -91,7 +92,7 @@ def join_workers(device: str = "auto") -> Workers:
 
 def join_group(device: torch.device) -> None:
     """Join the group of processes that exchange gradients: NCCL on CUDA, else Gloo."""
-    if device.type == "cuda":  # given the device, NCCL need not guess it at a barrier
+    if device.type == "cuda":  # without device_id, NCCL guesses the device
         dist.init_process_group("nccl", device_id=device)
     else:
         dist.init_process_group("gloo")
@@ -135,8 +136,8 @@ class Computation:
     def batch(self, ids: Ragged, counts: MutableMapping[str, Any] | None = None) -> Padded | Packed:
         """Return rows of ids as a batch on the device; add its rows and tokens to `counts`.
 
-        `counts` has the entries rows, tokens, and computed (tokens with padding). Batches for a
-        compiled network have few shapes.
+        `counts` has the keys "rows", "tokens", and "computed" (tokens with padding). A compiled
+        network gets batches of few shapes, since it may be compiled again for each new shape.
         """
         tokenizer = self.student.tokenizer
         batch: Padded | Packed
@@ -187,7 +188,7 @@ def _packs(
     if settings.packed is None:  # the kernel of packed attention has no dropout
         return cuda and bf16 and not settings.dropout and is_packable(config)
     if settings.packed:
-        first_position(config)  # raises UsageError for networks without packed batches
+        first_position(config)  # raises UsageError if the network cannot use packed batches
         if cuda and not bf16:
             raise UsageError("packed batches on CUDA need precision bf16; else set packed=false")
     return settings.packed
@@ -209,8 +210,8 @@ def peak_flop_per_second(name: str) -> float | None:
 def flop_per_token(student: SentenceEncoder, length: float) -> float:
     """Return the FLOP per token of forward and backward pass, in rows of `length` tokens.
 
-    These are 6 per weight outside the embeddings, and 12 x layers x hidden size x `length` for the
-    attention.
+    Each weight outside the embeddings costs 6 FLOP. Attention costs 12 x layers x hidden size x
+    `length` FLOP.
     """
     embedded = student.network.get_input_embeddings()  # type: ignore[operator]
     table = sum(weight.numel() for weight in embedded.parameters())

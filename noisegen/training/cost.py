@@ -55,10 +55,10 @@ def dry_run(method: Method[C], sources: Sequence[str], clock: Clock) -> dict[str
 
 
 def _timings(trainer: Trainer[C], chunk: C) -> tuple[float, float, float]:
-    """Return the seconds per update, the seconds per validation, and the pace of the limit.
+    """Return the seconds per update, per validation, and CPU seconds per second of wall time.
 
-    The updates use batches of `chunk`. The pace is the CPU seconds used per second of wall time
-    under a CPU limit, else 1.
+    The updates use batches of `chunk`. The third figure converts a CPU limit to wall time; it is 1
+    for a run without a CPU limit.
     """
     clock = trainer.clock
     trainer.method.network.train()

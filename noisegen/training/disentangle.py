@@ -64,20 +64,20 @@ from noisegen.training.trainer import Chunk, Method, Rehearsal, Trainer, adam
 CLEAN, NOISY, SEVERAL = "clean", "noisy", "several"
 LABELS_MAX = 1_000
 PAIRS_MAX = 1_000  # maximum pairs per language pair in the retrieval test, as in the ORACLE paper
-# Columns and types by which a file is known as output of `noisegen augment`.
+# Columns and types that identify a file as output of `noisegen augment`.
 _NOISED = {"noisy": pa.string(), "clean": pa.string(), "transforms": pa.list_(pa.string())}
 _ROWS = 8_192  # vectors read at once while centre and scale are computed, to bound the memory
 CHUNK_BATCHES = 64  # batches per chunk; memory holds the vectors of a whole chunk
-_SPLIT = 2**32  # key of the random choice of held-out pairs; the other keys are epochs, far smaller
+_SPLIT = 2**32  # seeds the choice of held-out pairs; epochs, which seed their batches, are smaller
 
 
 @dataclass(frozen=True)
 class LabelledPairs:
     """Pairs of a source text and a target text, each with a label.
 
-    `sides`, shape (pairs, 2), has the indices of each source and target in `texts`. `labels`, shape
-    (pairs, 2), has the indices of their labels in `names`. `dropped` counts the rows of DATA that
-    give no pair, by reason.
+    `sides[i]` has two indices in `texts`: of source and target of pair i. `labels[i]` has two
+    indices in `names`: of the source's label and the target's label. `dropped` counts the rows of
+    DATA that give no pair, by reason.
     """
 
     texts: TextStore
@@ -140,7 +140,7 @@ def prepare_labelled(
 def _labelled(
     sources: Sequence[str], settings: DisentangleSettings, dropped: Counter[str]
 ) -> Iterator[LabelledPair]:
-    """Yield the pairs of DATA. The setting `labels` says what labels are, such as languages."""
+    """Yield the pairs of DATA, with labels of the kind that the setting `labels` names."""
     if settings.labels == "language":
         langs = (settings.languages[0], settings.languages[1]) if settings.languages else None
         for pair in stream_bitext(all_bitext(sources, langs), dropped):
@@ -170,8 +170,8 @@ def _noised(rows: Iterable[tuple[str, str, str]], dropped: Counter[str]) -> Iter
 def _augmented(sources: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """Yield noisy text, clean text and label for each row that `noisegen augment` wrote.
 
-    The label is the name of the transform that changed the row, or "several" if not exactly one
-    did. Raises SourceError for files that are no output of augment.
+    The label is the name of the transform that changed the row; it is "several" if no transform or
+    more than one did. Raises SourceError for files that augment did not write.
     """
     for source in sources:
         for item in expand([shards_of(source)]):
@@ -203,9 +203,9 @@ def standard(vectors: TeacherVectors) -> tuple[Vectors, float]:
     """Return the centre (width,) and the scale that standardise the vectors of an encoder.
 
     The vectors (e - centre) * scale have mean 0 in each dimension, and mean square 1 over all
-    entries. Without standardisation, language vectors would become one constant instead of telling
-    languages apart: the vectors of most encoders have a direction in common, and some are short
-    compared with the first biases of the heads.
+    entries. Without this, training would make all language vectors equal instead of telling
+    languages apart: the vectors of most encoders have a direction in common, and the vectors of
+    some encoders are short compared with the random biases that the heads start with.
     """
     total, squares = np.zeros(vectors.width), 0.0
     for first in range(0, len(vectors), _ROWS):
@@ -259,8 +259,8 @@ class PairVectors:
     ) -> dict[str, tuple[Vectors, Vectors]]:
         """Return sets for the retrieval test: frozen vectors of sources and targets.
 
-        Of the pairs with the indices `rows`, those with the same two labels form a set, with a name
-        such as "en-de". Only the first `most` pairs of a set are used.
+        The pairs with the indices `rows` are grouped by the labels of source and target into sets,
+        which are named after both labels: "en-de". Only the first `most` pairs of a set are used.
         """
         pairs, sets = self.pairs, {}
         labels = pairs.labels[rows]
@@ -273,7 +273,7 @@ class PairVectors:
 
 @dataclass(frozen=True)
 class VectorChunk(Chunk):
-    """Chunk with the standardised vectors of its pairs on the device; a batch is a slice."""
+    """Chunk with the standardised vectors of its pairs on the device; batches are slices of it."""
 
     pairs: PairBatch
 
@@ -281,13 +281,13 @@ class VectorChunk(Chunk):
 def retrieval(
     sets: Mapping[str, tuple[Vectors, Vectors]], head: Callable[[Vectors], Vectors]
 ) -> dict[str, float]:
-    """Return the percentage of texts whose nearest text is the other side of their pair.
+    """Return the percentage of texts whose nearest text is the other text of their pair.
 
-    `sets` has vectors of sources and targets by name, such as "en-de"; `head` is applied to them
-    first. `retrieval.forward` looks up targets by sources, `retrieval.backward` sources by targets;
-    both are means over the sets. The percentages of single sets follow, as in
-    `retrieval.forward.en-de`. If k texts are equally near, each is found with chance 1 / k, so
-    language vectors that are one constant find almost nothing.
+    `sets` maps a name, such as "en-de", to vectors of sources and vectors of targets; `head` is
+    applied to them first. `retrieval.forward` searches targets with sources, `retrieval.backward`
+    sources with targets; each is a mean over the sets. Each set also has its own percentages, such
+    as `retrieval.forward.en-de`. If k texts are equally near, each is found with chance 1 / k: if
+    all vectors are equal, the percentage is almost 0.
     """
     forward, backward = {}, {}
     for name, (source, target) in sets.items():
@@ -359,7 +359,7 @@ class Disentangling(Method[VectorChunk]):
     def rehearse(self) -> Rehearsal:
         """Make the heads for a dry run, with random vectors in place of the frozen vectors.
 
-        Return the seconds that the frozen vectors would take.
+        Return the estimated seconds that a run takes to compute the frozen vectors.
         """
         self._begin(random_vectors(len(self.pairs.texts), self.start.width))
         return Rehearsal(encoding_seconds(self.start, self.pairs.texts))

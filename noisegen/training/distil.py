@@ -1,8 +1,8 @@
 """Distillation: a student learns to encode noisy text as its teacher encodes the clean text.
 
-All processes share the tokens of an update, and each process cuts its share into `accumulate`
-batches. The loss of a batch is weighted by its share of the update's sentences, so one process with
-N batches gives the same gradient as N processes with one batch each.
+The tokens of an update are divided among all processes, and each process cuts its tokens into
+`accumulate` batches. The loss of a batch is weighted by its share of the update's sentences, so one
+process with N batches gives the same gradient as N processes with one batch each.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,15 +48,15 @@ from noisegen.training.stores import (
 from noisegen.training.students import interpolate, make_student
 from noisegen.training.trainer import Trainer
 
-_VECTORS_SHARE = 0.25  # maximum share of the time left to the limit, for the teacher's vectors
+_VECTORS_SHARE = 0.25  # maximum share of the time until the limit, for the teacher's vectors
 _WORDS_SHARE = 0.25  # maximum share of the time left after the teacher's vectors, for noisy words
 
 
 class Distillation(PairMethod[PairChunk]):
     """Trains a student to encode noisy text as the teacher encodes its clean text.
 
-    `held_out` has held-out pairs under two prefixes: pairs of DATA under "", and pairs of
-    --validation under "given_". The names of their validation figures begin with the prefix.
+    `held_out` maps "" to the held-out pairs of DATA, and "given_" to the pairs of --validation.
+    These keys are prefixes of the names of validation figures: "loss" and "given_loss".
     """
 
     card = "student.md"
@@ -75,7 +75,7 @@ class Distillation(PairMethod[PairChunk]):
             self.teacher = prepared(self.teacher, settings.prepare)
         self.start = self.teacher
         self.network = make_student(settings, self.teacher).to(workers.device)
-        if settings.noisy_words:  # raises its error here, before the long work
+        if settings.noisy_words:  # pieces_of raises UsageError here, before slow work
             pieces_of(self.network)
         self.objective = WeightedSum.parse(settings.objective)
         if settings.hard_negatives and not self.objective.needs("negatives"):
@@ -108,9 +108,9 @@ class Distillation(PairMethod[PairChunk]):
         return summary
 
     def batched(self, rows: Rows, epoch: int, number: int) -> PairChunk:
-        """Return these pairs as a chunk: token ids of their noisy sides, in batches.
+        """Return the pairs with the indices `rows` as a chunk of token ids, in batches.
 
-        The chunk also has the token ids of the clean sides if the objective needs them.
+        It has the ids of the noisy sides, and of the clean sides if the objective needs them.
         """
         settings = self.settings
         sides = self.tokens(rows, epoch, both_sides=self.objective.needs("clean"))
@@ -123,8 +123,8 @@ class Distillation(PairMethod[PairChunk]):
     def prepare(self, folder: Path, progress: Show, clock: Clock = UNLIMITED) -> None:
         """Compute the teacher's vectors, make the held-out pairs, and add noisy words.
 
-        Noisy words are found in training pairs. Some become tokens of the student; its tokenizer
-        replaces others by contractions and phrases.
+        Noisy words come from training pairs. Single words, such as "ppl", become tokens of the
+        student; its tokenizer replaces contractions and phrases, such as "dont" by "don't".
         """
         self.vectors = self._teacher_vectors(folder, "clean", "teacher's vectors", progress, clock)
         self.negatives = self._find_negatives(folder, progress, clock)
@@ -148,9 +148,9 @@ class Distillation(PairMethod[PairChunk]):
         """Return the teacher's vectors of the texts in the store `name` of the folder.
 
         The first process computes the vectors; then the other processes read them from the cache.
-        In a run with a limit this takes at most a quarter of the time left: a teacher encodes about
-        three times as fast as a student learns, so the run still sees each of these texts once.
-        `progress` shows `what` as the name of the vectors.
+        A run with a limit stops computing after a quarter of the time left. A teacher encodes about
+        three times as fast as a student learns, so the rest of the time is enough to train on each
+        of these texts once. `progress` calls the vectors `what`.
         """
         stop = clock.spent + clock.left * _VECTORS_SHARE
         stored = StoredTexts(folder, name, lambda: stop - clock.spent)
@@ -234,7 +234,7 @@ class Distillation(PairMethod[PairChunk]):
     def use_stand_ins(self) -> float:
         """Use random vectors in place of the teacher's vectors, and no noisy words, in a dry run.
 
-        Return the seconds that the teacher's vectors and the noisy words would take.
+        Return the estimated seconds that a run takes for the teacher's vectors and noisy words.
         """
         settings, texts = self.settings, self.pairs.clean
         limit = settings.limit or inf
@@ -252,9 +252,9 @@ class Distillation(PairMethod[PairChunk]):
     def hold_out(self, rows: Rows) -> None:
         """Make the held-out pairs for `validate`: pairs `rows` of DATA, and pairs of --validation.
 
-        Pairs of DATA get the noise of an epoch that training never reaches. If `rows` has only a
-        share of `held_rows`, the same share of the pairs of --validation is used. All pairs get
-        token ids, and the teacher's vectors of their clean sides.
+        Pairs of DATA get the noise of an epoch that training never reaches. A dry run passes only
+        a part of `held_rows`; then it uses an equal part of the pairs of --validation. All pairs
+        get token ids, and the teacher's vectors of their clean sides.
         """
         self.held_out = {"": self._held_out_of_data(rows)}
         if self.given is not None:
@@ -295,7 +295,7 @@ class Distillation(PairMethod[PairChunk]):
 
     @property
     def _noisy_rows(self) -> int:
-        """Number of rows to search for noisy words; at most one per pair if no noise is drawn."""
+        """Number of rows to search for noisy words; at most one per pair if all noise is stored."""
         most = inf if self.words_noise.is_drawn else len(self.pairs.training)
         return int(min(self.settings.noisy_words, most))
 
@@ -324,8 +324,8 @@ class Distillation(PairMethod[PairChunk]):
     ) -> tuple[Tensor, Losses]:
         """Return the loss of one batch of an update, and its named parts.
 
-        `rows` are the rows of the batch in the chunk. `number` is the place of the batch in the
-        update; random negatives depend on it.
+        `rows` has the indices of the batch's rows in the chunk. `number` is the index of the batch
+        in the update; it seeds the choice of random negatives.
         """
         device = self.workers.device
         with self.computation.precision():
@@ -348,8 +348,8 @@ class Distillation(PairMethod[PairChunk]):
         MSE(T[clean], S[noisy]), means over all entries, times the width (RoLASER, section 5.1; the
         factor keeps figures readable). `drift`, `anchored`, `distance`: mean 1 - cosine of S[clean]
         and T[clean], of S[noisy] and T[clean], and of S[noisy] and S[clean]. `xsim_error`: the
-        percentage of noisy sides for which xSIM finds another clean side than their own. The names
-        of the same figures on pairs of --validation begin with `given_`.
+        percentage of noisy sides for which xSIM finds another clean side than their own. Figures
+        on the pairs of --validation have the same names after the prefix `given_`.
         """
         figures = {}
         for prefix, held_out in self.held_out.items():
@@ -386,9 +386,9 @@ class Distillation(PairMethod[PairChunk]):
 
 
 def _noise_for_words(noise: NoiseSource, also: str | None) -> NoiseSource:
-    """Return the noise whose texts are searched for noisy words.
+    """Return the source of noise for the search for noisy words.
 
-    This is the noise of training, mixed with noise of the recipes that `also` names (the setting
+    It mixes the noise of training with noise of the recipes that `also` names (the setting
     `noisy_words_also`). Raises UsageError if `also` names stored noise.
     """
     if not also:

@@ -50,9 +50,10 @@ class Heads(nn.Module):
 
     @torch.no_grad()
     def unfold(self, centre: Tensor, scale: float) -> None:
-        """Change layers trained on standardised vectors so that they take the encoder's vectors.
+        """Build the standardisation of vectors into the layers, which were trained with it.
 
-        Their output for a vector e is then their old output for (e - centre) * scale.
+        Before the change, the layers take (e - centre) * scale for a vector e; after it, they take
+        e itself, with the same output.
         """
         for layer in (self.meaning, self.language):
             layer.weight.mul_(scale)
@@ -132,9 +133,10 @@ def load_heads(folder: Path) -> tuple[Heads, HeadConfig]:
 
 
 def save_students(heads: Heads, encoder: Encoder, out: Path) -> None:
-    """Write the encoder with a head at its end: RUN/student for meaning, RUN/language for language.
+    """Write encoders of meaning vectors (RUN/student) and of language vectors (RUN/language).
 
-    Only a SentenceEncoder is written; `heads:RUN/heads` opens other encoders with a head.
+    Each is `encoder` with a trained head as last layer. Nothing is written if `encoder` is not a
+    SentenceEncoder: then only `heads:RUN/heads` opens these encoders.
     """
     if not isinstance(encoder, SentenceEncoder):
         return
@@ -209,10 +211,10 @@ def write_picture(
 ) -> None:
     """Write an HTML page that plots the meaning vectors and the language vectors of texts.
 
-    Four panels show both as points in a plane, by PCA and by t-SNE. `groups` are the frozen vectors
-    of the texts by label, each label in its own colour. At most `most` texts are drawn, the same
-    share of every group. Raises MissingExtra without scikit-learn, UsageError for fewer than
-    `TEXTS_MIN` texts.
+    Four panels show both as points in a plane, by PCA and by t-SNE. `groups` maps each label to the
+    frozen vectors of its texts, which get a colour per label. If there are more than `most` texts,
+    an equal percentage of each label's texts is drawn. Raises MissingExtra without scikit-learn,
+    UsageError for fewer than `TEXTS_MIN` texts.
     """
     total = sum(map(len, groups.values()))
     if total < TEXTS_MIN:
@@ -235,13 +237,13 @@ def write_picture(
 
 
 def principal_components(vectors: Vectors) -> Points:
-    """Return the first two principal components of vectors, which are scaled to length 1 first."""
+    """Scale vectors to length 1, and return their first two principal components."""
     units = unit(vectors).astype(np.float64)
     return principal_axes(units).project(units)
 
 
 def neighbour_map(vectors: Vectors) -> Points:
-    """Return positions of vectors by t-SNE with cosine distance, the same at each call."""
+    """Return positions of vectors in a plane, by t-SNE with cosine distance and a fixed seed."""
     with naming_extras():
         from sklearn.manifold import TSNE
     perplexity = min(PERPLEXITY, (len(vectors) - 1) / 2)

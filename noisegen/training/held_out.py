@@ -25,8 +25,8 @@ SAMPLED = 10_000  # maximum pairs of --validation that are used, spread evenly o
 class HeldOut:
     """Held-out pairs of texts, the teacher's vectors of their clean sides, and their token ids.
 
-    `owners[i]` identifies the clean text of pair i: it is equal for pairs with the same clean text.
-    The token ids, `noisy_ids` and `clean_ids`, are set by `tokenize`.
+    `owners[i]` is a number for the clean text of pair i; pairs with the same clean text have the
+    same number. `tokenize` sets the token ids, `noisy_ids` and `clean_ids`.
     """
 
     noisy: Sequence[str]
@@ -43,7 +43,7 @@ class HeldOut:
 
     @property
     def reads_alike(self) -> bool:
-        """Whether the student reads the same tokens on both sides of every pair."""
+        """Whether noisy and clean text have the same token ids in every pair."""
         return np.array_equal(self.noisy_ids.values, self.clean_ids.values)
 
     def figures(self, student: SentenceEncoder) -> dict[str, float]:
@@ -64,7 +64,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class ValidationPairs:
-    """The pairs of --validation that a run uses, as its file validation.json has them."""
+    """Content of a run's validation.json: the pairs of --validation that the run uses."""
 
     noisy: list[str]
     clean: list[str]
@@ -94,8 +94,8 @@ def read_validation(
 ) -> ValidationPairs:
     """Return the pairs of --validation that a run uses.
 
-    The first process reads the sources and writes the JSON file `path`; then all processes open
-    this file. A resumed run reads no sources if it has the file. Raises SourceError for sources or
+    The first process reads the sources and writes the pairs to the JSON file `path`, unless a
+    resumed run has this file already; then all processes read it. Raises SourceError for sources or
     a file that cannot be read.
     """
     if workers.leads and not (resume and path.exists()):

@@ -11,7 +11,7 @@ from noisegen.errors import naming_extras
 from noisegen.runs.atomic import write_text, writing
 from noisegen.training.settings import Sink
 
-SMOOTHING = 0.98  # weight of the old average in each update; the new loss has the rest
+SMOOTHING = 0.98  # weight of the old average in each update; the new loss has weight 0.02
 # Formats of the figures on the progress line, by the names that the figures have in the log.
 _SHOWN = {
     "step": "step {:,}",
@@ -43,8 +43,8 @@ class SmoothedLoss:
 def json_lines(path: Path, step: int) -> Sink:
     """Return a sink that appends each row of the log to the file `path` as a line of JSON.
 
-    Figures are rounded to six digits. `step` is the number of updates at which a run resumes, else
-    0: the file's lines up to this update stay, later and incomplete lines are removed.
+    Figures are rounded to six significant digits. A run that resumes after `step` updates keeps the
+    lines up to this update, and removes later and incomplete lines. A new run (0) clears the file.
     """
     kept = []
     if step and path.exists():
@@ -81,5 +81,5 @@ def tensorboard(folder: Path) -> Sink:
 
 
 def line_of(row: Mapping[str, Any]) -> str:
-    """Return the main figures of a row of the log as one line, without figures it lacks."""
+    """Return the main figures that a row of the log has as one line: 'step 20, loss 0.1'."""
     return ", ".join(words.format(row[name]) for name, words in _SHOWN.items() if name in row)

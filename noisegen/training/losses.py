@@ -21,11 +21,11 @@ Classifier = Callable[[Tensor], Tensor]  # from vectors to logits of the languag
 
 @dataclass(frozen=True)
 class Batch:
-    """Targets of the student in a batch of distillation.
+    """The teacher's vectors that a student learns from in a batch of distillation.
 
-    `teacher` (sentences, width): the teacher's vectors of the clean texts. `negatives`
-    (any number, width): the teacher's vectors of other texts, for contrastive objectives. These
-    divide cosines by `temperature`.
+    `teacher` (sentences, width): vectors of the clean texts. `negatives` (any number, width):
+    vectors of other texts, for contrastive objectives. `temperature` divides the cosines of these
+    objectives.
     """
 
     teacher: Tensor
@@ -142,7 +142,7 @@ class PairBatch:
     target_label: Tensor
 
     def part(self, first: int, stop: int) -> "PairBatch":
-        """Return the pairs from number `first` up to number `stop`, which is left out."""
+        """Return the pairs with the indices from `first` to `stop` - 1."""
         columns = self.source, self.target, self.source_label, self.target_label
         return PairBatch(*(column[first:stop] for column in columns))
 
@@ -155,8 +155,8 @@ def _no_classifier(vectors: Tensor) -> Tensor:
 class Disentangled:
     """Output of the heads: meaning and language vectors (pairs, width) of both sides.
 
-    `classifier` predicts languages from language vectors (DREAM). `discriminator` predicts them
-    from meaning vectors (MEAT); it is frozen while the heads learn to deceive it.
+    `classifier` predicts languages from language vectors (DREAM). `discriminator` predicts
+    languages from meaning vectors (MEAT); it is frozen while the heads learn to deceive it.
     """
 
     source_meaning: Tensor
@@ -176,11 +176,11 @@ class Disentangled:
 
 @objective("dream", "heads", "partners")
 def dream(batch: PairBatch, output: Disentangled) -> Losses:
-    """Return DREAM's losses of the first half of a batch, with partners from the second half.
+    """Return DREAM's losses of the pairs in the first half of a batch.
 
-    Pair i of the first half has pair i of the second half as its random partner; the last pair of
-    an odd batch is left out. The reconstruction loss is a squared error. The released code computes
-    a third language term and drops it; `dream:third-term` uses it.
+    Each has a random partner: pair i of the first half has pair i of the second half. The last pair
+    of an odd batch is left out. The reconstruction loss is a squared error. The released code
+    computes a third language term but does not use it; `dream:third-term` uses it.
     """
     half = len(batch.source) // 2
     here, there = slice(0, half), slice(half, 2 * half)
@@ -199,7 +199,7 @@ def dream(batch: PairBatch, output: Disentangled) -> Losses:
 
 @objective("dream:third-term", "heads", "partners")
 def dream_third_term(batch: PairBatch, output: Disentangled) -> Losses:
-    """Return DREAM's losses, with the third language term that its released code drops.
+    """Return DREAM's losses, with the third language term that its released code does not use.
 
     This term makes the language vectors of the two sides of a pair orthogonal.
     """
@@ -211,12 +211,12 @@ def dream_third_term(batch: PairBatch, output: Disentangled) -> Losses:
 
 @objective("meat", "heads", "discriminator")
 def meat(batch: PairBatch, output: Disentangled) -> Losses:
-    """Return MEAT's losses, which have these aims.
+    """Return MEAT's losses. Minimising them has these effects.
 
-    `reconstruction`: the sum of meaning and language vector points like the encoder's vector.
-    `cross_reconstruction`: so does the sum of this language vector and the meaning vector of the
-    other side of the pair. `language`: the language vectors of the two sides are orthogonal.
-    `adversarial`: the discriminator cannot tell the language from a meaning vector.
+    `reconstruction`: meaning vector + language vector has the direction of the encoder's vector.
+    `cross_reconstruction`: the same holds with the meaning vector of the other side of the pair.
+    `language`: the language vectors of the two sides are orthogonal. `adversarial`: the
+    discriminator cannot predict the language from a meaning vector.
     """
     (m_s, l_s), (m_t, l_t) = output.sides
     return {
@@ -236,11 +236,12 @@ def discrimination(batch: PairBatch, output: Disentangled, discriminator: Classi
 
 @objective("oracle", "heads", "partners")
 def oracle(batch: PairBatch, output: Disentangled) -> Losses:
-    """Return ORACLE's losses: similar language vectors per side, orthogonal to the meaning vectors.
+    """Return ORACLE's losses.
 
-    `intra_class` is the mean over i != j of 2 - cos(l_s^i, l_s^j) - cos(l_t^i, l_t^j);
-    `inter_class` the mean of max(0, cos(m_s, l_s)) + max(0, cos(m_t, l_t)). Here m are meaning and
-    l language vectors, s the source and t the target of a pair, i and j numbers of pairs.
+    `intra_class` makes the language vectors of all sources similar, and of all targets. It is the
+    mean over i != j of 2 - cos(l_s^i, l_s^j) - cos(l_t^i, l_t^j). `inter_class` makes meaning and
+    language vector orthogonal. It is the mean of max(0, cos(m_s, l_s)) + max(0, cos(m_t, l_t)).
+    Here m are meaning and l language vectors, s source and t target, i and j indices of pairs.
     """
     return {"intra_class": _intra_class(output), "inter_class": _between(output)}
 
@@ -265,7 +266,7 @@ def oracle_main(batch: PairBatch, output: Disentangled) -> Losses:
 
 @objective("oracle:old", "heads", "partners")
 def oracle_old(batch: PairBatch, output: Disentangled) -> Losses:
-    """Return the losses of the released code's class "oracle_old", which have these aims.
+    """Return the losses of the released code's "oracle_old". Minimising them has these effects.
 
     `intra_class`: the language vectors of all sources are similar, and of all targets. `semantic`:
     the two meaning vectors of a pair are similar. `orthogonal`: |cosine| of meaning and language
@@ -287,11 +288,10 @@ def _between(output: Disentangled) -> Tensor:
 
 
 def _intra_class(output: Disentangled, *, diagonal: bool = False) -> Tensor:
-    """Return the mean of 1 - cosine over all pairs of a side's language vectors, for both sides.
+    """Return the mean 1 - cosine of any two sources' language vectors, plus that of the targets'.
 
-    The means of the two sides are added. With `diagonal`, pairs of a vector with itself count too.
-    The time is O(rows x width): the sum of all cosines is the squared length of the sum of the unit
-    vectors.
+    With `diagonal`, the mean includes each vector with itself. The time is O(rows x width): the sum
+    of all cosines is the squared length of the sum of the unit vectors.
     """
     rows, terms = len(output.source_language), []
     for vectors in (output.source_language, output.target_language):
@@ -306,12 +306,12 @@ def _intra_class(output: Disentangled, *, diagonal: bool = False) -> Tensor:
 
 
 def _apart(x: Tensor, y: Tensor) -> Tensor:
-    """Return the mean of 1 - cosine(x[i], y[i]) over rows i. Minimising it aligns x[i] and y[i]."""
+    """Return the mean of 1 - cosine(x[i], y[i]) over rows i: 0 if all x[i], y[i] are parallel."""
     return _mean(1 - cosine_similarity(x, y))
 
 
 def _alike(x: Tensor, y: Tensor) -> Tensor:
-    """Return the mean of max(0, cosine(x[i], y[i])) over rows i: 0 if x[i], y[i] are orthogonal."""
+    """Return the mean of max(0, cosine(x[i], y[i])) over i: 0 if all x[i], y[i] are orthogonal."""
     return _mean(cosine_similarity(x, y).clamp_min(0))
 
 
@@ -339,8 +339,8 @@ def _mean(values: Tensor) -> Tensor:
 class Sides:
     """Vectors (2N, width) of both sides of N pairs, noisy sides first, and vectors of other texts.
 
-    `others` (any number, width), the vectors of other texts, serve as negatives only. `owners` and
-    `owners_of_others` have the number of the clean text that each vector belongs to.
+    `others` (any number, width) are the vectors of other texts, used as negatives only. `owners`
+    has the index of the clean text of each vector, `owners_of_others` that of each other vector.
     """
 
     vectors: Tensor
@@ -351,9 +351,9 @@ class Sides:
     def scores(self, temperature: float) -> Tensor:
         """Return the cosines of the 2N vectors with all vectors, divided by the temperature.
 
-        Their shape is (2N, 2N + number of others). The score of a vector with itself is -inf. So is
-        the score of vectors of two pairs with the same clean text (copies of `augment`, or an
-        earlier epoch in a memory): they must not move away from each other.
+        The shape is (2N, 2N + number of others). The score of a vector with itself is -inf, so that
+        it is no negative. The same applies to vectors of two pairs with one clean text, such as
+        copies of `augment`, or an earlier epoch in a memory.
         """
         units, owners = normalize(self.vectors), self.owners
         scores = units @ units.T / temperature
@@ -367,7 +367,7 @@ class Sides:
 
     @property
     def other_sides(self) -> Tensor:
-        """For each row of `vectors`, the number of the row with the other side of its pair."""
+        """For each row of `vectors`, the index of the row with the other side of its pair."""
         rows = torch.arange(len(self.vectors), device=self.vectors.device)
         return rows.roll(len(rows) // 2)
 
@@ -376,9 +376,9 @@ class Sides:
 def nt_xent_of_sides(sides: Sides, temperature: float = TEMPERATURE) -> Losses:
     """Return NT-Xent as RCP's code computes it: a mean over 2N anchors, the vectors of N pairs.
 
-    The temperature is in numerator and denominator. The positive of an anchor is the other side of
-    its pair. Its negatives are both sides of pairs with other clean texts (2N - 2 if no two pairs
-    share a text) and the vectors of earlier updates.
+    All cosines are divided by the temperature. The positive of an anchor is the other side of its
+    pair. Its negatives are both sides of pairs with other clean texts (2N - 2 if no two pairs share
+    a clean text) and the vectors of earlier updates.
     """
     scores = sides.scores(temperature)
     return {"contrast": cross_entropy(scores, sides.other_sides)}
@@ -388,7 +388,8 @@ def nt_xent_of_sides(sides: Sides, temperature: float = TEMPERATURE) -> Losses:
 def nt_xent_printed(sides: Sides, temperature: float = TEMPERATURE) -> Losses:
     """Return NT-Xent as RCP prints it in equation 1.
 
-    It has no temperature in the numerator, and is a sum over 2N anchors, the vectors of N pairs.
+    The cosine of anchor and positive is not divided by the temperature, and the loss is a sum over
+    2N anchors, the vectors of N pairs.
     """
     scores = sides.scores(temperature)
     near = scores.gather(1, sides.other_sides[:, None])[:, 0] * temperature

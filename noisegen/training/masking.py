@@ -26,9 +26,9 @@ from noisegen.training.settings import PretrainSettings
 from noisegen.training.students import cut, freeze, set_dropout
 
 NO_TARGET = -1
-# A token chosen for masking draws a number below 65,536.
-# Below _MASKED, the mask token replaces the chosen token; below _REPLACED, a random token does.
-# All other chosen tokens stay as they are (BERT: Devlin and others, 2019, section 3.1).
+# Each token chosen for masking gets a random number from 0 to 65,535. If it is below _MASKED, the
+# mask token replaces the token; else if it is below _REPLACED, a random token does; else the token
+# stays as it is (BERT: Devlin and others, 2019, section 3.1).
 _MASKED = round(0.8 * 2**16)
 _REPLACED = round(0.9 * 2**16)
 
@@ -44,7 +44,7 @@ class Masked:
     targets: Ragged
 
     def take(self, rows: Ints) -> "Masked":
-        """Return the rows with these numbers, in the order of the numbers."""
+        """Return the rows with these indices, in the order of the indices."""
         return Masked(self.ids.take(rows), self.targets.take(rows))
 
     def counts(self) -> npt.NDArray[np.int64]:
@@ -66,10 +66,11 @@ class Masked:
     def under_masks(self, states: Tensor, batch: Padded | Packed) -> Tensor:
         """Return the network's states at masked tokens, shape (masked tokens, hidden), float32.
 
-        `batch` has these rows of ids, packed or padded; `states` are the network's output for it.
+        `batch` has the ids of this object's rows, packed or padded. `states` is the network's
+        output for `batch`.
         """
         places = np.flatnonzero(self.targets.values != NO_TARGET)
-        if isinstance(batch, Padded):  # padded rows begin at multiples of the padded length
+        if isinstance(batch, Padded):  # add the padding of earlier rows to each place
             shift = np.arange(len(self.ids)) * batch.ids.shape[1] - self.ids.offsets[:-1]
             places = places + np.repeat(shift, self.counts())
         index = torch.from_numpy(places).to(states.device)
@@ -80,8 +81,8 @@ class Masked:
 class Masker:
     """Masks each token with probability `rate`, special tokens (such as [CLS]) excepted.
 
-    `special` is true for the ids of special tokens. `ordinary` are all other ids; random tokens in
-    place of a mask are drawn from them.
+    `special[id]` is true for a special token. `ordinary` has the ids of all other tokens; some
+    masked tokens are replaced by a random one of these instead of the mask token.
     """
 
     mask_id: int
@@ -92,7 +93,7 @@ class Masker:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer, rate: float, seed: int) -> "Masker":
-        """Return a masker for a tokenizer's ids; raises UsageError if there is no mask token."""
+        """Return a masker for the ids of a tokenizer; raises UsageError if it has no mask token."""
         pieces = tokenizer.tokenizer if isinstance(tokenizer, PreparedTokenizer) else tokenizer
         if not isinstance(pieces, PieceTokenizer):
             raise UsageError(
@@ -108,8 +109,8 @@ class Masker:
     def masked(self, ids: Ragged, pairs: Rows, side: str, epoch: int) -> Masked:
         """Return texts with random masks; each pair, side and epoch has its own masks.
 
-        `ids` are the token ids of one side of the pairs with the numbers `pairs`. `side` is the
-        name of this side, "noisy" or "clean".
+        `pairs` has the indices of the pairs, and `ids` the token ids of one side of each: the side
+        `side`, "noisy" or "clean".
         """
         keys = rng.row_keys(
             rng.stream_key(self.seed, f"mask {side}", epoch), pairs.astype(np.uint64)
@@ -132,10 +133,10 @@ class Masker:
 
 @dataclass(frozen=True)
 class _HeadNames:
-    """Dotted paths of the dense layer and the norm in a masked-language model of transformers.
+    """Dotted paths of the head's dense layer and norm in a masked-language model of transformers.
 
-    `activation` is the config entry that has the name of the model's activation function; if it is
-    empty, the function is gelu.
+    `activation` is the key of the model's config under which the name of the activation function
+    stands; if the key is empty, the function is gelu.
     """
 
     dense: str
@@ -155,10 +156,10 @@ _HEADS: Mapping[str, _HeadNames] = {
 
 
 class PredictionHead(nn.Module):
-    """Maps states to scores of all tokens of the vocabulary.
+    """Maps hidden states to scores of all tokens of the vocabulary.
 
-    The steps are dense layer, activation, norm, product with the embeddings, and a bias. The layers
-    belong to `whole`, a masked-language model of transformers.
+    It applies a dense layer, activation, norm, product with the embeddings, and a bias. The layers
+    come from `whole`, a masked-language model of transformers.
     """
 
     def __init__(self, whole: Any) -> None:
@@ -196,13 +197,13 @@ class Memory(nn.Module):
     def beside(self, vectors: Tensor, owners: Tensor) -> Sides:
         """Return the vectors of an update, with the vectors in memory as their negatives.
 
-        `owners` has the number of the clean text of each vector.
+        `owners` has the index of the clean text of each vector.
         """
         count = int(self.filled)
         return Sides(vectors, owners, self.vectors[:count], self.owners[:count])
 
     def add(self, vectors: Tensor, owners: Tensor) -> None:
-        """Add vectors and the numbers of their clean texts; drop the oldest beyond the size."""
+        """Add vectors and the indices of their clean texts; drop the oldest if memory is full."""
         count = int(self.filled)
         for kept, new in ((self.vectors, vectors), (self.owners, owners)):
             newest = torch.cat([new.detach(), kept[:count]])[: len(kept)]
@@ -224,7 +225,7 @@ class MaskedModel(nn.Module):
         self.encoder, self.prediction = encoder, PredictionHead(whole)
         self.memory = Memory(memory, encoder.width)
         self.masker, self.is_new = masker, is_new
-        # torch has registered these weights above; in a tuple it does not register them again.
+        # torch has registered these weights above; a tuple keeps it from registering them twice.
         self._whole = (whole,)
 
     @property
@@ -241,7 +242,7 @@ class MaskedModel(nn.Module):
     def save(self, folder: Path) -> None:
         """Write a folder that SentenceTransformer, AutoModel and AutoModelForMaskedLM can open."""
         save_folder(self.encoder, folder)
-        save_network(self._whole[0], folder)  # overwrites the network, now with its head
+        save_network(self._whole[0], folder)  # replaces the network by one with its head
 
 
 def open_model(settings: PretrainSettings) -> MaskedModel:
@@ -263,7 +264,7 @@ def open_model(settings: PretrainSettings) -> MaskedModel:
         masker = Masker.of(start.tokenizer, settings.mask_rate, settings.seed)
     except UsageError as error:
         raise UsageError(f"model {spec}: {error}") from error
-    torch.manual_seed(settings.seed)  # a model without a head gets random weights for it
+    torch.manual_seed(settings.seed)  # a missing head gets random weights
     whole, info = load_network(AutoModelForMaskedLM, str(start.network.name_or_path))
     if whole.get_output_embeddings().weight is not whole.get_input_embeddings().weight:
         raise UsageError(

@@ -4,11 +4,11 @@ The tokenizer of a teacher cuts unknown forms, such as `ppl`, into pieces of oth
 student would have to learn the meaning of such forms text by text. Pairs of noisy and clean text
 tell their meaning before training. A form that mostly stands for a word of one piece, and is rare
 in clean text, becomes a token of the student: its embedding starts as the embedding of the word.
-The embedding of a form that stands for a word of several pieces cannot start as the mean of these
-pieces, as in Gee and others (2022, Fast Vocabulary Transfer, section 3): that brought noisy texts
-no nearer to clean texts, and with e5 less near (docs/development/log.md, 9). Instead the tokenizer
-replaces the most frequent noisy contractions and phrases, such as `dont`, by clean ones before it
-cuts text (docs/development/log.md, 11).
+Other forms stand for a word of several pieces. A token that starts as the mean of these pieces'
+embeddings (Gee and others, 2022, Fast Vocabulary Transfer, section 3) did not bring noisy texts
+nearer to clean texts; with e5 it moved them away (docs/development/log.md, 9). Instead the
+tokenizer replaces the most frequent noisy contractions and phrases, such as `dont`, by clean ones
+before it cuts text into pieces (docs/development/log.md, 11).
 """
 
 import re
@@ -40,14 +40,14 @@ from noisegen.training.pairs import PIECE_ROWS, VALIDATION_EPOCH, NoiseSource, P
 SEEN = 3  # minimum occurrences of a form in noisy text; chosen on development tweets
 SHARE = 0.5  # minimum share of a form's occurrences that stand for its most frequent word
 TOLERATED = 0.2  # maximum occurrences of a form in clean text, per occurrence in noisy text
-PIECE_SEEN = 20  # minimum occurrences of a form that is a piece of the tokenizer: maybe a real word
-RARE = 0.1  # words with a smaller share of a form's occurrences have no part in its embedding
+PIECE_SEEN = 20  # like SEEN, for a form that is a piece of the tokenizer: it may be a real word
+RARE = 0.1  # a word is ignored if fewer than this share of a form's occurrences stand for it
 PHRASE = 4  # maximum number of words in a phrase that a form stands for
-# Training cannot correct a noisy contraction or phrase, since the tokenizer replaces it everywhere.
-# So bounds are stricter for pieces and for forms of at most SHORT letters, maybe initials ("ID").
-# Such a form needs SHORT_SEEN noisy uses, and at most SHORT_TOLERATED clean uses per noisy use.
+# Training cannot correct a wrong contraction or phrase, since the tokenizer inserts it everywhere.
+# So a form that may be a real word (it is a piece) or initials such as "ID" (at most SHORT letters)
+# needs SHORT_SEEN uses in noisy text, and at most SHORT_TOLERATED uses in clean text for each.
 SHORT, SHORT_SEEN, SHORT_TOLERATED = 3, 100, 0.02
-COVERED = 0.95  # rules are added until they cover this share of all contractions and phrases
+COVERED = 0.95  # rules are added until they replace this share of contractions and phrases
 MAX_RULES = 200  # maximum replaced contractions and phrases: each costs 0.5 microseconds per post
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _WORDS = re.compile(rf"{WORD.pattern}(?: {WORD.pattern})*")
@@ -60,7 +60,7 @@ _ALONE = r"(?<![\w@#/='’-])(?<!\w\.)(?:%s)(?![\w@/=-]|['’.]\w)"
 # Metaspace adds a space before each stretch of text between two added tokens.
 _SPACES = pre_tokenizers.Metaspace()
 _SPLIT = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), _SPACES])
-# Normalizers that make all spaces single, in place of WhitespaceSplit.
+# Normalizers that turn several spaces into one, which WhitespaceSplit did before.
 _SINGLE_SPACES = (
     normalizers.Strip(left=False),
     normalizers.Replace(Regex(r"\s+▁"), "▁"),
@@ -81,10 +81,10 @@ def find_noisy_words(
 ) -> Words:
     """Return noisy words: forms that stand for words in noisy text, and are rare in clean text.
 
-    The result counts the words and phrases that each form stood for. `rows` training pairs with
-    noise from `noise` are searched: drawn noise is drawn again until there are enough rows, a
-    stored pair counts once. The search ends early when `stop`, called with the number of rows read
-    so far, returns true. Raises UsageError for a student whose tokenizer has no word pieces.
+    The result counts the words and phrases that each form stood for. The search reads `rows`
+    training pairs: with noise from recipes, pairs are read again with new noise until there are
+    enough; stored pairs are read once. It ends early when `stop`, called with the number of rows
+    read so far, returns true. Raises UsageError for a student whose tokenizer has no word pieces.
     """
     pieces = pieces_of(student).tokenizer
     prepare = PREPARATIONS[getattr(student.tokenizer, "preparation", "")]
@@ -108,8 +108,8 @@ def find_noisy_words(
 def _is_noisy(pieces: Any, form: str, words: Counter[str], usual: int) -> bool:
     """Return whether a form stands for one word often enough, and is rare enough in clean text.
 
-    `words` counts the words that the form stood for in noisy text, `usual` the occurrences of the
-    form in clean text.
+    `words` counts the words that the form stood for in noisy text. `usual` is the count of the form
+    in clean text.
     """
     word, total = _most_frequent(words), words.total()
     if words[word] < SHARE * total:
@@ -126,8 +126,8 @@ def _rows(
 ) -> Iterator[tuple[str, str]]:
     """Yield the noisy and the clean text of training pairs, until `rows` pairs are read.
 
-    The noise comes from epochs that training never reaches. If stored and drawn noise are mixed,
-    equal pairs are yielded once, since stored noise is the same in every epoch.
+    The noise comes from epochs that training never reaches. If stored noise is mixed with noise
+    from recipes, equal pairs are yielded once: stored noise is the same in every epoch.
     """
     training, read, epoch = pairs.training, 0, VALIDATION_EPOCH
     known = set[int]()
@@ -203,7 +203,7 @@ def _start_embeddings(
 ) -> None:
     """Set the embedding of each new token to a weighted mean of the embeddings of some pieces.
 
-    `starts` has, for the text of each new token, the ids of these pieces and their weights.
+    `starts` maps the text of a new token to these pieces: id -> weight.
     """
     network: Any = student.network
     old = network.get_input_embeddings().weight.detach()
@@ -227,7 +227,7 @@ def _with_words_at_spaces(pieces: Any) -> Any:
 
     XLM-R's tokenizer begins a new word after each added token: with "ppl" as a token, it would read
     "ppl," as "ppl" and " ,". The copy begins a word only after a space. Text without added tokens
-    is read as before. The copy is a PreTrainedTokenizerFast, since XLMRobertaTokenizer would reset
+    is split as before. The copy is a PreTrainedTokenizerFast, since XLMRobertaTokenizer would reset
     these rules when it opens a folder. The given tokenizer is left unchanged: the teacher may use
     it.
     """
@@ -245,8 +245,8 @@ def _with_words_at_spaces(pieces: Any) -> Any:
 def _replacements(pieces: Any, words: Words, max_rules: int) -> dict[str, list[str]]:
     """Return contractions and phrases of several pieces, each with the noisy forms it replaces.
 
-    They are chosen by falling frequency, until they cover the share `COVERED` of the occurrences of
-    all such contractions and phrases, or until there are `max_rules`.
+    The most frequent come first. The list ends when they cover the share `COVERED` of all
+    occurrences of such contractions and phrases, and has at most `max_rules` of them.
     """
     added = {token.content.lower() for token in pieces.added_tokens_decoder.values()}
     forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -267,9 +267,9 @@ def _replacements(pieces: Any, words: Words, max_rules: int) -> dict[str, list[s
 
 
 def _is_cut(pieces: Any, form: str, word: str) -> bool:
-    """Return whether a word has several known pieces and can replace its noisy form.
+    """Return whether the tokenizer can replace a noisy form by a word of several known pieces.
 
-    It cannot if the tokenizer's normalisation changes the word or the form.
+    It cannot if its normalisation changes the form or the word.
     """
     normalizer = pieces.backend_tokenizer.normalizer
     if normalizer is not None:
@@ -281,18 +281,18 @@ def _is_cut(pieces: Any, form: str, word: str) -> bool:
 
 
 def _with_replacements(pieces: Any, replacements: Mapping[str, list[str]]) -> Any:
-    """Return the tokenizer with added rules that replace noisy forms by words.
+    """Return the tokenizer with added rules that replace noisy forms by clean words.
 
-    These rules apply after its own rules. `replacements` has the noisy forms of each word. The
-    backend of the given tokenizer is changed in place.
+    The added rules apply after the tokenizer's own rules. `replacements` maps a clean word to its
+    noisy forms. The backend of the given tokenizer is changed in place.
     """
     if not replacements:
         return pieces
     backend = pieces.backend_tokenizer
     rules = [normalizers.Replace(_alone(forms), word) for word, forms in replacements.items()]
     if getattr(backend.pre_tokenizer, "prepend_scheme", "") == "first":
-        # Metaspace puts "▁" before the character that was first in the text. It is lost when a form
-        # at the start of the text is replaced, so a rule puts "▁" before such a form.
+        # Metaspace puts "▁" before the first character of the text, but not if a rule has replaced
+        # this character. So a rule puts "▁" before a form at the start of the text.
         forms = [form for forms in replacements.values() for form in forms]
         rules.insert(0, normalizers.Replace(_alone(forms, r"\A(?=%s)"), "▁"))
     _add_rules(backend, rules)
@@ -300,7 +300,7 @@ def _with_replacements(pieces: Any, replacements: Mapping[str, list[str]]) -> An
 
 
 def _add_rules(backend: Any, rules: Iterable[Any]) -> None:
-    """Add normalizers to the backend of a tokenizer, after its own."""
+    """Add normalizers to the backend of a tokenizer; they run after the normalizer that it has."""
     own = [] if backend.normalizer is None else [backend.normalizer]
     backend.normalizer = normalizers.Sequence([*own, *rules])
 
@@ -308,15 +308,15 @@ def _add_rules(backend: Any, rules: Iterable[Any]) -> None:
 def _alone(forms: list[str], where: str = "%s") -> Regex:
     """Return a regular expression that matches any of these forms as a whole word.
 
-    The expression is inserted for %s in `where`, which is an expression too.
+    `where` is a longer expression, in which %s stands for this one.
     """
     return Regex(where % (_ALONE % "|".join(map(re.escape, forms))))
 
 
 def _keeping_rules(pieces: Any) -> Any:
-    """Return the tokenizer as a PreTrainedTokenizerFast, which keeps changed rules in its folder.
+    """Return the tokenizer as a PreTrainedTokenizerFast, which keeps changed rules when saved.
 
-    The tokenizer class of a model, such as XLMRobertaTokenizer, would reset them.
+    A model's own tokenizer class, such as XLMRobertaTokenizer, would reset the rules.
     """
     kept = ("model_max_length", "model_input_names", "padding_side", "truncation_side")
     options = {name: getattr(pieces, name) for name in kept} | pieces.special_tokens_map
@@ -334,9 +334,10 @@ def _most_frequent(counts: Mapping[str, int]) -> str:
 
 
 def _known(pieces: Any, counts: Mapping[str, int]) -> dict[int, int]:
-    """Return the counts of those words in `counts` that are one piece, by the id of the piece.
+    """Return the counts of those words in `counts` that are one piece: piece id -> count.
 
-    Return an empty dictionary if the most frequent word in `counts` has several pieces.
+    Return an empty dictionary if the most frequent word has several pieces: then the form that
+    stands for these words does not become a token.
     """
     found = {word: _piece(pieces, word) for word in counts}
     if found[_most_frequent(counts)] is None:
@@ -354,8 +355,8 @@ def _content(pieces: Any, form: str) -> str | None:
     """Return the text of a new token that matches a form; None if no token can match it.
 
     If the form is a piece already, an added token of this text would also match inside longer
-    words. An uncased tokenizer then gets the form in upper case: it lowers the text of added tokens
-    before it matches them. A cased tokenizer cannot match the form.
+    words. An uncased tokenizer then gets the form in upper case, since it lower-cases added tokens
+    before it matches them. For a cased tokenizer, the result is None.
     """
     has = pieces.backend_tokenizer.token_to_id
     if has(form) is None:

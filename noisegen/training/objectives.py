@@ -26,7 +26,7 @@ F = TypeVar("F", bound=Callable[..., Losses])
 
 @dataclass(frozen=True)
 class Objective:
-    """A registered objective of a method; `needs` has the names, from `NEEDS`, of its inputs."""
+    """A registered objective of a method; `needs` names the optional inputs (`NEEDS`) it uses."""
 
     name: str
     method: str
@@ -40,10 +40,10 @@ REGISTERED: dict[tuple[str, str], Objective] = {}
 def objective(name: str, method: str = "distil", *needs: str) -> Callable[[F], F]:
     """Return a decorator that registers an objective of a method: distil, pretrain or heads.
 
-    `needs` name inputs that not all objectives use. In distil these are clean (the student's
-    vectors of the clean side) and negatives (the teacher's vectors of other texts). In heads they
-    are discriminator (a classifier that learns beside the heads) and partners (other pairs of the
-    batch). Raises UsageError if another file has registered the name.
+    `needs` names the optional inputs that the objective uses. In distil these may be clean (the
+    student's vectors of the clean side) and negatives (the teacher's vectors of other texts); in
+    heads, discriminator (a classifier trained together with the heads) and partners (other pairs of
+    the batch). Raises UsageError if another file has registered the name.
     """
     if method not in PRESETS or not {*needs} <= {*NEEDS}:
         raise UsageError(
@@ -90,9 +90,9 @@ def find_objective(name: str, method: str) -> Objective:
 
 
 def preset_for(text: str) -> str:
-    """Return the default preset of the method that the first objective of a sum belongs to.
+    """Return the name of the default preset for objectives, such as `two_term+0.2*info_nce`.
 
-    `text` is the sum, such as `two_term+0.2*info_nce`.
+    It is the default preset of the method that the first objective belongs to.
     """
     first = text.partition("+")[0].rpartition("*")[2].strip()
     if first == "mlm":
@@ -149,8 +149,8 @@ class WeightedSum:
     ) -> tuple[float, dict[str, float]]:
         """Return the mean of the weighted sum over batches, and the means of the losses by name.
 
-        `batches` yields the size of each batch and the arguments of an objective for it. The means
-        weight each batch by its size.
+        `batches` yields the size of each batch, and the arguments of the objectives for this batch.
+        The means weight batches by size.
         """
         rows, whole = 0, 0.0
         sums: dict[str, float] = defaultdict(float)

@@ -96,7 +96,7 @@ class PairMethod(Method[P]):
     def use_stand_ins(self) -> float:
         """Replace slow results of preparation by random ones, for a dry run.
 
-        Return the seconds that the real results would take.
+        Return the estimated seconds that a run takes for the real results.
         """
         return 0.0
 
@@ -115,7 +115,7 @@ class PairMethod(Method[P]):
     def batched(self, rows: Rows, epoch: int, number: int) -> P:
         """Return the pairs `rows` as chunk `number` of an epoch.
 
-        Every process has the same number of batches in a step.
+        All processes get the same number of batches in each update.
         """
 
     def tokens(self, rows: Rows, epoch: int, *, both_sides: bool) -> tuple[Ragged, ...]:
@@ -136,7 +136,7 @@ class PairMethod(Method[P]):
         """Return the sizes that a dry run prints: numbers of weights, pairs, tokens and updates.
 
         `trained` counts the weights that are not frozen. `flop_per_token` covers forward and
-        backward pass; `weight_bytes` includes gradients and moments.
+        backward pass; `weight_bytes` includes gradients and the moments of Adam.
         """
         tokens = sum(len(side.values) for side in chunk.sides)
         computed = 0  # tokens, padding included
@@ -194,7 +194,7 @@ class PairMethod(Method[P]):
         values["settings"] = yaml.safe_dump(dict(recorded), sort_keys=False, allow_unicode=True)
         values["tables"] = tables(metrics)
         values["prepare"] = getattr(self.computation.student.tokenizer, "preparation", "")
-        # Both dictionaries have an entry `validation`: `recorded` has sources, `metrics` figures.
+        # In `values`, figures named validation have replaced the sources of --validation.
         values["validation_pairs"] = recorded.get("validation")
         return templates.get_template(self.card).render(values)
 
@@ -202,7 +202,7 @@ class PairMethod(Method[P]):
 def xsim_error(noisy: Vectors, clean: Vectors, owners: npt.NDArray[np.integer]) -> float:
     """Return the xSIM error: the percentage of noisy rows for which a wrong clean row is found.
 
-    `owners[i]` identifies the clean text of pair i. The clean row of any pair with the same clean
-    text is right.
+    Row i of both arrays belongs to pair i, and `owners[i]` is a number for its clean text. A clean
+    row is right if its clean text is that of the noisy row.
     """
     return xsim(noisy, clean, texts=list(map(str, owners.tolist()))).error_rate

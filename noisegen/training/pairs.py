@@ -1,10 +1,10 @@
 """DATA of `noisegen train`: pairs of noisy and clean text, copied to disk once per run.
 
-RUN/data has each distinct clean text once. For each pair it has the noisy side, the language of
-this side, and the number of the clean text. Pairs with an empty side are dropped, texts of over
-TEXT_MAX characters are cut, and both are counted. Some clean texts are held out. In bitext the side
-in the teacher's language counts as clean, its translation as noisy. Recipes draw new noise for the
-noisy side in each epoch.
+RUN/data has each distinct clean text once. For each pair it has the noisy text, the language of the
+noisy text, and the index of the clean text. Pairs with an empty side are dropped, texts of over
+TEXT_MAX characters are cut, and both are counted. Some clean texts are held out. In bitext, text in
+the teacher's language counts as clean, and its translation as noisy. If noise comes from recipes,
+each epoch draws new noisy texts.
 """
 
 import json
@@ -36,7 +36,7 @@ from noisegen.training.computation import Workers
 from noisegen.training.stores import TextStore, writing_distinct, writing_texts
 
 PIECE_ROWS = 4_096  # rows noised and tokenised at a time
-VALIDATION_EPOCH = 2**20  # epoch of the noise of held-out pairs; training never reaches it
+VALIDATION_EPOCH = 2**20  # epoch that seeds the noise of held-out pairs; training ends earlier
 _CLEAN = (("clean",), ("text",))  # columns that may have the clean text, in order of preference
 _ADVICE = f"{PAIRS_ARE}; clean text alone needs a recipe, such as --recipe ugc"
 _STORED = "stored"
@@ -47,8 +47,8 @@ _TEXTS = 65_536  # clean texts read at once when a hash chooses the held-out tex
 class PairData:
     """Pairs on disk: pair i has noisy text `noisy[i]` and clean text `clean[owner[i]]`.
 
-    The language of the noisy text is `langs[lang[i]]`. `training` and `validation` are pair
-    numbers; no clean text has pairs in both. `dropped` counts rows of DATA that give no pair, by
+    The language of the noisy text is `langs[lang[i]]`. `training` and `validation` have indices of
+    pairs; no clean text has pairs in both. `dropped` counts rows of DATA that give no pair, by
     reason. `cut` counts pairs with a side that was too long.
     """
 
@@ -92,10 +92,10 @@ class Pair(NamedTuple):
 class Reading:
     """Reader of DATA, with its options.
 
-    With `clean_only` DATA is clean text, and both sides of a pair are the same text. `lang` is the
-    language of clean text, unless its source is given as LANG=SOURCE. Each bitext is read up to
-    `most` rows per language pair. About `held_out` pairs, at most a `share` of all, are held out;
-    `seed` determines the choice.
+    With `clean_only`, DATA is clean text, and both sides of a pair are the same text. `lang` is the
+    language of clean text whose source is not written LANG=SOURCE. At most `most` rows are read
+    per language pair of a bitext. About `held_out` pairs are held out, but at most the share
+    `share` of all pairs; `seed` determines the choice.
     """
 
     clean_only: bool = False
@@ -127,7 +127,7 @@ class Reading:
         yield from self._bitext(all_files, dropped)
 
     def _clean_texts(self, source: str, lang: str, dropped: Counter[str]) -> Iterator[Pair]:
-        """Yield each clean text of a source as both sides of a pair."""
+        """Yield a pair for each clean text of a source: both sides are this text."""
         read = TextColumns({}, dropped)
         for (text,) in stream_columns(shards_of(source), _CLEAN, "training", read):
             yield Pair(text, text, lang)
@@ -138,8 +138,8 @@ class Reading:
         """Yield pairs from bitext: text in the teacher's language as clean, translation as noisy.
 
         With `clean_only`, both sides are the text in the teacher's language. Pairs with no text in
-        this language are dropped. Raises SourceError, before any file is read, if the languages of
-        a file are others.
+        this language are dropped. Raises SourceError, before any file is read, if no side of a file
+        is in this language.
         """
         for file in files:
             if self.lang not in file.langs and not file.is_mixed:
@@ -192,7 +192,7 @@ def prepare_data(folder: Path, sources: Sequence[str], reading: Reading) -> Pair
         for pair in reading.pairs(sources, dropped):
             pairs += 1
             cut += max(len(pair.noisy), len(pair.clean)) > TEXT_MAX
-            add_noisy(pair.noisy[:TEXT_MAX])  # no loss: the tokenizer cuts texts far earlier
+            add_noisy(pair.noisy[:TEXT_MAX])  # the tokenizer cuts texts far earlier
             owners.write(np.int32(number_of(pair.clean)).tobytes())
             languages.write(np.uint16(langs.setdefault(pair.lang, len(langs))).tobytes())
     if not pairs:
@@ -232,8 +232,8 @@ def read_pairs(
 def open_data(folder: Path) -> PairData:
     """Open the files of `prepare_data`; raises SourceError if they are missing or damaged.
 
-    A hash of a clean text decides whether it is held out, so the order of DATA and duplicates make
-    no difference.
+    A hash of each clean text decides whether the text is held out, so neither the order of DATA nor
+    duplicates change the choice.
     """
     try:
         record = json.loads((folder / "data.json").read_text())
@@ -271,8 +271,8 @@ def _held_out(clean: TextStore, count: int, seed: int) -> npt.NDArray[np.bool_]:
 class NoisePart(NamedTuple):
     """One source of noise: a recipe, and the side of each pair that it is applied to.
 
-    If `is_stored`, this is the stored noisy side, else the clean side. With the recipe "", the
-    stored noisy side is taken as it is.
+    The recipe adds noise to the stored noisy side if `is_stored`, else to the clean side. If
+    `recipe` is empty, the stored noisy side is used unchanged.
     """
 
     is_stored: bool
@@ -281,12 +281,12 @@ class NoisePart(NamedTuple):
 
 @dataclass(frozen=True)
 class NoiseSource:
-    """The source of the noisy sides of pairs, as the setting `recipe` gives it.
+    """Source of the noisy sides of pairs, from the value `spec` of the setting `recipe`.
 
-    "stored" is the noisy side of DATA. RECIPE noises the clean side, and stored:RECIPE the noisy
-    side of DATA in its own language; both draw new noise in every epoch. Several sources may be
-    joined by "+": then each row draws one of them per epoch. Raises UsageError for unknown recipes;
-    its message names the setting, `setting`.
+    "stored" is the noisy side of DATA. "ugc", or another recipe, adds noise to the clean side.
+    "stored:ugc" adds noise to the noisy side of DATA, in its own language. Recipes draw new noise
+    in every epoch. In "stored+ugc", each row draws one of the sources per epoch. Raises UsageError
+    for unknown recipes; `setting` is the name of the setting in its message.
     """
 
     spec: str = _STORED
@@ -298,7 +298,7 @@ class NoiseSource:
         with self._naming_setting():
             for part in self.parts:
                 if part.recipe or not part.is_stored:
-                    Recipe.named(part.recipe)  # raises the error before DATA is read
+                    Recipe.named(part.recipe)  # raises its error before DATA is read
 
     @contextmanager
     def _naming_setting(self) -> Iterator[None]:
@@ -317,7 +317,7 @@ class NoiseSource:
 
     @property
     def parts(self) -> list[NoisePart]:
-        """The single sources that "+" joins in `spec`."""
+        """The sources that `spec` names, joined by "+"."""
         parts = []
         for name in map(str.strip, self.spec.split("+")):
             side, _, recipe = name.partition(":")
@@ -332,7 +332,7 @@ class NoiseSource:
 
     @property
     def is_drawn(self) -> bool:
-        """Whether any of the sources draws noise, so that epochs have different noise."""
+        """Whether any of the sources has a recipe, which draws new noise in every epoch."""
         return any(part.recipe for part in self.parts)
 
     def noisy(self, data: PairData, rows: Rows, epoch: int) -> list[str]:
@@ -368,8 +368,8 @@ class NoiseSource:
 
 
 def _has_own_langs(data: PairData, part: NoisePart) -> bool:
-    """Return whether `data` has a language for each text that this source noises.
+    """Return whether `data` records the language of each text that this source adds noise to.
 
-    The clean sides of pairs have no languages of their own: all are in the teacher's language.
+    The clean sides of pairs have no recorded languages: all are in the teacher's language.
     """
     return part.is_stored or data.clean_only

@@ -3,9 +3,9 @@
 The loss of an update depends on the vectors of all its texts, and on the network's states at all
 masked tokens. An update has three steps (gradient caching: Gao and others, 2021, section 3.2).
 First the batches go forward through the network one by one. Then the loss of all batches is
-computed together, with its gradient with respect to vectors and states. At last this gradient goes
-back through the network batch by batch. The autograd graphs of the first batches are kept for the
-backward pass, up to `graph_gb` gigabytes; the other batches go forward a second time.
+computed together, with its gradient with respect to vectors and states. Finally this gradient goes
+back through the network batch by batch. The autograd graphs of the first batches are kept for this
+pass, up to `graph_gb` gigabytes; the other batches go forward a second time to get their graphs.
 """
 
 from collections import defaultdict
@@ -46,8 +46,8 @@ SCORES_MAX = 2**27  # maximum scores (masked tokens x vocabulary) at once: 0.5 G
 class MaskedChunk(PairChunk):
     """Masked texts of pairs: row i is the noisy side of pair i, row `pairs` + i its clean side.
 
-    `masks[i]` is the number of masked tokens in row i. A step has both sides of its pairs, in
-    batches of rows of similar length. A batch may have rows of both sides.
+    `masks[i]` is the number of masked tokens in row i. Both sides of a pair are in the same step,
+    but not always in the same batch, since the rows of a batch have similar lengths.
     """
 
     texts: Masked
@@ -62,14 +62,14 @@ class MaskedChunk(PairChunk):
 class Pretraining(PairMethod[MaskedChunk]):
     """Trains a masked-language model on both sides of pairs, with a contrast of their vectors.
 
-    The objective `mlm` alone has no contrast.
+    With the objective `mlm` alone, there is no contrast.
     """
 
     card = "language_model.md"
     settings: PretrainSettings
     network: MaskedModel
     held_out: Masked  # held-out texts, noisy sides before clean sides; the masks never change
-    owners: npt.NDArray[np.int64]  # number of the clean text of each held-out row
+    owners: npt.NDArray[np.int64]  # index of the clean text of each held-out row
 
     def __init__(self, settings: PretrainSettings, workers: Workers, tell: Tell) -> None:
         self.settings, self.workers = settings, workers
@@ -153,8 +153,8 @@ class Pretraining(PairMethod[MaskedChunk]):
     ) -> int:
         """Accumulate the gradient of this process's batches; return the pairs of the update.
 
-        The loss of a contrast depends on the vectors of all batches together. Without a contrast,
-        the batches are independent, and go forward and back one by one.
+        With a contrast, the loss depends on the vectors of all batches together. Without one, the
+        batches are independent, and go forward and back one by one.
         """
         every = np.sort(np.concatenate(batches))  # noisy sides first, then clean sides
         masks = np.array([chunk.masks[side].sum() for side in np.split(every, 2)])
@@ -178,10 +178,10 @@ class Pretraining(PairMethod[MaskedChunk]):
         every: Rows,
         masks: npt.NDArray[np.int64],
     ) -> None:
-        """Accumulate the gradient of these batches, whose loss is computed together.
+        """Accumulate the gradient of batches whose loss is computed together.
 
-        `every` has the indices of all rows of the update. `masks` has two counts of its masked
-        tokens: on the noisy sides and on the clean sides.
+        `every` has the indices of all rows of the update. `masks` has two counts of masked tokens
+        in the update: on the noisy sides and on the clean sides.
         """
         budget = self.settings.graph_gb * 1e9 if len(batches) > 1 else float("inf")
         graphs = KeptGraphs(budget, self.network.parameters())
@@ -202,10 +202,11 @@ class Pretraining(PairMethod[MaskedChunk]):
     def _send_back(
         self, batches: "list[_Forward]", into_vectors: Tensor, into_states: Tensor
     ) -> None:
-        """Send gradients through the network, batch by batch; dropped graphs are computed again.
+        """Send gradients back through the network, batch by batch.
 
-        `into_vectors` and `into_states` are the gradients with respect to the vectors of all
-        batches, and to their states at masked tokens.
+        `into_vectors` is the gradient with respect to the vectors of all batches, `into_states`
+        with respect to their states at masked tokens. A batch without a kept graph goes forward
+        again first.
         """
         first_row = first_mask = 0
         for batch in batches:
@@ -216,7 +217,7 @@ class Pretraining(PairMethod[MaskedChunk]):
             del batch.output  # frees the graph of each batch after its own backward pass
             if not batch.has_graph:
                 output = self._encode(batch.texts, batch.dropout)
-            if output.vectors.requires_grad:  # false if the whole encoder is frozen
+            if output.vectors.requires_grad:  # false if all weights of the encoder are frozen
                 torch.autograd.backward((output.vectors, output.states), gradient)
 
     def _encode(
@@ -248,9 +249,9 @@ class Pretraining(PairMethod[MaskedChunk]):
     ) -> Tensor:
         """Return the gradient of an update's contrast with respect to the vectors `own`.
 
-        `own` are the vectors that this process computed, for the row numbers `rows`. `every` has
-        the row numbers of the whole update, over all processes, and `owners` the numbers of their
-        clean texts.
+        `own` are the vectors that this process computed, for the rows with the indices `rows`.
+        `every` has the indices of all rows of the update, over all processes; `owners` has the
+        index of the clean text of each of these.
         """
         if self.contrast is None:
             return torch.zeros_like(own)
@@ -275,9 +276,10 @@ class Pretraining(PairMethod[MaskedChunk]):
         """Return the loss of masked tokens per side, and its gradient with respect to `states`.
 
         `states` are the network's states at masked tokens. For each of these tokens, `hidden` has
-        the original id, and `is_clean` whether it is on the clean side. `masks` has the number of
-        masked tokens per side; the cross-entropy of a token is divided by it. A side without masks
-        has no loss. The gradient of the head is accumulated too, unless gradients are off.
+        the original id, and `is_clean` whether it is on the clean side. The cross-entropy of a
+        token is divided by `masks`, the update's number of masked tokens on its side. A side with
+        no masked token is left out. The gradient of the head is accumulated, unless gradients are
+        off.
         """
         weights = (1 / np.maximum(masks, 1)).astype(np.float32)[is_clean.astype(np.int64)]
         targets = torch.from_numpy(hidden).to(states.device)
@@ -304,8 +306,8 @@ class Pretraining(PairMethod[MaskedChunk]):
     def validate(self) -> dict[str, float]:
         """Return the loss, its named parts, `distance` and `xsim_error` on the held-out pairs.
 
-        The loss is computed with masks; a side without a mask has no part in it. The two other
-        figures are computed without masks. `distance`: mean 1 - cosine of noisy and clean side.
+        The loss is computed on masked texts; a side with no masked token is left out. The other two
+        figures are computed on unmasked texts. `distance`: mean 1 - cosine of noisy and clean side.
         `xsim_error`: the percentage of noisy sides for which xSIM finds another clean side than
         their own.
         """
@@ -339,9 +341,9 @@ class Pretraining(PairMethod[MaskedChunk]):
         return {"loss": loss, **parts, "distance": distance, "xsim_error": error}
 
     def _contrasts(self, vectors: Tensor) -> Iterator[tuple[int, tuple[Sides, float]]]:
-        """Yield batches of held-out pairs, as large as in training, for the contrast.
+        """Yield held-out pairs for the contrast, in batches as large as in training.
 
-        Each item is the number of pairs in a batch, and the arguments of the contrast: vectors and
+        Each item is the number of pairs, and the arguments of the contrast: their vectors, and the
         temperature.
         """
         pairs, owners = len(vectors) // 2, torch.from_numpy(self.owners).to(vectors.device)
@@ -364,7 +366,7 @@ class _Encoded(NamedTuple):
 
 @dataclass
 class _Forward:
-    """A batch on its way through the network: its rows, masked texts, and seed of dropout."""
+    """A batch of an update: row indices, masked texts, seed of dropout, and network output."""
 
     rows: Rows
     texts: Masked
@@ -386,7 +388,7 @@ class KeptGraphs:
 
     @property
     def has_room(self) -> bool:
-        """Whether the next graph is kept: it is expected to be as large as the largest so far."""
+        """Whether the next graph should fit, if it is as large as the largest graph so far."""
         return self.budget > 0 and self.bytes + self._largest <= self.budget
 
     @contextmanager

@@ -1,6 +1,6 @@
-"""Pairs, batches and objectives of noisegen for SentenceTransformerTrainer.
+"""Pairs, batches and losses for SentenceTransformerTrainer of sentence-transformers.
 
-`noisy_pairs` makes its datasets, `TokenBudget` is its `batch_sampler`, `StudentLoss` its loss.
+`noisy_pairs` makes the datasets, `TokenBudget` is a `batch_sampler`, `StudentLoss` is a loss.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ from noisegen.training.pairs import (
 )
 from noisegen.training.stores import TeacherVectors, teacher_vectors
 
-SPARE = 0.02  # share of batches added to the first epoch's number, since noise changes lengths
+SPARE = 0.02  # share added to the first epoch's number of batches, since noise changes lengths
 _WIDER = 1.01  # factor by which the token budget grows while an epoch has too many batches
 
 
@@ -103,9 +103,9 @@ def _noisy_pairs(options: NoisyPairsOptions) -> Datasets:
 class PairTexts:
     """Transform of a dataset: maps indices of pairs to noisy texts, clean texts and vectors.
 
-    The vectors are the teacher's, of the clean texts. Noise depends on the epoch, which `set_epoch`
-    changes unless `is_fixed`. The epoch is in shared memory, so that the loader processes see the
-    change. Clean texts are left out without `both_sides`.
+    The vectors are the teacher's vectors of the clean texts. Noise depends on the epoch;
+    `set_epoch` changes it, unless `is_fixed`. The epoch is in shared memory, so that the loader's
+    processes see the change. If `both_sides` is false, clean texts are left out.
     """
 
     data: PairData
@@ -128,7 +128,7 @@ class PairTexts:
             self.epoch.fill_(epoch)
 
     def __call__(self, batch: Mapping[str, Sequence[int]]) -> dict[str, list[Any]]:
-        """Return the columns noisy, clean and label of the pairs whose indices `batch` has."""
+        """Return the columns noisy, clean and label of pairs; `batch["pair"]` has their indices."""
         rows = np.asarray(batch["pair"], np.int64)
         owners = self.data.owner[rows]
         columns: dict[str, Any] = {"noisy": self.noise.noisy(self.data, rows, int(self.epoch))}
@@ -139,10 +139,10 @@ class PairTexts:
 
 @dataclass(frozen=True)
 class TokenBudget:
-    """A `batch_sampler` for SentenceTransformerTrainingArguments: batches of `tokens` tokens.
+    """A `batch_sampler` for SentenceTransformerTrainingArguments that limits tokens per batch.
 
-    Each text column of a batch has at most this number of tokens, padding included. Any dataset
-    with columns of text will do. `per_device_train_batch_size` and `drop_last` are ignored. Several
+    Each text column of a batch has at most `tokens` tokens, padding included. The dataset may have
+    any columns of text. `per_device_train_batch_size` and `drop_last` are ignored. Several
     processes are not supported.
     """
 
@@ -151,7 +151,7 @@ class TokenBudget:
 
     @classmethod
     def of(cls, model: Any, tokens: int = 2048) -> "TokenBudget":
-        """Return a budget whose tokens are counted by the tokenizer of a SentenceTransformer.
+        """Return a budget of `tokens`, which the tokenizer of a SentenceTransformer counts.
 
         Raises ValueError for a tokenizer without tokenizer.json.
         """
@@ -165,12 +165,12 @@ class TokenBudget:
 
 
 class BudgetedBatches(Sampler[list[int]]):
-    """Batches of rows of similar length, each row once per epoch; (seed, epoch) determine them.
+    """Batches of rows of similar length, each row once per epoch; seed and epoch determine them.
 
-    Each side of a batch has at most the budget's number of tokens, padding included. The Trainer
-    expects the same number of batches from every epoch, but noise changes lengths. So this number
-    is what the first epoch needs, plus a share `SPARE`. If an epoch needs fewer batches, its
-    largest batches are halved; if it needs more, its budget grows.
+    A text column of a batch has at most `budget.tokens` tokens, padding included. The Trainer
+    expects the same number of batches in every epoch, but noise changes lengths. So all epochs get
+    the number that the first epoch needs, plus the share `SPARE`. If an epoch needs fewer batches,
+    its largest are halved; if it needs more, its batches may have more tokens.
     """
 
     def __init__(self, dataset: Any, budget: TokenBudget, seed: int) -> None:
@@ -180,7 +180,7 @@ class BudgetedBatches(Sampler[list[int]]):
         self._count = min(len(dataset), first + int(first * SPARE) + 1)
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch of the batches and of the dataset's noise, and count the tokens again."""
+        """Set the epoch of batches and noise, and count the tokens of the new noisy texts."""
         if epoch == self.epoch:
             return
         self.epoch = epoch
@@ -219,7 +219,7 @@ class StudentLoss(nn.Module):
 
     The objective may be a weighted sum, such as `two_term+0.2*info_nce`. The dataset has the
     columns noisy, clean (if an objective needs it), and label (the teacher's vector). Contrastive
-    objectives have only the other rows of the batch as negatives.
+    objectives use only the other rows of the batch as negatives.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ from noisegen.runs.progress import Show, silent
 
 Sink = Callable[[dict[str, Any]], None]  # takes one row of figures
 Tell = Callable[[str], None]  # takes a line of text for people
-# Settings with an option of their own on the command line; --set gives all others.
+# Settings that have their own option on the command line; --set NAME=VALUE sets any other.
 OPTIONS = (
     *("teacher", "student", "objective", "recipe", "lang", "seed", "epochs", "steps"),
     *("time_limit", "cpu_limit", "max_drift", "validation"),
@@ -113,7 +113,7 @@ class TrainOptions:
         bool, option("Time some updates, print size, cost and time; write nothing")
     ] = False
     boards: Annotated[bool, option("Also write RUN/tensorboard", "--tensorboard")] = False
-    # Values of time.monotonic() and time.process_time() from which the limit of the run counts.
+    # time.monotonic() and time.process_time() at the moment from which the run's limit counts.
     began: Annotated[tuple[float, float] | None, internal()] = None
     sinks: Annotated[Sequence[Sink], internal()] = ()
     tell: Annotated[Tell, internal()] = silent
@@ -128,10 +128,10 @@ class TrainOptions:
 LIMITS = ("time_limit", "cpu_limit")
 LENGTHS = ("epochs", "steps", *LIMITS)
 DEFAULT = "quickstart"
-GIVEN = "given_"  # prefix of figures on the pairs that the user gives as --validation
+GIVEN = "given_"  # prefix of the names of validation figures on pairs of --validation
 _PRESETS = Path(__file__).parent / "presets"
 _INFINITE = ("clip", "graph_gb")  # settings that may be infinite
-_NO_SETTINGS = ("version", "data")  # entries of config.yaml that --config skips: no settings
+_NO_SETTINGS = ("version", "data")  # keys of config.yaml that are no settings; --config skips them
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 Precision = Literal["auto", "bf16", "fp32"]
 
@@ -143,8 +143,8 @@ class RunSettings:
     The length of a run is given by `epochs`, `steps`, `time_limit` or `cpu_limit` (seconds, or 90s,
     10m, 2h). During the run the learning rate falls to 0 (`schedule` linear), stays (`constant`),
     or falls after the warm-up as 1 / sqrt(updates) (`inverse_sqrt`). A limit counts from the start
-    of the command; the learning rate falls over the time after preparation. A run ends early if the
-    figure that chooses the weights reaches no new minimum in `patience` validations in a row.
+    of the command, but the learning rate falls only after preparation. A run ends early if the
+    figure that chooses the weights has no new minimum in `patience` validations in a row.
     """
 
     preset: str = DEFAULT
@@ -165,8 +165,7 @@ class RunSettings:
         int | None, option("Validations without a new best until the end", ge=1)
     ] = None
     keep: Annotated[int, option("Checkpoints kept", ge=1)] = 3
-    # The seed is below 2**32, so that its multiple that seeds dropout has at most 64 bits, as torch
-    # demands.
+    # Below 2**32, since a multiple of this seed is torch's seed of dropout, at most 64 bits.
     seed: Annotated[int, option("Seed of batches, noise and new weights", ge=0, lt=2**32)] = 0
 
     def __post_init__(self) -> None:
@@ -186,7 +185,7 @@ class RunSettings:
         return self.time_limit or self.cpu_limit
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings as plain values by name, as config.yaml has them."""
+        """Return name -> value of the settings, with lists in place of tuples, for config.yaml."""
         return {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in asdict(self).items()
@@ -195,7 +194,7 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class DistilSettings(RunSettings):
-    """All settings of a distillation run, as its `config.yaml` has them."""
+    """All settings of a distillation run; the run writes these into its config.yaml."""
 
     method: Literal["distil"] = "distil"
     teacher: Annotated[str, option("SPEC of the teacher")] = "minilm"
@@ -207,8 +206,8 @@ class DistilSettings(RunSettings):
     recipe: str = "stored"
     lang: Annotated[str, option("Language of clean text")] = "en"
     bitext_rows: Annotated[int | None, option("Rows read per language pair and set", ge=1)] = None
-    # Changes to a text before it is tokenized; plain: none.
-    # Default: as the student does, or as a LASER teacher does if the student prepares no texts.
+    # How texts are changed before they are tokenized; "plain" means not at all.
+    # None: as the student does, or as a LASER teacher does if the student has no such changes.
     prepare: Annotated[
         Literal["social", "laser", "plain"] | None, option("How texts are prepared")
     ] = None
@@ -227,7 +226,7 @@ class DistilSettings(RunSettings):
     noisy_words: Annotated[
         int, option("Noisy rows in which noisy words are searched, for the student to know", ge=0)
     ] = 0
-    # Further recipes whose noise is searched for noisy words; spel has misspellings, rare in posts.
+    # More recipes for the search for noisy words: spel adds misspellings, rare in posts.
     noisy_words_also: str | None = None
     batch_tokens: Annotated[
         int, option("Tokens per update over all processes, padding included", ge=1)
@@ -246,7 +245,7 @@ class DistilSettings(RunSettings):
         int, option("Hard negatives per text, for contrastive losses", ge=0)
     ] = 0
     precision: Precision = "auto"
-    # Whether batches have no padding. None: only on CUDA in bf16 without dropout.
+    # Whether rows are joined in batches without padding. None: on CUDA in bf16 without dropout.
     packed: bool | None = None
     compile: Annotated[bool, option("Compile the network, for packed batches on CUDA")] = False
     interpolate: Annotated[
@@ -257,8 +256,8 @@ class DistilSettings(RunSettings):
         float | None, option("Maximum clean drift; training stops above", gt=0)
     ] = None
     validation: tuple[str, ...] | None = None  # sources of more pairs to validate on
-    # Pairs whose loss chooses the best weights. The value held_out means pairs held out of DATA.
-    # Default: the pairs of `validation` if there are any, else pairs held out of DATA.
+    # Pairs whose loss chooses the best weights; "held_out" stands for pairs held out of DATA.
+    # None: the pairs of `validation` if there are any, else pairs held out of DATA.
     select_by: Literal["held_out"] | None = None
 
     def __post_init__(self) -> None:
@@ -276,11 +275,11 @@ class DistilSettings(RunSettings):
 
 @dataclass(frozen=True)
 class PretrainSettings(RunSettings):
-    """All settings of a pre-training run, as its `config.yaml` has them.
+    """All settings of a pre-training run; the run writes these into its config.yaml.
 
     An update learns from up to `batch_pairs` pairs, which go through the network in batches of
-    `batch_tokens`. Each process keeps the graphs of batches for the backward pass, up to `graph_gb`
-    gigabytes; it computes the other batches a second time, with the same gradient.
+    `batch_tokens` tokens. For the backward pass, each process keeps up to `graph_gb` gigabytes of
+    autograd graphs. It computes the other batches twice, which gives the same gradient.
     """
 
     method: Literal["pretrain"] = "pretrain"
@@ -306,7 +305,7 @@ class PretrainSettings(RunSettings):
 
 @dataclass(frozen=True)
 class DisentangleSettings(RunSettings):
-    """All settings of a run that trains heads on frozen vectors, as its `config.yaml` has them.
+    """All settings of a run that trains heads; the run writes these into its config.yaml.
 
     The validation loss is measured every `validate_every` updates, and at least once per epoch.
     """
@@ -316,7 +315,7 @@ class DisentangleSettings(RunSettings):
     method: Literal["heads"] = "heads"
     teacher: Annotated[str, option("SPEC of the encoder whose vectors are frozen")] = "minilm"
     objective: Annotated[str, option("Objectives with weights: dream+0.5*oracle")] = "meat+oracle"
-    # Kind of labels that language vectors tell apart; "side" means clean or noisy.
+    # Labels that language vectors tell apart: languages, clean or noisy ("side"), or transforms.
     labels: Literal["language", "side", "transform"] = "language"
     languages: Annotated[
         tuple[str, ...], option("Languages of source and target; default: from file names")
@@ -343,16 +342,16 @@ SETTINGS = {"distil": DistilSettings, "pretrain": PretrainSettings, "heads": Dis
 class Preset:
     """A preset: a training method with `values` for its settings.
 
-    `paper`, `data`, `cost`, `command` and `tables` describe it to users.
+    `paper`, `data`, `cost`, `command` and `tables` are texts for users.
     """
 
     name: str
     method: str
     paper: str  # source of the settings
-    data: str  # kind of DATA
-    cost: str  # time and machines of a run
+    data: str  # description of suitable DATA
+    cost: str  # time and hardware of a run
     command: str
-    tables: Mapping[str, str] | str  # table of the paper -> command; or a preset with these tables
+    tables: Mapping[str, str] | str  # tables of the paper -> command; or a preset that has these
     needs: Mapping[str, str]  # settings that users must give, each with a hint for the error
     values: Mapping[str, Any] = field(repr=False)
 
@@ -404,9 +403,9 @@ def load_settings(
 
 
 def _overridden(settings: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings with the values of a layer in place of theirs.
+    """Return the settings with the values in `layer` added, which replace values of the same name.
 
-    A length of the run in the layer replaces the length in the settings, of whatever kind.
+    A length of the run in `layer` also replaces a length of another kind: steps replace epochs.
     """
     has_length = any(layer.get(name) is not None for name in LENGTHS)
     replaced = LENGTHS if has_length else ()
@@ -415,7 +414,7 @@ def _overridden(settings: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[s
 
 
 def _check_names(values: Mapping[str, Any], preset: str, known: Sequence[str]) -> None:
-    """Raise UsageError for values that name another preset, or that this preset's method lacks."""
+    """Raise UsageError for a value of the setting preset other than `preset`, or unknown names."""
     if values.get("preset", preset) != preset:
         raise UsageError(f"setting preset: give it as --preset {values['preset']}")
     for name in values:

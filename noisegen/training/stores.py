@@ -32,7 +32,7 @@ from noisegen.runs.progress import Progress, Show, silent
 
 BLOCK_ROWS = 4_096
 _FIRST_ROWS = 16  # rows of the first timed sample; each further sample has twice the rows
-# Clean texts per block. A hard negative gets other names from texts of the same block.
+# Clean texts per block. Names in hard negatives are replaced by names from the same block.
 _TEXTS = 16_384
 DAMAGED = "; train again in another folder"
 _CACHE = "; set NOISEGEN_CACHE to another folder"
@@ -65,7 +65,7 @@ class TextStore:
         return type(self), (self.folder, self.name)  # a pickle has file names, not texts
 
     def take(self, rows: "np.ndarray[tuple[int], np.dtype[np.integer]]") -> pa.Array:
-        """Return the texts with these numbers, in their order, as an array of strings."""
+        """Return the texts with the indices `rows`, in this order, as an array of strings."""
         texts = self._array.take(pa.array(rows))
         self._release()
         return texts
@@ -75,7 +75,7 @@ class TextStore:
         yield from (self.block(number, size) for number in range(-(-len(self) // size)))
 
     def block(self, number: int, size: int) -> list[str]:
-        """Return block `number`, from 0, of all texts in blocks of `size` texts."""
+        """Return the block with index `number` when all texts are cut into blocks of `size`."""
         first = number * size
         texts: list[str] = self.take(np.arange(first, min(first + size, len(self)))).to_pylist()
         return texts
@@ -88,7 +88,7 @@ def _mapped(path: Path) -> npt.NDArray[np.uint8]:
 
 @contextmanager
 def writing_texts(folder: Path, name: str) -> Iterator[Callable[[str], None]]:
-    """Yield a function that adds a text to the store NAME, which is complete after the block.
+    """Yield a function that adds a text to the store NAME; the files appear after the with block.
 
     Raises OutputError.
     """
@@ -108,7 +108,7 @@ def writing_texts(folder: Path, name: str) -> Iterator[Callable[[str], None]]:
 def writing_distinct(folder: Path, name: str) -> Iterator[Callable[[str], int]]:
     """Yield a function that adds a text to the store NAME if it is new, and returns its index.
 
-    Texts are compared as a whole, but only their first TEXT_MAX characters are stored.
+    Texts are compared in full, but only their first TEXT_MAX characters are stored.
     """
     numbers: dict[bytes, int] = {}
     with writing_texts(folder, name) as add:
@@ -129,7 +129,8 @@ Block = npt.NDArray[np.float16]
 class TeacherVectors:
     """The teacher's vectors of texts, in memory-mapped blocks of `BLOCK_ROWS` texts.
 
-    A block is None if its texts have no vectors. `rows` are the numbers of the texts with vectors.
+    A block is None if its texts have no vectors, for lack of time. `rows` has the indices of the
+    texts with vectors.
     """
 
     def __init__(self, blocks: Sequence[Block | None]) -> None:
@@ -149,7 +150,7 @@ class TeacherVectors:
         return _reopened, ([getattr(block, "filename", None) for block in self._blocks],)
 
     def take(self, rows: npt.NDArray[np.integer]) -> Vectors:
-        """Return the vectors of the texts with these numbers, shape (texts, width), float32."""
+        """Return the vectors of the texts with the indices `rows`, (texts, width), float32."""
         out = np.empty((len(rows), self.width), np.float32)
         for number in np.unique(rows // BLOCK_ROWS).tolist():
             here, block = rows // BLOCK_ROWS == number, cast(Block, self._blocks[number])
@@ -201,10 +202,10 @@ def _reopened(paths: list[str | None]) -> TeacherVectors:
 
 @dataclass(frozen=True)
 class VectorLimit:
-    """Limit on computing vectors: a number of texts, or else the seconds that are left.
+    """Limit on computing vectors: a number of texts (`texts`), or else of seconds.
 
-    Under a limit in seconds, no block begins if the time left is shorter than the slowest block so
-    far took.
+    `seconds_left` returns the seconds left. A block is computed only if these are enough for the
+    slowest block so far.
     """
 
     texts: int | None = None
@@ -221,10 +222,10 @@ def teacher_vectors(
 ) -> TeacherVectors:
     """Return the teacher's vectors of texts, read from `folder` or computed and written there.
 
-    Blocks of texts come in a fixed random order until the limit is reached, at least one block.
-    `progress` gets an event per block, in which the vectors are called `what`. Raises NoisegenError
-    if the teacher gives numbers that are not finite, or a zero vector, and OutputError for a folder
-    that cannot be written.
+    Blocks of texts are encoded in a fixed random order until `limit` is reached, at least one.
+    `progress` gets an event per block, which calls the vectors `what`. Raises NoisegenError if a
+    vector is zero or has numbers that float16 cannot hold, and OutputError for a folder that cannot
+    be written.
     """
     limit = limit or VectorLimit()
     home = folder / teacher.digest[:16]
@@ -271,9 +272,9 @@ def _encoded(teacher: Encoder, texts: Sequence[str]) -> Block:
 
 @dataclass(frozen=True)
 class StoredTexts:
-    """The text store NAME in RUN/data, for whose texts vectors are computed within a time limit.
+    """A text store in RUN/data whose texts get the teacher's vectors, as far as time allows.
 
-    `left` returns the seconds left. The file NAME.known records the number of texts that have
+    `left` returns the seconds left. The file `name`.known records the number of texts that have
     vectors, so that other processes and a resumed run use the same vectors.
     """
 
@@ -311,10 +312,10 @@ def _has_vectors(path: Path, rows: int, width: int) -> bool:
 
 @dataclass(frozen=True)
 class Negatives:
-    """Negatives of a batch: `count` vectors of random texts, and hard negatives of its texts.
+    """Negatives of a batch: `count` random texts, and the hard negatives of its clean texts.
 
-    `vectors` has the vectors of texts to choose from at random. `hard` has the vectors of hard
-    negatives; rows `hard_rows[i]` up to `hard_rows[i + 1]` belong to clean text i.
+    The random texts are chosen from `vectors`. `hard` has the vectors of hard negatives: those of
+    clean text i have the indices `hard_rows[i]` to `hard_rows[i + 1]` - 1.
     """
 
     vectors: TeacherVectors
@@ -324,10 +325,10 @@ class Negatives:
     hard_rows: npt.NDArray[np.int64] | None = None
 
     def take(self, clean: Ints, *batch: int) -> Vectors:
-        """Return the vectors that are negatives of a batch, shape (any number, width).
+        """Return the vectors of a batch's negatives, shape (any number, width).
 
-        `clean` has the indices of the clean texts in the batch. `batch` are numbers that identify
-        the batch, such as its update and its index in the update; they seed the random choice.
+        `clean` has the indices of the clean texts in the batch. The numbers `batch`, such as the
+        batch's update and its index in the update, seed the random choice.
         """
         count = min(self.count, len(self.vectors))
         places = generator(self.seed, *batch, 2).integers(0, len(self.vectors), count)
@@ -344,8 +345,8 @@ def write_hard_texts(folder: Path, clean: TextStore, most: int, seed: int, lang:
     """Write up to `most` hard negatives of each text into the folder.
 
     A hard negative says something else in nearly the same words: a number, a name or a statement
-    is changed. In English, texts take turns in which of the three is changed first; in other
-    languages only numbers are changed. Hard negatives come from rules, without a parser. Raises
+    is changed. In English, which of these changes is preferred varies from text to text; in other
+    languages only numbers are changed. The changes are made by rules, without a parser. Raises
     OutputError.
     """
     counts: list[int] = []
@@ -365,10 +366,10 @@ def write_hard_texts(folder: Path, clean: TextStore, most: int, seed: int, lang:
 
 
 def open_hard_texts(folder: Path, clean: int) -> tuple[TextStore, npt.NDArray[np.int64]]:
-    """Return the hard negatives that `write_hard_texts` wrote, and an array of offsets.
+    """Return the hard negatives that `write_hard_texts` wrote, and an array `offsets`.
 
-    Clean text i has the hard negatives from number `offsets[i]` up to `offsets[i + 1]`. `clean` is
-    the number of clean texts. Raises SourceError if a file is missing or damaged.
+    The hard negatives of clean text i have the indices `offsets[i]` to `offsets[i + 1]` - 1.
+    `clean` is the number of clean texts. Raises SourceError if a file is missing or damaged.
     """
     with reading(f"hard negatives in {folder}", OSError, ValueError, hint=DAMAGED):
         texts, rows = TextStore(folder, "hard"), np.memmap(folder / "hard.rows", np.int64, "r")

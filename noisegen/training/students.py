@@ -19,12 +19,12 @@ from noisegen.encoders.tokens import PieceTokenizer, PreparedTokenizer, lowered,
 from noisegen.errors import UsageError
 from noisegen.training.settings import DistilSettings
 
-# Paths that the list of layers may have in a network of the library transformers.
+# Dotted paths under which networks of the library transformers have their list of layers.
 _LAYERS = ("encoder.layer", "encoder.layers", "layers", "transformer.layer")
 
 
 def make_student(settings: DistilSettings, teacher: Encoder) -> SentenceEncoder:
-    """Return the student that the settings describe, as it is before training.
+    """Return the student that the settings describe, before training.
 
     Raises UsageError for a student that cannot be trained, or whose width is not the teacher's.
     """
@@ -50,7 +50,7 @@ def make_student(settings: DistilSettings, teacher: Encoder) -> SentenceEncoder:
 
 
 def _head(settings: DistilSettings, own: HeadSettings, teacher: Encoder) -> HeadSettings:
-    """Return the settings of the student's head, given its `own` settings before training.
+    """Return the settings of the student's head; `own` are those of the encoder it starts as.
 
     The settings of the run may change the pooling, add a projection to the teacher's width, and
     normalise vectors.
@@ -65,16 +65,16 @@ def _head(settings: DistilSettings, own: HeadSettings, teacher: Encoder) -> Head
     if normalize is None:
         normalize = isinstance(teacher, SentenceEncoder) and teacher.head.settings.normalize
     head = head.normalized(normalize)
-    # An unchanged head must be `own` itself: `_begin_head` finds the weights of steps by identity.
+    # An unchanged head must be `own` itself, since `_begin_head` compares its steps by identity.
     return own if head == own else head
 
 
 def _tokenizer(settings: DistilSettings, own: Tokenizer, teacher: Encoder) -> Tokenizer:
-    """Return the student's tokenizer, given its `own` tokenizer before training.
+    """Return the student's tokenizer; `own` is that of the encoder it starts as.
 
-    The settings of the run limit the length of texts, and may choose lower case and a preparation
-    of texts. By default a student keeps its own preparation; if it has none, it prepares texts as a
-    LASER teacher does.
+    The settings of the run limit the length of texts, and may have texts lower-cased and prepared.
+    By default a student prepares texts as before; if it did not, it prepares them as its teacher
+    does, if this is a LASER encoder.
     """
     tokenizer = cut(own, settings.max_length, settings.lower)
     is_prepared = isinstance(tokenizer, PreparedTokenizer) and bool(tokenizer.preparation)
@@ -89,8 +89,8 @@ def _tokenizer(settings: DistilSettings, own: Tokenizer, teacher: Encoder) -> To
 def _begin_head(head: SentenceHead, before: SentenceHead) -> None:
     """Set the first weights of a student's head; `before` is the head of the encoder it starts as.
 
-    A step of `before` keeps its weights. The weights of a new projection are drawn from
-    N(0, 1 / width), as in RoLASER's code; a projection with an activation starts as torch sets it.
+    Steps of the head that `before` also has keep their weights. A new projection gets weights from
+    N(0, 1 / width), as in RoLASER's code; if it has an activation, it gets torch's initial weights.
     """
     for step, module, width in zip(head.settings.steps, head.steps, head.widths, strict=False):
         places = [at for at, known in enumerate(before.settings.steps) if known is step]
@@ -101,9 +101,9 @@ def _begin_head(head: SentenceHead, before: SentenceHead) -> None:
 
 
 def cut(tokenizer: Tokenizer, max_length: int, lower: bool = False) -> Tokenizer:
-    """Return the tokenizer with texts cut to `max_length` tokens, in lower case with `lower`.
+    """Return a copy of the tokenizer that cuts texts to `max_length` tokens.
 
-    A tokenizer that reads words cuts texts to this number of words.
+    If it is a tokenizer of words, it counts words. With `lower`, it also lower-cases texts.
     """
     length = min(max_length, tokenizer.max_length)
     if isinstance(tokenizer, PreparedTokenizer):
@@ -140,7 +140,7 @@ def _start(spec: str, teacher: Encoder) -> SentenceEncoder:
 
 
 def _keep_layers(encoder: SentenceEncoder, numbers: str) -> None:
-    """Keep only the layers of the network whose indices `numbers` lists, such as "0,3,5"."""
+    """Keep some layers of the network; `numbers` has their indices, as in "0,3,5"."""
     modules = dict(encoder.network.named_modules())
     stack: Any = next((modules[path] for path in _LAYERS if path in modules), None)
     if stack is None:
@@ -160,8 +160,8 @@ def _keep_layers(encoder: SentenceEncoder, numbers: str) -> None:
 def interpolate(student: SentenceEncoder, start: SentenceEncoder, share: float) -> None:
     """Replace the student's weights by `share` * weights + (1 - `share`) * weights of `start`.
 
-    A copy of the teacher then loses most of its drift and little of its robustness (WiSE-FT:
-    Wortsman and others, 2022, section 3; `share` is their alpha).
+    If the student is a copy of the teacher, this removes most of its drift and little of its
+    robustness (WiSE-FT: Wortsman and others, 2022, section 3; `share` is their alpha).
     """
     started = start.state_dict()
     with torch.no_grad():
@@ -175,7 +175,7 @@ def set_dropout(student: nn.Module, share: float) -> None:
     for module in student.modules():
         if isinstance(module, nn.Dropout):
             module.p = share
-        elif hasattr(module, "dropout_prob"):  # attention with dropout inside its kernel
+        elif hasattr(module, "dropout_prob"):  # attention that applies dropout itself
             setattr(module, "dropout_prob", share)  # noqa: B010
 
 

@@ -1,4 +1,4 @@
-"""Lines that `noisegen train` prints: cost of a dry run; figures and outlook of a run."""
+"""Lines that `noisegen train` prints: cost after a dry run, figures and a forecast after a run."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import log2
@@ -13,7 +13,7 @@ from noisegen.training.pairs import lost
 from noisegen.training.settings import GIVEN
 
 FORECAST_SECONDS = 600
-_BEHIND = 0.8  # share of the planned updates below which a run is behind its plan
+_BEHIND = 0.8  # a run with a smaller share of its planned updates is behind its plan
 _DOUBLINGS_MAX = 3  # a forecast covers at most three doublings of the time of training
 # Titles and formats of the figures in the tables, by their names in metrics.json.
 _MEASURES = {
@@ -55,7 +55,7 @@ def lines(metrics: Mapping[str, Any], out: Path) -> Iterator[str]:
 
 def cost(estimate: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines that are printed after a dry run; `estimate` is the cost that it returned."""
-    if "padding" in estimate:  # the network reads texts; heads read vectors
+    if "padding" in estimate:  # methods that read texts have it, heads do not
         size, flop = estimate["weight_bytes"] / 1e9, estimate["flop_per_token"] / 1e6
         yield (
             f"{estimate['parameters']:,} weights, {estimate['trained']:,} trained ({size:.2f} GB "
@@ -78,8 +78,8 @@ def cost(estimate: Mapping[str, Any]) -> Iterator[str]:
 def reached(metrics: Mapping[str, Any]) -> str:
     """Return the line on updates and time of a run, from the content of its metrics.json.
 
-    Example: '620 updates in 5 min: 41 s of preparation, 4 min 19 s of training and saving'. The
-    line of a run behind its plan begins with '310 of about 620 planned updates in 5 min'.
+    Example: '620 updates in 5 min: 41 s of preparation, 4 min 19 s of training and saving'. If
+    other programs slowed the run down, it begins with '310 of about 620 planned updates in 5 min'.
     """
     whole, prepared = metrics["seconds"], metrics["prepared"]
     updates = counted(metrics["updates"], "update")
@@ -109,7 +109,7 @@ def cpu_time(metrics: Mapping[str, Any]) -> str:
 def seen(pairs: int, of: int) -> str:
     """Return in words which share of the training pairs a run saw, or how often it saw them.
 
-    `pairs` is the number of pairs in all updates, `of` the number of training pairs.
+    `pairs` counts the pairs in all updates, repeated pairs too; `of` counts the training pairs.
     """
     if pairs < of:
         return f"{pairs:,} of {of:,} training pairs were seen ({pairs / of:.1%})"
@@ -137,7 +137,7 @@ def _given(figures: Mapping[str, float]) -> dict[str, float]:
 def before_and_after(before: Mapping[str, float], after: Mapping[str, float], of: str) -> list[Row]:
     """Return a table of figures before and after training; its first row is the heading.
 
-    `of` names the pairs on which the figures were measured.
+    `of`, the first cell of the heading, says what was measured on: 'held-out pairs'.
     """
     known = [name for name in _MEASURES if name in after]
     names = known if len(known) > 1 else [name for name in after if name != "step"]
@@ -159,7 +159,7 @@ def aligned(rows: Sequence[Row]) -> list[str]:
 
 
 def outlook(curve: Curve) -> str:
-    """Return in words the validation loss expected after ten more minutes of training."""
+    """Return a sentence with the validation loss expected after ten more minutes of training."""
     likely = forecast(curve)
     if likely is None:
         return "ten more minutes: no estimate, the run was too short"
@@ -175,9 +175,9 @@ def outlook(curve: Curve) -> str:
 def forecast(curve: Curve, more: float = FORECAST_SECONDS) -> float | None:
     """Return the validation loss expected after `more` seconds; None if the run was too short.
 
-    A loss falls by about the same factor whenever the time of training doubles. So the factor of
-    the last doubling is applied to the coming doublings. If these are more than three, the run was
-    too short.
+    A loss falls by about the same factor whenever the time of training doubles. So it is expected
+    to fall, per doubling, by the factor of the run's second half. If `more` seconds are over three
+    doublings, the run was too short.
     """
     if len(curve) < 3 or (end := curve[-1][0]) <= 0:
         return None

@@ -1,4 +1,4 @@
-"""`noisegen train`: one run of a method, from DATA to RUN."""
+"""`noisegen train`: runs a training method on DATA, and writes the folder RUN."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -99,8 +99,8 @@ def train(
     checkpoints, log.jsonl, config.yaml and metrics.json. With `dry_run` some updates are timed,
     nothing is written, and the estimated cost is returned. A time or CPU limit includes the
     teacher's vectors, validation and saving; it counts from `began` (values of `time.monotonic()`
-    and `time.process_time()`; default: now). `sinks` get each row of the log; `tell` gets lines for
-    people, `progress` gets events. Raises UsageError, SourceError, OutputError, and NoisegenError
+    and `time.process_time()`; default: now). `sinks` get each row of the log, `tell` gets messages,
+    `progress` gets progress events. Raises UsageError, SourceError, OutputError, and NoisegenError
     if training cannot continue.
     """
     return _train(decode(TrainOptions, locals()))
@@ -196,7 +196,7 @@ def _open_run(
 
 
 def _sinks(trainer: Trainer[Any], options: TrainOptions) -> list[Sink]:
-    """Return the sinks of the log: the caller's sinks, the progress line, and files."""
+    """Return the sinks of the log: the caller's sinks, the progress line, and log files."""
     latest: dict[str, Any] = {}  # newest value of each figure of the log
 
     def show(row: dict[str, Any]) -> None:
@@ -216,7 +216,7 @@ def _sinks(trainer: Trainer[Any], options: TrainOptions) -> list[Sink]:
 def _same_settings(out: Path, recorded: Mapping[str, Any]) -> dict[str, Any]:
     """Return the content of config.yaml in `out`, the folder of the run to resume.
 
-    Raises OutputError if it differs from `recorded`, which comes from the options of the command.
+    Raises OutputError if it differs from `recorded`, the content that this command would write.
     """
     if (written := read_config(out)) is None:
         raise OutputError(

@@ -43,15 +43,15 @@ from noisegen.training.log import SmoothedLoss
 from noisegen.training.settings import RunSettings, Sink, Tell
 
 LOG_EVERY = 10  # updates per row of the log
-# Time for the files at the end of a run, as a multiple of the time to save the best weights.
-# A run ends with writing three files of a checkpoint, reading the weights, writing the student.
+# Saving the best weights takes one unit of time; the files at the end of a run take this many:
+# three files of a checkpoint are written, the best weights read, and the student written.
 _FILES_AT_END = 5
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Part of an epoch. Each of the `steps` is one update: a list of batches of row numbers."""
+    """Part of an epoch. `steps` has the batches of each update; a batch has row indices."""
 
     steps: list[list[Rows]]
 
@@ -60,9 +60,9 @@ class Chunk:
 class Rehearsal:
     """Result of a shortened preparation, from which a dry run estimates the cost of a run.
 
-    `vectors`: estimated seconds that a run takes for the results that a dry run replaces by random
-    ones, such as the teacher's vectors. `shortened`: number of held-out pairs of a run, divided by
-    the number of held-out pairs of the dry run.
+    `vectors`: estimated seconds that a run takes for the teacher's vectors, and other results that
+    are random in a dry run. `shortened`: number of held-out pairs of a run, divided by that of the
+    dry run.
     """
 
     vectors: float = 0.0
@@ -75,22 +75,22 @@ C = TypeVar("C", bound=Chunk)
 class Method(ABC, Generic[C]):
     """A training method: how it reads data, computes gradients, validates and writes its files.
 
-    The constructor opens the models and raises UsageError for settings that cannot be trained. The
-    optimizer updates `network`, and checkpoints contain it.
+    The constructor opens the models, and raises UsageError for unusable settings. The optimizer
+    updates the weights of `network`, and checkpoints contain these weights.
     """
 
     is_resumable: ClassVar[bool] = True  # true if the trainer writes checkpoints
     optimizer_class: ClassVar[type[torch.optim.Optimizer]] = torch.optim.AdamW
     settings: RunSettings
     workers: Workers
-    start: Encoder  # teacher, frozen encoder, or network before training
+    start: Encoder  # the teacher, the frozen encoder, or the network before training
     network: nn.Module
     pairs_read: int
     rows: int  # training pairs per epoch; held-out pairs are not counted
     computation: Computation | None = None
     validation_interval: float = math.inf  # maximum number of updates between validations
     selects_by = "loss"  # validation figure whose minimum chooses the weights
-    # Validation figures from before `prepare` changes the network; None if it does not change it.
+    # Validation figures of the network before `prepare` changed it; None if it was not changed.
     before: Mapping[str, float] | None = None
     changes_best_weights = False  # true if `export` changes the best weights before it saves them
 
@@ -127,12 +127,12 @@ class Method(ABC, Generic[C]):
     def backward(self, trainer: "Trainer[C]", chunk: C, batches: list[Rows]) -> int:
         """Accumulate the gradient of this process's batches; return the update's number of pairs.
 
-        `batches` are the batches of one update in `chunk`, for all processes.
+        `batches` has the batches of the update for all processes: arrays of row indices in `chunk`.
         """
 
     @abstractmethod
     def validate(self) -> dict[str, float]:
-        """Return the network's validation figures: `loss`, the one `selects_by` names, others."""
+        """Return validation figures by name: `loss`, the figure `selects_by`, and others."""
 
     def check(self, trainer: "Trainer[C]", figures: Mapping[str, float]) -> None:
         """Raise NoisegenError if a run with these validation figures must stop."""
@@ -152,7 +152,7 @@ def adam(
 
 
 class Trainer(Generic[C]):
-    """One run of a method in the folder RUN: from its beginning, or a checkpoint, to its end."""
+    """Runs a method in the folder RUN: from the start or a checkpoint to the end of training."""
 
     def __init__(
         self,
@@ -170,11 +170,11 @@ class Trainer(Generic[C]):
         self.optimizer = adam(method.optimizer_class, method.network, self.settings)
         self.progress, self.position = RunProgress(), Position()
         self.validations: list[Validation] = []
-        self.window: dict[str, Any] = defaultdict(float)  # sums of figures since the last row
+        self.window: dict[str, Any] = defaultdict(float)  # sums since the last row of the log
         self._smoothed = SmoothedLoss()
-        self._start = RunProgress()  # progress at the first update of this session
+        self._start = RunProgress()  # progress before the first update of this session
         self._logged = RunProgress()  # progress at the last row of the log
-        self._best_weights: dict[str, Tensor] = {}  # used by methods without checkpoints
+        self._best_weights: dict[str, Tensor] = {}  # empty for methods with checkpoints
         self._saved = -1  # number of updates at the last checkpoint
         self._validated = -1  # number of updates at the last validation
         self._since_best = 0  # number of validations after the best one
@@ -227,9 +227,9 @@ class Trainer(Generic[C]):
         self._saved = self.progress.updates
 
     def steps(self) -> Generator[tuple[C, list[Rows]], None, None]:
-        """Yield the data of one update after the other, without end: a chunk, and its batches.
+        """Yield the data of each update, without end: a chunk, and batches of its rows.
 
-        `position` says where to begin; before each yield, it moves to the following update. A
+        The first update is that of `position`, which moves on by one update before each yield. A
         thread makes the next chunk while the current one is in use.
         """
 
@@ -253,7 +253,7 @@ class Trainer(Generic[C]):
                     yield chunk, chunk.steps[number]
 
     def update(self, chunk: C, batches: list[Rows]) -> None:
-        """Do this process's part of one update; raises NoisegenError as `step` does."""
+        """Do this process's part of an update; raises NoisegenError if a gradient is not finite."""
         pairs = self.method.backward(self, chunk, batches)
         self.window["grad_norm"] += self.step(self.optimizer)
         done = self.progress
@@ -294,7 +294,7 @@ class Trainer(Generic[C]):
         return rate
 
     def count(self, loss: Tensor, parts: Mapping[str, Tensor], share: float = 1.0) -> None:
-        """Add a loss and its parts, times `share`, to the sums that the log reports."""
+        """Multiply a loss and its parts by `share`, and add them to the sums for the log."""
         named = {"loss": loss, **{f"loss_{name}": part for name, part in parts.items()}}
         for name, value in named.items():
             # The sum stays on the device: converting to a float would wait for the GPU.
@@ -303,8 +303,8 @@ class Trainer(Generic[C]):
     def validate(self) -> None:
         """Validate, and keep the weights if they are the best; raises the errors of `Method.check`.
 
-        Validation and saving are timed, for an estimate of the seconds that the end of the run
-        takes. The largest estimate so far is kept in `progress`.
+        The time of validation and saving serves to estimate the time needed at the end of the run;
+        `progress.closing` has the largest estimate so far.
         """
         began, now = self.clock.spent, self.progress
         figures = self.method.validate()
@@ -317,7 +317,7 @@ class Trainer(Generic[C]):
         since_best = self._validations_since_best()
         if since_best == 0:
             self._keep_best()
-        self._since_best = int(self.workers.agreed(since_best))  # equal in all processes
+        self._since_best = int(self.workers.agreed(since_best))  # maximum over all processes
         closing_seconds = validated - began
         if self.method.changes_best_weights:
             closing_seconds *= 2  # `export` changes the best weights and validates them again
@@ -330,7 +330,7 @@ class Trainer(Generic[C]):
         return len(self.validations) - 1 - self._best_number()
 
     def _best_number(self) -> int:
-        """Return the number of the first validation with the lowest figure `selects_by`."""
+        """Return the index of the first validation with the lowest figure `selects_by`."""
         name = self.method.selects_by
         figures = [validation.figures[name] for validation in self.validations]
         return figures.index(min(figures))
@@ -357,9 +357,9 @@ class Trainer(Generic[C]):
     def _needs_validation(self, before: float) -> bool:
         """Return whether to validate now.
 
-        `before` is the share of the run that was done before the last update. A run with a limit is
-        also validated in its middle: the forecast after the run needs that loss. There is no
-        validation if the time left is enough only for the one at the end of the run.
+        `before` is the share of the run that was done before the last update. A run with a limit
+        also validates halfway, since the forecast after the run uses the loss at that time. It does
+        not validate if the time left is enough for only one more validation, that at its end.
         """
         now = self.progress
         every = min(self.settings.validate_every, self.method.validation_interval)
@@ -394,7 +394,7 @@ class Trainer(Generic[C]):
         self.progress = self._logged = self._start
 
     def _advance(self) -> None:
-        """Update the times in the progress, and the share of the run that is done."""
+        """Update the times in `progress`, and its share of the run that is done."""
         now = self._timed()
         self.progress = replace(now, done=self._share_done(now))
 
@@ -407,8 +407,8 @@ class Trainer(Generic[C]):
     def _share_done(self, now: RunProgress) -> float:
         """Return the share of the run that is done, from 0 to 1.
 
-        The last seconds before a limit are kept for the last validation and saving. A run also
-        counts as done if no further update fits before these seconds.
+        The last seconds before a limit are reserved for the last validation and saving. A run is
+        also done if the next update would not end before these seconds.
         """
         settings, start = self.settings, self._start
         if settings.steps is not None:
@@ -421,13 +421,13 @@ class Trainer(Generic[C]):
         return max(now.done, min(1.0, start.done + (1 - start.done) * spent / seconds))
 
     def _spent(self, now: RunProgress) -> float:
-        """Return the seconds of `now` that the limit counts: CPU or wall seconds."""
+        """Return the CPU seconds in `now` under a CPU limit, else the wall seconds in `now`."""
         return now.cpu if self.clock.counts_cpu else now.seconds
 
     def _log(self) -> None:
-        """Send a row with means over the updates since the last row to all sinks.
+        """Send a row of figures to all sinks: means over the updates since the last row.
 
-        Freed memory is returned to the system, so that the process does not grow.
+        Memory that the process has freed is returned to the system; else it would add up.
         """
         release_memory()
         window, self.window = self.window, defaultdict(float)
@@ -451,10 +451,10 @@ class Trainer(Generic[C]):
         self.report(row)
 
     def _speed(self, window: Mapping[str, Any], last: RunProgress) -> dict[str, float]:
-        """Return the figures on speed since the last row of the log.
+        """Return the figures on speed since the last row of the log, such as tokens per second.
 
         `window` has sums of figures since that row, `last` the progress at that row. Methods that
-        train on frozen vectors compute no tokens: they have pairs per second only.
+        train on frozen vectors read no tokens; their only figure is pairs per second.
         """
         seconds = max(1e-9, self.progress.seconds - last.seconds)
         computation = self.method.computation
@@ -478,7 +478,7 @@ class Trainer(Generic[C]):
     def reached(self) -> dict[str, Any]:
         """Figures of the run for metrics.json.
 
-        These are counts, times, the validation figures before training, and the curve of losses.
+        These are counts, times, the validation figures before training, and all validation losses.
         """
         now = self.progress
         return {
@@ -499,8 +499,8 @@ class Trainer(Generic[C]):
     def planned_updates(self) -> int:
         """Number of updates that the run would have made with all its threads busy all the time.
 
-        This is more than the updates it made if it reached a time limit on a CPU while other
-        programs took CPU time. In any other case, the two numbers are equal.
+        This exceeds the number of updates made if other programs took CPU time from a run on a CPU
+        with a time limit. In any other case, the two numbers are equal.
         """
         now, busy = self.progress, 1.0
         if self.is_stopped:
@@ -518,7 +518,7 @@ class Trainer(Generic[C]):
 
 @contextmanager
 def deferred_interrupts() -> Iterator[Callable[[], bool]]:
-    """Defer Ctrl-C and SIGTERM in the block; yield a function that returns whether one came.
+    """Defer Ctrl-C and SIGTERM in the block; yield a function that returns whether a signal came.
 
     A second signal raises KeyboardInterrupt at once. Python delivers signals to the main thread
     only: in another thread nothing is deferred.
