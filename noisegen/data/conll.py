@@ -189,7 +189,7 @@ def decoded_lines(block: Sequence[bytes]) -> Sentence | str:
 
 
 def surface(rows: Fields) -> str:
-    """Return the text of a CoNLL-U sentence: contractions and other words, spaced as annotated."""
+    """Return the text of a CoNLL-U sentence, with its contractions ('du', not 'de' and 'le')."""
     return "".join(cells[1] + " " * (not is_tight(cells)) for cells in _outer(rows)).rstrip(" ")
 
 

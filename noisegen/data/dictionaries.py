@@ -39,7 +39,7 @@ ENTRIES_MAX = 20_000_000
 TEXT_MAX = 100  # most characters of a word or phrase
 # Most by which the sum of a word's probabilities may differ from 1, and each from its count's share
 PROB_SLACK = 0.05
-PARTS = 1_000_000  # in a file without counts, a probability becomes a count of so many times it
+PARTS = 1_000_000  # factor that turns a probability into a count, in a file without counts
 ROWS = 8_192
 TEXTS = ("lang", "clean", "noisy")
 WEIGHTS = ("count", "weight", "prob")
@@ -278,7 +278,7 @@ def _with_shares(word: list[Alternative], path: Path) -> list[Alternative]:
     return word
 
 
-# Dictionaries of translations.
+# Functions that read dictionaries of translations.
 
 # Packaged table with words of nine languages; each language can be translated into each other
 COMMON = DICTIONARIES / "bilingual" / "common.tsv"
@@ -478,7 +478,7 @@ def _line_translations(
 
 
 def _check_language(line: str, lang: str, into: str | None, path: Path) -> None:
-    """Raise LexiconError if a comment `# lang:` or `# into:` does not name `lang` or `into`."""
+    """Raise LexiconError if the languages in a comment, `# lang: de fr`, lack the wanted one."""
     key, _, value = line[2:].partition(":")
     wanted = {"lang": lang, "into": into}.get(key.strip())
     known = value.split()
@@ -513,9 +513,9 @@ def _translation(row: Mapping[str, Any], lang: str, into: str | None) -> Entry |
     return Entry(clean, noisy, given.weight or given.count or round(given.prob * PARTS) or 1)
 
 
-# Dictionaries of FreeDict, in TEI.
+# Functions that read dictionaries of FreeDict, which are in TEI (an XML format).
 
-ELEMENTS_MAX = 200  # most levels of elements within each other
+ELEMENTS_MAX = 200  # most levels of nested XML elements
 WORDS_OF_ENTRY_MAX = 200  # most headwords, and most translations, read per entry
 CHARACTERS_MAX = 1_000  # most characters of one headword or translation
 WORDS_MAX = 5  # most words of a translation; a longer text is an explanation
@@ -587,7 +587,7 @@ class _Entries:
         self.path.pop()
 
     def refuse(self, name: str, *_: object) -> None:
-        """Raise LexiconError for a declared entity: it may expand endlessly or name a file."""
+        """Raise LexiconError for an XML entity, which may expand endlessly or read a file."""
         raise LexiconError(f"{self.where} declares an entity ({name[:40]!r}): not read")
 
 

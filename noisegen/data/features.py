@@ -22,7 +22,7 @@ def class_names(schema: pa.Schema) -> dict[str, Names]:
 
 
 def _names(spec: Any) -> Names:
-    """Return the class names in `spec`, what `datasets` writes about a column; () without names."""
+    """Return the class names in `spec`, the metadata of a column; () if it has none."""
     while isinstance(spec, dict) and isinstance(spec.get("feature"), dict):
         spec = spec["feature"]
     if isinstance(spec, list) and len(spec) == 1:  # how old versions of `datasets` describe a list

@@ -70,7 +70,7 @@ def in_folder(folder: str) -> Iterator[FileRange]:
 
 
 def _other_splits(folder: str, splits: Sequence[str]) -> list[str]:
-    """Return the folders of the splits that are not read: all but `train`, or but the only split.
+    """Return the folders of the splits that are not read; `train` or the only split is read.
 
     Raises SourceError for several splits without `train`.
     """

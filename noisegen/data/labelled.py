@@ -1,7 +1,7 @@
-"""Rows with labels for three tasks, in the formats of WikiANN, SNIPS, MultiATIS++ and XNLI.
+"""Labelled rows of three tasks, from WikiANN, SNIPS, MultiATIS++, MultiSNIPS and XNLI.
 
-The tasks are named entities, slots with intents, and inference. The test files of the noise
-benchmark RCP have these formats too.
+The tasks are named entities, slots with intents, and natural language inference. The test files of
+the noise benchmark RCP have the same formats.
 """
 
 import glob

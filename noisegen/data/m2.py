@@ -11,7 +11,7 @@ from noisegen.data.rows import FileRange
 from noisegen.data.tables import read_lines
 
 M2_STARTS = (b"S ", b"S\n", b"S\r")
-_HEAD = 1 << 16  # first bytes of a file that show its format
+_HEAD = 1 << 16  # bytes read from the beginning of a file to see its format
 _NO_CONTROLS = {code: " " if chr(code) in "\t\v\f\r" else None for code in range(32)}
 
 # Edit: index of the first replaced token, index after the last, the edit's index, new tokens

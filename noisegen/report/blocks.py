@@ -95,7 +95,7 @@ class Figure:
 class Bars:
     """Series of numbers, shown as a bar chart in a page, and as a table with bars in a terminal.
 
-    Each series has one number per label. `axis` says what the labels are ('language'), `unit` what
+    Each series has one number per label. `axis` says what the labels are ('transform'), `unit` what
     the numbers are. `counts` has a count for each number, shown in brackets beside it: '7.5 (120)'.
     """
 

@@ -23,7 +23,7 @@ _DESCRIPTION_MAX = 4_000  # most characters of the description of a chart for sc
 Point = tuple[float, float]
 
 
-# Scales, which convert values to pixels.
+# Functions that make scales, which convert values to pixels.
 
 _LOG_FROM = 5.0  # a scale is logarithmic if its maximum is at least this multiple of its minimum
 # Greatest ratio of maximum to minimum on a logarithmic scale; lower values are drawn at the edge
@@ -252,7 +252,7 @@ def short(value: float) -> str:
     return f"{value:g}"
 
 
-# Rows of dots: a chart that compares values, one row each, with their confidence intervals.
+# Functions that draw rows of dots, which compare values and their confidence intervals.
 
 
 @dataclass(frozen=True)
@@ -332,7 +332,7 @@ def _dot_row(row: DotRow, scale: Scale, y: float) -> list[Markup]:
     return parts
 
 
-# Charts of curves.
+# Functions that draw charts of curves.
 
 
 @dataclass(frozen=True)
@@ -404,7 +404,7 @@ def _curve_marks(curve: Curve, across: Scale, up: Scale) -> list[Markup]:
     return drawn
 
 
-# Scatter plots.
+# Functions that draw points, as scatter plots do.
 
 
 @dataclass(frozen=True)
@@ -502,7 +502,7 @@ def _arrow(style: int, start: Point, end: Point) -> list[Markup]:
     return [*arrow, *drawn]
 
 
-# Charts of bars.
+# Functions that draw charts of bars.
 
 
 def bars(shown: Bars) -> Markup:
@@ -553,7 +553,7 @@ def bar_labels(shown: Bars) -> dict[str, list[str]]:
     return figures
 
 
-# Axes and names, which several kinds of charts have.
+# Functions that draw axes and names for several kinds of charts.
 
 
 def _axes(

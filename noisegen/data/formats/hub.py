@@ -28,7 +28,7 @@ def hf_tables(spec: str) -> Iterator[pa.Table]:
     try:
         data = datasets.load_dataset(name, config or None, split=split or "train", streaming=True)
         yield from data.with_format("arrow").iter(batch_size=ROWS)
-    except Exception as error:  # the data set's code, or the network, may raise anything
+    except Exception as error:  # the data set's code, or the network, may raise any exception
         raise SourceError(f"cannot read {spec}: {first_line(error)}") from error
 
 

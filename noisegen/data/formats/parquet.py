@@ -277,7 +277,7 @@ def _numbered_rows(
     read_tables: Callable[[str, int, int, int], Tables],
     writer: RowWriter | None = None,
 ) -> Format:
-    """Return a format whose ranges are row numbers, read as by `parquet_head`, `parquet_tables`."""
+    """Return a format whose ranges are row numbers, given functions that read its files."""
 
     def head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange:
         schema, rows = read_head(file.path)
