@@ -37,7 +37,7 @@ ANY = "*"  # language of entries that apply to text in every language
 BYTES_MAX = 1 << 30  # most bytes of a mined dictionary; a million entries take 40 MB
 ENTRIES_MAX = 20_000_000
 TEXT_MAX = 100  # most characters of a word or phrase
-# Most by which the sum of a word's probabilities may differ from 1, and each from its count's share
+# Tolerance for rounded probabilities: of their sum from 1, and of each from the share of its count
 PROB_SLACK = 0.05
 PARTS = 1_000_000  # factor that turns a probability into a count, in a file without counts
 ROWS = 8_192
@@ -47,7 +47,7 @@ _MAY_BE_ZERO = ("pages", "reverse_count", "frequency")
 _KNOWN = (*TEXTS, *WEIGHTS, *_MAY_BE_ZERO)
 COUNT_MAX = 1 << 48
 
-# Per row, where it is, for errors ('words.tsv line 3'), and its values by column
+# Per row: its location for error messages ('words.tsv line 3'), and its values by column
 _Rows = Iterator[tuple[str, dict[str, Any]]]
 _Word = Annotated[str, Meta(max_length=TEXT_MAX, pattern=r"\A\S+\Z")]
 
