@@ -445,7 +445,7 @@ class Disentangling(Method[VectorChunk]):
         """
         pairs, encoder, out = self.pairs, self.start, trainer.out
         heads = self.heads.cpu()
-        heads.unfold(torch.from_numpy(self.vectors.centre), self.vectors.scale)
+        heads.absorb_standardisation(torch.from_numpy(self.vectors.centre), self.vectors.scale)
         best = trainer.best_validation
         metrics = {
             "validation": {**best.figures, "step": best.step},

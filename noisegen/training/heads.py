@@ -49,7 +49,7 @@ class Heads(nn.Module):
         return self.meaning(vectors), self.language(vectors)
 
     @torch.no_grad()
-    def unfold(self, centre: Tensor, scale: float) -> None:
+    def absorb_standardisation(self, centre: Tensor, scale: float) -> None:
         """Build the standardisation of vectors into the layers, which were trained with it.
 
         Before the change, the layers take (e - centre) * scale for a vector e; after it, they take

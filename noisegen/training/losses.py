@@ -185,14 +185,15 @@ def dream(batch: PairBatch, output: Disentangled) -> Losses:
     half = len(batch.source) // 2
     here, there = slice(0, half), slice(half, 2 * half)
     (m_s, l_s), (m_t, l_t) = output.sides
-    named_s = _crossed(output.classifier, l_s[here], batch.source_label[here])
-    named_t = _crossed(output.classifier, l_t[here], batch.target_label[here])
+    named_s = _mean_cross_entropy(output.classifier, l_s[here], batch.source_label[here])
+    named_t = _mean_cross_entropy(output.classifier, l_t[here], batch.target_label[here])
     return {
-        "semantic": _apart(m_s[here], m_t[here])
-        + (_alike(m_s[here], m_s[there]) + _alike(m_t[here], m_t[there])),
+        "semantic": _cosine_distance(m_s[here], m_t[here])
+        + (_positive_cosine(m_s[here], m_s[there]) + _positive_cosine(m_t[here], m_t[there])),
         "reconstruction": _mean_square(m_s[here] + l_s[here], batch.source[here])
         + _mean_square(m_t[here] + l_t[here], batch.target[here]),
-        "language": _apart(l_s[here], l_s[there]) + _apart(l_t[here], l_t[there]),
+        "language": _cosine_distance(l_s[here], l_s[there])
+        + _cosine_distance(l_t[here], l_t[there]),
         "identification": named_s + named_t,
     }
 
@@ -204,7 +205,7 @@ def dream_third_term(batch: PairBatch, output: Disentangled) -> Losses:
     This term makes the language vectors of the two sides of a pair orthogonal.
     """
     half = len(batch.source) // 2
-    third = _alike(output.source_language[:half], output.target_language[:half])
+    third = _positive_cosine(output.source_language[:half], output.target_language[:half])
     terms = dream(batch, output)
     return {**terms, "language": terms["language"] + third}
 
@@ -220,17 +221,20 @@ def meat(batch: PairBatch, output: Disentangled) -> Losses:
     """
     (m_s, l_s), (m_t, l_t) = output.sides
     return {
-        "reconstruction": _apart(m_s + l_s, batch.source) + _apart(m_t + l_t, batch.target),
-        "cross_reconstruction": _apart(m_s + l_t, batch.target) + _apart(m_t + l_s, batch.source),
-        "language": _alike(l_s, l_t),
-        "adversarial": _unsure(output.discriminator, m_s) + _unsure(output.discriminator, m_t),
+        "reconstruction": _cosine_distance(m_s + l_s, batch.source)
+        + _cosine_distance(m_t + l_t, batch.target),
+        "cross_reconstruction": _cosine_distance(m_s + l_t, batch.target)
+        + _cosine_distance(m_t + l_s, batch.source),
+        "language": _positive_cosine(l_s, l_t),
+        "adversarial": _uniform_cross_entropy(output.discriminator, m_s)
+        + _uniform_cross_entropy(output.discriminator, m_t),
     }
 
 
 def discrimination(batch: PairBatch, output: Disentangled, discriminator: Classifier) -> Tensor:
     """Return the loss of MEAT's discriminator, which predicts languages from meaning vectors."""
-    source = _crossed(discriminator, output.source_meaning.detach(), batch.source_label)
-    target = _crossed(discriminator, output.target_meaning.detach(), batch.target_label)
+    source = _mean_cross_entropy(discriminator, output.source_meaning.detach(), batch.source_label)
+    target = _mean_cross_entropy(discriminator, output.target_meaning.detach(), batch.target_label)
     return source + target
 
 
@@ -254,7 +258,7 @@ def oracle_reference_code(batch: PairBatch, output: Disentangled) -> Losses:
     paper's value in a batch of B pairs. `inter_class` compares the language vectors of the two
     sides of a pair, where the paper compares meaning and language vectors.
     """
-    apart = _alike(output.source_language, output.target_language)
+    apart = _positive_cosine(output.source_language, output.target_language)
     return {"intra_class": _intra_class(output, diagonal=True), "inter_class": apart}
 
 
@@ -276,14 +280,14 @@ def oracle_old(batch: PairBatch, output: Disentangled) -> Losses:
     source, target = (_mean(cosine_similarity(*side).abs()) for side in output.sides)
     return {
         "intra_class": _intra_class(output, diagonal=True),
-        "semantic": _apart(m_s, m_t),
+        "semantic": _cosine_distance(m_s, m_t),
         "orthogonal": source + target,
-        "inter_class": _alike(l_s, l_t),
+        "inter_class": _positive_cosine(l_s, l_t),
     }
 
 
 def _between(output: Disentangled) -> Tensor:
-    source, target = (_alike(*side) for side in output.sides)
+    source, target = (_positive_cosine(*side) for side in output.sides)
     return source + target
 
 
@@ -305,17 +309,17 @@ def _intra_class(output: Disentangled, *, diagonal: bool = False) -> Tensor:
     return terms[0] + terms[1]
 
 
-def _apart(x: Tensor, y: Tensor) -> Tensor:
+def _cosine_distance(x: Tensor, y: Tensor) -> Tensor:
     """Return the mean of 1 - cosine(x[i], y[i]) over rows i: 0 if all x[i], y[i] are parallel."""
     return _mean(1 - cosine_similarity(x, y))
 
 
-def _alike(x: Tensor, y: Tensor) -> Tensor:
+def _positive_cosine(x: Tensor, y: Tensor) -> Tensor:
     """Return the mean of max(0, cosine(x[i], y[i])) over i: 0 if all x[i], y[i] are orthogonal."""
     return _mean(cosine_similarity(x, y).clamp_min(0))
 
 
-def _unsure(discriminator: Classifier, vectors: Tensor) -> Tensor:
+def _uniform_cross_entropy(discriminator: Classifier, vectors: Tensor) -> Tensor:
     """Return the cross-entropy of the discriminator's prediction with the uniform distribution.
 
     It is lowest if the discriminator gives all languages the same probability.
@@ -323,7 +327,7 @@ def _unsure(discriminator: Classifier, vectors: Tensor) -> Tensor:
     return _mean(-discriminator(vectors).log_softmax(1).mean(1))
 
 
-def _crossed(layer: Classifier, vectors: Tensor, labels: Tensor) -> Tensor:
+def _mean_cross_entropy(layer: Classifier, vectors: Tensor, labels: Tensor) -> Tensor:
     return _mean(cross_entropy(layer(vectors), labels, reduction="none"))
 
 

@@ -63,7 +63,7 @@ class Masked:
         ids = np.where(targets == NO_TARGET, self.ids.values, targets).astype(np.int32)
         return Masked(Ragged(ids, offsets), Ragged(np.full_like(ids, NO_TARGET), offsets))
 
-    def under_masks(self, states: Tensor, batch: Padded | Packed) -> Tensor:
+    def masked_states(self, states: Tensor, batch: Padded | Packed) -> Tensor:
         """Return the network's states at masked tokens, shape (masked tokens, hidden), float32.
 
         `batch` has the ids of this object's rows, packed or padded. `states` is the network's
@@ -194,7 +194,7 @@ class Memory(nn.Module):
         self.register_buffer("owners", torch.zeros(size, dtype=torch.int64))
         self.register_buffer("filled", torch.zeros((), dtype=torch.int64))
 
-    def beside(self, vectors: Tensor, owners: Tensor) -> Sides:
+    def with_negatives(self, vectors: Tensor, owners: Tensor) -> Sides:
         """Return the vectors of an update, with the vectors in memory as their negatives.
 
         `owners` has the index of the clean text of each vector.

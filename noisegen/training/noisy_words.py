@@ -54,7 +54,7 @@ _WORDS = re.compile(rf"{WORD.pattern}(?: {WORD.pattern})*")
 _SEVERAL = re.compile(r"[ '’]")  # a word with such a character is a contraction or phrase
 _PART = re.compile(r"[^\W_]+")
 # Pattern that finds %s as a whole word, but not in longer words, mentions, tags and links.
-_ALONE = r"(?<![\w@#/='’-])(?<!\w\.)(?:%s)(?![\w@/=-]|['’.]\w)"
+_WHOLE_WORD = r"(?<![\w@#/='’-])(?<!\w\.)(?:%s)(?![\w@/=-]|['’.]\w)"
 
 # Pre-tokenizers of XLM-R and similar models.
 # Metaspace adds a space before each stretch of text between two added tokens.
@@ -252,7 +252,7 @@ def _replacements(pieces: Any, words: Words, max_rules: int) -> dict[str, list[s
     forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for form, counts in words.items():
         word = _most_frequent(counts)
-        if form.lower() not in added and _SEVERAL.search(word) and _is_cut(pieces, form, word):
+        if form.lower() not in added and _SEVERAL.search(word) and _can_replace(pieces, form, word):
             forms[word][form] = counts[word]
     totals = {word: counts.total() for word, counts in forms.items()}
     most = COVERED * sum(totals.values())
@@ -266,7 +266,7 @@ def _replacements(pieces: Any, words: Words, max_rules: int) -> dict[str, list[s
     return chosen
 
 
-def _is_cut(pieces: Any, form: str, word: str) -> bool:
+def _can_replace(pieces: Any, form: str, word: str) -> bool:
     """Return whether the tokenizer can replace a noisy form by a word of several known pieces.
 
     It cannot if its normalisation changes the form or the word.
@@ -289,12 +289,12 @@ def _with_replacements(pieces: Any, replacements: Mapping[str, list[str]]) -> An
     if not replacements:
         return pieces
     backend = pieces.backend_tokenizer
-    rules = [normalizers.Replace(_alone(forms), word) for word, forms in replacements.items()]
+    rules = [normalizers.Replace(_whole_word(forms), word) for word, forms in replacements.items()]
     if getattr(backend.pre_tokenizer, "prepend_scheme", "") == "first":
         # Metaspace puts "▁" before the first character of the text, but not if a rule has replaced
         # this character. So a rule puts "▁" before a form at the start of the text.
         forms = [form for forms in replacements.values() for form in forms]
-        rules.insert(0, normalizers.Replace(_alone(forms, r"\A(?=%s)"), "▁"))
+        rules.insert(0, normalizers.Replace(_whole_word(forms, r"\A(?=%s)"), "▁"))
     _add_rules(backend, rules)
     return _keeping_rules(pieces)
 
@@ -305,12 +305,12 @@ def _add_rules(backend: Any, rules: Iterable[Any]) -> None:
     backend.normalizer = normalizers.Sequence([*own, *rules])
 
 
-def _alone(forms: list[str], where: str = "%s") -> Regex:
+def _whole_word(forms: list[str], where: str = "%s") -> Regex:
     """Return a regular expression that matches any of these forms as a whole word.
 
     `where` is a longer expression, in which %s stands for this one.
     """
-    return Regex(where % (_ALONE % "|".join(map(re.escape, forms))))
+    return Regex(where % (_WHOLE_WORD % "|".join(map(re.escape, forms))))
 
 
 def _keeping_rules(pieces: Any) -> Any:

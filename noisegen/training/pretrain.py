@@ -237,7 +237,7 @@ class Pretraining(PairMethod[MaskedChunk]):
             tokens = self.computation.batch(texts.ids, window)
             states = self.computation.states(tokens)
             vectors = self.network.encoder.head(states, tokens)
-            return _Encoded(vectors, texts.under_masks(states, tokens))
+            return _Encoded(vectors, texts.masked_states(states, tokens))
 
     def _contrast(
         self,
@@ -260,7 +260,9 @@ class Pretraining(PairMethod[MaskedChunk]):
         vectors[places] = own
         vectors = self.workers.gather(vectors).requires_grad_()
         memory, texts = self.network.memory, torch.from_numpy(owners).to(own.device)
-        loss, parts = self.contrast(memory.beside(vectors, texts), self.settings.temperature)
+        loss, parts = self.contrast(
+            memory.with_negatives(vectors, texts), self.settings.temperature
+        )
         (gradient,) = torch.autograd.grad(loss, vectors)
         memory.add(vectors, texts)
         trainer.count(loss, parts, 1 / self.workers.world)

@@ -33,7 +33,7 @@ def make_student(settings: DistilSettings, teacher: Encoder) -> SentenceEncoder:
     head = _head(settings, start.head.settings, teacher)
     tokenizer = _tokenizer(settings, start.tokenizer, teacher)
     student = SentenceEncoder(start.network, tokenizer, head, "student")
-    _begin_head(student.head, start.head)
+    _initialise_head(student.head, start.head)
     if student.width != teacher.width:
         raise UsageError(
             f"the student has {student.width} numbers per vector, teacher {teacher.name} "
@@ -65,7 +65,7 @@ def _head(settings: DistilSettings, own: HeadSettings, teacher: Encoder) -> Head
     if normalize is None:
         normalize = isinstance(teacher, SentenceEncoder) and teacher.head.settings.normalize
     head = head.normalized(normalize)
-    # An unchanged head must be `own` itself, since `_begin_head` compares its steps by identity.
+    # An unchanged head must be `own` itself, since `_initialise_head` tests its steps with `is`.
     return own if head == own else head
 
 
@@ -86,7 +86,7 @@ def _tokenizer(settings: DistilSettings, own: Tokenizer, teacher: Encoder) -> To
     return with_preparation(tokenizer, preparation) if preparation else tokenizer
 
 
-def _begin_head(head: SentenceHead, before: SentenceHead) -> None:
+def _initialise_head(head: SentenceHead, before: SentenceHead) -> None:
     """Set the first weights of a student's head; `before` is the head of the encoder it starts as.
 
     Steps of the head that `before` also has keep their weights. A new projection gets weights from

@@ -327,9 +327,9 @@ class Trainer(Generic[C]):
 
     def _validations_since_best(self) -> int:
         """Return the number of validations after the best one."""
-        return len(self.validations) - 1 - self._best_number()
+        return len(self.validations) - 1 - self._best_index()
 
-    def _best_number(self) -> int:
+    def _best_index(self) -> int:
         """Return the index of the first validation with the lowest figure `selects_by`."""
         name = self.method.selects_by
         figures = [validation.figures[name] for validation in self.validations]
@@ -513,7 +513,7 @@ class Trainer(Generic[C]):
     @property
     def best_validation(self) -> Validation:
         """The validation of the best weights."""
-        return self.validations[self._best_number()]
+        return self.validations[self._best_index()]
 
 
 @contextmanager

@@ -105,7 +105,7 @@ def test_a_memory_has_the_newest_vectors(size):
         memory.add(vectors, torch.arange(4) + 4 * update)
         rows = zip(vectors.tolist(), range(4 * update, 4 * update + 4), strict=True)
         plain = [*rows, *plain][:size]
-        sides = memory.beside(vectors, torch.arange(4))
+        sides = memory.with_negatives(vectors, torch.arange(4))
         found = () if sides.others is None else (sides.others, sides.owners_of_others)
         assert list(zip(*(part.tolist() for part in found), strict=True)) == plain
 

@@ -114,8 +114,8 @@ def test_states_under_masks_equal_a_loop_over_rows(seed):
     expected = torch.stack(expected) if expected else torch.zeros(0, 4)
 
     padded = torch.nn.utils.rnn.pad_sequence(states, batch_first=True, padding_value=9.0)
-    assert torch.equal(made.under_masks(padded, Padded.of(made.ids, 0)), expected)
-    assert torch.equal(made.under_masks(torch.cat(states), Packed.of(made.ids, 0)), expected)
+    assert torch.equal(made.masked_states(padded, Padded.of(made.ids, 0)), expected)
+    assert torch.equal(made.masked_states(torch.cat(states), Packed.of(made.ids, 0)), expected)
     assert made.counts().tolist() == [sum(one != NO_TARGET for one in row) for row in targets]
 
 

@@ -119,7 +119,7 @@ def test_standard_vectors_have_mean_0_and_mean_square_1_and_heads_take_them_raw(
     made = (raw.astype(np.float64) - centre) * scale
     heads = Heads(5, torch.Generator().manual_seed(0))
     wanted = [one.detach() for one in heads(torch.from_numpy(made).float())]
-    heads.unfold(torch.from_numpy(centre), scale)
+    heads.absorb_standardisation(torch.from_numpy(centre), scale)
 
     assert np.allclose(made.mean(0), 0, atol=1e-5)
     assert np.square(made).mean() == pytest.approx(1, rel=1e-4)
