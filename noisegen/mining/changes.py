@@ -12,10 +12,10 @@ from rapidfuzz.process import cdist
 from noisegen.mining.miner import SentencePair
 from noisegen.mining.revisions import Revision
 
-RADIUS = 15  # edits within which a restored text counts as a revert (mwreverts' default)
-# Edits with more lines than this between the first and the last changed line are not compared
+RADIUS = 15  # restoring a text from at most this many edits ago is a revert (mwreverts' default)
+# Edits with more lines than this from the first to the last changed line are not compared
 LINES_MAX = 100_000
-_WITH_THE_PAGE = ""  # stands for a clean sentence that was lost when an edit rewrote the whole page
+_WITH_THE_PAGE = ""  # in a trail: the clean sentence was lost when an edit rewrote the whole page
 # Texts per page remembered for reverts; above this, texts older than RADIUS edits are forgotten
 _STANDING_MAX = 100
 
@@ -25,8 +25,8 @@ FIRST, SAME, REVERT, WITHHELD, EDIT = "first", "null_edits", "reverts", "withhel
 def changed_lines(old: bytes, new: bytes) -> tuple[list[bytes], list[bytes]] | None:
     """Return the lines that only the old text has, and the lines that only the new text has.
 
-    A line that both texts have at different places counts as unchanged. Returns None if more than
-    `LINES_MAX` lines lie between the shared beginning and the shared end.
+    A line that moved within the text counts as unchanged. Returns None if there are more than
+    `LINES_MAX` lines from the first to the last changed line.
     """
     start = old.rfind(b"\n", 0, Prefix.similarity(old, new)) + 1
     same = min(Postfix.similarity(old, new), min(len(old), len(new)) - start)
@@ -46,10 +46,10 @@ def changed_lines(old: bytes, new: bytes) -> tuple[list[bytes], list[bytes]] | N
 
 @dataclass
 class _Pending:
-    """A pair that a revert can still withdraw; `index` is the number of the edit that made it.
+    """A pair from edit number `index`, which is dropped if a later revert undoes that edit.
 
-    `trail` has (number of an edit, clean sentence as this edit left it) for the pair's own edit and
-    each later edit that rewrote the clean sentence; None stands for a deleted sentence.
+    `trail` follows the clean sentence: (edit number, sentence after this edit) for edit `index` and
+    for each later edit that changed the sentence; the sentence is None if the edit deleted it.
     """
 
     index: int
@@ -59,10 +59,10 @@ class _Pending:
 
 @dataclass
 class History:
-    """Latest revisions of a page: distinguishes edits from reverts, and withdraws reverted pairs.
+    """Latest revisions of a page: tells edits from reverts, and withdraws pairs of reverted edits.
 
-    With `trusts_hashes` False, texts are compared by hashes computed here, not by the hashes that
-    the export gives.
+    Texts are compared by the hashes in the export or, with `trusts_hashes` False, by hashes that
+    are computed from the texts.
     """
 
     trusts_hashes: bool = True
@@ -70,7 +70,7 @@ class History:
     _index: int = 0
     _previous: Revision | None = None
     _digest: Hashable = None
-    # Hash of each text that no revert undid -> number of the edit that made the text
+    # Hash of each text of the page that was not reverted -> number of the edit that saved it
     _standing: dict[Hashable, int] = field(default_factory=dict)
     _pending: deque[_Pending] = field(default_factory=deque)
 
@@ -104,10 +104,10 @@ class History:
         return (FIRST if previous is None else EDIT), previous
 
     def _revert(self, target: int) -> None:
-        """Withdraw the pairs of all edits after edit number `target`, whose text a revert restored.
+        """Withdraw the pairs of all edits that a revert undid: those after edit number `target`.
 
-        The reverted texts are forgotten, so that restoring one of them counts as an edit: a vandal
-        who repeats an edit must not withdraw the pairs of good editors in between.
+        The undone texts are forgotten, so that saving one of them again counts as an edit, not as a
+        revert: a vandal who repeats an edit must not undo the good edits in between.
         """
         self._standing = {known: at for known, at in self._standing.items() if at <= target}
         pending = deque(waiting for waiting in self._pending if waiting.index <= target)
@@ -118,14 +118,14 @@ class History:
                 waiting.trail.pop()
 
     def wait(self, pair: SentencePair) -> None:
-        """Keep a pair of the latest revision until no revert can withdraw it any more."""
+        """Store a pair of the latest revision until reverts can no longer withdraw it."""
         self._pending.append(_Pending(self._index, pair, [(self._index, pair.clean)]))
 
     def rewritten(self, text: bytes) -> None:
         """Record that the latest revision replaced the whole page by `text`.
 
-        The clean side of a waiting pair survives if `text` has the clean words of all its word
-        pairs; without word pairs, if `text` has its clean sentence.
+        The correction of a waiting pair survives if `text` has the clean words of all its word
+        pairs. If it has no word pairs, `text` must have its clean sentence.
         """
         for waiting in self._pending:
             if waiting.index < self._index and waiting.trail[-1][1] is not None:
@@ -140,11 +140,11 @@ class History:
         successors: Iterable[tuple[str, str]],
         tokens: Callable[[str], list[str]],
     ) -> None:
-        """Record which sentences the latest revision removed, and the sentences that replaced them.
+        """Record what the latest revision did to the clean sentences of waiting pairs.
 
-        `successors` are (old, new) sentences. `tokens` splits a sentence into words. A waiting pair
-        survives the removal of its clean sentence if the new sentence has all clean words of its
-        word pairs.
+        It took out the sentences `removed`; `successors` are pairs of an old sentence and the new
+        one that replaced it. The correction of a waiting pair survives if the new sentence has the
+        clean words of all its word pairs. `tokens` splits a sentence into words.
         """
         next_of = dict(successors)
         for waiting in self._pending:
@@ -156,30 +156,30 @@ class History:
                 waiting.trail.append((self._index, following if survives else None))
 
     def settled(self, *, ended: bool = False) -> Iterator[tuple[SentencePair, bool]]:
-        """Yield each pair that no revert can withdraw now, and whether its clean side survived.
+        """Yield each pair that reverts can no longer withdraw, and whether its correction survived.
 
-        With `ended`, no revisions follow, and all waiting pairs are yielded.
+        If `ended` is True, the page has no more revisions, and all waiting pairs are yielded.
         """
         while self._pending and (ended or self._pending[0].index <= self._index - RADIUS):
             waiting = self._pending.popleft()
             yield waiting.pair, bool(waiting.trail[-1][1])
 
 
-# Least likeness of aligned sentences: 1 - Levenshtein distance / characters of the longer one
+# Minimum similarity of aligned sentences: 1 - Levenshtein distance / characters of the longer one
 LIKENESS_MIN = 0.5
 SENTENCE_MAX = 5_000  # most characters of a sentence that is compared
-# Most characters of all old sentences times characters of all new ones: 0.2 s of comparing
+# Maximum of (characters of all old sentences) x (characters of all new sentences); takes 0.2 s
 WORK_MAX = 1 << 32
-# Most old sentences times new ones, since many short ones stay below WORK_MAX: 0.1 s of comparing
+# Maximum of (old sentences) x (new sentences), for many short ones; takes 0.1 s
 PAIRS_MAX = 250_000
 
 
 def align(old: Sequence[str], new: Sequence[str], dropped: Counter[str]) -> list[tuple[str, str]]:
-    """Return pairs of an old and a new sentence, chosen by likeness, in the order of `old`.
+    """Pair old sentences with similar new ones; return the pairs in the order of `old`.
 
-    The most alike pair is chosen first, and each sentence is used once. Sentences that both lists
-    have, at any place, are unchanged and not paired. If the lists exceed `WORK_MAX` or `PAIRS_MAX`,
-    the result is empty, and edit_many_sentences is counted in `dropped`.
+    The most similar pair is chosen first, and each sentence is used once. Sentences that are in
+    both lists, at any position, are unchanged and not paired. If the lists exceed `WORK_MAX` or
+    `PAIRS_MAX`, the result is empty, and edit_many_sentences is counted in `dropped`.
     """
     ours, theirs = _only(old, new), _only(new, old)
     if not (ours and theirs):
@@ -204,7 +204,7 @@ def _best_partners(scores: np.ndarray) -> dict[int, int]:
     Each row and column is used once. A row without a positive score gets no column.
     """
     rows, columns = np.nonzero(scores)
-    # By falling score; among equals the first row and column
+    # The highest score first; at equal scores, the first row, then the first column
     order = np.lexsort((columns, rows, -scores[rows, columns]))
     partners: dict[int, int] = {}
     used: set[int] = set()

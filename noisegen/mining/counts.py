@@ -27,10 +27,10 @@ BATCH_ROWS = 4_096  # rows of a record batch that is read or written
 class Count(NamedTuple):
     """Counts of one word pair: how often `noisy` was corrected to `clean`.
 
-    `count` counts sentence pairs, `pages` counts pages or input rows, and `reverse_count` counts
-    sentence pairs that correct `clean` to `noisy`. Each of the two directions has a `Count`, whose
-    `count` may be 0. If `noisy` equals `clean`, `count` is how often the word occurs in the last
-    revisions of all pages.
+    `count` is the number of sentence pairs with this correction, `pages` the number of pages or
+    input rows with it. `reverse_count` is the number of sentence pairs that correct `clean` to
+    `noisy` instead; this reverse word pair also has a `Count`, even if its `count` is 0. If `noisy`
+    equals `clean`, `count` is how often the word occurs in the last revisions of all pages.
     """
 
     lang: str
@@ -58,9 +58,9 @@ class _Tally:
 
 
 class WordCounter(ExitStack):
-    """Counts of the word pairs of a task; more than `held_max` are spilled to temporary files.
+    """Counts of the word pairs of a task; more than `held_max` are moved to temporary files.
 
-    All sentence pairs of one page or row must be added one after the other.
+    All sentence pairs of one page or input row must be added directly after each other.
     """
 
     def __init__(self, held_max: int = HELD_MAX) -> None:
@@ -83,7 +83,7 @@ class WordCounter(ExitStack):
             tally.last_unit = pair.unit
 
     def see(self, lang: str, words: Counter[str]) -> None:
-        """Add `words`, counts of words in the last revisions of pages; then clear `words`."""
+        """Add to the counts how often words occur in last revisions of pages; empty `words`."""
         for word, times in words.items():
             self._tally(lang, word, word).count += times
         words.clear()
@@ -171,7 +171,7 @@ def read_counts(source: Path | IO[bytes]) -> Iterator[Count]:
 
 
 def words_of(pairs: Path) -> Path:
-    """Return the path of the word counts that belong to a shard of pairs."""
+    """Return the path of the word counts of a shard: words/NAME for the pairs in pairs/NAME."""
     return pairs.parent.with_name("words") / pairs.name
 
 
@@ -203,6 +203,6 @@ def portions(rows: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 
 def record_batch(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
-    """Return rows as a record batch; values beyond the columns of `schema` are left out."""
+    """Return rows as a record batch; a row may have more values than `schema` has columns."""
     arrays = [pa.array([row[at] for row in rows], kind) for at, kind in enumerate(schema.types)]
     return pa.record_batch(arrays, schema)

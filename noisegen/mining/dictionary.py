@@ -35,10 +35,10 @@ from noisegen.runs.manifest import Manifest
 from noisegen.text.segmentation import language
 
 ENTRY_SCHEMA = pa.schema([*WORD_FIELDS, *NUMBER_FIELDS, ("prob", pa.float64())])
-# Column that a dictionary has if its run counted the words of pages
+# Additional column of a dictionary whose mining run counted the words of pages
 FREQUENCY = pa.field("frequency", pa.int64())
 ENTRY_ROWS = 65_536  # entries written at once
-# Minimum pages with a word pair if its right word occurs nowhere in corrected text
+# Minimum pages with a word pair whose clean word occurs nowhere in corrected text
 SUPPORT_PAGES = 2
 
 Word = tuple[str, str]  # language and word
@@ -46,7 +46,7 @@ Frequencies = Mapping[Word, int]  # number of occurrences of each word
 
 
 def reason_against(row: Count, thresholds: Thresholds, seen: Frequencies) -> str | None:
-    """Return the reason why a word pair misses a threshold; None if it passes.
+    """Return the reason why a word pair is dropped, such as 'few_pages'; None if it is kept.
 
     `seen` has the frequencies of words in corrected text. If it is empty, frequencies are not
     checked.
@@ -66,7 +66,7 @@ def reason_against(row: Count, thresholds: Thresholds, seen: Frequencies) -> str
 
 @dataclass
 class ThresholdTotals:
-    """Totals of a dictionary: word pairs dropped, by reason, and words that have wrong forms."""
+    """Totals of a dictionary: dropped word pairs by reason, and the number of clean words in it."""
 
     dropped: Counter[str] = field(default_factory=Counter)
     words: int = 0
@@ -78,9 +78,9 @@ def apply_thresholds(
     totals: ThresholdTotals | None = None,
     seen: Frequencies = MappingProxyType({}),
 ) -> Iterator[Alternative]:
-    """Yield the wrong forms that pass the thresholds, the most frequent of each word first.
+    """Yield the word pairs that pass the thresholds; per clean word, the most frequent first.
 
-    `counts` must be sorted. Dropped word pairs and kept words are counted in `totals`. `seen` has
+    `counts` must be sorted. Dropped word pairs and clean words are counted in `totals`. `seen` has
     the frequencies of words in corrected text.
     """
     totals = totals or ThresholdTotals()
@@ -123,8 +123,8 @@ def _passing(
 def counts_of(entries: Iterable[Alternative]) -> Iterator[Count]:
     """Return the entries of a dictionary as sorted counts, to be merged and filtered again.
 
-    The `reverse_count` of an entry is ignored if the dictionary also has the reverse entry: then
-    the count of the reverse entry is used instead.
+    If a dictionary has an entry and its reverse, with clean and noisy word swapped, the
+    `reverse_count` of each of the two is taken from the `count` of the other.
     """
     entries = list(entries)
     known = {entry[:3] for entry in entries}
@@ -244,9 +244,9 @@ def _line(fields: Iterable[str]) -> bytes:
 def seen_words(words: Sequence[Path], pairs: Sequence[Path], thresholds: Thresholds) -> Frequencies:
     """Return how often each word of the word pairs, clean or noisy, occurs in corrected text.
 
-    `words` and `pairs` are the paths of the shards of mining runs: word counts and sentence pairs.
-    Corrected text is the last revisions of pages if a run counted their words, and otherwise the
-    corrected sentences. The result is {} if no threshold needs frequencies.
+    `words` are the files of mining runs with word counts, `pairs` the files with sentence pairs.
+    Corrected text means the last revisions of pages if a run counted their words, otherwise the
+    clean sentences. The result is {} if no threshold needs frequencies.
     """
     if not thresholds.frequency:
         return {}
@@ -291,7 +291,7 @@ def entries_of(source: Path, lang: str | None = None) -> list[Alternative]:
 
 
 def most_frequent(entries: Sequence[Alternative], rows: int) -> list[Alternative]:
-    """Return the `rows` most frequent entries; equally frequent ones are ranked by their pages."""
+    """Return the `rows` most frequent entries; at equal counts, those from more pages first."""
     return nlargest(rows, entries, key=lambda entry: (entry.count, entry.pages, entry.prob))
 
 

@@ -18,22 +18,22 @@ from noisegen.mining.revisions import read_site
 
 PIECE_BYTES = 64 << 20  # compressed bytes of a large dump per task: a minute of bzip2
 ENDINGS = (".xml", *(f".{name}" for name in MAGICS))
-# Name of a dump file of one split page, with its first and last revision
+# Name of a file with a part of one large page: it has the numbers of its first and last revision
 _PART = re.compile(r"(.*-p\d+)r(\d+)r\d+\.")
 _SIGNS = (b"<revision>", b"mediawiki", "mediawiki".encode("utf-16-le"))
-# Language code that a dump names -> another --lang with which the dump may be mined
+# Language code in a dump -> another value of --lang that is accepted for this dump
 _SAME = {"no": "nb", "nb": "no", "simple": "en"}
 
 
 def tasks_of(
     sources: Sequence[str], lang: str, piece_bytes: int | None = None
 ) -> tuple[list[Task], list[str]]:
-    """Return the tasks of dump files, and a line with the reason per file that is left out.
+    """Return the tasks of dump files, and a message for each file that is left out.
 
-    A file in which decoding can begin at several offsets becomes tasks of about `piece_bytes`
-    compressed bytes (default: `PIECE_BYTES`). Files that split one page by revisions (p1r2r3)
-    become one task, in order. Raises SourceError for a missing or empty file, a file whose content
-    does not match its extension, and if no file is left.
+    A file that can be decoded from several offsets becomes tasks of about `piece_bytes` compressed
+    bytes (default: `PIECE_BYTES`). Files with parts of the same page (named like p1r2r3) become one
+    task, in order. Raises SourceError for a missing or empty file, a file whose content does not
+    match its extension, and if no file is left.
     """
     files, left_out = _chosen_files(sources, lang)
     if not files:
@@ -45,12 +45,12 @@ def tasks_of(
 
 
 def _chosen_files(sources: Sequence[str], lang: str) -> tuple[list[str], list[str]]:
-    """Return the files to mine, each once, and a line with the reason per file that is left out."""
+    """Return the files to mine, each once, and a message for each file that is left out."""
     left_out: list[str] = []
     paths = [path for source in sources for path in _files(source)]
-    # By target, so that a link and its target are one file
+    # By resolved path, so that a symbolic link and its target count as one file
     first_name = {absolute(path): path for path in reversed(paths)}
-    chosen: dict[str, str] = {}  # path without the ending of its compression -> whole path
+    chosen: dict[str, str] = {}  # path without an extension such as .bz2 -> whole path
     for path in dict.fromkeys(paths):
         if first_name[absolute(path)] != path:
             continue

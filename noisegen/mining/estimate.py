@@ -20,7 +20,7 @@ class _Stopwatch:
     """Wrapper of a miner that stops it a second after its first pair, to measure its speed.
 
     `start` is the number of seconds until the first pair: the miner loads models in this time.
-    `read` is the number of input bytes mined in the following `seconds`: whole blocks of input.
+    `seconds` is the time after that, and `read` the number of input bytes that were read by then.
     """
 
     miner: Miner
@@ -32,14 +32,14 @@ class _Stopwatch:
     pairs: int = 0
 
     def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
-        """Yield the pairs of the task's files for a second."""
+        """Yield pairs of the task; stop about a second after the first pair."""
         called = began = time.perf_counter()
         for pair in self.miner(task, account):
             now = time.perf_counter()
             if not self.pairs:
                 self.start, began = now - called, now
             if account.input[BYTES] > self.read > 0 and now - began > SAMPLE_SECONDS:
-                break  # all blocks of input before this one are mined completely
+                break  # a new block of input was read: the blocks before it are done
             self.pairs += 1
             self.read, self.seconds = account.input[BYTES], now - began
             yield pair

@@ -1,6 +1,7 @@
-"""XML of a dump for the scanner in `revisions`: rewritten if its form is unusual, split at pages.
+"""Prepare the XML of a dump for the scanner in `revisions`.
 
-An export is a stream of parts (bytes). An empty part marks a gap: bytes lost to damage.
+XML in an unusual form is rewritten, and a piece of a large dump is cut at page boundaries. An
+export is read in parts (bytes objects). An empty part marks a gap: bytes that were lost to damage.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -14,12 +15,12 @@ from noisegen.data.files import metered
 from noisegen.data.rows import FileRange
 from noisegen.mining.revisions import CDATA, END, HEAD, PAGE
 
-# Reading ends after this many parts in a row that end no tag: expat rereads the tag with each part
+# Reading stops after this many parts without the end of a tag, which expat rereads for each part
 STUCK_MAX = 16
 
 
 class _Refused(Exception):  # noqa: N818  (it ends the parser and nothing else)
-    """An export has a document type declaration, which is not read."""
+    """The parser refuses to read an export that declares a document type."""
 
 
 def as_exported(parts: Iterable[bytes], note: Callable[[str], None]) -> Iterator[bytes]:
@@ -39,7 +40,7 @@ def as_exported(parts: Iterable[bytes], note: Callable[[str], None]) -> Iterator
 
 def is_plain(head: bytes) -> bool:
     """Tell whether an export with these first bytes can be scanned without rewriting."""
-    # <revision> alone: damage cut the root element
+    # <revision> without <mediawiki>: the root element was lost to damage
     is_export = b"<mediawiki" in head or b"<revision>" in head
     return is_export and CDATA not in head
 
@@ -51,11 +52,11 @@ def head_of(path: str) -> bytes:
 
 
 def pages_of(piece: FileRange, own: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the pages that begin in a piece of a plain export, as an export of its own.
+    """Yield the pages that begin in a piece of a plain export, as a complete export.
 
-    `own` are the decompressed bytes of the piece, in parts. Output begins with the first page or
-    gap in the piece. The last page is completed from the bytes after the piece: output ends before
-    the first page or gap there.
+    `own` are the decompressed bytes of the piece, in parts. Bytes before its first page or gap are
+    skipped: they belong to a page of the piece before. The last page is completed with the bytes
+    after the piece, up to the next page or gap.
     """
     if piece.start:
         own = _from_page(own)
@@ -71,7 +72,7 @@ def pages_of(piece: FileRange, own: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _from_page(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the parts from the first beginning of a page, or from the first gap before it."""
+    """Yield the parts from the first page on, or from a gap that comes before the first page."""
     parts, held = iter(parts), b""
     for part in parts:
         held += part
@@ -83,14 +84,14 @@ def _from_page(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _to_page(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the parts before the first page or gap, then a gap and the end tag of an export."""
+    """Yield the parts up to the first page or gap, then a gap and the end tag of an export."""
     held = b""
     for part in parts:
         held += part
         if (begin := held.find(PAGE)) >= 0 or not part:
             yield from (held[:begin] if part else held, b"", END)
             return
-        if sure := held[: 1 - len(PAGE)]:  # an empty part would mean a gap
+        if sure := held[: 1 - len(PAGE)]:  # not if empty: an empty part marks a gap
             yield sure
         held = held[1 - len(PAGE) :]
     if held:
@@ -127,10 +128,10 @@ def _local(name: str) -> str:
 
 
 def rewritten(parts: Iterable[bytes], note: Callable[[str], None]) -> Iterator[bytes]:
-    """Yield XML rewritten: elements without prefixes, attributes in double quotes, escaped text.
+    """Rewrite XML: elements without prefixes, attributes in double quotes, escaped text.
 
-    A document type declaration ends the rewriting, and so do an error in the XML and a gap: the
-    bytes after them are yielded unchanged.
+    Rewriting stops at a document type declaration, at an error in the XML and at a gap; all bytes
+    after that are yielded unchanged.
     """
     out: list[str] = []
     parser = _writer_to(out)

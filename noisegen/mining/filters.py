@@ -1,9 +1,9 @@
 """Filters for sentence pairs and word pairs; each dropped pair is counted under a reason.
 
-Reasons for sentence pairs are equal, too_short, too_long, length_differs and too_different, with
-the profile strict also markup, held_key and numbers_differ. Reasons for word pairs are
-word_no_letter, word_equal, word_too_far and word_moved, with the profiles spelling and strict also
-word_case, with spelling also word_other_signs. Some languages add reasons for word pairs.
+Reasons for sentence pairs: equal, too_short, too_long, length_differs, too_different. The profile
+strict adds markup, numbers_differ and held_key (a letter five times in a row). Reasons for word
+pairs: word_no_letter, word_equal, word_too_far, word_moved. The profiles spelling and strict add
+word_case; spelling also adds word_other_signs. Some languages add reasons of their own.
 """
 
 import re
@@ -18,7 +18,7 @@ from rapidfuzz.distance import Levenshtein, Postfix, Prefix
 from noisegen.mining.miner import WordPair
 from noisegen.text.segmentation import Language
 
-_HELD_KEY = re.compile(r"([^\W\d_])\1{4}")  # one letter five times in a row
+_HELD_KEY = re.compile(r"([^\W\d_])\1{4}")  # a key held down: a letter five times in a row
 _BETWEEN_LETTERS = re.compile("['’-]")
 _DIGITS = re.compile(r"\d+")
 _MARKUP = ("[[", "]]", "{{", "}}", "''", "</", "/>", "||", "==", "://")
@@ -32,8 +32,8 @@ class FilterProfile:
     difference in tokens of noisy and clean sentence. `distance_percent` limits their Levenshtein
     distance, in per cent of the tokens of the shorter one. `char_distance_max` is the largest
     distance of two words, in characters, in languages with spaces between words.
-    `has_quality_rules` turns on the reasons of the profile strict. With `spelling_only`, both words
-    must consist of letters and differ in more than case.
+    `has_quality_rules` adds the checks of the profile strict. With `spelling_only`, the two words
+    of a word pair must consist of letters and differ in more than case.
     """
 
     tokens_min: int = 2
@@ -45,8 +45,8 @@ class FilterProfile:
     spelling_only: bool = False
 
 
-# RCP: section 3.1 and appendix B. RCP filtered its pre-training pairs by difference in length and
-# by distance only.
+# Thresholds of the RCP paper, section 3.1 and appendix B. RCP filtered its pre-training pairs only
+# by difference in length and by distance.
 PROFILES = {
     "spelling": FilterProfile(spelling_only=True),
     "rcp": FilterProfile(),
@@ -56,7 +56,7 @@ PROFILES = {
 
 
 class Delta(NamedTuple):
-    """Neighbouring tokens of a noisy sentence, and the tokens in their place in the clean one."""
+    """Adjacent tokens of a noisy sentence, and the tokens that replace them in the clean one."""
 
     noisy: Sequence[str]
     clean: Sequence[str]
@@ -64,12 +64,13 @@ class Delta(NamedTuple):
     def pairs(self, is_spaced: bool) -> list[tuple[str, str]]:
         """Return (noisy, clean) token pairs; [] if the tokens do not correspond one to one.
 
-        In a language without spaces, several noisy tokens that became one clean token are joined.
+        In a language without spaces, several noisy tokens are joined if one clean token replaces
+        them.
         """
         if len(self.noisy) == len(self.clean):
             return list(zip(self.noisy, self.clean, strict=True))
         if len(self.clean) == 1 and self.noisy and not is_spaced:
-            # Without spaces, the tokenizer looks up words in a list and so splits a misspelt word.
+            # The tokenizer of such a language uses a word list, so it splits a misspelt word.
             return [("".join(self.noisy), self.clean[0])]
         return []
 
@@ -105,7 +106,7 @@ def _reason_against_words(
 ) -> str | None:
     """Return the reason why the profile drops a word pair; None if it passes.
 
-    `kind` is the kind of noise in the word pair, as the language names it.
+    `kind` is the kind of noise that `language` found in the word pair, such as 'case', or ''.
     """
     most = profile.char_distance_max
     if language.is_spaced and most is not None:
@@ -140,10 +141,10 @@ def is_word(token: str) -> bool:
 def _compared(
     noisy: str, clean: str, language: Language, profile: FilterProfile
 ) -> tuple[str | None, list[str], list[str]]:
-    """Return the reason why a sentence pair is dropped, and the tokens in which the sides differ.
+    """Return the reason why a sentence pair is dropped (None if it is kept), and its tokens.
 
-    The reason is None if the pair is kept. The tokens are two lists, noisy and clean: each side
-    without the start and the end that both sides share.
+    The tokens are two lists, noisy and clean, without the tokens that both sentences share at the
+    beginning and at the end.
     """
     if _same(noisy, clean):
         return "equal", [], []
@@ -176,8 +177,8 @@ def _same(noisy: str, clean: str) -> bool:
 def _differing(noisy: str, clean: str, language: Language) -> tuple[int, list[str], list[str]]:
     """Return the number of tokens that two sentences share at both ends, and the tokens between.
 
-    The tokens between are two lists: noisy and clean. The shared text is cut at a `boundary` of the
-    language, so that no token is split, and tokenized only once, which halves the time.
+    The tokens between are two lists: noisy and clean. The shared text ends at a character such as a
+    space, so that no token is split. It is tokenized only once, which halves the time.
     """
     tokens, boundary = language.tokens, language.boundary
     if not boundary:
@@ -202,7 +203,7 @@ def _numbers(tokens: list[str]) -> list[str]:
 
 
 def deltas(noisy: list[str], clean: list[str]) -> list[Delta]:
-    """Return the differing runs of two lists of tokens, between the tokens that they share."""
+    """Align two lists of tokens, and return each run of adjacent tokens in which they differ."""
     if len(noisy) == len(clean) == 1:
         return [Delta(noisy, clean)] if noisy != clean else []
     differences: list[Delta] = []

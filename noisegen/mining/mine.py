@@ -1,4 +1,4 @@
-"""Mining runs: each task writes a shard of pairs and its word counts; the last writes a dictionary.
+"""Mining runs: tasks write sentence pairs and word counts, from which a dictionary is made.
 
 The commands mine-wiki, mine-lang8 and mine-pairs call `mine_wiki`, `mine_lang8` and `mine_pairs`.
 """
@@ -72,7 +72,7 @@ _ROWS = pa.schema([*_TEXTS, ("unit", pa.int64())])
 PAIRS = {WIKI: pa.schema([*_TEXTS, *_REVISIONS]), "lang8": _ROWS, "pairs": _ROWS}
 
 
-# The commands.
+# Functions of the commands.
 
 
 @public
@@ -178,25 +178,25 @@ def mine_pairs(
 ) -> Manifest:
     """Mine a dictionary from parallel noisy and clean text.
 
-    `sources` are tables as for `augment`, or one text file whose corrected versions are
-    `clean_files`, line by line. `split` splits rows into sentences and aligns these. `tell` is
-    called with a line per file that is left out. A threshold of None has the value of the profile.
-    Raises NoisegenError.
+    `sources` are tables as for `augment`, or one noisy text file; then line i of each of the
+    `clean_files` corrects its line i. `split` splits both texts of a row into sentences and aligns
+    these. `tell` is called with a line per file that is left out. A threshold of None has the value
+    of the profile. Raises NoisegenError.
     """
     options = decode(PairsOptions, locals())
     return mine(options.work(), options)
 
 
-# A run.
+# Runs: all tasks, the manifest and the dictionary.
 
 
 @dataclass(frozen=True)
 class Mined:
     """Result of a task: pairs and word counts written, input read, pairs dropped and damage.
 
-    `rows` counts the pairs, `words` the rows of word counts. `read` counts items by kind, such as
-    pages, and `dropped` by reason. `damaged` counts all lines about damage; `damage` has the first
-    `DAMAGE_MAX` of them.
+    `rows` is the number of sentence pairs, `words` the number of rows in the file of word counts.
+    `read` counts what was read, such as pages and revisions, `dropped` the dropped pairs by reason.
+    `damaged` is the number of messages about damage; `damage` has at most `DAMAGE_MAX` of them.
     """
 
     rows: int
@@ -282,7 +282,7 @@ def _finish(folder: RunFolder[Mined], work: Work, options: MiningOptions) -> Man
 def _manifest(
     folder: RunFolder[Mined], work: Work, options: MiningOptions, records: Sequence[Record[Mined]]
 ) -> Manifest:
-    """Return the manifest of the finished tasks; the dictionary's counts are 0 until `_merge`."""
+    """Return the manifest of the finished tasks, with zeros for the dictionary, written later."""
     results = [record.result for record in records]
     return Manifest(
         command=options.command or f"noisegen mine-{work.miner.kind}",
@@ -304,7 +304,7 @@ def _manifest(
 
 
 def _shard(record: Record[Mined]) -> dict[str, Any]:
-    """Return a finished task's entry in the manifest."""
+    """Return what the manifest records about a finished task: its file, row counts and digests."""
     pairs, words = record.files
     return {
         "file": pairs.name,
@@ -320,7 +320,7 @@ def _digests(out: Path) -> dict[str, str]:
 
 
 def _merge(out: Path, pairs: list[Path], thresholds: Thresholds) -> dict[str, Any]:
-    """Write the dictionary of all tasks; return the dictionary's entry in the manifest."""
+    """Write the dictionary of all tasks; return what the manifest records about it."""
     totals = dictionary.ThresholdTotals()
     words = list(map(counts.words_of, pairs))
     seen = dictionary.seen_words(words, pairs, thresholds)
@@ -363,7 +363,7 @@ def _card(manifest: Manifest) -> str:
     return dataset_card(manifest, card)
 
 
-# A task.
+# A single task.
 
 
 def mine_task(out: Path, miner: Miner, strict: bool, task: Task) -> Record[Mined]:

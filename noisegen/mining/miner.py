@@ -1,4 +1,4 @@
-"""Types for mining: sentence pairs, word pairs, tasks, accounts, the miner protocol, thresholds."""
+"""Types for mining: word and sentence pairs, tasks and their counts, miners, thresholds."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,7 +9,7 @@ from noisegen.data.rows import FileRange
 from noisegen.options import option
 from noisegen.text.segmentation import Language
 
-DAMAGE_MAX = 1_000  # most lines about damage kept per task, and in the manifest
+DAMAGE_MAX = 1_000  # maximum messages about damage kept per task, and in the manifest
 
 
 class WordPair(NamedTuple):
@@ -17,16 +17,16 @@ class WordPair(NamedTuple):
 
     clean: str
     noisy: str
-    kind: str = ""  # kind of noise that the language names: homophone, synonym, kana ...
+    kind: str = ""  # kind of noise, if the language knows kinds: homophone, synonym, kana ...
 
 
 @dataclass(frozen=True, slots=True)
 class SentencePair:
     """A noisy sentence, its clean form, and its word pairs that passed the filters.
 
-    `unit` is the number of the page in a revision history, or of the row in a table; the column
-    `pages` of a dictionary counts distinct pages or rows. The fields from `rev_old` on are set for
-    revision histories only.
+    `unit` is the id of the page in a revision history, or the index of the row in a table; the
+    column `pages` of a dictionary counts different units. `rev_old` and all fields after it are
+    set for revision histories only.
     """
 
     noisy: str
@@ -57,15 +57,15 @@ class Task:
 
 
 class Damage(list[str]):
-    """Lines about damaged input, each with file and place, at most `DAMAGE_MAX`.
+    """Messages about damaged input, each with the file and the position; at most `DAMAGE_MAX`.
 
-    `total` counts every line, kept or not.
+    `total` counts all messages, those that are not kept included.
     """
 
     total = 0
 
     def append(self, line: str) -> None:
-        """Count a line; keep it if there are fewer than `DAMAGE_MAX`."""
+        """Count a message; keep it if fewer than `DAMAGE_MAX` are kept so far."""
         self.total += 1
         if len(self) < DAMAGE_MAX:
             super().append(line)
@@ -78,11 +78,11 @@ class Damage(list[str]):
 
 @dataclass
 class Account:
-    """Counts of what a task read and of what it dropped, and its lines about damage.
+    """Counts of what a task read and of what it dropped, and its messages about damage.
 
     `dropped` counts by reason. `input` counts the bytes read so far, before decompression. `words`
-    counts the words in last revisions of pages, if the profile needs them; `mine_task` moves these
-    counts to its `WordCounter`.
+    counts the words in last revisions of pages, only with the profile spelling; `mine_task` moves
+    these counts to its `WordCounter`.
     """
 
     input: Counter[str] = field(default_factory=Counter)
@@ -126,9 +126,9 @@ class Thresholds:
     """Thresholds that a word pair must reach to enter a dictionary; 0 turns a threshold off.
 
     `balance` is the minimum ratio of a word pair's count to its reverse count; below it, the two
-    words are variants. `frequency` is the minimum ratio of the right word's frequency in corrected
-    text to the wrong form's; below it, the wrong form is taken for another word. `top` is the
-    maximum number of wrong forms per word; the most frequent are kept.
+    words are variants. `frequency` is the minimum ratio of the clean word's frequency in corrected
+    text to that of the noisy word; below it, the noisy word is a correct word too. `top` is the
+    maximum number of noisy words per clean word; the most frequent are kept.
     """
 
     min_pages: Annotated[int, THRESHOLD_OPTIONS["min_pages"]] = 0

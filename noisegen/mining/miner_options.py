@@ -42,8 +42,8 @@ Profile = Annotated[
 class Work:
     """Tasks of a run, and the miner of these tasks.
 
-    `config` has the options that decide which pairs are mined. `left_out` has a line with the
-    reason per file that is not mined.
+    `config` has the options that decide which pairs are mined. `left_out` has a message for each
+    file that is not mined.
     """
 
     tasks: Sequence[Task]
@@ -52,9 +52,10 @@ class Work:
     left_out: Sequence[str] = ()
 
     def binding(self) -> dict[str, Any]:
-        """Return the configuration that the manifest records; only an equal one resumes the run.
+        """Return the configuration that the manifest records: version, options and sources.
 
-        It has the version, options and sources. Raises SourceError for a missing file.
+        A run can be resumed only with an equal configuration. Raises SourceError for a missing
+        file.
         """
         sources = []
         for paths, group in groupby(self.tasks, key=attrgetter("paths")):
@@ -72,12 +73,12 @@ class Work:
             "options": self.config,
             "sources": sources,
         }
-        # JSON, as in the manifest, turns tuples into lists: without it, equal values would differ
+        # JSON turns tuples into lists, as in the manifest, with which the result is compared
         as_read: dict[str, Any] = json.loads(json.dumps(config))
         return as_read
 
     def sizes(self) -> dict[int, int]:
-        """Return the bytes of each task, by its number; 0 if the size of a file is unknown."""
+        """Return {number of a task: bytes of its input}; 0 if the size of a file is unknown."""
         sizes = {}
         for task in self.tasks:
             known = [file.size or _written(file.path)["bytes"] for file in task.files]
@@ -86,7 +87,7 @@ class Work:
 
 
 def _written(path: str) -> dict[str, Any]:
-    """Return the size of a file in bytes and its modification time in ns.
+    """Return the size of a file in bytes and its modification time in nanoseconds.
 
     Both are None for standard input and data sets of the Hub. Raises SourceError.
     """
@@ -141,7 +142,7 @@ class MiningOptions(PartOptions):
         return replace(chosen, char_distance_max=None if distance == "none" else int(distance))
 
     def thresholds(self) -> Thresholds:
-        """Return the thresholds of the profile, replaced by the user's."""
+        """Return the thresholds that the user gave, and the profile's values for all others."""
         given = {field.name: getattr(self, field.name) for field in fields(Thresholds)}
         chosen = {name: value for name, value in given.items() if value is not None}
         return replace(THRESHOLDS[self.profile], **chosen)
@@ -149,7 +150,7 @@ class MiningOptions(PartOptions):
 
 @dataclass(frozen=True)
 class WikiOptions(MiningOptions):
-    """Options of mining a revision history; without `skip`, whole pages are compared, slowly."""
+    """Options of mining a revision history; with `skip`, only changed lines are compared."""
 
     dumps: Annotated[Strings, argument("DUMP...")]
     out: Out

@@ -26,7 +26,7 @@ from noisegen.text.languages import codes_by_name
 from noisegen.text.segmentation import Language, language
 
 ROWS = 100_000  # rows or lines of a file per task
-# Most characters of a sentence or correction; longer ones are dropped, as they compare slowly
+# Maximum characters of a sentence or correction; longer ones are dropped, since comparing is slow
 _CHARS_MAX = 2_000
 
 
@@ -34,8 +34,8 @@ _CHARS_MAX = 2_000
 class PairsMiner:
     """Miner of noisy and clean text; a task is a table, or a noisy file with its clean files.
 
-    The language of a row comes from the language column of `columns`, and without one is
-    `language`. With `split`, rows are split into sentences, which are aligned by likeness.
+    The language of a row is read from the language column, or is `language` if there is no such
+    column. With `split`, both texts of a row are split into sentences, and similar ones are paired.
     """
 
     kind: ClassVar[str] = "pairs"
@@ -45,7 +45,7 @@ class PairsMiner:
     split: bool = False
 
     def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
-        """Yield the pairs that pass the filters; the unit of a pair is the number of its row."""
+        """Yield the pairs that pass the filters; `unit` of a pair is the index of its row."""
         rows = pair_rows(task.files, self.columns, account.damaged)
         for unit, row in enumerate(rows, task.files[0].first):
             account.read["rows"] += 1
@@ -75,7 +75,7 @@ class PairsMiner:
 def _spoken(name: str, like: Language) -> Language | None:
     """Return the language with this code or English name; None if it is unknown.
 
-    The returned language has the sentence splitter and the options of the language `like`.
+    Its sentence splitter and other options are copied from the language `like`.
     """
     try:
         code = codes_by_name().get(name.lower(), name)
@@ -87,7 +87,7 @@ def _spoken(name: str, like: Language) -> Language | None:
 def table_tasks(
     sources: Sequence[str], miner: PairsMiner, rows: int | None = None
 ) -> tuple[list[Task], list[str]]:
-    """Return the tasks of tables, and a line with the reason per skipped file.
+    """Return the tasks of tables, and a message for each skipped file.
 
     A task has at most `rows` rows (default: `ROWS`).
     """
@@ -97,35 +97,35 @@ def table_tasks(
     return [Task(number, (piece,)) for number, piece in enumerate(cut)], skipped
 
 
-# The sentence that a Lang-8 correction stands for.
+# Reading of Lang-8 corrections.
 
-# Least characters of an addition at the end that is a comment (gector-ja's rule)
+# An addition at the end with at least this many characters is a comment (gector-ja's rule)
 COMMENT_CHARS = 10
-# Sentence ends of a correction after which a comment may begin; later ones are not tried
+# Only after the first sentence ends of a correction, this many, is a comment looked for
 _ENDS_MAX = 20
 _TAG = re.compile(r"\[(/?)(f-[a-z]+|sline)\]", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?…。！？]+[\"'”’»)\]」』）]*")
 _BRACKETS = re.compile(r"\([^()]*\)|（[^（）]*）|\[[^\[\]]*\]|【[^【】]*】")
 _NO_CONTROLS = {code: None for code in (*range(32), *range(127, 160)) if not chr(code).isspace()}
 _PRAISE = re.compile(r"\s*(?<![a-z])(?:ok|good|perfect|nice|great)[!.！。]*$", re.IGNORECASE)
-# Signs between alternatives, or before explanations
+# Separators of alternatives ('a/b') and of explanations ('a -> b') in corrections
 _ALTERNATIVES = ("/", "／", "→", "->", "=>", "＝")
 
 
 class Correction(NamedTuple):
-    """A corrected sentence, or the reason why a correction gives none."""
+    """A corrected sentence; or '' and the reason why there is none in a correction."""
 
     text: str
     reason: str | None = None
 
 
 def read_correction(noisy: str, correction: str) -> Correction:
-    """Return the sentence that a correction of the learner's sentence `noisy` stands for.
+    """Return the corrected sentence in a Lang-8 correction of the learner's sentence `noisy`.
 
     Struck-out words are removed; colour tags are removed and their content stays. Brackets, praise
     at the end, and comments after the sentence are removed unless the learner wrote them. The
-    result is empty with the reason `comment` if the correction offers alternatives or is only a
-    comment, and with the reason `unclosed_tag` if a strike-out is not closed.
+    result is empty with the reason `comment` if the correction has alternatives ('a/b') or is only
+    a comment, and with the reason `unclosed_tag` if a strike-out is not closed.
     """
     bare = without_tags(correction)
     if bare is None:
@@ -151,7 +151,7 @@ def without_tags(text: str) -> str | None:
     Tags may be nested or overlap; an end tag without a start tag is ignored.
     """
     pieces: list[str] = []
-    start = struck = 0  # `struck` counts the open strike-outs
+    start = struck = 0  # `struck` counts the [sline] tags that are not closed yet
     for tag in _TAG.finditer(text):
         if not struck:
             pieces.append(text[start : tag.start()])
@@ -164,9 +164,9 @@ def without_tags(text: str) -> str | None:
 def _without_comment(noisy: str, text: str) -> str:
     """Return the correction `text` without a comment after the sentence.
 
-    `text` is cut at the sentence end that makes it most like the learner's sentence `noisy`. If no
-    sentence ends before the end of `text`, only an addition of at least `COMMENT_CHARS` characters
-    at the end is cut.
+    `text` is cut at the sentence end that makes it most similar to the learner's sentence `noisy`.
+    If `text` is a single sentence, only an addition at its end is cut, and only if it has at least
+    `COMMENT_CHARS` characters.
     """
     stops = [end.end() for end in islice(_SENTENCE_END.finditer(text), _ENDS_MAX)]
     if stops and stops[0] < len(text):
@@ -180,7 +180,7 @@ def _without_comment(noisy: str, text: str) -> str:
     return text[:added] if len(text) - added >= COMMENT_CHARS else text
 
 
-# Learners' sentences.
+# Miner of learners' sentences.
 
 LANG8, M2 = "lang8", "m2"
 
@@ -200,8 +200,8 @@ class Learnt(NamedTuple):
 class Lang8Miner:
     """Miner of learners' sentences (noisy) and their corrections (clean).
 
-    Lang-8 entries written in another language than `language` are dropped. With `with_uncorrected`,
-    a sentence that nobody changed becomes a pair of equal sides.
+    Lang-8 entries that are not written in `language` are dropped. With `with_uncorrected`, a
+    sentence that nobody corrected becomes a pair of two equal texts.
     """
 
     kind: ClassVar[str] = "lang8"
@@ -221,7 +221,7 @@ class Lang8Miner:
                     yield from self._pairs(learnt, account)
 
     def _pairs(self, learnt: Learnt, account: Account) -> Iterator[SentencePair]:
-        """Yield a pair per usable correction of a sentence; count other corrections by reason."""
+        """Yield a pair per correction that can be used; dropped ones are counted by reason."""
         unit, noisy, corrections = learnt
         code = self.language.code
         account.read["corrections"] += len(corrections)
@@ -289,7 +289,7 @@ class Lang8Entry(msgspec.Struct, array_like=True):
 
 
 def lang8_sentences(file: FileRange, language: Language, account: Account) -> Iterator[Learnt]:
-    """Yield the sentences of Lang-8 entries written in `language`; count other sentences."""
+    """Yield the sentences of Lang-8 entries written in `language`; count all others as dropped."""
     for number, line in text_lines(file, account.damaged):
         if not line.strip():
             continue
@@ -333,7 +333,7 @@ def _languages(learnt: str) -> set[str | None]:
 
 
 def _read_all(noisy: str, texts: object) -> list[Correction]:
-    """Return the corrections of a sentence; null and empty ones are ignored."""
+    """Read the corrections of a sentence; values that are empty or no text are ignored."""
     if not isinstance(texts, list) or len(noisy) > _CHARS_MAX:
         return []
     corrections = []

@@ -22,10 +22,10 @@ _NAMESPACE = re.compile(rb"""<namespace\b[^<>]*?\skey=["'](-?\d{1,9})["'][^<>]*(
 
 
 class Site(NamedTuple):
-    """Language of a wiki and its namespaces, as the beginning of an export gives them.
+    """Language of a wiki and its namespaces, read from the beginning of an export.
 
-    `lang` is '' if the export names no language. `namespaces` maps the name before the colon of a
-    title to the number of a namespace.
+    `lang` is '' if the export names no language. `namespaces` maps the first part of a title, such
+    as 'Talk' in 'Talk:Paris', to the number of its namespace.
     """
 
     lang: str
@@ -33,7 +33,7 @@ class Site(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A page; `number` is its id, or negative if its head was lost to damage."""
+    """A page; `number` is its id, or a negative number if the XML that has the id was lost."""
 
     number: int
     namespace: int
@@ -41,10 +41,10 @@ class Page(NamedTuple):
 
 
 class Revision(NamedTuple):
-    """A revision as bytes; `raw` is the escaped text of the main slot, None if it is withheld.
+    """A revision as bytes; `raw` is its text with XML escapes, None if the export withholds it.
 
-    `head` is the XML before the text element, `attributes` the start tag of the text element, and
-    `tail` the XML after the text.
+    `head` is the XML before the text element, `attributes` the start tag <text ...>, and `tail` the
+    XML after the text.
     """
 
     page: Page
@@ -76,7 +76,7 @@ class Revision(NamedTuple):
 
     @property
     def model(self) -> str:
-        """The content model of the main slot (default: 'wikitext')."""
+        """The content model of the revision's text, such as 'wikitext' (the default)."""
         match = _MODEL.search(self.head) or _MODEL.search(self.tail.partition(b"<content")[0])
         return _text_of(match) if match else "wikitext"
 
@@ -89,7 +89,7 @@ class Revision(NamedTuple):
         if match := _SHA1_OF_TEXT.search(self.attributes):
             return "text", match[1], len(raw)
         match = _SHA1.search(self.tail) or _SHA1.search(self.head)
-        if match and b"<content" not in self.tail:  # with <content> the hash covers all slots
+        if match and b"<content" not in self.tail:  # with <content> it hashes more than the text
             return "revision", match[1], len(raw)
         return "raw", hashlib.sha1(raw, usedforsecurity=False).digest(), len(raw)
 
@@ -125,11 +125,11 @@ def read_revisions(
     wanted: Callable[[Page], bool],
     revision_max: int = REVISION_MAX,
 ) -> Iterator[Revision]:
-    """Yield the revisions in an export, of those pages for which `wanted` returns true.
+    """Yield the revisions of all pages in an export for which `wanted` returns True.
 
-    `parts` are the bytes of the export; the first part must have its site info. Only whole
-    revisions are yielded; a revision over `revision_max` bytes comes without its text. `note` is
-    called with a line per loss.
+    `parts` are the bytes of the export; the first part must have the element <siteinfo>. Incomplete
+    revisions are skipped; a revision over `revision_max` bytes is yielded without its text. `note`
+    is called with a message whenever data was lost.
     """
     scanner = Scanner(note, wanted, revision_max)
     for part in parts:
@@ -138,10 +138,10 @@ def read_revisions(
 
 
 class Scanner:
-    """Scanner that finds the revisions of wanted pages in an export, fed in parts.
+    """Scanner that finds the revisions of wanted pages in an export, which it gets in parts.
 
-    Only the bytes of an unfinished revision or page header are kept between parts. `revision_max`
-    and `header_max` limit these, in bytes.
+    Between parts, it keeps only the bytes of an incomplete revision or page header, at most
+    `revision_max` or `header_max` bytes.
     """
 
     def __init__(
@@ -165,17 +165,17 @@ class Scanner:
         An empty part stands for bytes lost to damage.
         """
         self.parts.append(part)
-        # A long revision is scanned again only after it has grown by half.
+        # A long incomplete revision is scanned again only after it has grown by half.
         if part and sum(map(len, self.parts)) * 2 < len(self.held) - self.at:
             return
         yield from self._revisions()
-        if not part:  # after lost bytes another page may follow
+        if not part:  # bytes were lost: what follows may be another page
             if b"<revision" in self.held[self.at :]:
                 self.note("a revision without an end was skipped")
             self.held, self.at, self.page, self.skipped = b"", 0, None, b""
 
     def finish(self) -> Iterator[Revision]:
-        """Yield the last revisions, and note a missing end."""
+        """Yield the last revisions; report an export that ends too early."""
         yield from self._revisions()
         remainder = self.held[self.at :]
         if b"<revision" in remainder or self.skipped == b"</revision>":
@@ -184,7 +184,7 @@ class Scanner:
             self.note("the end of the file is missing")
 
     def _revisions(self) -> Iterator[Revision]:
-        """Yield the complete revisions; `at` moves to the first revision that needs more bytes."""
+        """Yield the complete revisions; the offset `at` stops at the first incomplete one."""
         self.held, self.at = b"".join([self.held[self.at :], *self.parts]), 0
         self.parts.clear()
         held = self.held
@@ -204,7 +204,7 @@ class Scanner:
                 later = held.rfind(b"<revision", begin + len(b"<revision"), bounds.tag)
             if later >= 0:
                 self.note("a revision without an end was skipped")
-                # Another page may begin before the later revision: then its header is read next
+                # If another page begins before the later revision, go on with its header
                 page = held.rfind(PAGE, begin, later)
                 self.at = later if page < 0 else page
                 continue
@@ -216,7 +216,7 @@ class Scanner:
             yield Revision(self._known_page(head), head, attributes, raw, tail)
 
     def _reaches_revision(self) -> bool:
-        """Move `at` to the next revision of a wanted page; False if more bytes are needed."""
+        """Move `at` to the next revision of a wanted page; return False if none was read yet."""
         while True:
             if tag := self.skipped:
                 position = self.held.find(tag, self.at)
@@ -242,7 +242,7 @@ class Scanner:
             return True
 
     def _drop_header(self) -> None:
-        """If over `header_max` bytes have no revision, drop those before the last page header."""
+        """If more than `header_max` bytes hold no revision, keep only the last page header."""
         if len(self.held) - self.at > self.header_max:
             page = self.held.rfind(PAGE, len(self.held) - self.header_max)
             self.at = page if page >= 0 else len(self.held) - 64
@@ -258,7 +258,7 @@ class Scanner:
         return Page(_number_in(_ID.search(head)), namespace, title)
 
     def _known_page(self, head: bytes = b"") -> Page:
-        """Return the current page; if it is unknown, note the loss and return one without a title.
+        """Return the current page; if its header was lost, report this, return an untitled page.
 
         `head` is the XML before a revision's text. The number of an unknown page is the negated id
         of this revision.
@@ -270,7 +270,7 @@ class Scanner:
 
 
 class Bounds(NamedTuple):
-    """Offsets in a revision: start of <text>, start of the text, its end, start of </revision>."""
+    """Offsets of the tag <text>, of the text after it, of the text's end, and of </revision>."""
 
     tag: int
     text: int
@@ -279,7 +279,7 @@ class Bounds(NamedTuple):
 
 
 def _bounds(held: bytes, begin: int) -> Bounds | None:
-    """Return the offsets of the revision that begins at `begin`; None if its end is not read yet.
+    """Return the offsets in the revision that begins at `begin`; None if `held` lacks its end.
 
     In a revision without a text element, all offsets point to the end tag.
     """
@@ -301,7 +301,7 @@ def _bounds(held: bytes, begin: int) -> Bounds | None:
 
 
 def _escaped_text(raw: bytes, attributes: bytes) -> bytes | None:
-    """Return the escaped text of a revision; None if it is withheld, or left out in a stub dump."""
+    """Return the text of a revision, with XML escapes; None if the export deleted or omitted it."""
     if raw.startswith(CDATA):
         raw = raw[len(CDATA) :].removesuffix(b"]]>").replace(b"&", b"&amp;")
         return raw.replace(b"<", b"&lt;").replace(b">", b"&gt;")

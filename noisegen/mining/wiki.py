@@ -27,10 +27,10 @@ from noisegen.text.resources import rows_of
 from noisegen.text.segmentation import Language
 
 LINE_MAX = 64 << 10  # most bytes of a line; longer lines are dropped
-# Most changed lines per side; an edit with more is a rewrite or vandalism, not a correction
+# Maximum of old and of new lines that an edit changes; more is a rewrite or vandalism
 LINES_MAX = 60
 SHRINK = 5  # an edit that leaves less than 1 / SHRINK of a page's bytes blanks it
-CACHE_BYTES = 16 << 20  # bytes of lines, per page, whose sentences are cached at once
+CACHE_BYTES = 16 << 20  # maximum bytes of lines per page whose sentences are in the cache
 _ENTITIES = {"&quot;": '"', "&#039;": "'"}  # entities that `unescape` does not know
 
 
@@ -38,7 +38,7 @@ _ENTITIES = {"&quot;": '"', "&#039;": "'"}  # entities that `unescape` does not 
 class WikiMiner:
     """Miner of dump files.
 
-    With `skip` False, it compares whole pages instead of changed lines: slowly, as a check.
+    With `skip` False, it compares whole pages instead of changed lines: slow, to check results.
     """
 
     kind: ClassVar[str] = "wiki"
@@ -56,7 +56,7 @@ class WikiMiner:
             yield from _PageMiner(self, account, f"{name}: page {number}").pairs(history)
 
     def _revisions(self, task: Task, account: Account) -> Iterator[Revision]:
-        """Yield the revisions of pages in the wanted namespaces; losses are added to `account`."""
+        """Yield the revisions of pages in the wanted namespaces; report damage to `account`."""
 
         def counted(parts: Iterable[bytes]) -> Iterator[bytes]:
             for part in parts:
@@ -93,7 +93,7 @@ class _PageMiner:
         self.noted: set[str] = set()  # damage reported so far
 
     def pairs(self, revisions: Iterable[Revision]) -> Iterator[SentencePair]:
-        """Yield the pairs of the page, each as soon as no revert can withdraw it."""
+        """Yield the pairs of the page, each as soon as no later revert can withdraw it."""
         read, dropped = self.account.read, self.account.dropped
         last = None
         for revision in revisions:
@@ -121,7 +121,7 @@ class _PageMiner:
                 self.account.words.update(filter(is_word, self.language.tokens(sentence)))
 
     def _settled(self, *, ended: bool = False) -> Iterator[SentencePair]:
-        """Yield the pairs that no revert can withdraw any more; with `ended`, all pairs."""
+        """Yield the pairs that no later revert can withdraw; all pairs if the page has `ended`."""
         for pair, survived in self.history.settled(ended=ended):
             if self.profile.has_quality_rules and not survived:
                 self.account.dropped["not_survived"] += 1
@@ -129,7 +129,7 @@ class _PageMiner:
                 yield replace(pair, survived=survived)
 
     def _compare(self, old: Revision, new: Revision) -> None:
-        """Find the pairs of an edit and keep them until no revert can withdraw them."""
+        """Find the pairs of an edit; store them until no later revert can withdraw them."""
         dropped = self.account.dropped
         changed = self._changed_lines(old.raw or b"", new.raw or b"")
         if changed is None:
@@ -147,7 +147,7 @@ class _PageMiner:
         self._queue(matches, old, new)
 
     def _queue(self, matches: Iterable[tuple[str, str]], old: Revision, new: Revision) -> None:
-        """Judge pairs of sentences; keep each correction until no revert can withdraw it."""
+        """Filter pairs of sentences; store the rest until no later revert can withdraw them."""
         for noisy, clean in matches:
             words = judge(noisy, clean, self.language, self.profile, self.account.dropped)
             if words is None:
@@ -162,7 +162,7 @@ class _PageMiner:
                 rev_new=new.number,
                 timestamp=new.timestamp,
                 minor=new.is_minor,
-                # A revert in the comment's words is only a hint: corrections have such comments too
+                # Words such as 'revert' are only a hint: comments on corrections have them too
                 comment_flag=revert_words().search(new.comment) is not None,
                 reverted=False,
             )
@@ -224,7 +224,7 @@ class _PageMiner:
         return self.language.sentences(text) if text else []
 
     def _note(self, text: str) -> None:
-        """Report damage, each kind once per page."""
+        """Report damage; the same message is reported once per page."""
         if text not in self.noted:
             self.noted.add(text)
             self.account.damaged.append(f"{self.where}: {text}")
@@ -232,7 +232,7 @@ class _PageMiner:
 
 @cache
 def revert_words() -> re.Pattern[str]:
-    """Return the pattern of edit comments that announce a revert."""
+    """Return a pattern of words in edit comments that announce a revert."""
     rows = rows_of(Path(__file__).with_name("revert_words.tsv"))
     return re.compile("|".join(row[1] for row in rows), re.IGNORECASE)
 
@@ -253,7 +253,7 @@ _BREAK = re.compile(r"<(?:br|hr|p|div|li|td|tr)\b[^<>]*+>", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*+>")
 _QUOTES = re.compile(r"'''''|'''|''")
 _SWITCH = re.compile(r"__[A-Z]{3,30}__")
-# Markup for words that differ between the scripts of a language; it matches if all have one text
+# Markup for scripts of a language, -{...}-, if it gives only one text for all of them
 _VARIANT = re.compile(r"-\{([^{}:;|]*+)\}-")
 _MEDIA = re.compile(
     r"\.(?:jpe?g|png|svg|gif|tiff?|webp|xcf|og[agv]|web[am]|mp[34]|wav|flac|midi?|pdf|djvu)\s*$",
@@ -268,7 +268,7 @@ _NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 def plain_text(line: str) -> str:
     """Return the prose of a line with single spaces; '' for a table, redirect or category.
 
-    If a template spans several lines, what this line has of it is removed.
+    If a template begins or ends in another line, its text in this line is removed too.
 
     >>> plain_text("* '''Fox'''es are [[canid|dogs]].<ref>A book</ref> {{citation needed}}")
     'Foxes are dogs.'
