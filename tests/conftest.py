@@ -203,3 +203,18 @@ def s3_server():
         fsspec.filesystem("s3").mkdir("bucket")
         yield
     server.stop()
+
+
+@pytest.fixture
+def portions_made(monkeypatch):
+    """Return the numbers of the portions that runs of `prepare` in this process make."""
+    from noisegen.preparation import prepare
+
+    numbers, make = [], prepare.make_candidates
+
+    def counted(job, portion):
+        numbers.append(portion.number)
+        return make(job, portion)
+
+    monkeypatch.setattr(prepare, "make_candidates", counted)
+    return numbers

@@ -163,18 +163,18 @@ def test_parts_write_the_same_bytes_and_the_last_one_finishes(raw, tmp_path, ord
     assert not (tmp_path / "parts" / "work").exists()
 
 
-def test_a_part_leaves_the_portions_of_others_alone(raw, tmp_path, made, whole):
+def test_a_part_leaves_the_portions_of_others_alone(raw, tmp_path, portions_made, whole):
     prepared(raw, tmp_path / "parts", part="2/4")
-    assert made == [1, 5, 9]
+    assert portions_made == [1, 5, 9]
     prepared(raw, tmp_path / "parts", part="2/4")
-    assert made == [1, 5, 9]
+    assert portions_made == [1, 5, 9]
     prepared(raw, tmp_path / "parts", resume=True)
-    assert sorted(made) == list(range(10))
+    assert sorted(portions_made) == list(range(10))
     assert everything(tmp_path / "parts") == everything(whole)
 
 
 @pytest.mark.usefixtures("small_ranges")
-def test_what_was_found_of_the_duplicates_is_not_searched_again(raw, tmp_path, made):
+def test_what_was_found_of_the_duplicates_is_not_searched_again(raw, tmp_path, portions_made):
     out, times = tmp_path / "out", []
 
     def found():
@@ -187,7 +187,7 @@ def test_what_was_found_of_the_duplicates_is_not_searched_again(raw, tmp_path, m
 
     with pytest.raises(KeyboardInterrupt):
         prepared(raw, out, progress=interrupt_at("finding near duplicates", 2))
-    assert made == list(range(10))
+    assert portions_made == list(range(10))
     before = found()
     assert {"equal-00000.npy", "links-00000.npy", "links-00001.npy"} <= before.keys()
     prepared(raw, out, resume=True, progress=listen)
@@ -220,24 +220,26 @@ def test_a_portion_made_again_ends_what_was_found_before(raw, unwritten, whole):
         (("equal-00000.npy", "links-00000.npy", "similar-00000.npy"), []),
     ],
 )
-def test_what_is_damaged_is_made_again(raw, unwritten, tmp_path, made, names, remade, whole):
+def test_what_is_damaged_is_made_again(
+    raw, unwritten, tmp_path, portions_made, names, remade, whole
+):
     for name in names:
         path = unwritten / "work" / name
         content = bytearray(path.read_bytes())
         content[len(content) // 2] ^= 1
         path.write_bytes(content)
-    made.clear()
+    portions_made.clear()
     prepared(raw, unwritten, resume=True)
-    assert made == remade
+    assert portions_made == remade
     assert everything(unwritten) == everything(whole)
 
 
-def test_a_copied_folder_is_resumed_where_it_was(raw, unwritten, tmp_path, made):
+def test_a_copied_folder_is_resumed_where_it_was(raw, unwritten, tmp_path, portions_made):
     copy = tmp_path / "copy"
     shutil.copytree(unwritten, copy, copy_function=shutil.copyfile)  # which have times of their own
-    made.clear()
+    portions_made.clear()
     prepared(raw, copy, resume=True)
-    assert made == []
+    assert portions_made == []
 
 
 def test_a_portion_that_vanishes_during_the_run_is_an_error(raw, tmp_path, whole):
@@ -279,7 +281,7 @@ def recorded(out):
     return sum(len(path.read_bytes().splitlines()) for path in out.glob(LINES))
 
 
-def test_a_killed_run_resumes_to_the_same_bytes(raw, tmp_path, made):
+def test_a_killed_run_resumes_to_the_same_bytes(raw, tmp_path, portions_made):
     out, whole = tmp_path / "out", tmp_path / "whole"
     options = ["--rows-per-shard", "20", "--identify", "no", "--workers", "2", "-q"]
     words = [*PROGRAM, str(raw), "-o", str(out), *options]
@@ -294,7 +296,7 @@ def test_a_killed_run_resumes_to_the_same_bytes(raw, tmp_path, made):
     (out / "work" / "texts-00049.arrow.0123456789abcdef.tmp").write_bytes(b"half")
     events = []
     prepared(raw, out, rows_per_shard=20, resume=True, progress=events.append)
-    assert len(made) == 50 - kept
+    assert len(portions_made) == 50 - kept
     assert [event.share for event in events if event.doing == "splitting"][-1] == 1
     assert events[-1].doing == "writing"
     prepared(raw, whole, rows_per_shard=20)
@@ -370,15 +372,15 @@ def test_a_manifest_that_rotted_is_one_line_and_made_again(raw, tmp_path, before
     assert Manifest.load(out).shards
 
 
-def test_a_portion_whose_files_are_gone_is_made_again(raw, tmp_path, made, whole):
+def test_a_portion_whose_files_are_gone_is_made_again(raw, tmp_path, portions_made, whole):
     out = tmp_path / "out"
     with pytest.raises(KeyboardInterrupt):
         prepared(raw, out, progress=interrupt_at("finding duplicates"))
     (out / "work" / "bands-00002.arrow").unlink()
     (out / "work" / "texts-00004.arrow").write_text("{", "utf-8")
-    made.clear()
+    portions_made.clear()
     prepared(raw, out, resume=True)
-    assert made == [2, 4]
+    assert portions_made == [2, 4]
     assert contents(out) == contents(whole)
 
 

@@ -95,15 +95,15 @@ def begin(*given, **options):
         prepare(*given, progress=interrupt_at("copying"), **options)
 
 
-def test_a_run_in_a_store_resumes_by_its_listing(raw, whole, out, opened, made):
+def test_a_run_in_a_store_resumes_by_its_listing(raw, whole, out, opened, portions_made):
     begin(raw, out, **OPTIONS)
     store, path = fsspec.core.url_to_fs(out, use_listings_cache=False)
     store.rm(f"{path}/{WORK}/bands-00001.arrow")
     store.pipe(f"{path}/{WORK}/forms-00002.arrow", b"other")
-    made.clear()
+    portions_made.clear()
     opened.clear()
     begin(raw, out, resume=True, **OPTIONS)
-    assert made == [1, 2]
+    assert portions_made == [1, 2]
     assert {name for name in opened if "0000" in name and "records" not in name} == set()
 
     prepare(raw, out, resume=True, **OPTIONS)
