@@ -82,7 +82,7 @@ def _speeds(
     method.network.train()
     progress(Progress("making a chunk"))
     chunk = method.chunk(0, 0)
-    assert chunk is not None  # there are pairs to train on
+    assert chunk is not None  # each epoch has at least one chunk
     mixed = [Ragged(generator(0).permutation(side.values), side.offsets) for side in chunk.sides]
     chunk = replace(chunk, sides=tuple(mixed))
     on_random = cycle((chunk, batches) for batches in chunk.steps)
@@ -112,7 +112,7 @@ def _loader_speed(method: Distillation, seconds: float) -> float:
     began, tokens = time.perf_counter(), 0
     for epoch in count(1):
         chunk = method.chunk(epoch, 0)
-        assert chunk is not None  # there are pairs to train on
+        assert chunk is not None  # each epoch has at least one chunk
         tokens += sum(len(side.values) for side in chunk.sides)
         if time.perf_counter() - began >= seconds:
             break

@@ -93,7 +93,7 @@ def save_checkpoint(
 
 @contextmanager
 def writing_weights(path: Path) -> Iterator[None]:
-    """Turn disk errors in the block into an OutputError of one line that names `path`.
+    """Turn disk errors in the with block into an OutputError of one line that names `path`.
 
     This includes the SafetensorError that safetensors raises for a full disk.
     """

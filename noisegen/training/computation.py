@@ -116,7 +116,7 @@ class Computation:
         self.bf16 = uses_bf16(settings.precision, device)
         self.packed = _packs(settings, student.config, device, self.bf16)
         cuda = device.type == "cuda"
-        self.shape: dict[str, int] = {}  # fixed sizes of batches, if the network is compiled
+        self.shape: dict[str, int] = {}  # fixed sizes of batches for a compiled network; else empty
         if isinstance(settings, DistilSettings) and settings.compile:
             tokens, longest = settings.tokens_per_batch(world), student.tokenizer.max_length
             self.shape = {"tokens": tokens, "longest": longest}
@@ -195,9 +195,9 @@ def _packs(
 
 
 def peak_flop_per_second(name: str) -> float | None:
-    """Return the bf16 peak of the device of this name, in FLOP per second.
+    """Return the bf16 peak of the device called `name`, in FLOP per second.
 
-    Return None for an unknown device, and for a part of a device (MIG).
+    Return None for an unknown device, and for a MIG slice of a GPU.
     """
     words = set(re.findall(r"\w+", name))
     for line in (Path(__file__).parent / "peaks.tsv").read_text("utf-8").splitlines()[2:]:

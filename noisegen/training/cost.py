@@ -28,7 +28,7 @@ def dry_run(method: Method[C], sources: Sequence[str], clock: Clock) -> dict[str
         rehearsal = method.rehearse()
         rehearsed = time.monotonic() - began
         chunk = method.chunk(0, 0)
-        assert chunk is not None  # there are pairs to train on
+        assert chunk is not None  # each epoch has at least one chunk
         prepared = clock.seconds - rehearsed + rehearsal.vectors
         trainer = Trainer(method, Path(folder), clock=clock)
         update, validation, pace = _timings(trainer, chunk)

@@ -105,7 +105,7 @@ def prepare_labelled(
 ) -> LabelledPairs:
     """Read the labelled pairs of DATA, and store their distinct texts in the folder.
 
-    Rows with an empty side are dropped and counted. So are rows whose noisy text equals the clean
+    Dropped and counted are rows with an empty side, and rows whose noisy text equals the clean
     text, since one vector cannot have two labels. Raises SourceError if there are no pairs, only
     one label, too many labels, or if all sources or all targets are the same text.
     """
@@ -246,7 +246,7 @@ class PairVectors:
         return vectors
 
     def by_label(self, rows: Rows) -> dict[str, Vectors]:
-        """Return the frozen vectors of the distinct texts in the pairs `rows`, by label."""
+        """Return label -> frozen vectors of the distinct texts with this label in pairs `rows`."""
         texts, labels = self.pairs.sides[rows], self.pairs.labels[rows]
         found = {}
         for label in np.unique(labels).tolist():

@@ -48,8 +48,8 @@ from noisegen.training.stores import (
 from noisegen.training.students import interpolate, make_student
 from noisegen.training.trainer import Trainer
 
-_VECTORS_SHARE = 0.25  # maximum share of the time until the limit, for the teacher's vectors
-_WORDS_SHARE = 0.25  # maximum share of the time left after the teacher's vectors, for noisy words
+_VECTORS_SHARE = 0.25  # teacher's vectors: maximum share of the time left until the limit
+_WORDS_SHARE = 0.25  # noisy words: maximum share of the time left after the teacher's vectors
 
 
 class Distillation(PairMethod[PairChunk]):
@@ -166,7 +166,7 @@ class Distillation(PairMethod[PairChunk]):
 
     @contextmanager
     def _teaching(self) -> Iterator[bool]:
-        """Let the teacher compute on the run's device in the block; yield whether it uses bf16.
+        """Let the teacher compute on the run's device in a with block; yield whether it uses bf16.
 
         A teacher that is a SentenceEncoder uses bf16 if the student does. In bf16, MiniLM's vectors
         are off by 1 - cosine = 1e-5: a thousandth of the change that light noise makes.
@@ -253,7 +253,7 @@ class Distillation(PairMethod[PairChunk]):
         """Make the held-out pairs for `validate`: pairs `rows` of DATA, and pairs of --validation.
 
         Pairs of DATA get the noise of an epoch that training never reaches. A dry run passes only
-        a part of `held_rows`; then it uses an equal part of the pairs of --validation. All pairs
+        some of `held_rows`; then it uses the same share of the pairs of --validation. All pairs
         get token ids, and the teacher's vectors of their clean sides.
         """
         self.held_out = {"": self._held_out_of_data(rows)}
@@ -358,7 +358,7 @@ class Distillation(PairMethod[PairChunk]):
         return figures
 
     def check(self, trainer: Trainer[PairChunk], figures: Mapping[str, float]) -> None:
-        """Raise NoisegenError if the clean drift is above the setting `max_drift`."""
+        """Raise NoisegenError if the figure `drift` is above the setting `max_drift`."""
         drift, limit = figures["drift"], self.settings.max_drift
         if limit is not None and drift > limit:
             raise NoisegenError(

@@ -68,7 +68,7 @@ class ValidationPairs:
 
     noisy: list[str]
     clean: list[str]
-    read: int  # number of pairs in the sources
+    read: int  # number of pairs read from the sources, used or not
     dropped: dict[str, int]  # number of rows of the sources that give no pair, by reason
 
     def __post_init__(self) -> None:

@@ -69,9 +69,9 @@ def objectives(method: str) -> list[str]:
 def find_objective(name: str, method: str) -> Objective:
     """Return the objective of this name; if none is registered, import the plug-in of this name.
 
-    A plug-in is a function under an entry point. If it does not register itself, it becomes an
-    objective of distil. Raises UsageError, which suggests the nearest known name, and NoisegenError
-    if the import fails.
+    A plug-in is a function under an entry point of an installed package. If it does not register
+    itself, it becomes an objective of distil. Raises UsageError, which suggests the nearest known
+    name, and NoisegenError if the import fails.
     """
     if name not in objectives(method):
         for point in entry_points(group=ENTRY_POINTS, name=name):

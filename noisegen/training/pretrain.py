@@ -151,7 +151,7 @@ class Pretraining(PairMethod[MaskedChunk]):
     def backward(
         self, trainer: Trainer[MaskedChunk], chunk: MaskedChunk, batches: list[Rows]
     ) -> int:
-        """Accumulate the gradient of this process's batches; return the pairs of the update.
+        """Accumulate the gradient of this process's batches; return the update's pair count.
 
         With a contrast, the loss depends on the vectors of all batches together. Without one, the
         batches are independent, and go forward and back one by one.
@@ -373,7 +373,7 @@ class _Forward:
     rows: Rows
     texts: Masked
     dropout: int
-    has_graph: bool = False  # autograd's graph of `output` is kept for the backward pass
+    has_graph: bool = False  # whether the autograd graph of `output` is kept
     output: _Encoded = field(init=False)
 
 

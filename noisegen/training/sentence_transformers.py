@@ -234,7 +234,8 @@ class StudentLoss(nn.Module):
     ) -> Tensor:
         """Return the weighted sum of the losses of a batch.
 
-        Raises UsageError if the dataset lacks a column, or the student has not the teacher's width.
+        Raises UsageError if the dataset lacks a column, or if the vectors of student and teacher
+        differ in width.
         """
         sides = 1 + self.objective.needs("clean")
         needed = list(sentence_features)[:sides]

@@ -16,7 +16,7 @@ from noisegen.options import Strings, argument, decode, internal, option
 from noisegen.runs.progress import Show, silent
 
 Sink = Callable[[dict[str, Any]], None]  # takes one row of figures
-Tell = Callable[[str], None]  # takes a line of text for people
+Tell = Callable[[str], None]  # takes a message for the user
 # Settings that have their own option on the command line; --set NAME=VALUE sets any other.
 OPTIONS = (
     *("teacher", "student", "objective", "recipe", "lang", "seed", "epochs", "steps"),
@@ -414,7 +414,7 @@ def _overridden(settings: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[s
 
 
 def _check_names(values: Mapping[str, Any], preset: str, known: Sequence[str]) -> None:
-    """Raise UsageError for a value of the setting preset other than `preset`, or unknown names."""
+    """Raise UsageError if `values` has names not in `known`, or another preset than `preset`."""
     if values.get("preset", preset) != preset:
         raise UsageError(f"setting preset: give it as --preset {values['preset']}")
     for name in values:

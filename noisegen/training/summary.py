@@ -137,7 +137,7 @@ def _given(figures: Mapping[str, float]) -> dict[str, float]:
 def before_and_after(before: Mapping[str, float], after: Mapping[str, float], of: str) -> list[Row]:
     """Return a table of figures before and after training; its first row is the heading.
 
-    `of`, the first cell of the heading, says what was measured on: 'held-out pairs'.
+    `of`, the first cell of the heading, names the pairs behind the figures: 'held-out pairs'.
     """
     known = [name for name in _MEASURES if name in after]
     names = known if len(known) > 1 else [name for name in after if name != "step"]

@@ -43,7 +43,7 @@ from noisegen.training.log import SmoothedLoss
 from noisegen.training.settings import RunSettings, Sink, Tell
 
 LOG_EVERY = 10  # updates per row of the log
-# Saving the best weights takes one unit of time; the files at the end of a run take this many:
+# Time for reading and writing files at the end of a run, per time for saving the best weights:
 # three files of a checkpoint are written, the best weights read, and the student written.
 _FILES_AT_END = 5
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -238,7 +238,7 @@ class Trainer(Generic[C]):
             if chunk is None:
                 at = Position(at.epoch + 1)
                 chunk = self.method.chunk(at.epoch, 0)
-            assert chunk is not None  # there are pairs to train on
+            assert chunk is not None  # each epoch has at least one chunk
             return at, chunk
 
         with ThreadPoolExecutor(1) as ahead:
@@ -358,8 +358,8 @@ class Trainer(Generic[C]):
         """Return whether to validate now.
 
         `before` is the share of the run that was done before the last update. A run with a limit
-        also validates halfway, since the forecast after the run uses the loss at that time. It does
-        not validate if the time left is enough for only one more validation, that at its end.
+        also validates halfway, since the forecast after the run uses the loss at that time. There
+        is no validation if the time left is enough for only one more, at the end of the run.
         """
         now = self.progress
         every = min(self.settings.validate_every, self.method.validation_interval)
