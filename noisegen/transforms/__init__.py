@@ -26,14 +26,14 @@ class LanguageFiles:
         return DICTIONARIES / lang / self.name
 
     def read(self, settings: Settings, _: Mapping[str, Any]) -> list[Path]:
-        """Return a list with the file for the language of the settings; [] if there is no file.
+        """Return [path of the file for the language in `settings`], or [] if there is no file.
 
-        Transforms that read the file take this method as their `data`.
+        A transform that reads the file is registered with this method as its list of data files.
         """
         return existing(self.of(settings.lang))
 
     def read_or_any(self, settings: Settings, _: Mapping[str, Any]) -> list[Path]:
-        """Return a list with the language's file or, if there is none, the file in folder 'any'."""
+        """Return [path of the language's file]; if there is none, [path of the file for 'any']."""
         return existing(self.of(settings.lang)) or [self.of("any")]
 
     def languages(self) -> list[str]:
@@ -51,9 +51,9 @@ IS_SPACE, IS_BREAK, IS_END = is_byte(SPACES.encode()), is_byte(b"\n\r"), is_byte
 
 
 def remembered(load: Callable[..., Loaded]) -> Callable[..., Loaded]:
-    """Return `load`, a function that reads a file or folder of the user, with a cache.
+    """Wrap `load`, which reads a file or folder, in a cache of its results.
 
-    A file or folder is loaded again if its modification times have changed.
+    `load` is called again for a path if a file there has changed since (by modification time).
     """
 
     @lru_cache(maxsize=8)

@@ -89,10 +89,10 @@ _RECASED = {
 
 
 def is_chosen(row: Row, number: int, chosen: str) -> bool:
-    """Tell whether a word of a row, given by its number, is of the kind `chosen`.
+    """Tell whether `caps` with words=`chosen` may change the word with index `number` of a row.
 
-    `chosen` is one of `WORDS`, which `caps` explains. An acronym such as RT or NASA is neither
-    'first' nor 'next', as nobody writes it with a small first letter.
+    `chosen` is one of `WORDS`. An acronym such as RT or NASA is neither 'first' nor 'next', as
+    nobody writes it with a small first letter.
     """
     word = row.words[number]
     if chosen == "all":
@@ -111,8 +111,8 @@ def is_chosen(row: Row, number: int, chosen: str) -> bool:
 class Recased:
     """Kernel that writes chosen words in upper or lower case, each with chance `rate`.
 
-    `limits` has the 48-bit threshold of `rate` at every strength. Draw number i of a row decides
-    whether the i-th word of the row changes. `case` is a key of `CASES`.
+    `limits` has `rate` at each strength, in units of 2^-48. The i-th random number of a row
+    decides whether its i-th word changes. `case` is a key of `CASES`.
     """
 
     limits: I64
@@ -136,13 +136,13 @@ class Recased:
 
     @property
     def needs(self) -> bytes:
-        """Rows without any of these bytes never change. Empty if every row may change."""
+        """Bytes of which a row must contain one to be changed; empty if any row may change."""
         return {"i": b"I", "next": SENTENCE_ENDS}.get(self.chosen, b"")
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Return an edit for each word of a batch that changes.
 
-        Words of any length may change here; `WordKernel` leaves long words unchanged.
+        Words of any length may change, unlike in `WordKernel`, which skips long words.
         """
         words = texts.tokens
         limits, eligible = self.limits.take(variants["rate"]), _are_chosen(texts, self.chosen)

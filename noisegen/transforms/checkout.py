@@ -49,7 +49,7 @@ class OriginalWords:
         """
         paths = self.files(folder)
         entries = _entries(self.name, paths, _is_findable)
-        # Clean phrases that differ only in case: the phrase with the fewest capitals is kept.
+        # If clean phrases differ only in case, the phrase with the fewest capitals is kept.
         keys = sorted((entry.clean for entry in entries), key=lambda key: -sum(map(is_upper, key)))
         spelled = {fold(key): key for key in keys}
         entries = [entry for entry in entries if spelled[fold(entry.clean)] == entry.clean]
@@ -97,10 +97,10 @@ def _transformations(folder: Path) -> Path:
 
 
 def _entries(name: str, paths: list[Path], is_usable: Callable[[str], bool]) -> list[Entry]:
-    """Read the files of transform `name` and return the entries with a usable clean side.
+    """Read the files of transform `name`; return entries whose clean text satisfies `is_usable`.
 
     Equal entries become one entry, weighted by their count. Entries that change nothing, or whose
-    noisy side is empty or damaged, are left out. Raises LexiconError for a file that cannot be
+    noisy text is empty or damaged, are left out. Raises LexiconError for a file that cannot be
     read, and if no entry is left.
     """
     counts = Counter[Entry]()
@@ -118,21 +118,21 @@ def _entries(name: str, paths: list[Path], is_usable: Callable[[str], bool]) -> 
 
 
 def _changes_text(entry: Entry) -> bool:
-    """Tell whether the noisy side of an entry is undamaged and differs from its clean side."""
+    """Tell whether the noisy text of an entry is undamaged and differs from its clean text."""
     is_empty = not entry.noisy.strip() or fold(entry.noisy) == fold(entry.clean)
     return not is_empty and _SCAR not in entry.noisy
 
 
 def _is_findable(phrase: str) -> bool:
-    """Tell whether the matcher can find a phrase.
+    """Tell whether the matcher can find a phrase in a text.
 
-    It can if each word has at most `WORD_BYTES_MAX` bytes, and one ASCII sign separates neighbours.
+    It finds phrases with words of at most `WORD_BYTES_MAX` bytes and one ASCII sign between words.
     """
     fits = all(len(word.encode()) <= WORD_BYTES_MAX for word in phrase.split())
     return fits and matchable(phrase)
 
 
-# Readers of the checkout's file formats. Each yields the fields of entries: clean side, noisy side.
+# Readers of the checkout's file formats. Each yields the fields of entries: clean, then noisy text.
 
 
 def _lines(path: Path) -> list[str]:
@@ -172,9 +172,9 @@ def _assigned(path: Path, name: str) -> Iterable[tuple[str, str]]:
 
 
 def _contractions(path: Path) -> Iterable[tuple[str, str]]:
-    """Read `{contracted: expanded}` from code and yield entries in both directions.
+    """Read `{contracted: expanded}` from code; return both directions: "I'm" <-> 'I am'.
 
-    If several contracted forms have the same expanded form, the last is used.
+    If several contracted forms have the same expanded form, it is contracted to the last of them.
     """
     pairs = _assigned(path, "contraction_map")
     return chain(pairs, {expanded: contracted for contracted, expanded in pairs}.items())
@@ -186,11 +186,11 @@ def _flat(path: Path) -> Iterable[tuple[str, str]]:
 
 
 def _rules(path: Path) -> Iterator[tuple[str, str]]:
-    """Read the `noisy = clean` rules of abr2, whose clean side is a list of elements.
+    """Read the rules of abr2 and yield pairs of a clean phrase and its abbreviation.
 
-    An element is a word (`word`, `"x"` or `word+`), or has an optional text: `(optional)`,
-    `w(h)ole`. If several rules produce a phrase, the rule with the most elements is used, or the
-    first of equally long rules.
+    A rule is `noisy = element element ...`. An element is a word (`word`, `"x"` or `word+`), or has
+    optional letters: `(optional)`, `w(h)ole`. If several rules match a phrase, the rule with the
+    most elements is used, or the first of equally long rules.
     """
     split = (line.replace("\t", " ").partition(" = ") for line in _lines(path) if line[0] != "#")
     rules = [(" ".join(left.split()), right.split()) for left, equals, right in split if equals]
@@ -213,9 +213,9 @@ def _choices(element: str) -> list[str]:
 
 
 def _acronyms(path: Path) -> Iterable[tuple[str, str]]:
-    """Read `SHORT:long form` lines and yield entries in both directions.
+    """Read `SHORT:long form` lines; return both directions: 'brb' <-> 'be right back'.
 
-    If several lines have the same clean side, ignoring case, the first is used.
+    If lines share a short form, the first long form is used, and the reverse; case is ignored.
     """
     to_long: dict[str, str] = {}
     to_short: dict[str, str] = {}
@@ -231,7 +231,7 @@ def _acronyms(path: Path) -> Iterable[tuple[str, str]]:
 def _swaps(path: Path) -> Iterable[tuple[str, str]]:
     """Read a JSON file `{group: {word: other}}`; return the pairs (word, other) and (other, word).
 
-    A text that the file has both as `word` and as `other` is replaced as in (other, word) only.
+    If a text is both a `word` and the `other` of a second word, it is replaced by that second word.
     """
     groups = _json(path, dict[str, dict[str, str]]).values()
     words = {word: other for group in groups for word, other in group.items()}

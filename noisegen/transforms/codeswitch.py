@@ -32,8 +32,8 @@ from noisegen.text.spans import NO_SPANS, Spans
 from noisegen.transforms import existing, remembered
 
 RATE = 0.3  # close to the three examples in ORACLE's paper, where 5 of 18 words are replaced
-# Forms of a translation: as listed, Title, UPPER, and a second form for Title words, which is used
-# within a sentence.
+# Number of forms of a translation: as listed, Title, UPPER, and the form that replaces a Title word
+# within a sentence: Title, or as listed if the dictionary capitalises the word itself.
 FORMS = 4
 TITLE, TITLE_WITHIN = 1, 3  # indices of the two forms for Title words, see `FORMS`
 _ENDS = frozenset(".!?\n")  # characters that end a sentence or line
@@ -51,11 +51,11 @@ def table_of(path: Path, lang: str, into: str | None) -> PhraseTable:
 
 
 def compiled(entries: list[Entry]) -> PhraseTable:
-    """Return a phrase table whose pool has `FORMS` forms of each translation.
+    """Return a phrase table that holds each translation in `FORMS` forms.
 
-    Words that differ only in case are merged into one word with all their translations. Words that
-    the dictionary lists with a capital, such as 'I', 'Monday' or a German noun, have the capital
-    wherever they stand; their translations get a capital only at the beginning of a sentence.
+    Words that differ only in case are merged into one word with all their translations. If the
+    dictionary lists a word with a capital, such as 'I', 'Monday' or a German noun, its translation
+    gets a capital only at the beginning of a sentence.
     """
     words: dict[str, list[tuple[Entry, list[str]]]] = defaultdict(list)
     for entry in entries:
@@ -90,10 +90,10 @@ def _spellings(entry: Entry) -> dict[str, str]:
 class CodeSwitch:
     """Kernel that replaces words and phrases by translations, at least one in a row with a match.
 
-    A match is a word or phrase of the dictionary `table` outside the protected `spans`. Each match
-    has chance `rate`; `limits` has the 48-bit threshold of `rate` at every strength. Draw number i
-    of a row decides on the i-th match of the row and chooses its translation. If the draws hit no
-    match, the match with the lowest draw is replaced. At a threshold of 0 nothing is replaced.
+    A match is a word or phrase of the dictionary `table` outside the protected `spans`. `limits`
+    has `rate`, the chance of a match, at each strength, in units of 2^-48. The i-th random number
+    of a row decides on its i-th match and chooses the translation. If no match is chosen, the match
+    with the lowest number is replaced. At rate 0 nothing is replaced.
     """
 
     table: PhraseTable
@@ -119,10 +119,9 @@ class CodeSwitch:
         ]
 
     def _translation_in(self, row: Row, match: RowMatch, chosen: int) -> str:
-        """Return the translation that 16 random bits choose for a match, in the case of the match.
+        """Return the translation of a match, chosen by the 16 random bits `chosen`, in its case.
 
-        `chosen` has the bits. A sentence begins at the start of the row, and after a character of
-        `_ENDS`.
+        A sentence begins at the start of the row, and after a character of `_ENDS`.
         """
         first, last, key = match
         begins_sentence = not first or not _ENDS.isdisjoint(row.gaps[first - 1])
@@ -145,7 +144,7 @@ class CodeSwitch:
             return Edits.none()
         draws = draw_array(keys.take(matches.rows), ordinals(matches.rows))
         decided, limits = decisions(draws), self.limits.take(variants["rate"]).take(matches.rows)
-        heads = np.flatnonzero(np.diff(matches.rows, prepend=-1))  # first match of every row
+        heads = np.flatnonzero(np.diff(matches.rows, prepend=-1))  # index of each row's first match
         counts = np.diff(np.append(heads, len(matches)))
         lowest = np.repeat(np.minimum.reduceat(decided, heads), counts)
         hit = np.flatnonzero((decided < np.maximum(limits, lowest + 1)) & (limits > 0))

@@ -51,10 +51,10 @@ _LISTED = LanguageFiles("drop.tsv")
 class Phrases:
     """Phrases of `drop.tsv` that are searched together in a text.
 
-    `kinds[key]` is the kind of the phrase with this key in `table`, as an index of `KINDS`.
-    `left_out` has for each replacement in `table` the count of words that it removes from the start
-    of a match; 0 means that it replaces the whole match. Phrases are left out at the beginning of a
-    sentence and, with `within`, also inside a sentence.
+    `kinds[key]` is the index in `KINDS` for the phrase with this key in `table`. `left_out` has for
+    each replacement in `table` how many words it removes from the start of the phrase, or 0 if it
+    replaces the whole phrase. A phrase is removed only at the beginning of a sentence unless
+    `within` is True.
     """
 
     table: PhraseTable
@@ -74,7 +74,7 @@ class Phrases:
 
 
 def _words_left_out(entry: Entry) -> int:
-    """Return how many words an entry leaves out from the start of its clean phrase.
+    """Return how many words an entry removes from the start of its phrase: 1 for 'I am' -> 'am'.
 
     Returns 0 if the noisy text is not the end of the clean phrase.
     """
@@ -96,11 +96,11 @@ def phrases_of(path: Path) -> tuple[Phrases, Phrases]:
 class Omissions:
     """Kernel that leaves out listed phrases before another word.
 
-    Each kind of phrase has its own rate and its own random stream. `limits` maps the name of each
-    rate to its 48-bit thresholds, one per strength. Draw number i of the stream decides on the i-th
-    phrase of this kind that may be left out in a row, and chooses an alternative of the phrase. If
-    two omissions overlap, only the first is made. If a capitalised phrase is left out, the next
-    word is capitalised.
+    Each kind of phrase has its own rate and its own random stream. `limits` maps 'article_rate' and
+    so on to the rate at each strength, in units of 2^-48. In a row, the i-th random number of the
+    stream decides on the i-th phrase of the kind and chooses its replacement. If two omissions
+    overlap, only the first is made. If a capitalised phrase is left out, the next word is
+    capitalised.
     """
 
     phrases: tuple[Phrases, ...]
@@ -186,9 +186,9 @@ def _capital(letter: str) -> str:
 
 
 def _omission(row: Row, match: RowMatch, phrases: Phrases, drawn: int) -> RowEdit:
-    """Return the edit of a match; the 16 random bits `drawn` choose its alternative.
+    """Return the edit of a match; the 16 random bits `drawn` choose its replacement.
 
-    If the chosen alternative keeps the phrase, the edit changes nothing; `edit_row` drops it.
+    If the replacement equals the phrase, the edit changes nothing, and `edit_row` drops it.
     """
     (first, last, key), table = match, phrases.table
     start, stop = row.span(first, last)
@@ -204,7 +204,7 @@ def _omission(row: Row, match: RowMatch, phrases: Phrases, drawn: int) -> RowEdi
 
 
 def _omissions(texts: Texts, matches: Matches, phrases: Phrases, drawn: I64) -> Edits:
-    """Return the edits of the matches in a batch, see `_omission`; a match that stays has none."""
+    """Return the edits of matches in a batch, as `_omission`, except edits that change nothing."""
     table, words = phrases.table, texts.tokens
     forms = table.alternatives(texts.values, matches, table.first_pos.take(matches.keys), drawn)
     goes = np.flatnonzero(table.stays.take(forms // 3) == 0)
@@ -235,8 +235,8 @@ def drop(
     """Leave out subjects and function words: 'I think the shop is open' -> 'Think shop is open'.
 
     Subjects are left out at the start of a sentence, words of other kinds before another word. Each
-    rate is the chance for the words of its kind that people leave out most readily. Other words of
-    the kind have a part of this chance, given in percent by `drop.tsv`.
+    rate is the chance for the words of its kind that people leave out most often. Other words of
+    the kind have a lower chance: a percentage of the rate, listed in `drop.tsv`.
     """
     rates = {
         "subject_rate": subject_rate,
@@ -278,7 +278,7 @@ for _name, _rate, _summary in MIXED_UP:
 
 
 class RunOn(NamedTuple):
-    """A way to join two sentences: `between` replaces the full stop and the space behind it."""
+    """A way to join two sentences: `between` replaces the full stop and the space after it."""
 
     between: str
     lowers: bool  # True if the first letter of the second sentence becomes small
@@ -293,7 +293,7 @@ RUN_ON = (
     RunOn(".. ", False, 1),
 )
 _OPENERS = LanguageFiles("runs.tsv")
-_LATIN_1 = 0xC3  # highest first byte of a Latin-1 letter in UTF-8
+_LATIN_1 = 0xC3  # a character whose first UTF-8 byte is greater is beyond Latin-1
 _LOWERS = np.array([way.lowers for way in RUN_ON], np.bool_)
 _WAYS = WeightedChoices.of([[way.weight for way in RUN_ON]])
 
@@ -304,8 +304,8 @@ class RunOns:
 
     An opener is a word that often begins a sentence. `openers` has the ascending hashes of the
     capitalised openers; `small` tells for each opener whether it may lose its capital ('I' may
-    not). `limits` has the 48-bit threshold of `rate` at every strength. Draw number i of a row
-    decides on the i-th place of the row where two sentences may be joined.
+    not). `limits` has `rate` at each strength, in units of 2^-48. The i-th random number of a row
+    decides on the i-th pair of sentences that may be joined.
     """
 
     openers: U64
@@ -342,18 +342,18 @@ class RunOns:
         return edits
 
     def _may_join(self, row: Row, number: int) -> bool:
-        """Tell whether word `number` begins a sentence that the sentence before it may join."""
+        """Tell whether the word with index `number` begins a sentence that may be joined."""
         before, word = row.words[number - 1], row.words[number]
         if row.gaps[number - 1] != ". " or row.hashes[number] not in self._is_small:
             return False
         is_initial = len(before.encode()) == 1
-        # The hash of a word in ASCII or Latin-1 ignores case: such a word needs a check for a
-        # capital. Other words have the hash of an opener only if they are capitalised.
+        # Hashes ignore case in ASCII and Latin-1 only, so only there a small letter must be ruled
+        # out: beyond Latin-1, a word has the hash of a capitalised opener only with a capital.
         return not is_initial and (case_class(word) > 0 or word[0].encode()[0] > _LATIN_1)
 
     @cached_property
     def _is_small(self) -> dict[int, bool]:
-        """Dictionary from the hash of each opener to its value in `small`."""
+        """Hash of each opener -> whether the opener may lose its capital."""
         return dict(zip(self.openers.tolist(), self.small.tolist(), strict=True))
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
@@ -374,7 +374,7 @@ class RunOns:
         return Edits(words.rows.take(number), starts, stops, np.arange(len(number)), pool)
 
     def _which_may_join(self, texts: Texts) -> I64:
-        """Return the numbers of the words in a batch that `_may_join` allows."""
+        """Return the indices of the words in a batch for which `_may_join` is true."""
         words, values = texts.tokens, texts.values
         number = np.flatnonzero(words.rows[1:] == words.rows[:-1]) + 1
         number = number[find_sorted(self.openers, words.hashes.take(number))[1]]

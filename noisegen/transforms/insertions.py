@@ -24,14 +24,14 @@ from noisegen.text.rows import Row, RowEdit
 from noisegen.transforms import IS_BREAK, IS_END, IS_SPACE, SPACES, LanguageFiles
 
 START, OPENING, COMMA, BARE, MARK, STOP = range(6)  # kinds of places for insertions
-# Roles of list entries that fit each kind of place, in the order of the kinds.
+# For each kind of place, the roles of the list entries that may be inserted there.
 ROLES = (
     ("start",),  # START: before the first letter of a row, if it is no capital
     ("opening",),  # OPENING: before the first letter of a row, if it is a capital
-    ("comma",),  # COMMA: behind the only comma of a row
+    ("comma",),  # COMMA: after the only comma of a row
     ("end",),  # BARE: any other end of a line or sentence than MARK and STOP
-    ("end", "before"),  # MARK: the end of a line or sentence, behind a single ! or ?
-    ("end", "before", "instead"),  # STOP: the end of a line or sentence, behind a single full stop
+    ("end", "before"),  # MARK: the end of a line or sentence, after a single ! or ?
+    ("end", "before", "instead"),  # STOP: the end of a line or sentence, after a single full stop
 )
 WORDS_BESIDE_COMMA = 3  # fewest words on each side of a comma: 'Hi Ann,' is only a greeting
 STOPPED_WORD_MIN = 5  # fewest characters of a word whose full stop ends a sentence: not 'etc.'
@@ -41,7 +41,7 @@ _SENTENCE_END = re.compile(r"[.!?](?= [^a-z0-9])")  # no end before a small lett
 
 
 class Insertion(NamedTuple):
-    """A text to insert `back` characters before a place, where it replaces `width` characters."""
+    """A text that replaces the `width` characters that begin `back` characters before a place."""
 
     text: str
     back: int
@@ -49,7 +49,7 @@ class Insertion(NamedTuple):
 
     @classmethod
     def of(cls, role: str, noisy: str) -> "Insertion":
-        """Return the insertion of the text `noisy`, listed in an entry with this role."""
+        """Return the insertion for a list entry: its text `noisy`, and its role (see `ROLES`)."""
         text = f"{noisy} " if role in ("start", "opening") else f" {noisy}"
         return cls(text, int(role in ("before", "instead")), int(role == "instead"))
 
@@ -58,9 +58,10 @@ class Insertion(NamedTuple):
 class Insertions:
     """Kernel that inserts a listed text at each suitable place of a row, with chance `rate`.
 
-    `limits` has the 48-bit threshold of `rate` at every strength. Group k of `choices` has the
-    weights of the `listed` insertions that fit places of kind k. Draw number i of a row decides on
-    the i-th place of the row for which there are insertions, and chooses an insertion.
+    `limits` has `rate` at each strength, in units of 2^-48. `listed` has the insertions, grouped by
+    the kind of place where they fit (START, OPENING, ...), and `choices` their weights, one group
+    per kind. The i-th random number of a row decides on its i-th suitable place and chooses the
+    insertion.
     """
 
     choices: WeightedChoices
@@ -69,7 +70,7 @@ class Insertions:
 
     @classmethod
     def of(cls, entries: list[Entry], limits: I64) -> "Insertions":
-        """Compile the entries of a list; the field `clean` of an entry is its role, see `ROLES`."""
+        """Compile a list of insertions; the `clean` field of each entry has its role (`ROLES`)."""
         groups = [[entry for entry in entries if entry.clean in roles] for roles in ROLES]
         listed = [Insertion.of(entry.clean, entry.noisy) for group in groups for entry in group]
         weights = WeightedChoices.of([entry.weight for entry in group] for group in groups)
@@ -126,7 +127,7 @@ def row_places(row: Row) -> list[tuple[int, int]]:
 def _row_ends(row: Row) -> Iterator[tuple[int, int]]:
     """Yield the (position, kind) of each end of a line or sentence in a row.
 
-    A sentence ends at a full stop, question mark or exclamation mark. A full stop behind a word of
+    A sentence ends at a full stop, question mark or exclamation mark. A full stop after a word of
     fewer than `STOPPED_WORD_MIN` characters may mark an abbreviation, so it ends no sentence.
     """
     text = row.text
@@ -184,7 +185,8 @@ def places(texts: Texts) -> tuple[I64, I64, I64]:
         none = np.zeros(0, np.int64)
         return none, none, none
     inked = np.flatnonzero(~IS_SPACE[texts.window]) + int(texts.offsets[0])
-    # Ends come before starts: the end of a row may be at the same byte as the start of the next.
+    # The end of a row and the start of the next may be the same byte. The stable sort below then
+    # keeps this order: ends before starts.
     columns = zip(_ends(texts, inked), _commas(texts), _starts(texts, inked), strict=True)
     at, kinds = (np.concatenate(column) for column in columns)
     order = np.argsort(at, kind="stable")
@@ -193,9 +195,9 @@ def places(texts: Texts) -> tuple[I64, I64, I64]:
 
 
 def _ends(texts: Texts, inked: I64) -> tuple[I64, I64]:
-    """Return positions and kinds of the places that `_row_ends` finds, for a batch.
+    """Return position and kind of each end of a line or sentence in a batch, as `_row_ends`.
 
-    `inked` holds the positions of all bytes that are no spaces.
+    `inked` has the positions of all bytes other than spaces.
     """
     base, window, words = int(texts.offsets[0]), texts.window, texts.tokens
     line_ends = np.concatenate([np.flatnonzero(IS_BREAK[window]) + base, texts.offsets[1:]])
@@ -221,9 +223,9 @@ _GOES_ON = is_byte(b"abcdefghijklmnopqrstuvwxyz0123456789")
 
 
 def _starts(texts: Texts, inked: I64) -> tuple[I64, I64]:
-    """Return positions and kinds of the places that `_row_start` finds, for a batch.
+    """Return position and kind of the start of each row in a batch, as `_row_start`.
 
-    `inked` holds the positions of all bytes that are no spaces.
+    `inked` has the positions of all bytes other than spaces.
     """
     first = np.searchsorted(inked, texts.offsets[:-1])
     rows = np.flatnonzero(first < len(inked))
@@ -237,7 +239,7 @@ def _starts(texts: Texts, inked: I64) -> tuple[I64, I64]:
 
 
 def _commas(texts: Texts) -> tuple[I64, I64]:
-    """Return positions and kinds of the places that `_row_comma` finds, for a batch."""
+    """Return position and kind of the place after each single comma in a batch, as `_row_comma`."""
     base, window, words = int(texts.offsets[0]), texts.window, texts.tokens
     at = np.flatnonzero(window == ord(",")) + base
     rows = texts.rows_of(at)

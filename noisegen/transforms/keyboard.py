@@ -50,9 +50,9 @@ class Keyboard:
     keys: tuple[Key, ...]
 
     def neighbours(self) -> list[Entry]:
-        """Return an entry (wanted letter, hit letter) for each pair of neighbouring letters.
+        """Return an entry (wanted letter, hit letter) for each two letters on neighbouring keys.
 
-        Their keys are at most `REACH` apart, and both letters are typed without shift, or both with
+        The keys are at most `REACH` apart, and both letters are typed without shift, or both with
         shift. A key of the number row, such as é on a French keyboard, is hit by mistake only if
         the wanted key is in the number row too.
         """
@@ -131,11 +131,11 @@ _POINT_BITS = 21  # bits per code point in a number made of two code points
 
 
 def allowed_slips(word: str, slips: list[RowEdit]) -> list[RowEdit]:
-    """Drop slips one by one, last first, until the rest adds no forbidden letter sequences.
+    """Return the first slips of a word, as many as add no forbidden letter sequence to it.
 
-    That is, until the noisy word has at most as many of these sequences as `word`. All slips are
-    dropped if together they leave the word unchanged, as when one of two equal letters is left out
-    and the other is doubled. Returns the slips that are left.
+    The last slip is dropped until the noisy word has no more forbidden sequences than `word`. []
+    is returned if the slips leave the word unchanged together, as when one of two equal letters is
+    dropped and the other is doubled.
     """
     forbidden = forbidden_sequences(word).total()
     while slips:
@@ -152,12 +152,11 @@ def allowed_slips(word: str, slips: list[RowEdit]) -> list[RowEdit]:
 class Mashing:
     """Kernel that makes slips in words of three letters or more, each word with chance `rate`.
 
-    `keys` maps letters to neighbouring letters; words with other letters stay. `limits` has the
-    48-bit threshold of `rate` at every strength. Draw number i of a row decides on the i-th word of
-    the row. The first letter of a word stays, as it is seldom wrong (Kukich, 1992). The other
-    letters are cut into runs of adjacent letters, one run per slip, at most three. A slip takes two
-    draws of the stream "slip": slip k in run k of word i takes draws 6i + 2k and 6i + 2k + 1, with
-    i and k counted from 0.
+    `keys` maps letters to the letters of neighbouring keys; words with other letters stay. `limits`
+    has `rate` at each strength, in units of 2^-48. The i-th random number of a row decides on its
+    i-th word. The first letter of a word stays, as it is seldom wrong (Kukich, 1992). The other
+    letters are cut into one to three runs, with one slip in each. Slip k of word i uses the random
+    numbers 6i + 2k and 6i + 2k + 1 of the stream "slip"; i and k are counted from 0.
     """
 
     keys: rng.WeightedTexts
@@ -182,7 +181,7 @@ class Mashing:
     def _slips(self, word: str, stream: int, first: int) -> list[RowEdit]:
         """Return the slips of a word as edits of the word.
 
-        They are drawn from the stream with the key `stream`, from draw number `first` on.
+        They use the random numbers of the stream with the key `stream`, from index `first` on.
         """
         count = bisect_right(SLIPS_FROM, len(word))
         slips: list[RowEdit] = []
@@ -221,7 +220,7 @@ class Mashing:
         limits = self.limits.take(variants["rate"])
         hit, _ = rng.hits(keys, words.rows, limits, has_length)
         letters = self._letters(texts, words, hit)
-        # The arrays below have one entry per slip. `owners` has the slip's word, an index in `hit`.
+        # The arrays below have an element per slip. `owners` has its word, as an index in `hit`.
         counts = np.searchsorted(SLIPS_FROM, letters.counts, side="right")
         owners = np.repeat(np.arange(len(hit)), counts)
         run, runs = buffers.ordinals(owners), counts.take(owners)
@@ -260,10 +259,10 @@ class Mashing:
         return _Letters(at, points, np.cumsum(counts) - counts, typed)
 
     def _written(self, kinds: I64, here: I64, following: I64, draws: U64) -> I64:
-        """Return the letters that each slip of a batch writes, as a number made by `_pair`.
+        """Return the two letters that each slip of a batch writes, packed into a number by `_pair`.
 
-        The number is 0 if the slip writes no letter. `here` has the letter at each slip, and
-        `following` the letter behind it.
+        The number is 0 if the slip drops its letter. `here` has the letter at each slip, and
+        `following` the letter after it.
         """
         groups, _ = self.keys.find(here)
         hit = self._key_points.take(self.keys.pick(groups, rng.choices(draws)))
@@ -274,9 +273,9 @@ class Mashing:
         return codes
 
     def _are_allowed(self, texts: Texts, words: Tokens, owners: I64, edits: Edits) -> Bool:
-        """Tell for each slip whether `allowed_slips` keeps it.
+        """Tell for each slip of a batch whether `allowed_slips` keeps it.
 
-        `edits` are the slips, and `owners` the numbers of their words in the batch.
+        `edits` are the slips; `owners` has for each slip the index of its word in the batch.
         """
         allowed = np.ones(len(edits), np.bool_)
         if not len(edits):
@@ -297,22 +296,22 @@ class Mashing:
 
     @cached_property
     def _has_marks(self) -> bool:
-        """True if the keyboard has vowel signs, which may stand only behind a letter."""
+        """True if the keyboard has vowel signs, which may stand only after a letter."""
         return any(map(buffers.joins, self.keys.group_of))
 
     @cached_property
     def _key_points(self) -> I64:
-        """Code points of the neighbouring letters, in the order of the pool of `keys`."""
+        """Code point of each text in the pool of `keys`, all of which are single letters."""
         pool = Texts.from_arrow(self.keys.pool)
         return buffers.code_points(pool.values, pool.offsets[:-1])
 
 
 class _Letters(NamedTuple):
-    """The letters of several words.
+    """The letters of several words, one word after the other.
 
-    `starts` (first byte) and `points` (code point) have one entry per letter. `firsts` (index of
-    the first letter) and `counts` (number of letters) have one entry per word. The count is 0 for a
-    word with a letter that is not on the keyboard.
+    Per letter: `starts` (position of its first byte) and `points` (code point). Per word: `firsts`
+    (index of its first letter) and `counts` (number of letters; 0 for a word with a letter that is
+    not on the keyboard).
     """
 
     starts: I64

@@ -3,13 +3,13 @@
 `wiki` puts wrong forms of words into text by the rule that fits the errors released with RCP. In
 each row, n tokens are drawn without replacement, where n is uniform on 1 to ceil(min(4, rate * L))
 and L is the number of tokens in the row. A drawn token is replaced by one of its wrong forms, which
-is chosen by weight. A token is a run of characters between spaces. As in RCP, it matches a word of
-the dictionary in equal case: whole, or without the signs around it. The signs stay: 'word,' matches
-'word' and keeps its comma.
+is chosen by weight. A token is a run of characters between spaces. As in RCP, it must equal a word
+of the dictionary, case included, perhaps with punctuation around it: 'word,' matches 'word' and
+keeps its comma.
 
-Dictionaries that are packaged, or mined with the profile `spelling`, have the number of times that
-each word was right. With these counts, words that people seldom misspell are seldom replaced: 'und'
-was wrong once in a thousand times, so that it rarely becomes 'unde'.
+Dictionaries that are packaged, or mined with the profile `spelling`, also count how often each word
+was right. With these counts, words that people seldom misspell are seldom replaced: 'und' was wrong
+once in a thousand times, so that it rarely becomes 'unde'.
 """
 
 import re
@@ -39,7 +39,7 @@ from noisegen.text.rows import Row, RowEdit, word_hash
 from noisegen.transforms import IS_SPACE, SPACES, LanguageFiles, existing, remembered
 
 REPLACED_MAX = 4  # most tokens replaced in a row, as in RCP
-SMOOTHING = 10  # occurrences added per word, with the share of errors of all words
+SMOOTHING = 10  # occurrences added to each word's counts, wrong as often as the average word
 SIGNS_MAX = 16  # most signs removed from each end of a token; a token with more matches no word
 _TOKEN = re.compile(f"[^{SPACES}]+")
 _SIGNS = "PSZC"  # first letters of the Unicode categories that count as signs
@@ -64,12 +64,12 @@ def compiled(entries: Sequence[Alternative]) -> tuple[rng.WeightedTexts, I64]:
 
 
 def limits(counts: Sequence[tuple[int, int]]) -> I64:
-    """Return for each word the 48-bit threshold of the chance that it may be replaced.
+    """Return for each word the chance that it may be replaced, in units of 2^-48.
 
-    `counts` has for each word how often it was wrong, and how often right. The error share of a
-    word is wrong / (wrong + right), smoothed towards the error share of the whole dictionary. The
-    chance of a word is its error share divided by the median error share, at most 1. The median
-    weights each word by how often it was wrong. If no word was ever right, all chances are 1.
+    `counts` has for each word how often it was wrong, and how often right. The chance is the word's
+    error share, wrong / (wrong + right), divided by the median error share, at most 1. Each share
+    is smoothed towards that of the whole dictionary. The median weights a word by how often it was
+    wrong. If no word was ever right, all chances are 1.
     """
     wrong, right = sum(bad for bad, _ in counts), sum(good for _, good in counts)
     if not right:
@@ -89,7 +89,7 @@ def _share(bad: int, seen: int, wrong: int, total: int) -> int:
 
 
 def _median(values: Sequence[int], weights: Sequence[int]) -> int:
-    """Return the smallest value for which the values up to it have at least half of all weight."""
+    """Return the weighted median: the smallest value at which half of all weight is reached."""
     total, below = sum(weights), 0
     for value, weight in sorted(zip(values, weights, strict=True)):
         below += weight
@@ -111,10 +111,10 @@ def least_tokens(rate: Fraction) -> list[int]:
 
 
 def core_of(token: str) -> range:
-    """Return the range of the characters of a token that are left without the signs at its ends.
+    """Return the range of a token's characters without the signs at its ends: 1 to 5 for '(word)'.
 
-    At most `SIGNS_MAX` signs are removed from each end. Signs are punctuation, symbols, separators
-    and controls.
+    At most `SIGNS_MAX` signs are left out at each end. Signs are punctuation, symbols, separators
+    and control characters.
     """
     start, stop = 0, len(token)
     while start < min(stop, SIGNS_MAX) and unicodedata.category(token[start])[0] in _SIGNS:
@@ -130,11 +130,12 @@ class WordSubstitution:
     """Kernel that replaces n tokens of a row by wrong forms.
 
     The number n is uniform on 1..ceil(min(4, rate * L)), where L is the number of tokens in the
-    row. `table` has the wrong forms of words, and `limits` the 48-bit thresholds of these words.
-    `least` has the result of `least_tokens` for each strength. Draw 0 of a row gives n. Draw t of
-    the stream "errs" decides by the threshold of the word whether token t may be replaced. Draw
-    1 + t ranks this token and chooses its wrong form. The n tokens with the lowest ranks are
-    replaced.
+    row. `table` has the wrong forms of words, and `limits` the chance that each word may be
+    replaced (see `limits`). `least` has the result of `least_tokens` for each strength.
+
+    Random number 0 of a row gives n. Number t of the stream "errs" decides whether token t may be
+    replaced. Number 1 + t of the row is its rank and chooses its wrong form. Of the tokens that may
+    be replaced, the n with the lowest ranks are.
     """
 
     table: rng.WeightedTexts
@@ -223,7 +224,7 @@ def without_signs(values: U8, starts: I64, stops: I64) -> tuple[I64, I64]:
         for _ in range(SIGNS_MAX):
             left = left[starts[left] < stops[left]]
             at = starts[left] if ahead else stops[left] - 1
-            for _ in range(3):  # step back to the first of the character's bytes, at most four
+            for _ in range(3):  # step back to the character's first byte; it has at most four
                 at = at - ((values[at] & 0xC0) == 0x80)
             points = buffers.code_points(values, at)
             sign = np.flatnonzero(is_sign(points))
@@ -294,9 +295,9 @@ _PROFILES = LanguageFiles("channel")
 
 
 def _profile_files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
-    """Return the files of the profile that a user named, or the head file of a packaged profile.
+    """Return all files of the user's profile or, for a packaged profile, only its file `HEAD`.
 
-    The head file of a packaged profile holds the hash of all its files.
+    In a packaged profile, this file holds the hash of all files, so it changes with any of them.
     """
     if profile := values.get("profile"):
         return sorted(path for path in Path(profile).glob("*") if path.is_file())

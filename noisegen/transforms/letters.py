@@ -25,7 +25,7 @@ from noisegen.transforms import Forms, LanguageFiles, existing, rows_of
 
 
 class Misplacing(NamedTuple):
-    """Kinds of slips with an apostrophe, and how many of 1,000 slips are of each kind."""
+    """Ways to write 'don't' wrongly, and how many of 1,000 wrong apostrophes each accounts for."""
 
     dropped: int  # dont
     spaced: int  # don t
@@ -46,7 +46,7 @@ ENDING_MAX = 2  # most letters of an English ending ('t, 's, 're) whose apostrop
 
 
 def misplaced(word: str, lang: str) -> Forms:
-    """Return noisy forms of a word: one has no apostrophe, others have the first one misplaced."""
+    """Return noisy forms of a word: without apostrophes, or with the first apostrophe misplaced."""
     at = next((at for at, sign in enumerate(word) if sign in APOSTROPHES), 0)
     before, sign, after = word[:at], word[at : at + 1], word[at + 1 :]
     if not before or (before + after).isdecimal():  # numbers such as 5'11 are measures and stay
@@ -158,7 +158,7 @@ def diac(settings: Settings, *, rate: float = 0.7) -> WordKernel:
 
 
 VOWELS_LEFT_OUT = range(4, 10)  # lengths of words that may lose vowels
-# Fewest letters and fewest consonants that a word must have left to be recognised.
+# A word may lose vowels only if at least so many letters, and so many consonants, are left.
 LEFT_MIN, CONSONANTS_MIN = 3, 2
 NOUNS_HAVE_CAPITALS = ("de",)  # languages in which a capital within a sentence marks no name
 _VOWELS = DICTIONARIES / "any" / "vowels.tsv"
@@ -182,9 +182,9 @@ def without_vowels(word: str, vowels: frozenset[str]) -> Forms:
 
 
 def _vowels_to_drop(word: str, is_vowel: Sequence[bool]) -> list[tuple[set[int], int]]:
-    """Return sets of positions whose vowels are dropped together, with the weight of each set.
+    """Return for each form without vowels the positions of the dropped vowels, and its weight.
 
-    `is_vowel` has a value per letter. Returns [] if readers would not recognise the word.
+    `is_vowel` has a flag per letter. Returns [] if readers would not recognise the word.
     """
     inner = _inner_vowels(word, is_vowel)
     last, left = len(word) - 1, len(word) - len(inner)
@@ -202,7 +202,7 @@ def _vowels_to_drop(word: str, is_vowel: Sequence[bool]) -> list[tuple[set[int],
 def _inner_vowels(word: str, is_vowel: Sequence[bool]) -> list[int]:
     """Return the positions of the vowels that may be dropped between first and last letter.
 
-    A vowel directly before a vowel or y at the end of the word must stay.
+    A vowel must stay if the last letter of the word follows it and is a vowel or y.
     """
     last = len(word) - 1
     inner = [at for at in range(1, last) if is_vowel[at]]
@@ -252,8 +252,8 @@ VOWELS = frozenset("aeiouyæøœıə" + "аеиоуыэюяіє" + "αεηιου
 # Consonants that may be lengthened at the end of a word.
 LAST_CONSONANTS = frozenset("lmnrsyhzfw" + "лмнрсшхйвз" + "λμνρς")
 UNLISTED_LENGTHS = range(2, 9)  # lengths of words outside `long.tsv` that may be lengthened
-FULL = 8  # sum of the weights of a word in `long.tsv` that is lengthened at the full rate
-OTHERS_SHARE = 40  # words outside `long.tsv` are lengthened at one 40th of the rate
+FULL = 8  # a word whose weights in `long.tsv` sum to this is lengthened with chance `rate`
+OTHERS_SHARE = 40  # words outside `long.tsv` are lengthened with one 40th of the chance `rate`
 
 _LISTED_WORDS, _FUNCTION_WORDS = LanguageFiles("long.tsv"), LanguageFiles("before.tsv")
 Places = list[tuple[int, int]]  # letters of a word that may be repeated, as (position, weight)
@@ -262,8 +262,8 @@ Places = list[tuple[int, int]]  # letters of a word that may be repeated, as (po
 def lengthened(word: str, lang: str) -> Forms:
     """Return the weighted forms of a word in which one letter is repeated.
 
-    The weights are for a word that is hit at the full `rate` of `long`. A word that should be
-    lengthened less often gets a further form, the word itself.
+    The kernel changes every word with chance `rate`. A word that should be lengthened less often
+    has itself as a further form, so that it may stay when it is chosen.
     """
     lower = word.lower()
     listed = listed_places(lang).get(lower) if len(lower) == len(word) else None
@@ -297,9 +297,9 @@ def lengthening_of(letter: str) -> str:
 
 
 def _guessed_places(word: str) -> Places:
-    """Return the letters that may be repeated in a word outside `long.tsv`.
+    """Return positions and weights of the letters to repeat in a word that `long.tsv` lacks.
 
-    These are the last letter, the last vowel and the first vowel. Returns [] if the word does not
+    They may be the last letter, the last vowel and the first vowel. Returns [] if the word does not
     look ordinary, see `_looks_ordinary`.
     """
     if not _looks_ordinary(word):
@@ -341,9 +341,9 @@ def _is_vowel(letter: str) -> bool:
 
 @cache
 def listed_places(lang: str) -> dict[str, Places]:
-    """Return the words in `long.tsv` of a language, each with the letters that may be repeated.
+    """Return the words in `long.tsv` of a language, with position and weight of letters to repeat.
 
-    A word that is never lengthened has an empty list.
+    A word that is listed because it must never be lengthened has an empty list.
     """
     places = defaultdict[str, Places](list)
     for entry in _listed_entries(lang):
@@ -356,7 +356,7 @@ def listed_places(lang: str) -> dict[str, Places]:
 
 @cache
 def function_words(lang: str) -> frozenset[str]:
-    """Return the function words in `before.tsv`; only those also in `long.tsv` are lengthened."""
+    """Return the function words in `before.tsv`; they stay unless `long.tsv` lists them too."""
     paths = existing(_FUNCTION_WORDS.of(lang))
     return frozenset(word for path in paths for word, *_ in rows_of(path))
 

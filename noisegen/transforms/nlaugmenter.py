@@ -30,10 +30,11 @@ from noisegen.transforms.checkout import source_tree
 
 PACKAGE = "nlaugmenter"
 _INTERFACE = "SentenceOperation"
+# Arguments passed to each constructor that has them.
 _FIXED: dict[str, Value] = {
     "seed": 0,
     "max_outputs": 1,
-}  # values for the constructors that accept these arguments
+}
 _NO_OPTIONS = {*_FIXED, "verbose"}  # arguments of constructors that users cannot set
 _ONE_AT_A_TIME = RLock()
 
@@ -85,7 +86,7 @@ def _package_folders() -> list[str]:
     """Return the folders of the package `nlaugmenter`; raises UsageError if it is not installed."""
     try:
         spec = find_spec(PACKAGE)
-    except ValueError:  # raised for a module that was put into sys.modules by hand
+    except ValueError:  # sys.modules has a module of this name without a __spec__
         spec = None
     folders = (spec and spec.submodule_search_locations) or []
     if not folders:

@@ -41,10 +41,10 @@ def rules_of(path: Path) -> tuple[Rule, ...]:
 
 @cache
 def whole_of(path: Path) -> int:
-    """Return the weight that stands for a chance of 1 in a file of rules: `of` in its head.
+    """Return the weight of a rule that always applies, given as `of` in the head of its file.
 
-    Returns 0 if the head has no `of`. Then the weights say only how likely a rule is compared with
-    other rules.
+    Returns 0 if the file does not give it. Then the weights say only how likely a rule is compared
+    with other rules.
     """
     return int(head_of(path, "of").get("of", 0)) if path.exists() else 0
 
@@ -55,7 +55,7 @@ def _any_of(rules: tuple[Rule, ...]) -> re.Pattern[str]:
 
 
 class Rewriting(NamedTuple):
-    """A rule applied at one place of a word: characters `start` to `stop` become `noisy`."""
+    """A change of a word by a rule: its characters from `start` to `stop` become `noisy`."""
 
     start: int
     stop: int
@@ -64,11 +64,11 @@ class Rewriting(NamedTuple):
 
 
 def respelled(word: str, rules: tuple[Rule, ...], of: int = 0) -> Forms:
-    """Return the likeliest forms of a word in which one or two places are respelled by rules.
+    """Return the likeliest forms of a word that one or two applications of rules produce.
 
-    If `of` is not 0, a rule of weight w has the chance w / `of`, and the word itself is a form with
-    the remaining chance. Words with capitals have no forms: most of them are names, or words that
-    begin a sentence and are in `phon.tsv`.
+    A rule of weight w has the chance w / `of`, and the word itself is a form with the remaining
+    chance; if `of` is 0, the word always changes. Words with capitals have no forms: most are names
+    or begin a sentence.
     """
     if not _is_respellable(word) or not _any_of(rules).search(word):
         return []
@@ -94,7 +94,7 @@ def _is_respellable(word: str) -> bool:
 
 
 def _rewritings(word: str, rules: tuple[Rule, ...]) -> list[Rewriting]:
-    """Return a rewriting for each rule and each place of a word where the rule applies, sorted."""
+    """Return the changes of a word by single rules, sorted by position."""
     return sorted(
         Rewriting(*match.span(), match.expand(noisy) if "\\" in noisy else noisy, weight)
         for pattern, noisy, weight in rules
@@ -112,9 +112,9 @@ class Respelling:
     """Kernel that respells words by a list and, outside the matches of the list, by rules.
 
     Each match and each word has chance `rate`. `listed` and `rules` are the kernels of list and
-    rules. Draw number i of a row decides on the i-th match of the row; draw number i of the stream
-    "rules" decides on the i-th word. If the kernels have `by_form` set, the hash of the match or
-    word replaces i, so that equal words get equal draws.
+    rules. The i-th random number of a row decides on its i-th match; the i-th number of the stream
+    "rules" decides on its i-th word. If the kernels have `by_form` set, equal words get equal
+    random numbers, so that a word is respelled everywhere or nowhere in the row.
     """
 
     listed: LexicalKernel
@@ -141,7 +141,7 @@ class Respelling:
         """Return the edits of all respelled words in a batch of rows."""
         matches = self.listed.table.find(texts)
         ruled = self.rules.propose(texts, fork_array(keys, "rules"), variants)
-        # A word is outside all matches if it starts behind the end of the last match before it.
+        # A word is outside all matches if the last match that starts before it also ends before it.
         stops = np.append(0, matches.stops)
         last_stop = stops.take(np.searchsorted(matches.starts, ruled.starts, side="right"))
         listed = self.listed.replaced(texts, matches, keys, variants)
@@ -203,10 +203,10 @@ def latinised(word: str, table: LetterTable, spoken: Callable[[str], str] = str)
 
 
 def _joined(units: Sequence[Forms]) -> Forms:
-    """Return the likeliest forms of a word; a form joins one Latin spelling of each unit.
+    """Return the likeliest Latin forms of a word, which join one spelling of each of its units.
 
-    A unit is a letter or group of letters, given as its weighted Latin spellings. Before unlikely
-    forms are dropped, the weights of all forms sum to `WHOLE`, apart from rounding.
+    A unit is a letter or group of letters, given as its weighted Latin spellings. The weights of
+    all forms, also of the unlikely ones that are dropped, sum to `WHOLE`, apart from rounding.
     """
     forms: Forms = [("", WHOLE)]
     for unit in units:
@@ -219,10 +219,10 @@ def _joined(units: Sequence[Forms]) -> Forms:
 
 
 def _casing_of(word: str) -> Callable[[str], str]:
-    """Return a function that writes a text in the case of a word.
+    """Return a function that gives a text the case of a word.
 
-    It writes upper case for a word in capitals, a first capital for a capitalised word, and else
-    leaves the text as it is.
+    The function makes the text upper-case if the word is, capitalises it if the word is
+    capitalised, and else returns it unchanged.
     """
     if word.isupper() and len(word) > 1:
         return str.upper
@@ -232,8 +232,8 @@ def _casing_of(word: str) -> Callable[[str], str]:
 def _units(core: str, table: LetterTable) -> list[Forms]:
     """Split a word into letters or groups in the table; return the Latin spellings of each.
 
-    At each place the longest group in the table is taken. ASCII letters that the table lacks stay.
-    Returns [] if it lacks another letter, or if all letters of the word are ASCII.
+    From left to right, the longest group in the table is taken. ASCII letters may be missing in the
+    table and then stay. Returns [] if another letter is missing, or if all letters are ASCII.
     """
     units, at = list[Forms](), 0
     while at < len(core):
@@ -258,11 +258,11 @@ _GLIDES = "\u092f\u0930\u0932\u0935"  # y, r, l, v keep a final inherent vowel a
 
 
 def with_schwas(word: str) -> str:
-    """Return a Devanagari word with an added 'a' for each inherent vowel that Hindi speaks.
+    """Return a Devanagari word with an added 'a' for each inherent vowel pronounced in Hindi.
 
     A consonant letter without a vowel sign has the inherent vowel 'a'. By the rules of Ohala
     (1983), Aspects of Hindi Phonology, it is silent at the end of a word, and between two
-    consonants if a vowel precedes the first and a spoken vowel follows the second. The word is
+    consonants if a vowel precedes the first and a pronounced vowel follows the second. The word is
     processed from right to left.
     """
     parts = list(_AKSHARA.finditer(word))
@@ -277,10 +277,10 @@ def with_schwas(word: str) -> str:
 
 
 def _keeps_schwa(parts: Sequence[re.Match[str]], spoken: Sequence[bool], at: int) -> bool:
-    """Tell whether Hindi speaks the inherent vowel of part `at` of a word.
+    """Tell whether the inherent vowel of the consonant `parts[at]` of a word is pronounced.
 
-    A part is a consonant with its signs, or another character. `spoken` tells for all later parts
-    whether their inherent vowel is spoken.
+    A part is a consonant with its signs, or another character. `spoken` tells for each part after
+    `at` whether its inherent vowel is pronounced.
     """
     is_joined = parts[at - 1]["vowel"] == _VIRAMA
     if at == len(parts) - 1:

@@ -1,8 +1,8 @@
 """Transforms of punctuation: `punc` drops, repeats and misplaces signs, `mark` types plain signs.
 
-A sign is one of `SIGNS`. `changes` decides how a sign may be changed under each rate of `punc`.
-This function serves both forms of the kernel. The row form gives it facts about one sign, as bools
-and numbers; the array form gives it facts about many signs, as arrays.
+A sign is one of `SIGNS`. `changes` decides how a sign may be changed under each rate of `punc`. It
+is used for single rows, with facts about one sign as bools and numbers, and for batches, with facts
+about all signs as arrays.
 """
 
 import re
@@ -50,26 +50,27 @@ SIGNS = "".join(sorted(ENDS + COMMAS + OTHERS))
 SET_APART = ",!?;:،؟؛।"  # signs before which some writers put a space, as in French
 CLOSING = ".!?"  # signs after which some writers leave out the space
 WIDE = "。！？｡，、；："  # East Asian signs, which no space follows
-REPEATED = {2: 4, 3: 5, 4: 2, 5: 1}  # number of times that a repeated sign is written -> weight
+REPEATED = {2: 4, 3: 5, 4: 2, 5: 1}  # count of signs in a row -> weight: '!!' 4, '!!!' 5, ...
+# Sign -> the sign followed by another sign.
 MIXED = {
     "!": "!?",
     "?": "?!",
     "！": "！？",
     "？": "？！",
-}  # sign -> form with a second sign
+}
 MIXED_WEIGHT = 2  # weight of a form in `MIXED`
-SPACES_MAX = 16  # maximum of spaces after a sign that counts as the end of its row
+SPACES_MAX = 16  # a sign ends its row even if up to so many spaces follow it
 
-# The rates of `punc`, each of one change. A sign is tried for the changes in this order.
+# The rates of `punc`: each is the chance of one kind of change. They are applied in this order.
 RATES = ("drop_rate", "comma_rate", "blank_rate", "repeat_rate", "glue_rate")
 LEAVING_OUT = RATES[:2]  # rates of the changes that drop a sign
 
 
-# Replacements of signs, in groups: the repeated forms of each sign, then '', then a space.
+# `_GROUPS` has the replacements: a group of repeated forms per sign, then '' alone, then a space.
 
 
 def _repeated(sign: str) -> Forms:
-    """Return the forms of a repeated sign with their weights: '!!', '!!!', ..., '!?'."""
+    """Return the ways to repeat a sign, with their weights: '!!', '!!!', ..., '!?' for '!'."""
     forms = [(sign * count, weight) for count, weight in REPEATED.items()]
     return [*forms, (MIXED[sign], MIXED_WEIGHT)] if sign in MIXED else forms
 
@@ -85,7 +86,7 @@ Fact = Any  # a bool or number about one sign, or an array of them for the signs
 
 
 class Kind(NamedTuple):
-    """Facts about a sign that do not depend on the text around it."""
+    """Facts about a character in `SIGNS` that hold in any text."""
 
     is_end: Fact
     is_comma: Fact
@@ -94,7 +95,7 @@ class Kind(NamedTuple):
     is_closing: Fact
     is_full_stop: Fact
     is_repeated: Fact  # may be repeated within a row; false for '.', which may mark abbreviations
-    repeated: Fact  # number of the group with the repeated forms of the sign
+    repeated: Fact  # index in `_GROUPS` of the repeated forms of the sign
 
 
 def _kind(sign: str) -> Kind:
@@ -112,30 +113,29 @@ def _kind(sign: str) -> Kind:
 
 
 class Sign(NamedTuple):
-    """Facts about a sign in its row, or arrays of such facts for all signs of a batch.
+    """Facts about one sign in its row, or arrays of these facts for all signs of a batch.
 
-    Positions are counted in characters of the row, or in bytes of the batch. Signs that touch
-    another sign are never changed.
+    Positions are characters of the row for one sign, bytes of the batch for arrays.
     """
 
     kind: Kind
     start: Fact
     stop: Fact
     text_stop: Fact  # position of the end of the row, without up to `SPACES_MAX` last spaces
-    is_behind_text: Fact  # the row has a character before the sign that is no space
+    is_behind_text: Fact  # a character other than a space is somewhere before the sign in its row
     is_behind_space: Fact
-    is_behind_word: Fact  # the character directly before the sign is no space
-    is_behind_small: Fact  # 3 bytes of small letters precede the sign: not in 'Mrs.'
+    is_behind_word: Fact  # a character other than a space is directly before the sign
+    is_behind_small: Fact  # 3 bytes of small letters precede the sign, as in 'said.', not in 'Mr.'
     is_before_space: Fact  # a space or the end of the row follows the sign
-    is_before_word: Fact  # behind the sign are one space and a character that is no space or sign
+    is_before_word: Fact  # a space and then a character that is no space or sign follow the sign
 
 
-# Change of a sign: whether it is allowed, start and stop of the old text, group in `_WRITTEN`.
+# Change of a sign: (is allowed, start and stop of the text to replace, index in `_GROUPS`).
 Change = tuple[Fact, Fact, Fact, Fact]
 
 
 def changes(sign: Sign) -> dict[str, Change]:
-    """Return by rate of `punc` the possible change of a sign, or of each sign of a batch.
+    """Return for each rate of `punc` how it would change a sign, or each sign of a batch.
 
     A sign at the beginning of its row is not dropped, as a row of '?' alone would become empty.
     """
@@ -147,7 +147,7 @@ def changes(sign: Sign) -> dict[str, Change]:
     is_set_apart = kind.is_set_apart | (kind.is_full_stop & ends_sentence)
     is_repeated = kind.is_repeated | (kind.is_full_stop & ends_row)
     is_glued = (kind.is_comma | ends_sentence) & sign.is_before_word
-    without_space = start - sign.is_behind_space  # 'ça !' becomes 'ça', not 'ça '
+    without_space = start - sign.is_behind_space  # drops the space too: 'ça !' -> 'ça'
     keeps_words_apart = kind.is_wide & (stop < sign.text_stop)
     return {
         "drop_rate": (ends_row & sign.is_behind_text, without_space, stop, _NOTHING),
@@ -162,9 +162,9 @@ def changes(sign: Sign) -> dict[str, Change]:
 class Punctuation:
     """Kernel that changes punctuation signs in several ways, each with its own rate.
 
-    `limits` maps each rate to its 48-bit thresholds, one per strength. Each rate has its own random
-    stream, whose draw number i decides on the i-th sign of a row. A sign that is dropped gets no
-    other change. Signs that touch another sign stay, because '...' and '?!' have a meaning.
+    `limits` maps 'drop_rate' and so on to the rate at each strength, in units of 2^-48. Each rate
+    has its own random stream, whose i-th number decides on the i-th sign of a row. A dropped sign
+    gets no other change. Signs that touch another sign stay, because '...' and '?!' have a meaning.
     """
 
     limits: Mapping[str, I64]
@@ -195,7 +195,7 @@ class Punctuation:
             is_allowed, starts, stops, groups = possible[rate]
             limits = self.limits[rate].take(variants[rate])
             at, draws = hits(fork_array(keys, rate), rows, limits, is_allowed & may_change)
-            if isinstance(groups, np.ndarray):  # else the group of all signs
+            if isinstance(groups, np.ndarray):  # else one group serves all signs
                 groups = groups.take(at)
             written = _WRITTEN.pick(groups, choices(draws))
             edges = starts.take(at), stops.take(at)
@@ -211,7 +211,7 @@ _SMALL = re.compile(rb"[a-z\x80-\xff]{3}")
 
 
 def _row_changes(text: str) -> dict[int, dict[str, Change]]:
-    """Return a dictionary from the number of a sign in a row to the possible changes of the sign.
+    """Return the result of `changes` for each sign of a row, by the sign's index among all signs.
 
     Signs that touch another sign are left out.
     """
@@ -317,7 +317,7 @@ def punc(
     return Punctuation({name: settings.limits(rate) for name, rate in rates.items()})
 
 
-# Signs that people type in another form than books print them: straight quotes, three full stops.
+# Punctuation that people type otherwise than books print it: '"' for '“', '...' for '…'.
 
 _TYPED = LanguageFiles("mark.tsv")
 
@@ -326,9 +326,9 @@ _TYPED = LanguageFiles("mark.tsv")
 class TypedForms:
     """Printed strings, such as '“', and the typed forms of each string.
 
-    `strings` has the printed strings, the longest first. Group 2n of `written` has the typed forms
-    of string n within a row, group 2n + 1 its typed forms at the end of a row. `stays` tells for
-    each typed form whether it equals the printed string.
+    `strings` has the printed strings, the longest first. `written` has two groups of typed forms
+    per string: group 2n for string n within a row, group 2n + 1 for string n at the end of a row.
+    `stays` tells for each typed form whether it equals the printed string.
     """
 
     strings: tuple[str, ...]
@@ -372,9 +372,9 @@ def table_of(path: Path) -> TypedForms:
 class TypedMarks:
     """Kernel that replaces printed strings by typed forms, each string with chance `rate`.
 
-    `limits` has the 48-bit threshold of `rate` at every strength. Draw number i of a row decides on
-    the i-th printed string of the row and chooses its typed form. A string stays if a combining
-    mark follows it.
+    `limits` has `rate` at each strength, in units of 2^-48. The i-th random number of a row decides
+    on its i-th printed string and chooses the typed form. A string stays if a combining mark
+    follows it.
     """
 
     table: TypedForms
@@ -382,7 +382,7 @@ class TypedMarks:
 
     @property
     def needs(self) -> bytes:
-        """One byte of each printed string: a row with none of these bytes has no string to replace.
+        """Bytes of which a row must contain one to be changed: one byte per printed string.
 
         It is the string's largest UTF-8 byte, which most rows lack: for ' — ', a byte of the dash.
         """
@@ -417,9 +417,9 @@ class TypedMarks:
         return edits.keep(~self.table.stays.take(written))
 
     def _found_in(self, texts: Texts) -> I64:
-        """Find the printed strings of a batch; return an array of shape (4, strings).
+        """Find the printed strings of a batch; return an array of shape (4, strings found).
 
-        The array has the row, the first byte, the end and the number of each string found.
+        It has for each find its row, start and stop in bytes, and the index in `strings`.
         """
         pattern = re.compile(self.table.pattern.pattern.encode())
         number_of = {string.encode(): n for string, n in self.table.number_of.items()}
