@@ -1,8 +1,8 @@
 """Word vectors from characters, as in CharacterBERT (El Boukkouri et al. 2020).
 
 The tokenizer splits texts by BERT's basic tokenisation and numbers new words as they appear. As in
-ELMo, the characters of a word are its bytes between a begin sign and an end sign. The CNN computes
-the vector of each distinct word of a batch once.
+ELMo, a word is read as its bytes, with a begin symbol before them and an end symbol after them. The
+CNN computes the vector of each distinct word of a batch once.
 """
 
 import re
@@ -23,8 +23,8 @@ from noisegen.encoders.encoder import Ints, Ragged, digest_of, replace_surrogate
 from noisegen.encoders.stored import write_json
 from noisegen.errors import NoisegenError
 
-CHARACTERS = 50  # character ids per word: begin sign, at most 48 bytes, end sign, filling
-CHARACTER_KINDS = 263  # character ids: 0 is no word, 1 to 256 are byte + 1, 257 to 262 are signs
+CHARACTERS = 50  # character ids per word: begin symbol, at most 48 bytes, end symbol, filling
+CHARACTER_KINDS = 263  # ids: 0 for padding, 1 to 256 for a byte (+ 1), 257 to 262 for symbols
 _BYTES = CHARACTERS - 2
 _BEGIN, _END, _FILL = 259, 260, 261
 PAD, CLS, SEP, MASK = range(4)  # ids of the special words
@@ -33,7 +33,7 @@ _SPECIAL = np.array([b"", b"\1", b"\2", b"\3"], f"S{_BYTES}")
 _OF_BYTE = np.arange(1, 257, dtype=np.int16)
 _OF_BYTE[[CLS, SEP, MASK]] = 257, 258, 262
 _FIRST = len(_SPECIAL)
-_SPAN = 1 << 30  # number of word ids; after the last, numbering starts again
+_ID_COUNT = 1 << 30  # number of word ids; after the last, numbering starts again
 CHUNK_MAX = 64  # maximum length of a text between two spaces whose words are cached
 FILE = "words.json"
 
@@ -43,7 +43,7 @@ CHARACTER_WIDTH = 16
 HIGHWAYS = 2
 _FILTERS = sum(count for _, count in FILTERS)
 _WIDEST = max(width for width, _ in FILTERS)
-# Character ids read per short word: two signs, up to 7 bytes, and filling for the widest window.
+# Character ids read per short word: two symbols, up to 7 bytes, and filling for the widest window.
 # Most words are as short as this.
 SHORT = 16
 
@@ -58,17 +58,17 @@ _RENAMED = (
 
 
 class WordIds:
-    """Dictionary of words and ids, in both directions; new words get ids in order of appearance.
+    """Dictionary from words to ids and from ids to words; a new word gets the next free id.
 
-    Noise makes new words without end, so memory is bounded: the bytes of the last `kept` new words
-    are stored (0.4 GB by default), and looking up an older id is an error. The dictionary `known`
-    from words to ids is cleared whenever it has `renewed` words (0.15 GB by default); a cleared
-    word gets a new id when it appears again. An id from `known` is therefore valid for at least the
-    next `kept - renewed` new words.
+    Noise makes new words without end, so memory is bounded. Only the bytes of the last `kept` new
+    words are stored (0.4 GB by default); looking up an older id is an error. The dictionary `known`
+    from words to ids holds at most `renewed` words (0.15 GB by default). When it is full, it is
+    emptied, and a word that appears again gets a new id. An id from `known` is therefore valid for
+    at least the next `kept - renewed` new words.
     """
 
     def __init__(self, kept: int = 1 << 23, renewed: int = 1 << 20) -> None:
-        if _SPAN % kept or renewed >= kept:
+        if _ID_COUNT % kept or renewed >= kept:
             raise ValueError(f"kept {kept} must be a power of two above renewed {renewed}")
         self.kept, self.renewed = kept, renewed
         self.known: dict[str, int] = {}
@@ -94,7 +94,7 @@ class WordIds:
             if len(self.known) >= self.renewed:
                 self.known = {}
             self._words[self.count % self.kept] = word.encode()[:_BYTES]
-            self.known[word] = number = _FIRST + self.count % _SPAN
+            self.known[word] = number = _FIRST + self.count % _ID_COUNT
             self.count += 1
             return number
 
@@ -102,8 +102,9 @@ class WordIds:
         """Return the bytes of the words with these ids; raises NoisegenError for an expired id."""
         numbers = ids.astype(np.int64) - _FIRST
         words = self._words[numbers % self.kept]
-        # `count` is read after the words, to notice words that another thread overwrote meanwhile.
-        ages = (self.count - numbers - 1) % _SPAN
+        # Another thread may overwrite words while they are read. `count` is read after them, so
+        # that the age of an overwritten word shows that it has expired.
+        ages = (self.count - numbers - 1) % _ID_COUNT
         if ((ages >= min(self.kept, self.count)) & (numbers >= 0)).any():
             kept = f"only the last {self.kept:,} new words are kept"
             raise NoisegenError(f"word ids have expired, {kept}; encode fewer texts at once")
@@ -112,7 +113,7 @@ class WordIds:
         return words
 
     def distinct(self, ids: Ints) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int64]]:
-        """Return the distinct words of a batch, and the index of each id's word among them.
+        """Return the distinct words of a batch, and for each id the index of its word among them.
 
         `ids` are word ids of any shape. The words are character ids, shape (words, 50), sorted by
         length in bytes and then by bytes, so their order does not depend on the ids. The indices
@@ -141,7 +142,7 @@ def characters_of(words: Words) -> npt.NDArray[np.int16]:
 class WordTokenizer:
     """A tokenizer into words; a row holds [CLS], the ids of the words, and [SEP].
 
-    With `lower`, texts are converted to lower case. `table` gives each word its id.
+    With `lower`, texts are converted to lower case. The dictionary `table` gives words their ids.
     """
 
     pad_id = PAD
@@ -203,7 +204,7 @@ def basic_words(text: str, lower: bool = False) -> tuple[str, ...]:
 
 
 def split_words(text: str, lower: bool = False) -> list[str]:
-    """Split a text into words by BERT's basic tokenisation, with `lower` in lower case."""
+    """Split a text into words by BERT's basic tokenisation; `lower` converts to lower case."""
     normal = _NORMALIZERS[lower].normalize_str(text)
     return [word for word, _ in _SPLITTER.pre_tokenize_str(normal)]
 
@@ -222,9 +223,10 @@ def renamed(name: str) -> str:
 class CharacterCNN(nn.Module):
     """A CNN over the characters of words, in place of a network's word embeddings.
 
-    It maps word ids (rows, words) of `table` to vectors (rows, words, hidden). Its layers are
-    convolutions of several widths, the maximum of each filter over the word, two highway layers,
-    and a projection. `spread` is the standard deviation of the vectors before training.
+    It maps word ids, shape (rows, words), to vectors, shape (rows, words, hidden); `table` has the
+    words of the ids. Its layers are convolutions of several widths, the maximum of each filter over
+    the word, two highway layers, and a projection. Before training, the numbers in the vectors have
+    the standard deviation `spread`.
     """
 
     def __init__(self, hidden: int, table: WordIds, spread: float = 0.02) -> None:
@@ -236,11 +238,11 @@ class CharacterCNN(nn.Module):
         )
         self.highways = nn.ModuleList(nn.Linear(_FILTERS, 2 * _FILTERS) for _ in range(HIGHWAYS))
         self.projection = nn.Linear(_FILTERS, hidden)
-        with torch.no_grad():  # so that untrained highways mostly pass on their input
+        with torch.no_grad():  # gate biases of 1: untrained highways mostly pass on their input
             for highway in self.highways:
                 nn.init.ones_(highway.get_parameter("bias")[_FILTERS:])
-            # The untrained highways' output has a root mean square of 0.4 (measured). With this
-            # `std` of the weights, the vectors have the standard deviation `spread`.
+            # The output of untrained highways has a root mean square of 0.4 (measured). So this
+            # `std` of the weights gives the vectors the standard deviation `spread`.
             nn.init.normal_(self.projection.weight, std=spread / 0.4 * _FILTERS**-0.5)
             nn.init.zeros_(self.projection.bias)
 
@@ -289,11 +291,11 @@ class CharacterCNN(nn.Module):
 
 
 def trimmed(characters: Tensor) -> Iterator[Tensor]:
-    """Yield the character ids of short words, then of longer words, with less filling.
+    """Yield the character ids of the short words, then of the others, both with less filling.
 
     `characters` are the character ids (words, 50) of words sorted by length. Filling ids follow the
-    end sign of a word. Windows of filling alone all give the same values, and one of them is enough
-    for the maximum. So each word keeps as many filling ids as the widest window is wide.
+    end symbol of a word. All windows within the filling give equal values, so the maximum needs
+    only one of them. Filling beyond the widest window is therefore cut off.
     """
     needed = _needed(characters)
     short = int((needed <= SHORT).sum())
@@ -303,5 +305,5 @@ def trimmed(characters: Tensor) -> Iterator[Tensor]:
 
 
 def _needed(characters: Tensor) -> Tensor:
-    """Return each word's count of ids without filling, plus the width of the widest window."""
+    """Return for each word how many ids precede the filling, plus the widest window's width."""
     return (characters != characters[:, -1:]).sum(1) + _WIDEST

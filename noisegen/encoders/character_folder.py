@@ -41,7 +41,7 @@ WEIGHTS = "model.safetensors"
 NETWORKS = ("bert", "roberta")  # model types whose word embeddings can be replaced
 # Name of CharacterBERT's character embeddings.
 _CHARACTERS = "embeddings.word_embeddings._char_embedding_weights"
-# Setting in config.json -> weight; the weight's first dimension must equal the setting.
+# Name of a size in config.json -> name of a weight whose first dimension must have this size.
 _SIZES = {
     "hidden_size": "embeddings.LayerNorm.bias",
     "intermediate_size": "encoder.layer.0.intermediate.dense.bias",
@@ -57,11 +57,11 @@ def character_student(
     max_length: int = LENGTH_MAX,
     lower: bool = False,
 ) -> SentenceEncoder:
-    """Return a new encoder that reads the characters of words; torch's generator draws its weights.
+    """Return a new encoder that reads the characters of words; its weights are random.
 
-    `config` is a BertConfig (default: 12 layers of 768 numbers) or a RobertaConfig. `max_length` is
-    in words. With `lower`, texts are converted to lower case. Raises UsageError for another type of
-    network, or for fewer positions than `max_length` needs.
+    `config` is a BertConfig (default: 12 layers of width 768) or a RobertaConfig. `max_length` is
+    the maximum number of words per text. With `lower`, texts are converted to lower case. Raises
+    UsageError for another type of network, or for fewer positions than `max_length` needs.
     """
     from transformers import BertConfig
 
@@ -88,7 +88,7 @@ def open_character_bert(folder: str | Path) -> SentenceEncoder:
     known = given.keys() & BertConfig().to_dict().keys() - {"model_type", "architectures", "dtype"}
     with reading_model(folder):
         config = BertConfig(**{name: given[name] for name in known})
-        for size, name in _SIZES.items():  # wrong sizes must be found before memory is allocated
+        for size, name in _SIZES.items():  # checked first: a network too large fills the memory
             if len(weights[prefix + name]) != getattr(config, size):
                 raise ValueError(f"{size} of its config.json differs from its weights")
         longest = min(LENGTH_MAX, config.max_position_embeddings)
@@ -154,10 +154,10 @@ def open_network(folder: Path) -> tuple[Any, WordTokenizer]:
 def check_weights(
     folder: Path, network: Any, missing: Iterable[str], unexpected: Iterable[str]
 ) -> None:
-    """Raise SourceError if weights are missing in a folder, or if it has layers the network lacks.
+    """Raise SourceError if a folder lacks weights, or has layers that the network lacks.
 
-    `missing` names weights of the network that the folder lacks, `unexpected` weights of the folder
-    that the network lacks. Unexpected weights outside the layers belong to heads, and are ignored.
+    `missing` has the names of weights that only the network has, `unexpected` those that only the
+    folder has. Unexpected weights outside the network's layers belong to heads, and are ignored.
     """
     if lacking := sorted(missing):
         raise SourceError(f"{folder} lacks {len(lacking)} weights, the first is {lacking[0]}")

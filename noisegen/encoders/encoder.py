@@ -72,7 +72,7 @@ class Ragged:
         return Ragged(self.values[np.arange(offsets[-1]) + shift], offsets)
 
     def padded(self, fill: int) -> npt.NDArray[np.int64]:
-        """Return the ids as an array (rows, longest row); `fill` is put after shorter rows."""
+        """Return the ids as an array (rows, longest row); shorter rows are padded with `fill`."""
         out = np.full((len(self), max(self.lengths, default=0)), fill, np.int64)
         out[np.arange(out.shape[1]) < self.lengths[:, None]] = self.values
         return out
@@ -80,9 +80,9 @@ class Ragged:
 
 @runtime_checkable
 class Encoder(Protocol):
-    """An encoder of texts: one vector of `width` numbers per text, always the same for a text.
+    """An encoder: turns each text into a vector of `width` numbers, the same at every call.
 
-    `name` is shown to users; it is mostly the SPEC. Vectors are cached under `digest`.
+    `name` is shown to users; it is usually the SPEC. Caches of vectors use `digest` as the key.
     """
 
     name: str
@@ -96,9 +96,9 @@ class Encoder(Protocol):
         """A hex digest that changes with whatever changes vectors, such as weights or tokenizer."""
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
-        """Return one vector per text, shape (texts, width); few encoders scale them to length 1.
+        """Return one vector per text, shape (texts, width); most encoders do not normalise them.
 
-        `progress` is called whenever texts have been encoded, with the number of these texts.
+        `progress` is called after each batch, with the number of texts in the batch.
         """
 
 
@@ -107,7 +107,7 @@ class Tokenizer(Protocol):
 
     @property
     def pad_id(self) -> int:
-        """The token id that fills shorter rows of a padded batch."""
+        """The token id that pads shorter rows to the length of the longest row in a batch."""
 
     @property
     def max_length(self) -> int:
@@ -176,8 +176,8 @@ def names_model(spec: str) -> bool:
 def find_device(name: str, local_rank: int = 0, world: int = 1) -> "torch.device":
     """Return the torch device named `auto`, `cpu`, `cuda` or `cuda:NUMBER`.
 
-    `world` is the number of processes in a distributed run. For a name without NUMBER, a process
-    takes the GPU with the index `local_rank`: the index of the process on its machine. Raises
+    `local_rank` is the index of this process on its machine. It is also the index of its GPU,
+    unless the name has a NUMBER. `world` is the number of processes in a distributed run. Raises
     UsageError for an unknown name, a GPU that is missing, or `cuda:NUMBER` for several processes.
     """
     import torch

@@ -1,7 +1,7 @@
 """Opening of Hugging Face and sentence-transformers folders as SentenceEncoder, and saving.
 
-Nothing in a folder is executed: its Python files are ignored, and of a pickle only tensors are
-read. After the network, a folder may have any number of the modules in `head.STEPS`.
+Nothing in a folder is executed: its Python files are ignored, and a pickle that holds anything but
+tensors is refused. After the network, a folder may have any number of the modules in `head.STEPS`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -57,7 +57,7 @@ _NETWORKS = {
     "Transformer": f"{_PACKAGE}.Transformer",
     "CharacterTransformer": f"{character_folder.__name__}.CharacterTransformer",
 }
-_WEIGHTY = ("Transformer", "Dense", "LayerNorm")  # modules whose folders have weights
+_WITH_WEIGHTS = ("Transformer", "Dense", "LayerNorm")  # modules whose folders hold weights
 _WEIGHTS, _PROMPTS = "model.safetensors", "config_sentence_transformers.json"
 _UNFIT = "; its weights do not fit its config.json"
 Weighted = list[tuple[HeadStep, Mapping[str, torch.Tensor]]]  # steps of a head and their weights
@@ -87,7 +87,7 @@ class Prompts(msgspec.Struct):
 
 
 class Preparation(msgspec.Struct):
-    """The content of preparation.json: which function prepares each text."""
+    """The content of preparation.json: the name of the function that prepares each text."""
 
     preparation: Literal["social", "laser"]
 
@@ -130,7 +130,7 @@ def open_hub(name: str) -> SentenceEncoder:
         return Path(path)
 
     folder = snapshot()
-    parts = [folder / step.path for step in _read_entries(folder) if step.kind in _WEIGHTY]
+    parts = [folder / step.path for step in _read_entries(folder) if step.kind in _WITH_WEIGHTS]
     if not all(any(part.glob("*.safetensors")) for part in parts or [folder]):
         folder = snapshot(f"*{PICKLED}*")
     return open_folder(folder, name=f"hf:{name}")
@@ -182,12 +182,12 @@ def open_pooler(spec: str) -> SentenceEncoder:
 
 
 def _with_steps(encoder: SentenceEncoder, steps: Weighted) -> SentenceEncoder:
-    """Return the encoder with a head of `steps`, which are pairs of a step and its weights.
+    """Return the encoder with a new head, made of `steps`: pairs of a step and its weights.
 
-    Raises SourceError for weights that do not fit.
+    Raises SourceError for weights that do not fit their step.
     """
     head = HeadSettings(tuple(step for step, _ in steps))
-    # Modules on the device `meta` take no memory; their weights are assigned below.
+    # On the device `meta`, new modules take no memory; `load_state_dict` assigns their weights.
     with reading(f"the head of {encoder.name}", ValueError), torch.device("meta"):
         made = SentenceEncoder(encoder.network, encoder.tokenizer, head, encoder.name)
     for (step, weights), module in zip(steps, made.head.steps, strict=True):
@@ -231,9 +231,9 @@ def _check_ids(network: Any, tokenizer: PieceTokenizer, folder: Path) -> None:
 
 
 def _open_network(folder: Path) -> Any:
-    """Return the network in a folder, without its pooler, which is kept for `save_network`.
+    """Return the network in a folder; raises SourceError.
 
-    Raises SourceError.
+    Its pooler is taken out of the layers, but kept so that `save_network` can write it.
     """
     from transformers import AutoModel
 
@@ -243,7 +243,7 @@ def _open_network(folder: Path) -> Any:
         except RuntimeError as error:
             if "ignore_mismatched_sizes" not in str(error):
                 raise
-            # Replaced, because transformers' message refers to a report that `quietly` hides.
+            # transformers' own message refers to a report that `quietly` hides.
             raise ValueError("its weights have other shapes than its config.json says") from error
     missing = [name for name in info["missing_keys"] if not name.startswith("pooler.")]
     character_folder.check_weights(folder, network, missing, info["unexpected_keys"])
@@ -255,16 +255,16 @@ def _open_network(folder: Path) -> Any:
 
 
 def _set_pooler_aside(network: Any, *, is_new: bool) -> None:
-    """Remove the network's pooler, which is not trained here, and keep it for `save_network`.
+    """Take the pooler, which is not trained here, out of the network's layers.
 
-    `is_new` means that the folder had no weights for a pooler. The pooler then gets the weights of
-    the identity instead of random ones.
+    It is kept so that `save_network` can write it. With `is_new`, the folder had no weights for it,
+    and it gets the weights of the identity instead of random ones.
     """
     pooler, network.pooler = network.pooler, None
     for weight in pooler.parameters() if is_new else ():
         with torch.no_grad():
             torch.nn.init.eye_(weight) if weight.dim() > 1 else weight.zero_()
-    network.pooler_aside = (pooler,)  # in a tuple, so that torch does not register it
+    network.pooler_aside = (pooler,)  # torch would treat it as a layer if it were not in a tuple
     network.has_own_pooler = not is_new
 
 
@@ -280,7 +280,7 @@ def load_network(kind: Any, folder: str | Path) -> tuple[Any, dict[str, Any]]:
     with quietly():
         loaded: tuple[Any, dict[str, Any]]
         if any(Path(folder).glob("*.safetensors")):
-            loading["disable_mmap"] = True  # truncating a mapped file would end the process
+            loading["disable_mmap"] = True  # the process dies if a mapped file is truncated
             loaded = kind.from_pretrained(str(folder), use_safetensors=True, **local, **loading)
         else:
             config = AutoConfig.from_pretrained(str(folder), **local)
@@ -365,9 +365,9 @@ def _read_steps(
 ) -> Weighted:
     """Return the steps of the folder's head, each with its weights.
 
-    `entries` are the modules after the network. `is_pooled` means that the network itself gives
-    sentence vectors. If steps have no pooling, mean pooling is added as the last step. Raises
-    SourceError for unsupported modules, settings or weights, and for a pooling that leaves out the
+    `entries` are the modules after the network. With `is_pooled`, the network's output is already
+    one vector per text. Otherwise mean pooling is added as the last step if no module pools. Raises
+    SourceError for unsupported modules, settings or weights, and for a pooling that ignores the
     tokens of the `prompt`.
     """
     steps: Weighted = []
@@ -382,7 +382,7 @@ def _read_steps(
             raise SourceError(f"{path} leaves the prompt {prompt!r} out, which is not supported")
         with reading(path, ValueError):
             step = kind.read(config)
-        weights = read_weights(path.with_name(_WEIGHTS)) if entry.kind in _WEIGHTY else {}
+        weights = read_weights(path.with_name(_WEIGHTS)) if entry.kind in _WITH_WEIGHTS else {}
         steps.append((step, weights))
         is_pooled = is_pooled or kind is Pooling
     return steps if is_pooled or not steps else [*steps, (Pooling(), {})]
@@ -404,8 +404,8 @@ def _is_in_place(kind: type[HeadStep], config: Mapping[str, Any], *, is_pooled: 
 def _pooler_steps(network: Any, name: str | Path) -> Weighted:
     """Return steps that do the work of a network's pooler: first token, linear layer, activation.
 
-    Raises SourceError for a network without a pooler of its own; `name` is the model's name in the
-    message.
+    Raises SourceError if the model's folder had no weights for a pooler. The message begins with
+    `name`, the name of the model.
     """
     (pooler,) = getattr(network, "pooler_aside", (None,))
     layer, activation = (getattr(pooler, part, None) for part in ("dense", "activation"))
@@ -440,7 +440,7 @@ def save_folder(encoder: SentenceEncoder, folder: Path) -> None:
         kind = type(step).__name__
         path = folder / f"{number + 1}_{kind}"
         path.mkdir(exist_ok=True)
-        if config := step.config(head.widths[number], head.settings.place(number)):
+        if config := step.config(head.widths[number], head.settings.inputs_of(number)):
             write_json(path / "config.json", config)
         if weights := module.state_dict():
             named = {name: value.contiguous() for name, value in weights.items()}

@@ -52,7 +52,8 @@ class HeadStep(msgspec.Struct, frozen=True):
     def config(self, width: int, inputs: str) -> dict[str, Any]:
         """Return the content of the step's config.json.
 
-        The step reads vectors of `width` numbers; `inputs` is their name: TOKENS or SENTENCE.
+        The step reads vectors of `width` numbers. `inputs` is TOKENS if they are token vectors, and
+        SENTENCE if they are sentence vectors.
         """
         return msgspec.to_builtins(self) or {}
 
@@ -156,7 +157,7 @@ class DenseLayer(nn.Module):
             self.residual = nn.Linear(width, step.out_features, bias=False)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """Return the layer's output, with the residual if it is used."""
+        """Return the activation of the linear layer, plus the input with `use_residual`."""
         out: Tensor = self.activation(self.linear(vectors))
         if self.use_residual:
             out = out + (self.residual(vectors) if hasattr(self, "residual") else vectors)
@@ -218,9 +219,9 @@ class HeadSettings:
     def _at(self) -> int:
         return next(at for at, step in enumerate(self.steps) if isinstance(step, Pooling))
 
-    def place(self, number: int) -> str:
-        """Return what the step at index `number` reads: TOKENS before pooling, else SENTENCE."""
-        return TOKENS if number < self._at else SENTENCE
+    def inputs_of(self, index: int) -> str:
+        """Return what the step at this index reads: TOKENS before pooling, else SENTENCE."""
+        return TOKENS if index < self._at else SENTENCE
 
     def pooled(self, pooling: str) -> "HeadSettings":
         """Return the head with another mode of pooling."""
@@ -232,9 +233,9 @@ class HeadSettings:
     ) -> "HeadSettings":
         """Return the head with one linear layer in place of all its Dense steps.
 
-        The layer has outputs of `width` numbers. With the `place` "before" it projects each token
-        before pooling (RoLASER, section 4), with "after" the pooled vector. `activation` is "gelu",
-        "tanh" or None.
+        The layer's output has `width` numbers. If `place` is "before", the layer projects each
+        token before pooling (RoLASER, section 4); if it is "after", the layer projects the pooled
+        vector. `activation` is "gelu", "tanh" or None.
         """
         kept = HeadSettings(tuple(step for step in self.steps if not isinstance(step, Dense)))
         at = kept._at + (place == "after")

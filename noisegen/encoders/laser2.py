@@ -24,15 +24,15 @@ from noisegen.errors import SourceError, naming_extras
 from noisegen.runs.atomic import file_digest
 from noisegen.text.normalize import laser_text
 
-START, PAD, END, UNKNOWN = range(4)  # LASER fixes these ids, even if a dictionary has others
+START, PAD, END, UNKNOWN = range(4)  # LASER's ids of the special symbols, in any dictionary
 SPECIAL = {"<s>": START, "<pad>": PAD, "</s>": END, "<unk>": UNKNOWN}
-LENGTH_MAX = 12_000  # maximum pieces per text; in LASER it is the maximum of a whole batch
+LENGTH_MAX = 12_000  # maximum pieces per text; LASER has the same maximum per batch
 _TEXTS = 8_192  # texts tokenised and sorted by length at once
 _WEIGHT = re.compile(r"lstm\.weight_hh_l(\d+)(_reverse)?")
 
 
 class Checkpoint(msgspec.Struct):
-    """The content of LASER2's checkpoint; `dictionary` maps a piece to its id."""
+    """The content of LASER2's checkpoint; `dictionary` maps pieces of words to their ids."""
 
     params: dict[Any, Any]
     dictionary: dict[str, Annotated[int, msgspec.Meta(ge=0)]]
@@ -46,7 +46,7 @@ class LaserEncoder(nn.Module):
     were moved. `tokens` is the maximum number of tokens per forward pass.
     """
 
-    preparation = "laser"  # name of the preparation of texts, which its students use too
+    preparation = "laser"  # key in PREPARATIONS: how this teacher and its students prepare texts
     pad_id = PAD
     width: int
     tokens: int
@@ -96,7 +96,7 @@ class Laser2(LaserEncoder):
         count, width = weights["embed_tokens.weight"].shape
         hidden = weights["lstm.weight_hh_l0"].shape[1]
         is_bidirectional = "lstm.weight_hh_l0_reverse" in weights
-        with torch.device("meta"):  # takes no memory; the file's tensors are assigned below
+        with torch.device("meta"):  # no memory: `load_state_dict` assigns the file's tensors
             self.embed_tokens = nn.Embedding(count, width, PAD)
             self.lstm = nn.LSTM(width, hidden, layers, bidirectional=is_bidirectional)
         self.load_state_dict(weights, assign=True)

@@ -43,7 +43,7 @@ _NEEDED = (
 _TOKENS_MIN = 3  # minimum length of a row: a first token, a piece, a last token
 _POOLINGS = {"maxpool": "max", "meanpool": "mean", "cls": "cls"}
 _FLAG = re.compile(r" #fairseq:(overwrite|duplicate)$")
-# Modules of a layer: their names in fairseq, and in torch.
+# Modules of a transformer layer: name in fairseq -> name in torch.
 _LAYER = {
     "self_attn.out_proj": "self_attn.out_proj",
     "self_attn_layer_norm": "norm1",
@@ -127,7 +127,7 @@ class RoLaser(LaserEncoder):
     def _piece_ids(self, pieces: list[str]) -> list[int]:
         """Return the row of ids for the pieces of a text, cut to the maximum length.
 
-        The row ends with END, and begins with START if the checkpoint says so.
+        The row ends with END. It begins with START if the checkpoint sets `prepend_bos`.
         """
         first = [START] if self.settings.prepend_bos else []
         ids = [self._vocabulary.get(piece, UNKNOWN) for piece in pieces]
@@ -144,7 +144,7 @@ class RoLaser(LaserEncoder):
         for word in words:
             known = "".join(sign if sign in self._vocabulary else "<unk>" for sign in word)
             ids.append(self.words.known.get(known) or self.words.add(known))
-        characters = max(1, sum(map(len, words)) + len(words))  # with one space per word
+        characters = max(1, sum(map(len, words)) + len(words))  # a space counts for each word
         length = self.settings.prepend_bos + characters + 1
         return [*ids, *[NO_WORD] * (length - len(ids))][: self.longest]
 
@@ -163,8 +163,8 @@ class RoLaser(LaserEncoder):
     def _positions(self, length: int, hidden: int) -> Tensor:
         """Return the position vectors of a row of `length` tokens, shape (length, hidden).
 
-        The first token has position PAD + 1, as in fairseq. A checkpoint without learned position
-        vectors uses sines and cosines.
+        They are the checkpoint's learned vectors, or sines and cosines if it has none. The first
+        token has position PAD + 1, as in fairseq.
         """
         if self.learned is not None:
             return self.learned[PAD + 1 : PAD + 1 + length]
@@ -189,9 +189,9 @@ def _part(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 
 def _projection(matrix: Tensor | None, hidden: int) -> nn.Linear | None:
-    """Return the linear layer that projects token states; None if the checkpoint has none.
+    """Return the linear layer that projects token states, with the weights `matrix`.
 
-    `matrix` has the weights of the layer; raises ValueError for an empty matrix.
+    Returns None without `matrix`; raises ValueError for an empty one.
     """
     if matrix is None:
         return None
@@ -211,7 +211,7 @@ def _transformer(weights: Mapping[str, Tensor], settings: FairseqSettings) -> nn
     inner, hidden = weights["layers.0.fc1.weight"].shape
     if hidden % settings.encoder_attention_heads:
         raise ValueError(f"{hidden} is not a multiple of {settings.encoder_attention_heads} heads")
-    with torch.device("meta"):  # takes no memory; the file's tensors are assigned below
+    with torch.device("meta"):  # no memory: `load_state_dict` assigns the file's tensors
         layer = nn.TransformerEncoderLayer(
             hidden,
             settings.encoder_attention_heads,
@@ -281,9 +281,9 @@ def _read_checkpoint(path: Path) -> FairseqCheckpoint:
 
 
 def _known_settings(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return {name: value} for the settings of a checkpoint that FairseqSettings has.
+    """Return the settings of a checkpoint that are fields of FairseqSettings, {name: value}.
 
-    The checkpoint has them under `cfg`, an older checkpoint under `args`.
+    A checkpoint stores its settings under `cfg`, an older one under `args`.
     """
     configured = _named(content.get("cfg")).get("model")
     named = _named(content.get("args") if configured is None else configured)
@@ -294,8 +294,8 @@ def read_vocabulary(path: Path) -> dict[str, int]:
     """Read a dictionary of fairseq with lines `SYMBOL COUNT [FLAG]`; return the id of each symbol.
 
     The special symbols have the ids 0 to 3; the ids of the other symbols follow in the order of the
-    lines. A line that repeats a symbol is skipped, or if it is flagged as a duplicate, gives the
-    symbol a new id instead of the earlier one. Raises SourceError.
+    lines. A line that repeats a symbol is skipped. With the flag `#fairseq:duplicate`, it gives the
+    symbol a new id instead. Raises SourceError.
     """
     vocabulary, count = dict(SPECIAL), len(SPECIAL)
     with reading(path, OSError, ValueError, hint="; it is no dictionary of fairseq"):

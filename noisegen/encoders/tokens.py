@@ -36,11 +36,11 @@ PREPARATIONS: Mapping[str, Callable[[str], str]] = {
 }
 Rows = npt.NDArray[np.int64]
 ATTENTION = "noisegen_packed"
-# Model types that take packed batches -> first position: padding id + 1 (True), or 0 (False).
+# Model type that takes packed batches -> whether positions begin at the padding id + 1, not at 0.
 _AFTER_PADDING = {"bert": False, "roberta": True, "xlm-roberta": True}
-# Up to this many tokens per row, plain matrix products compute attention faster than torch's fused
-# kernel, in bf16 on a CPU. With 12 heads, forward and backward, 64 rows of 32 tokens take products
-# 7 ms and the kernel 57 ms; 4 rows of 512 tokens take products 146 ms and the kernel 102 ms.
+# Up to this many tokens per row, attention by plain matrix products is faster than torch's fused
+# kernel (bf16 on a CPU). Measured with 12 heads, forward and backward: 7 ms instead of 57 ms for 64
+# rows of 32 tokens, but 146 ms instead of 102 ms for 4 rows of 512 tokens.
 PLAIN_LONGEST = 256
 _ENDS = {"cls": 0, "lasttoken": 1}  # modes of pooling that take the first or the last token
 
@@ -74,7 +74,7 @@ class PieceTokenizer:
         self.tokenizer = tokenizer
         self.max_length = max_length
         self.pad_id = int(tokenizer.pad_token_id or 0)
-        # A copy stays without padding if other code turns it on in `tokenizer`.
+        # A copy, since other code may turn padding on in `tokenizer`.
         self._backend = deepcopy(tokenizer.backend_tokenizer)
         self._backend.no_padding()
         self._backend.enable_truncation(max_length)
@@ -100,11 +100,11 @@ class PieceTokenizer:
         return encodings
 
     def save(self, folder: Path) -> None:
-        """Write the tokenizer's files to a folder, in a form that older transformers open too."""
+        """Write the tokenizer's files to a folder, so that transformers 4 can open them too."""
         self.tokenizer.save_pretrained(folder)
         path = folder / "tokenizer_config.json"
         config = json.loads(path.read_text("utf-8"))
-        if config.get("tokenizer_class") == "TokenizersBackend":  # new in transformers 5
+        if config.get("tokenizer_class") == "TokenizersBackend":  # only in transformers 5
             write_json(path, config | {"tokenizer_class": "PreTrainedTokenizerFast"})
 
 
@@ -125,7 +125,7 @@ def naming_panics(path: object = "the model's tokenizer.json") -> Iterator[None]
 
 
 def lowered(tokenizer: PieceTokenizer) -> PieceTokenizer:
-    """Return the tokenizer with lower-casing as its first rule, which `save` writes too."""
+    """Return the tokenizer with lower-casing as its first rule; `save` writes the rule too."""
     from tokenizers import normalizers
 
     backend = tokenizer.tokenizer.backend_tokenizer
@@ -148,7 +148,7 @@ class PreparedTokenizer:
 
     @property
     def pad_id(self) -> int:
-        """The token id that fills shorter rows of a padded batch."""
+        """The token id that pads shorter rows to the length of the longest row in a batch."""
         return self.tokenizer.pad_id
 
     @property
@@ -192,8 +192,8 @@ def with_prompt(tokenizer: Tokenizer, prompt: str) -> Tokenizer:
 def piece_tokenizer(tokenizer: Tokenizer, model: str, advice: str) -> PieceTokenizer:
     """Return the PieceTokenizer of a model, without the preparation of texts around it.
 
-    Raises UsageError if the tokenizer of `model` splits into words or characters; `advice` ends the
-    message. Raises MissingExtra if the preparation needs a package that is not installed.
+    Raises UsageError if the tokenizer of `model` splits into words or characters; the message ends
+    with `advice`. Raises MissingExtra if the preparation needs a package that is not installed.
     """
     if isinstance(tokenizer, PreparedTokenizer):
         PREPARATIONS[tokenizer.preparation]("")
@@ -212,7 +212,7 @@ def generator(seed: int, *numbers: int) -> np.random.Generator:
 
 
 def chunks_of(rows: Rows, seed: int, epoch: int) -> list[Rows]:
-    """Shuffle the row numbers in an epoch, and split them into chunks of nearly equal size.
+    """Shuffle the row indices for an epoch, and split them into chunks of nearly equal size.
 
     A chunk has at most CHUNK_ROWS rows.
     """
@@ -223,13 +223,13 @@ def chunks_of(rows: Rows, seed: int, epoch: int) -> list[Rows]:
 def plan(
     lengths: npt.NDArray[np.int64], budget: int, seed: int, epoch: int, chunk: int, world: int = 1
 ) -> list[list[Rows]]:
-    """Split a chunk into training steps in random order; a step has `world` arrays of row indices.
+    """Split a chunk into training steps in random order; a step has a batch for each process.
 
-    `world` is the number of processes; each gets one array, its batch, per step. `lengths` (rows,
-    sides) has a token count for each text of a row. Rows are sorted by the first side, so that a
-    batch has rows of similar length. Each row is in one batch. A batch has a single row, or at most
-    `budget` tokens if all its rows are padded to the longest side. If the last step lacks batches,
-    large batches are halved; if all have a single row, batches are joined, whatever the budget.
+    `world` is the number of processes; a batch is an array of row indices. `lengths`, shape (rows,
+    texts per row), has the token count of each text. Rows are sorted by the length of their first
+    text, so that a batch has rows of similar length. A batch has a single row, or at most `budget`
+    tokens when padded to its longest text. If the last step has too few batches, the largest
+    batches are halved. If all batches have a single row, the last are joined, whatever the budget.
     Raises ValueError for fewer rows than `world`.
     """
     if len(lengths) < world:
@@ -248,9 +248,9 @@ def plan(
 
 
 def _cuts(lengths: list[int], budget: int) -> list[int]:
-    """Return the row indices at which new batches begin, so that none exceeds `budget` tokens.
+    """Return the row indices at which new batches begin, so that no batch exceeds the budget.
 
-    `lengths` are the token counts of sorted rows. The budget includes padding.
+    `lengths` are the token counts of sorted rows. `budget` is a number of tokens, with padding.
     """
     cuts: list[int] = []
     start = longest = 0
@@ -263,7 +263,7 @@ def _cuts(lengths: list[int], budget: int) -> list[int]:
 
 
 def by_length(lengths: Ints, budget: int) -> Iterator[Ints]:
-    """Yield row numbers in groups, longest rows first; a group has at most `budget` padded tokens.
+    """Yield row indices in groups, longest rows first; padded, a group has at most `budget` tokens.
 
     A row longer than the budget is a group by itself.
     """
@@ -290,7 +290,7 @@ class Padded:
 
     @property
     def tokens(self) -> int:
-        """The number of tokens that a network computes for the batch, padding included."""
+        """The number of tokens that the network processes, padding included."""
         return self.ids.numel()
 
     def states(self, network: nn.Module) -> Tensor:
@@ -316,9 +316,9 @@ class Packed:
     """A packed batch of token ids: row i is `ids[offsets[i]:offsets[i + 1]]`.
 
     `ids`, `positions` (index of a token in its row) and `owner` (index of a token's row) have one
-    int64 per token. `offsets` is int32. `rows` is the count of rows, `used` the count of tokens in
-    the rows. They do not count filling: after the rows, the batch may have rows of padding ids, and
-    then empty rows. No row has more than `longest` tokens.
+    int64 per token; `offsets` is int32. `rows` is the count of rows, and `used` the count of their
+    tokens. Rows of padding ids and then empty rows may follow, which neither counts. No row has
+    more than `longest` tokens.
     """
 
     ids: Tensor
@@ -341,10 +341,10 @@ class Packed:
     ) -> "Packed":
         """Join rows of token ids to a packed batch on a device.
 
-        A compiled network is fast only for a few shapes. With `tokens`, the batch is therefore
-        filled with rows of `pad_id` up to this number of tokens, then with empty rows until the
-        number of all rows is a power of two. `Packed.longest` is the argument `longest`, or the
-        length of the longest row if that is more.
+        A compiled network is fast only if batches have few different shapes. With `tokens`, rows of
+        `pad_id` are therefore added up to this number of tokens, and then empty rows until the
+        count of rows is a power of two. `Packed.longest` is the length of the longest row, or the
+        argument `longest` if that is more.
         """
 
         def moved(values: "np.ndarray[Any, Any]") -> Tensor:
@@ -364,7 +364,7 @@ class Packed:
 
     @property
     def tokens(self) -> int:
-        """The number of tokens that a network computes for the batch, padding included."""
+        """The number of tokens that the network processes, padding included."""
         return self.ids.numel()
 
     def states(self, network: nn.Module) -> Tensor:
@@ -441,8 +441,8 @@ def _attend(
     """Compute attention within each row of a packed batch; the result is (1, tokens, heads, size).
 
     `query`, `key` and `value` have shape (1, heads, tokens, size). `packed` has the arguments that
-    `Packed.states` passes to the network, and the factor `scaling` of query-key products, which
-    transformers adds. There is no attention dropout, because `varlen_attn` has none.
+    `Packed.states` passes to the network. transformers adds `scaling`, the factor of the products
+    of queries and keys. There is no attention dropout, because `varlen_attn` has none.
     """
     scale = packed["scaling"]
     if query.is_cuda and query.dtype in (torch.bfloat16, torch.float16):
@@ -459,7 +459,8 @@ def _attend(
     return out.transpose(1, 2), None
 
 
-# No function for masks is registered under ATTENTION, so transformers builds no mask.
+# transformers also looks for a function that builds masks under this name. It finds none, and so
+# builds no mask.
 AttentionInterface.register(ATTENTION, _attend)
 
 

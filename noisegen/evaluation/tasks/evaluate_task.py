@@ -185,7 +185,7 @@ def _left_out(name: str, encoder: SentenceEncoder) -> str:
     layers = [number for number, step in enumerate(head.steps) if isinstance(step, Dense)]
     if not layers:
         return ""
-    side = "before" if head.place(layers[0]) == TOKENS else "after"
+    side = "before" if head.inputs_of(layers[0]) == TOKENS else "after"
     return f"{name}: its projection {side} pooling is left out: token states are what is fine-tuned"
 
 
