@@ -116,14 +116,12 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
     registry.load_code(*listed(request.code))
     whole = recipe_of(request)
     recipe, _ = whole.for_language(request.lang)
-    if request.group_by and not recipe.writers:
-        raise UsageError(f"--group-by needs a recipe with writers; {whole.name} has none")
     found = expand(request.sources)
     inputs = [item for item in found if not item.skipped]
     asked = Columns(request.text_column, request.id_column, request.tokens, request.labels)
     columns, hints = completed(inputs, asked)
     if request.group_by:
-        _check_group_column(request.group_by, inputs, columns)
+        _check_groups(request.group_by, recipe, inputs, columns)
     job = _job(request, recipe, columns, out)
     tagger = job.engine().tagger
     if tagger:  # so that every worker uses the tagger that was found here
@@ -154,8 +152,14 @@ def _config(request: Request, whole: Recipe, job: ShardJob, tagger: str | None) 
     return json.loads(json.dumps(config))  # type: ignore[no-any-return]
 
 
-def _check_group_column(name: str, inputs: Sequence[FileRange], columns: Columns) -> None:
-    """Raise SourceError if the first input with rows lacks the column of --group-by."""
+def _check_groups(name: str, recipe: Recipe, inputs: Sequence[FileRange], columns: Columns) -> None:
+    """Check that rows can be grouped by the column `name`, which --group-by gives.
+
+    Raises UsageError if the recipe has no writers to share, and SourceError if the first input with
+    rows lacks the column.
+    """
+    if not recipe.writers:
+        raise UsageError(f"--group-by needs a recipe with writers; {recipe.name} has none")
     file = first_file(inputs, columns)
     if file and name not in file.schema.names:
         raise no_column(file.path, name, file.schema.names)

@@ -149,13 +149,7 @@ def run(arguments: list[str]) -> int:
         click.echo(f"interrupted{kept if _can_resume(arguments) else ''}", err=True)
         return 130
     except UnicodeEncodeError as error:
-        # Python reads a byte that is not UTF-8 as one of these characters.
-        if "\ud800" <= error.object[error.start] <= "\udfff":
-            click.echo("error: an argument is not valid UTF-8", err=True)
-            return 2
-        shown = f"standard output is {error.encoding}, which lacks a character of the text"
-        click.echo(f"error: {shown}; set PYTHONIOENCODING=utf-8", err=True)
-        return 1
+        return _report_character(error)
     except (BrokenPipeError, SystemExit):  # click exits if the reader of the output has gone
         _drop_stdout()
         return 0
@@ -164,6 +158,17 @@ def run(arguments: list[str]) -> int:
         what = error.filename or "cannot write the output"
         click.echo(f"error: {one_line(what)}: {error.strerror}", err=True)
         return 1
+
+
+def _report_character(error: UnicodeEncodeError) -> int:
+    """Print an error about a character that cannot be written, and return the exit code."""
+    # Python reads a byte that is not UTF-8 as one of these characters.
+    if "\ud800" <= error.object[error.start] <= "\udfff":
+        click.echo("error: an argument is not valid UTF-8", err=True)
+        return 2
+    shown = f"standard output is {error.encoding}, which lacks a character of the text"
+    click.echo(f"error: {shown}; set PYTHONIOENCODING=utf-8", err=True)
+    return 1
 
 
 def _reworded(error: click.ClickException) -> str:
