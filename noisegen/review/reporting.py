@@ -38,11 +38,11 @@ Metric = Literal["nominal", "ordinal"]
 class StratumFigures:
     """Figures of one stratum: a language, recipe and strength.
 
-    `items` counts the rows in the review, `judged` the rows with an answer on realism,
-    `second_stage` the rows that `more` added. `realistic`, `moderate_or_better` and `meaning_kept`
-    say how many reviewers of a row gave this answer, as a share averaged over judged rows; None if
-    no row is judged. `low` and `high` bound the 95 % Wilson interval of `realistic`. `rows`,
-    `changed` and `too_long` count rows of the source.
+    `items` counts the rows in the review, `judged` those with an answer on realism, `second_stage`
+    those that `more` added. `realistic`, `moderate_or_better` and `meaning_kept` are the share of
+    reviewers who gave this answer, averaged over the judged rows; None if no row is judged. `low`
+    and `high` bound the 95 % Wilson interval of `realistic`. `rows`, `changed` and `too_long` count
+    rows of the source.
     """
 
     lang: str
@@ -226,9 +226,9 @@ def _verdict(
 ) -> StrengthVerdict:
     """Return the verdict on the strengths of one language and recipe, by the rule of RCP.
 
-    The chosen strength is `best`, the most realistic strength of the first stage, unless another
-    strength already has rows of the second stage. It passes if its share of realistic rows, over
-    both stages, reaches the cut-off.
+    Once a strength has rows of the second stage, it is the chosen one. Before that, the choice is
+    `best`, the most realistic strength of the first stage. The chosen strength passes if its share
+    of realistic rows, over both stages, reaches the cut-off.
     """
     if best is None:
         has_rows = any(stratum.items for stratum in strata)
@@ -307,9 +307,9 @@ def _reviewer(
 
 
 def _seconds_per_row(opened: sqlite3.Connection, reviewer: int) -> float | None:
-    """Return the median time between two answered rows of a reviewer, without breaks.
+    """Return the median seconds from one answered row of a reviewer to the next, without breaks.
 
-    Returns None if the reviewer has not answered two rows without a break between them.
+    Returns None if no two rows were answered without a break between them.
     """
     query = "SELECT max(at) FROM answers WHERE reviewer = ? GROUP BY item ORDER BY 1"
     times = [time for (time,) in opened.execute(query, (reviewer,))]
@@ -337,7 +337,7 @@ def _agreement(items: Sequence[JudgedItem], kinds: Mapping[int, str]) -> list[Ag
 
 
 def _agreement_on(question: str, metric: Metric, answers: Iterable[Sequence[int]]) -> Agreement:
-    """Return the agreement on one question; `answers` has the answers to it for each item."""
+    """Return the agreement on one question; `answers` has a sequence of answers per item."""
     units = [unit for unit in answers if len(unit) > 1]
     alpha = krippendorff_alpha(units, len(REALISM), metric)
     return Agreement(question, metric, alpha, len(units))
@@ -348,12 +348,13 @@ def krippendorff_alpha(
 ) -> float | None:
     """Return Krippendorff's alpha: 1 is full agreement, 0 is agreement by chance.
 
-    A unit holds the values, from 0 to `categories` - 1, that reviewers gave to one item. Units may
-    differ in length, as missing values are left out. `metric` says whether the values are ordered.
+    `units` has one sequence per item: the values, from 0 to `categories` - 1, that reviewers gave
+    it. Missing values are left out. `metric` tells whether the order of the values matters.
     Returns None if no unit has two values or all values are the same. Source: Krippendorff,
     Computing Krippendorff's Alpha-Reliability (2011), general form with coincidence matrices.
     """
-    # `observed` counts pairs of values of one unit; a pair weighs 1 / (m - 1) if the unit has m.
+    # `observed[a, b]` counts the pairs of values a and b in the same unit. In a unit of m values,
+    # a pair has the weight 1 / (m - 1).
     observed = np.zeros((categories, categories))
     for unit in units:
         if len(unit) > 1:
@@ -361,7 +362,8 @@ def krippendorff_alpha(
             observed += (np.outer(counts, counts) - np.diag(counts)) / (len(unit) - 1)
     totals = observed.sum(axis=0)
     distance = 1 - np.eye(categories)
-    # Square of: the number of values between two categories, plus half of the values in both
+    # Ranking all values, the distance of two categories is the count of values between the middles
+    # of both, squared.
     if metric == "ordinal":
         middles = np.cumsum(totals) - totals / 2
         distance = (middles[:, None] - middles[None, :]) ** 2

@@ -27,11 +27,11 @@ from noisegen.review.store import (
 from noisegen.text.buffers import I64
 from noisegen.text.graphemes import graphemes
 
-NAME_MAX, KIND_MAX = 60, 40  # most characters in the name of a reviewer, and of a kind of noise
-KINDS_MAX = 100  # most kinds of noise in a review, including kinds added by reviewers
+NAME_MAX, KIND_MAX = 60, 40  # maximum characters in the name of a reviewer, and of a kind of noise
+KINDS_MAX = 100  # maximum kinds of noise in a review, including kinds added by reviewers
 REVIEWERS_MAX = 1_000
 _KIND = ("id", "letter", "name", "hint")
-Part = tuple[bool, str]  # a part of a text, after True if the part differs from the other text
+Part = tuple[bool, str]  # whether a part of a text differs from the other text, and the part
 # Scripts without spaces between words: their texts are compared character by character.
 _SINGLE = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 
@@ -39,7 +39,8 @@ _SINGLE = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 class Refused(Exception):  # noqa: N818 - reads as what happened
     """Error for a refused request of the page.
 
-    The page has a message for the word `reason`. `status` is the HTTP status of the answer.
+    `reason` is a word, such as 'taken', for which the page shows a message. `status` is the HTTP
+    status of the response.
     """
 
     def __init__(self, reason: str, status: int = 400) -> None:
@@ -96,13 +97,13 @@ class ReviewFile:
     def state(self, key: object) -> dict[str, Any]:
         """Return the progress of the reviewer with this key.
 
-        `total` and `complete` are the numbers of all items and of items judged for realism and
-        meaning. `next` is the place of the first incomplete item in the order of the reviewer, or
-        `total`.
+        `total` counts all items, `complete` the items judged for both realism and meaning. `next`
+        is the index of the first incomplete item in the order of the reviewer, or `total` if all
+        are complete.
         """
         reviewer, name, order = self._reviewer(key)
         query = "SELECT json_group_array(item) FROM latest WHERE reviewer = ? AND question = ?"
-        realism, meaning = (  # SQLite returns item numbers faster as one JSON array than as rows
+        realism, meaning = (  # as JSON arrays, which SQLite returns faster than rows
             np.array(json.loads(self._one(query, reviewer, question)[0]), np.int64)
             for question in ("realism", "meaning")
         )
@@ -111,7 +112,7 @@ class ReviewFile:
         return {"name": name, "total": len(order), "complete": int(is_done.sum()), "next": first}
 
     def item(self, key: object, place: int) -> dict[str, Any]:
-        """Return the item at place `place` in a reviewer's order, as a dictionary for the page.
+        """Return the item at index `place` in a reviewer's order, as a dictionary for the page.
 
         The dictionary has the two texts, the answers that this reviewer gave, and the kinds of
         noise to choose from. It lacks the strength, recipe and source of the item, which stay
@@ -228,8 +229,8 @@ class ReviewFile:
     def _order(self, folded: str, langs: str, newest: int) -> I64:
         """Return the numbers of the items in the languages `langs`, in the order of a reviewer.
 
-        `folded` is the comparable form of the reviewer's name, `langs` a JSON list, and `newest`
-        the highest item number.
+        `folded` is the reviewer's name, folded for comparison. `langs` is a JSON list. Items with
+        a number above `newest` are left out.
         """
         rows = self._all(
             "SELECT items.id, stage FROM items JOIN groups ON groups.id = group_id"
@@ -260,9 +261,9 @@ def order_of(seed: int, reviewer: str, items: I64, stages: I64) -> I64:
 
 
 def _checked_name(text: object, most: int, reason: str) -> tuple[str, str]:
-    """Return a name in two forms: as shown on one line, and folded for comparing names.
+    """Return a name in two forms: as it is shown, and in lower case for comparison with others.
 
-    Invisible characters become spaces. Raises Refused with `reason` for a name that is empty or has
+    Control characters become spaces. Raises Refused with `reason` for a name that is empty or has
     more than `most` characters.
     """
     if not isinstance(text, str) or len(text) > 4 * most:

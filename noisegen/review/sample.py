@@ -37,10 +37,10 @@ from noisegen.runs.manifest import counted
 from noisegen.runs.options import Folder, IdColumn, Limit, TextColumn
 from noisegen.text.spans import PROTECTED
 
-TEXT_MAX = 2_000  # most characters of a text that a reviewer is asked to read
+TEXT_MAX = 2_000  # maximum characters of a text that a reviewer is asked to read
 BEST = "best"
 
-Row = dict[str, Any]  # a row of a batch, with the column "key" that orders rows
+Row = dict[str, Any]  # {column: value}; rows are drawn in the order of the random column "key"
 StratumName = tuple[str, str, str]
 Sample = list[tuple[Stratum, list[Row]]]
 
@@ -118,8 +118,8 @@ class SampleSummary:
     """Counts of the rows that were added to a review.
 
     `drawn` has the number of added rows per stratum, and `asked` the number requested for each.
-    `unjudged` counts rows of the first stage that are not judged; they had no part in the choice of
-    the best strength. `dropped` counts unreadable rows and files of the sources, by reason.
+    `unjudged` counts rows of the first stage that nobody has judged yet, so that the best strength
+    was chosen without them. `dropped` counts unreadable rows and files of the sources, by reason.
     """
 
     path: Path
@@ -331,7 +331,7 @@ def _add(
     return [(stratum, len(part)) for stratum, part in sample], dropped
 
 
-# The sample has changed rows, in a random order given by keys, and each text at most once.
+# Draw the sample: changed rows in the order of random keys, with no clean text twice.
 
 
 def _drawn(
@@ -343,9 +343,9 @@ def _drawn(
     """Draw `count` rows of each stratum, or of each stratum named in `only`.
 
     Rows with real noise are drawn even if `only` does not name them, as they have no strength to
-    choose. In each language no clean text is drawn twice, and no text in `taken`, which maps
-    languages to texts, is drawn. Returns the rows, and counts of unreadable rows by reason. Raises
-    SourceError if there is no row to draw.
+    choose. In each language, no clean text is drawn twice. The texts in `taken`, by language, are
+    not drawn. Returns the rows, and counts of unreadable rows by reason. Raises SourceError if
+    there is no row to draw.
     """
     dropped = Counter[str]()
     strata = max(len(source.strengths), len(source.sources)) + source.with_real
@@ -380,10 +380,10 @@ def _dealt(pools: "Sequence[_Pool]", count: int, taken: dict[str, set[str]]) -> 
 
 @dataclass
 class _Pool:
-    """Rows of one stratum that may be drawn: at most `room`, those with the lowest keys.
+    """Rows of one stratum that may be drawn: the `room` changed rows with the lowest random keys.
 
-    The random key of a row is made from its clean text and the stratum's seed `stream`. `stratum`
-    also counts all rows of the stratum.
+    The key of a row depends on its clean text and on `stream`, the seed of the stratum. The counts
+    in `stratum` include all rows.
     """
 
     stratum: Stratum
@@ -392,7 +392,7 @@ class _Pool:
     rows: list[Row] = field(default_factory=list)
 
     def add(self, table: pa.Table) -> None:
-        """Count the rows of a batch, and keep changed rows with one of the `room` lowest keys.
+        """Count the rows of a batch; keep changed rows whose keys are among the `room` lowest.
 
         Rows with texts longer than `TEXT_MAX` are not kept.
         """
@@ -408,7 +408,7 @@ class _Pool:
         table = table.select([name for name in columns if name in table.column_names])
         table = table.filter(changed & ~too_long)
         keys = row_keys(self.stream, id_numbers(table["clean"].combine_chunks()))
-        early = np.unique(keys, return_index=True)[1][: self.room]  # equal texts have equal keys
+        early = np.unique(keys, return_index=True)[1][: self.room]  # one row per text
         rows = table.append_column("key", pa.array(keys)).take(early).to_pylist()
         by_text = {row["clean"]: row for row in [*rows, *self.rows]}
         self.rows = sorted(by_text.values(), key=itemgetter("key"))[: self.room]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 HOST, PORT = "127.0.0.1", 8765
 PORTS_TRIED = 50
-BACKLOG = 100  # most connections that wait in the system until the server accepts them
+BACKLOG = 100  # maximum connections that wait until the server accepts them
 
 
 def print_at_once(line: str) -> None:
@@ -48,7 +48,7 @@ class ServeOptions:
 
 @dataclass(frozen=True)
 class Server:
-    """An open review with a bound socket, ready to be served."""
+    """An open review and a socket bound to its port, so that it can be served."""
 
     review: "ReviewFile"
     host: str
@@ -178,7 +178,7 @@ def _bound(host: str, port: int) -> socket.socket:
         raise UsageError(f"--port {port} is not between 0 and 65535")
     try:
         return _socket(host, port)
-    except UnicodeError as error:  # a label of the host name is empty or too long
+    except UnicodeError as error:  # a part of the host name between dots is empty or too long
         raise UsageError(f"cannot serve on host {host!r}: not a host name") from error
     except OSError as error:
         if _is_free(host, 0) is None:

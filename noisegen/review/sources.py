@@ -36,8 +36,8 @@ from noisegen.text.spans import PROTECTED, protect_kinds
 SLOT_COLUMNS = ("tokens", "labels", "noisy_tokens", "noisy_labels")
 _NUMBER = re.compile(r"x?(?:[0-9]{1,6}(?:\.[0-9]{1,12})?|\.[0-9]{1,12})")
 
-# Rows of one stratum; the table has the string columns row_id, clean and noisy, and either all of
-# SLOT_COLUMNS or none
+# Rows of one stratum. The table has the text columns row_id, clean and noisy. It has either all
+# columns of SLOT_COLUMNS or none.
 Batch = tuple[Stratum, pa.Table]
 
 
@@ -92,9 +92,9 @@ def _outputs(source: ReviewSource) -> Iterator[Batch]:
 
 
 def _recorded(folder: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return the recipe and the options in the manifest of an output of `augment`.
+    """Return the recipe and the options from the manifest in an output folder of `augment`.
 
-    Both are empty if the folder has no manifest.
+    Without a manifest, the recipe and the options are empty.
     """
     if not (folder / "manifest.json").exists():
         return {}, {}
@@ -103,9 +103,9 @@ def _recorded(folder: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 
 def _slot_columns(options: Mapping[str, Any]) -> dict[str, str]:
-    """Return the column in an output of `augment` that holds each of SLOT_COLUMNS, by name.
+    """Return {name in SLOT_COLUMNS: name of this column in an output of `augment`}.
 
-    `options` are the options that the output was made with.
+    `options` are the options with which `augment` made the output.
     """
     columns = {"noisy_tokens": "noisy_tokens", "noisy_labels": "noisy_labels"}
     for name in ("tokens", "labels"):
@@ -138,7 +138,7 @@ def _shard(path: Path, slots: Mapping[str, str]) -> Iterator[pa.Table]:
 def _by_language(table: pa.Table, stratum: Stratum, column: str) -> Iterator[Batch]:
     """Split the rows of `stratum` by the language in `column`; yield a batch per language.
 
-    If the table has no text column of this name, the batch is the whole table.
+    Without such a column, or if it holds no text, the whole table is one batch.
     """
     kind = table[column].type if column in table.column_names else pa.null()
     if pa.types.is_dictionary(kind):  # pandas writes categories as this type
@@ -187,8 +187,8 @@ def _clean_texts(source: ReviewSource, dropped: Counter[str]) -> Iterator[pa.Tab
 def _pairs(source: ReviewSource, dropped: Counter[str]) -> Iterator[pa.Table]:
     measured, pairs = tee(islice(stream_pairs(source.sources, dropped), source.limit))
     rows = ({"id": n, "noisy": noisy, "clean": clean} for n, (noisy, clean) in enumerate(pairs))
-    # A batch has about BATCH_BYTES characters. `least` is added for each row, so that a batch of
-    # short rows has at most about BATCH_ROWS rows.
+    # A batch has about BATCH_BYTES characters. Each row counts as `least` characters more than it
+    # has, so that a batch of short rows has at most about BATCH_ROWS rows.
     least = BATCH_BYTES // BATCH_ROWS
     ends = accumulate(least + len(noisy) + len(clean) for noisy, clean in measured)
     for _, batch in groupby(zip(ends, rows, strict=True), lambda pair: pair[0] // BATCH_BYTES):

@@ -23,10 +23,10 @@ from noisegen.text.resources import rows_of
 from noisegen.text.segmentation import Language
 
 FIRST_STAGE, SECOND_STAGE = 15, 60  # rows per language and strength in each stage, as in RCP
-REAL = "real noise"  # stands for the recipe of strata with the real noise of people
-APPLICATION = 0x6E6F7276  # "norv": marks an SQLite file as a review, in the head of the file
+REAL = "real noise"  # name in place of a recipe, for strata whose noise was written by people
+APPLICATION_ID = 0x6E6F7276  # "norv": the ID in the header of an SQLite file that is a review
 VERSION = 1
-COMMENT_MAX = 2_000  # most characters of a reviewer's comment
+COMMENT_MAX = 2_000  # maximum characters of a reviewer's comment
 CASED = {"LATIN", "CYRILLIC", "GREEK", "ARMENIAN"}  # scripts with capital letters
 SCHEMA = Path(__file__).with_name("schema.sql")
 KINDS_FILE = Path(__file__).with_name("kinds.tsv")
@@ -56,9 +56,9 @@ class NoiseKind(NamedTuple):
     langs: str
 
     def is_of(self, lang: str) -> bool:
-        """Tell whether a language has this kind of noise, by `langs`.
+        """Tell whether a language is one of those that `langs` names.
 
-        Languages of unknown script count as having capital letters.
+        A language of unknown script counts as one with capital letters.
         """
         code, wanted = language_code(lang.partition("-")[0]) or lang, set(self.langs.split())
         traits = {"*", code} | ({"spaced"} if Language(code).is_spaced else set())
@@ -106,9 +106,9 @@ class Stratum(NamedTuple):
 def connect(path: Path, *, threads: bool = False) -> sqlite3.Connection:
     """Open the database of a review.
 
-    A statement that stores an answer returns when the answer is on the disk. With `threads`,
-    several threads may use the connection, one at a time. Raises SourceError if the file is
-    missing, is no review, is damaged or has another format version.
+    Every change is on the disk before its SQL statement returns. With `threads`, several threads
+    may use the connection, one at a time. Raises SourceError if the file is missing, is no review,
+    is damaged or has another format version.
     """
     if not path.is_file():
         raise SourceError(f"there is no review {str(path)!r}; make one with noisegen review make")
@@ -119,7 +119,7 @@ def connect(path: Path, *, threads: bool = False) -> sqlite3.Connection:
         try:
             (mark,) = opened.execute("PRAGMA application_id").fetchone()
             (version,) = opened.execute("PRAGMA user_version").fetchone()
-            if mark != APPLICATION:
+            if mark != APPLICATION_ID:
                 raise SourceError(f"{str(path)!r} is not a review made by noisegen review make")
             if version != VERSION:
                 raise SourceError(
@@ -132,7 +132,7 @@ def connect(path: Path, *, threads: bool = False) -> sqlite3.Connection:
                 raise SourceError(f"the review {str(path)!r} is damaged: {what}")
             (found,) = opened.execute(
                 "PRAGMA quick_check(1)"
-            ).fetchone()  # quick_check reads the whole database
+            ).fetchone()  # checks the whole database, up to the first error
             if found != "ok":
                 what = found.splitlines()[-1]
                 raise SourceError(f"the review {str(path)!r} is damaged: {what}")
@@ -165,7 +165,7 @@ def reading(path: Path) -> Iterator[None]:
     """Turn errors of a damaged or unreadable database, in this block, into a SourceError."""
     try:
         yield
-    except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite's error text may be no UTF-8
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite's message may be invalid UTF-8
         raise SourceError(f"cannot use the review {str(path)!r}: {one_line(error)}") from error
 
 
@@ -202,7 +202,7 @@ def created(path: Path) -> Iterator[sqlite3.Connection]:
     try:
         with closing(sqlite3.connect(temporary, isolation_level=None)) as database:
             database.execute("PRAGMA synchronous = OFF")  # `sync` writes it to disk at the end
-            database.execute(f"PRAGMA application_id = {APPLICATION}")
+            database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             database.execute(f"PRAGMA user_version = {VERSION}")
             database.executescript(SCHEMA.read_text("utf-8"))
             insert = "INSERT INTO kinds (letter, name, folded, hint) VALUES (?, ?, ?, ?)"
@@ -285,7 +285,7 @@ def judged_items(opened: sqlite3.Connection) -> Judged:
     reviewers = {number for (number,) in opened.execute("SELECT id FROM reviewers")}
     answers = opened.execute("SELECT reviewer, item, question, value FROM latest")
     for reviewer, item, question, value in answers:
-        try:  # a file from elsewhere may hold any value as an answer
+        try:  # anybody may have made the file, so any value may be stored as an answer
             answer = msgspec.convert(json.loads(value), ANSWERS[question])
             if reviewer not in reviewers:
                 raise KeyError(reviewer)

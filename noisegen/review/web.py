@@ -27,7 +27,7 @@ from noisegen.review.review_file import Refused, ReviewFile
 _LOG = logging.getLogger(__name__)
 PAGE = Path(__file__).with_name("page")
 _DENIED = (PAGE / "denied.html").read_bytes()
-BODY_MAX = 16 << 10  # most bytes in the body of a request
+BODY_MAX = 16 << 10  # maximum bytes in the body of a request
 BODY_SECONDS = 10.0
 CONNECTIONS_MAX = 500
 _FILES = {
@@ -108,7 +108,7 @@ def _refused(_: Request, error: Exception) -> Response:
 
 
 def _unusable(_: Request, error: Exception) -> Response:
-    """Return the response for a review file that cannot be used now; the page then tries again."""
+    """Return the response for an error of the database, on which the page tries again later."""
     _LOG.error("cannot use the review: %s", printable(str(error)))
     return JSONResponse({"reason": "file"}, 503)
 
@@ -174,7 +174,7 @@ def guard(token: str, cookie: str, hosts: frozenset[str]) -> Middleware:
     """
 
     def is_token(given: str) -> bool:
-        # Compared as bytes, since another program may set the cookie to text that is not ASCII
+        # `compare_digest` takes no strings beyond ASCII, which a cookie from elsewhere may have.
         return secrets.compare_digest(given.encode(), token.encode())
 
     async def dispatch(request: Request, call_next: RequestResponseEndpoint) -> Response:
@@ -219,7 +219,7 @@ def is_own_host(header: str, hosts: frozenset[str]) -> bool:
 
 
 def own_names(host: str) -> frozenset[str]:
-    """Return the host names by which browsers may address a server that is bound to `host`."""
+    """Return the host names that may be in a URL of this server, which is bound to `host`."""
     others = () if is_loopback(host) else (socket.gethostname().lower(), socket.getfqdn().lower())
     return frozenset(("localhost", host.lower(), *others))
 
