@@ -17,18 +17,18 @@ from rapidfuzz.distance import Levenshtein, Opcode, Postfix, Prefix
 
 from noisegen.text.buffers import NO_WORD, SINGLE, character_class
 
-TOKENS_MAX = 40  # tokens of a changed part, in either text; a longer part is a single edit
+TOKENS_MAX = 40  # a changed range with more tokens, in either text, becomes a single edit
 PARTS_MAX = 3  # most words that are run together, and most parts of a broken word
-# Costs of a token without a partner, of a replaced token, and of joined or broken words. To the
-# last two, the share of different characters is added.
+# Costs of leaving out or inserting a token, of replacing a token, and of joining or breaking words.
+# The cost of replacing, joining or breaking grows with the share of characters that differ.
 _SKIP, _SUBSTITUTE, _JOIN = 1.0, 0.2, 0.3
 _TWO_INITIALS = 1.75  # cost of "in Spain" -> "is": two letters may be a word by chance
 _SHORT = 0.5  # added to the cost of a short form: "người ta" -> "ngta", "going to" -> "gonna"
-_FUSED_MIN = 3  # fewest letters of a fusion; a shorter word may have its letters by chance
+_FUSED_MIN = 3  # fewest letters of a fusion: a shorter word may have these letters by chance
 _FUNCTION_MAX = 4  # most letters of a word whose vowel may be reduced: to, of, have
 _VOWELS = "aeiou"
 _REDUCED = "ae"  # letters by which a reduced vowel may be written: going to -> gonna
-_STEM = 4  # fewest letters that two forms of a word share at their beginnings
+_STEM = 4  # words that begin with so many equal letters count as forms of one word
 _DOUBLED = re.compile(r"(.)\1+")
 NEVER = 9.0  # cost of tokens that must not be matched
 _SIMILAR = 0.5
@@ -41,7 +41,7 @@ _TOKEN = re.compile(f"{_WORD}+(?:['\u2019]{_WORD}+)*|\\S")
 WINDOW = 20_000  # characters or tokens aligned at once; the time grows with the square
 EXACT_MAX = 20_000  # characters or words; longer texts get an estimate (exact counts take 6 ms)
 PIECE = 1 << 20  # characters of a long text that are split into words at a time
-ESTIMATED_FROM = 10_000  # first characters or words of a long text from which errors are estimated
+ESTIMATED_FROM = 10_000  # the errors of a long text are estimated from so many characters or words
 ALIGNED_CHARS_MAX = 10_000  # `difference` returns a longer changed part as one edit, to save time
 
 # Letters that Unicode does not decompose into a base letter and a mark, and their base letters.
@@ -49,17 +49,16 @@ _STROKES = str.maketrans("đðøłħıŋ", "ddolhin")
 _VIRAMA = 9  # combining class of the viramas of Indic scripts, which belong to the spelling
 
 Span = tuple[int, int]
-# Part of an alignment: whether both sides are equal, start and stop in the clean sequence, start
-# and stop in the noisy sequence.
+# Range of a clean sequence and its counterpart in the noisy sequence: (are they equal, start and
+# stop in the clean sequence, start and stop in the noisy sequence).
 Aligned = tuple[bool, int, int, int, int]
-Step = tuple[int, int]  # numbers of clean and of noisy tokens that are matched with each other
+Step = tuple[int, int]  # (count of clean tokens, count of noisy tokens) that are matched
 
 
 class TokenEdit(NamedTuple):
-    """Edit of a clean text that gives a noisy text, by positions in both.
+    """One edit between two texts: a range of the clean text became a range of the noisy text.
 
-    The clean characters [clean_start, clean_stop) became the noisy characters [noisy_start,
-    noisy_stop).
+    The ranges are [clean_start, clean_stop) and [noisy_start, noisy_stop), in characters.
     """
 
     clean_start: int
@@ -99,10 +98,10 @@ def edits(clean: str, noisy: str) -> list[TokenEdit]:
 
 
 def _matched_parts(clean: str, noisy: str) -> Iterator[TokenEdit]:
-    """Yield the parts of two texts that are matched with each other, in order.
+    """Yield each range of a clean text with its counterpart in the noisy text, in order.
 
-    A part is the space between two neighbouring tokens that both texts share, or tokens between
-    shared tokens. The two sides of a part may be equal.
+    A range is the space between two neighbouring tokens that both texts share, or one or more
+    tokens that they do not share. A range and its counterpart may be equal.
     """
     clean_spans, noisy_spans = token_spans(clean), token_spans(noisy)
     clean_tokens = [clean[start:stop] for start, stop in clean_spans]
@@ -132,7 +131,7 @@ def aligned(clean: Sequence[str], noisy: Sequence[str]) -> Iterator[Aligned]:
     """Align two sequences by Levenshtein distance; yield their equal and different parts in order.
 
     Sequences longer than `WINDOW` are aligned window by window. The parts of a window are kept up
-    to the last equal part that begins in its first half. The next window begins behind them.
+    to the last equal part that begins in its first half. The next window begins after that part.
     """
     i = j = 0
     while max(len(clean) - i, len(noisy) - j) > WINDOW:
@@ -151,10 +150,10 @@ def _moved(code: Opcode, i: int, j: int) -> Aligned:
 
 
 def _extent(spans: Sequence[Span], first: int, stop: int, length: int) -> Span:
-    """Return start and stop of the tokens [first, stop), in characters; `spans` has all tokens.
+    """Return start and stop in characters of the tokens with indices from `first` to `stop` - 1.
 
-    An empty range of tokens is placed at the start of the next token, or at `length`, the end of
-    the text.
+    `spans` has start and stop of every token. If no token is asked for, the result is the empty
+    range before token `first`, or at `length`, the end of the text.
     """
     if first < stop:
         return spans[first][0], spans[stop - 1][1]
@@ -175,7 +174,7 @@ _STEPS: tuple[Step, ...] = (
 def cheapest_steps(clean: tuple[str, ...], noisy: tuple[str, ...]) -> tuple[Step, ...]:
     """Match all clean tokens with all noisy tokens, in order, at the least total cost.
 
-    Returns the matches: the numbers of clean and of noisy tokens in each.
+    Returns a pair per match: how many clean tokens, and how many noisy tokens are in it.
     """
     initialisms = _initialisms(clean, noisy)
     best: dict[Step, tuple[float, Step]] = {(0, 0): (0.0, (0, 0))}
@@ -199,10 +198,10 @@ def cheapest_steps(clean: tuple[str, ...], noisy: tuple[str, ...]) -> tuple[Step
 
 
 def _initialisms(clean: Sequence[str], noisy: Sequence[str]) -> dict[Step, int]:
-    """Find the noisy tokens that consist of the initials of two or more successive clean tokens.
+    """Find noisy tokens made of the initials of successive clean tokens: 'be right back' -> 'brb'.
 
-    Returns the number of these clean tokens by a pair of indices: one behind the last of these
-    clean tokens, one behind the noisy token.
+    Returns {(index after the last of these clean tokens, index after the noisy token): count of
+    these clean tokens}.
     """
     found: dict[Step, int] = {}
     initials = "".join(token[0].lower()[0] for token in clean)
@@ -248,15 +247,15 @@ def _join_cost(clean: Sequence[str], noisy: Sequence[str]) -> float:
     distance = Levenshtein.distance(*joined)
     if distance < min(map(len, parts)):
         return _JOIN + distance / max(map(len, joined))
-    # A short form keeps letters of each of its words; otherwise a word is missing.
+    # A noisy word without letters of one of the clean words is no short form: that word is missing.
     is_short = len(noisy) == 1 and _is_short_form(clean, noisy[0])
     return _JOIN + _SHORT if is_short else NEVER
 
 
 def _cost_with_symbols(clean: str, noisy: str) -> float:
-    """Return the cost of joining or breaking words with symbols inside, as 'p@ss' and 'anti-slip'.
+    """Return the cost of joining or breaking words that contain symbols: 'anti-slip', 'p@ss'.
 
-    `clean` and `noisy` are the joined tokens in lower case.
+    `clean` and `noisy` are the tokens of each text, joined without spaces, in lower case.
     """
     if clean.translate(_NO_INNER) == noisy.translate(_NO_INNER):
         return _JOIN
@@ -290,7 +289,7 @@ def is_fused(words: Sequence[str], noisy: str) -> bool:
 
 
 def _begins_as_fused(form: str, words: Sequence[str]) -> bool:
-    """Tell whether a word has a possible length and first letter of a fusion of several words.
+    """Tell whether length and first letter of `form` allow that it fuses several words.
 
     A fusion is shorter than its words together. It begins with the first letter of the first word.
     A fusion of two words may also begin with the second or the last letter of the first word.
@@ -309,11 +308,10 @@ def _is_made_of(form: str, words: Sequence[str]) -> bool:
 
 
 def _end_within(last: str, letter: str) -> int:
-    """Return the index in the last of several fused words of the letter that ends their fusion.
+    """Return the index of `letter`, the last of a fused word such as 'gonna', in the word `last`.
 
-    The fusion may end with the last or the first letter of this word. If the word is short, the
-    fusion may end with 'a' or 'e', which stands for the last vowel of the word. Returns -1 for any
-    other `letter`.
+    `last` is the last of the fused words ('to'). Only its first or last letter may end the fusion
+    or, if `last` is short, an 'a' or 'e' in place of its last vowel. Returns -1 for another letter.
     """
     if letter in _REDUCED and len(last) <= _FUNCTION_MAX:
         return max(map(last.rfind, _VOWELS))
@@ -323,7 +321,7 @@ def _end_within(last: str, letter: str) -> int:
 
 
 def _is_slip_of_one(form: str, first: str, last: str) -> bool:
-    """Tell whether a form is only one of two words, misspelled or with another ending."""
+    """Tell whether `form` is just `first` or `last`, misspelled or with another ending."""
     near = [word for word in (first, last) if Levenshtein.distance(form, word) <= 1]
     if not form.startswith(first) and (first in near or common_prefix(form, first) >= _STEM):
         return True
@@ -354,7 +352,7 @@ def is_initialism(words: Sequence[str], noisy: str) -> bool:
 
 def _are_prefixes(short: str, words: Sequence[str]) -> bool:
     """Tell whether a short form consists of one prefix of each word, in the order of the words."""
-    ends = {0}  # positions in the short form at which the prefixes so far may end
+    ends = {0}  # possible lengths in `short` of the joined prefixes of the words so far
     for word in words:
         ends = {
             end + size for end in ends for size in range(1, common_prefix(word, short[end:]) + 1)
@@ -416,8 +414,8 @@ def _estimated(clean: Sequence[str], noisy: Sequence[str], size: int) -> int:
     `clean` and `noisy` are the beginnings, as text or lists of words. `size` is the length of the
     whole clean text in the same unit.
     """
-    # The last tokens may have their partners beyond the beginnings. So only errors in the first
-    # half are counted.
+    # Near the end of the beginnings, a token may match one that was cut off, which looks like an
+    # error. So only errors in the first half are counted.
     counted = min(ESTIMATED_FROM // 2, size)
     operations = Levenshtein.editops(clean, noisy)
     return sum(step.src_pos < counted for step in operations) * size // counted

@@ -19,7 +19,8 @@ I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 Bool = npt.NDArray[np.bool_]
-# Characters beyond ASCII by number of bytes: least and greatest first byte, mask of its data.
+# UTF-8 of characters beyond ASCII: (count of bytes, least and greatest first byte, mask of the data
+# bits in the first byte).
 _LONG_CHARACTERS = ((2, 0xC2, 0xDF, 0x1F), (3, 0xE0, 0xEF, 0x0F), (4, 0xF0, 0xF4, 7))
 
 
@@ -41,7 +42,7 @@ def as_numpy(array: pa.Array) -> npt.NDArray[Any]:
 
 
 def is_byte(among: bytes) -> Bool:
-    """Return a flag for each of the 256 byte values that tells whether it is in `among`."""
+    """Return 256 flags, one per byte value: True for the values in `among`."""
     return np.isin(np.arange(256), list(among))
 
 
@@ -51,7 +52,7 @@ def _table_of(among: bytes) -> bytes:
 
 
 def ordinals(rows: I64) -> I64:
-    """Return for each element the number of equal elements before it; `rows` is ascending.
+    """Return 0, 1, 2, ... for the items of each row; `rows` has the row of each item, ascending.
 
     >>> ordinals(np.array([3, 3, 5])).tolist()
     [0, 1, 0]
@@ -71,9 +72,9 @@ def within(starts: I64, sizes: I64) -> tuple[I64, I64]:
 
 
 def find_sorted(known: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> tuple[I64, Bool]:
-    """Return the index in `known` of each wanted value, and flags of the values that `known` has.
+    """Look up each `wanted` value in `known`, which is ascending; return indices and found flags.
 
-    `known` is ascending. A value that it does not have gets any valid index.
+    The index of a value that is not found is some valid index without meaning.
     """
     if not len(known):
         return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
@@ -116,17 +117,17 @@ def joins_previous(points: I64) -> Bool:
 def joins(point: int) -> bool:
     """Tell whether a code point extends the character before it.
 
-    Marks, zero-width joiners, skin tones, the letters of flags and Thai vowels in `BEHIND` do.
+    Marks, zero-width joiners, skin tones, the letters of flags and Thai vowels in `BEHIND` do so.
     """
     extra = point == 0x200D or 0x1F3FB <= point <= 0x1F3FF or 0x1F1E6 <= point <= 0x1F1FF
     return extra or point in BEHIND or unicodedata.category(chr(point)).startswith("M")
 
 
-# Thai and Lao vowels that Unicode counts as letters. They need a consonant: the vowels in BEFORE
-# are written before their consonant, those in BEHIND behind it.
+# Thai and Lao vowels that Unicode counts as letters. Each belongs to a consonant: the vowels in
+# BEFORE are written before it, the vowels in BEHIND after it.
 BEFORE = (*range(0xE40, 0xE45), *range(0xEC0, 0xEC5))
 BEHIND = (0xE30, 0xE32, 0xE33, 0xE45, 0xEB0, 0xEB2, 0xEB3)
-WORD_BYTES_MAX = 64  # bytes of the longest words in lexicons; longer words have the hash 0
+WORD_BYTES_MAX = 64  # maximum length of a word in a lexicon; longer words have the hash 0
 APOSTROPHES = "'\u2019"
 # Blocks of characters that belong to no word: quotes, dashes, arrows, variation selectors, emoji.
 # Each block has all characters whose UTF-8 begins with C2, E2, E3 80, EF B8 or F0 9F.
@@ -152,7 +153,7 @@ SINGLE = (
     (0x20000, 0x10FFFF),
 )
 WHOLE = (KATAKANA, HAN)  # scripts whose neighbouring characters are one word in `Texts.runs`
-TOUCHING = 0xFF  # stands for the gap of two words that touch; no UTF-8 text has this byte
+TOUCHING = 0xFF  # gap "byte" of two words with nothing between them; UTF-8 never has this byte
 _SIGN_PAIRS = ((0xE3, 0x80), (0xEF, 0xB8), (0xF0, 0x9F))
 _IS_ASCII_WORD = bytes((chr(c).isalnum() and c < 128) or c == 95 for c in range(256))
 _LOW_BYTES = np.array([(1 << (8 * n)) - 1 for n in range(9)], dtype=np.uint64)
@@ -179,8 +180,8 @@ def is_word(character: str) -> bool:
 class Tokens:
     """Words of rows of text: word i has the bytes [starts[i], stops[i]) and is in row rows[i].
 
-    The bytes are counted as in `Texts`. `window` has the bytes of all rows; `base` is the position
-    of its first byte.
+    Positions are those of `Texts`. `window` has the bytes of all rows; its first byte has the
+    position `base`.
     """
 
     starts: I64
@@ -198,10 +199,10 @@ class Tokens:
         return word_hashes(folded(self.window), self.starts - self.base, self.stops - self.base)
 
     def gaps(self, numbers: I64) -> I64:
-        """Return the byte between each word with an index in `numbers` and the next word.
+        """Return the byte between each word and the next word; `numbers` has the words' indices.
 
-        It is `TOUCHING` if there is no byte between the two words. It is 0 if there are several
-        bytes, or if the row has no next word.
+        The result is `TOUCHING` if there is no byte between the two words, and 0 if there are
+        several bytes or if the word is the last of its row.
         """
         nexts, stops = np.minimum(numbers + 1, len(self) - 1), self.stops.take(numbers)
         between = self.starts.take(nexts) - stops
@@ -210,7 +211,7 @@ class Tokens:
         return np.where(between == 1, single, np.where(between == 0, TOUCHING, 0))
 
     def holding(self, texts: "Texts", among: bytes) -> Bool:
-        """Tell for each word of the rows `texts` whether it contains one of the bytes `among`."""
+        """Tell for each word whether it has a byte in `among`; `texts` has the words' rows."""
         at = texts.positions_of(among)
         before = np.searchsorted(at, np.stack([self.starts, self.stops]))
         holds: Bool = before[1] > before[0]
@@ -218,9 +219,9 @@ class Tokens:
 
 
 def overlapping(starts: I64, stops: I64) -> I64:
-    """Return the indices of ranges to leave out, so that the other ranges do not overlap.
+    """Return the indices of the ranges that overlap an earlier range, so that they can be dropped.
 
-    The ranges are ascending by start. If two ranges overlap, the first one stays. The loop in
+    The ranges are sorted by start. A dropped range does not count as an earlier range. The loop in
     Python visits only ranges that overlap a neighbour.
     """
     apart = np.ones(len(starts) + 1, np.bool_)
@@ -237,16 +238,16 @@ def overlapping(starts: I64, stops: I64) -> I64:
 
 
 def _word_edges(window: U8, offsets: I64) -> tuple[I64, I64]:
-    """Return the starts and the stops of all words in `window`, the bytes of all rows.
+    """Return the starts and the stops of all words in `window`, which has the bytes of all rows.
 
-    `offsets` has the position in `window` at which each row begins, and the end of the last row.
+    `offsets` has the index in `window` at which each row begins, and the end of the last row.
     """
     if not len(window):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     edges = offsets[1:-1]
     edges = edges[(np.diff(edges, prepend=0) > 0) & (edges < len(window))]
     word = np.frombuffer(bytearray(window).translate(_IS_ASCII_WORD), np.bool_)
-    if int(window.max()) >= 128:  # all bytes of a character beyond ASCII are in a word, or none is
+    if int(window.max()) >= 128:  # sets the flags of each character beyond ASCII, all bytes alike
         leads = np.flatnonzero(window >= 0xC2)
         lead, follow = window[leads], window[leads + 1]
         sign = (lead == 0xC2) | (lead == 0xE2)
@@ -258,16 +259,17 @@ def _word_edges(window: U8, offsets: I64) -> tuple[I64, I64]:
     _join_apostrophes(window, word, edges)
     padded = np.concatenate([[False], word, [False]])
     bounds = np.flatnonzero(padded[1:] != padded[:-1])  # start, stop, start, ..., stop
-    touching = edges[word[edges - 1] & word[edges]]  # starts of rows at which two words touch
+    touching = edges[word[edges - 1] & word[edges]]  # a word ends one row, a word begins the next
     if len(touching):
         bounds = np.sort(np.concatenate([bounds, touching, touching]), kind="stable")
     return bounds[::2], bounds[1::2]
 
 
 def _cut(window: U8, starts: I64, stops: I64, whole: tuple[int, ...]) -> tuple[I64, I64]:
-    """Cut words at each character of a script in `UNSPACED`; return starts and stops of all words.
+    """Split the words [starts, stops) at every character of a script in `UNSPACED`.
 
-    Neighbouring characters stay together if both are of one script, and that script is in `whole`.
+    Neighbouring characters of the same script stay together if the script is in `whole`. Returns
+    the starts and stops of the new words.
     """
     leads = np.flatnonzero(window >= 0xE0)
     points = code_points(window, leads)
@@ -286,8 +288,8 @@ def _cut(window: U8, starts: I64, stops: I64, whole: tuple[int, ...]) -> tuple[I
     cut[leads] = True
     cut[leads[1:][goes_on]] = False
     cut[inside[~joins_previous(code_points(window, inside))]] = True
-    cut[leads[joins_previous(points)]] = False  # signs stay with the consonant before them,
-    cut[ends[np.isin(points, BEFORE)]] = False  # and a consonant with the vowel before it
+    cut[leads[joins_previous(points)]] = False  # a mark stays with the consonant before it
+    cut[ends[np.isin(points, BEFORE)]] = False  # a vowel stays with the consonant after it
     edges = []
     for outer in (starts, stops):
         cut[starts], cut[stops] = False, False
@@ -299,8 +301,8 @@ def _cut(window: U8, starts: I64, stops: I64, whole: tuple[int, ...]) -> tuple[I
 def _join_apostrophes(window: U8, word: Bool, edges: I64) -> None:
     """Mark each apostrophe between two word characters as a part of a word.
 
-    `word` has a flag per byte of `window`. `edges` are the positions at which rows begin: no word
-    reaches across them.
+    `word` has a flag per byte of `window`: whether the byte is in a word. `edges` has the indices
+    at which rows begin, so that an apostrophe does not join words of two rows.
     """
     is_edge = np.zeros(len(window) + 1, np.bool_)
     is_edge[edges] = True
@@ -323,7 +325,7 @@ def folded(window: U8) -> U8:
 
 
 def is_latin1_capital(second: U8) -> Bool:
-    """Tell for each byte whether it forms a Latin-1 capital together with the byte C3 before it."""
+    """Tell for each byte whether C3 and this byte are a Latin-1 capital in UTF-8."""
     capital: Bool = (second >= 0x80) & (second <= 0x9E) & (second != 0x97)
     return capital
 
@@ -351,7 +353,7 @@ def word_hashes(window: U8, starts: I64, stops: I64) -> U64:
 
 @dataclass(frozen=True)
 class HashTable:
-    """One or more hash tables from 64-bit hashes to values, stored one behind the other.
+    """One or more hash tables from 64-bit hashes to values, one after another in the same arrays.
 
     `slots` has the hash in each slot, or 0 for a free slot; `values` has the value in each slot.
     `sizes` has the number of slots of each table, a power of two. At most a quarter of the slots of
@@ -366,7 +368,7 @@ class HashTable:
     def of(cls, hashes: U64, values: npt.NDArray[Any]) -> "HashTable":
         """Build one table from distinct hashes and their values, which are not 0.
 
-        Double hashing finds another slot for a hash whose slot is taken.
+        A hash whose slot is taken goes to another slot (double hashing, see `_steps`).
         """
         size = 1 << (len(hashes) * 4).bit_length()
         slots, stored = np.zeros(size, np.uint64), np.zeros(size, np.int32)
@@ -406,7 +408,7 @@ class HashTable:
 
 
 def _steps(hashes: U64) -> I64:
-    """Return the distance of the slots to try for each hash: odd, so that all slots are tried."""
+    """Return how many slots ahead each hash tries next; odd numbers reach all slots in the end."""
     return (hashes >> np.uint64(32) | np.uint64(1)).view(np.int64)
 
 
@@ -460,16 +462,16 @@ class Texts:
 
     @property
     def window(self) -> U8:
-        """The bytes of all rows; its first byte has the position `offsets[0]`."""
+        """The bytes of all rows; the first byte has the position `offsets[0]`."""
         return self.values[self.offsets[0] : self.offsets[-1]]
 
     def positions_of(self, among: bytes) -> I64:
-        """Return the positions, in all rows, of the bytes that are in `among`."""
+        """Return the positions of all bytes in the rows whose value is in `among`."""
         found: I64 = np.flatnonzero(self._are(among)) + self.offsets[0]
         return found
 
     def rows_holding(self, among: bytes) -> I64:
-        """Return the indices of the rows that contain one of the bytes `among`."""
+        """Return the indices of the rows that contain at least one of the bytes `among`."""
         filled = np.flatnonzero(self.lengths)
         starts = self.offsets.take(filled) - self.offsets[0]
         return filled[np.logical_or.reduceat(self._are(among), starts)] if len(filled) else filled

@@ -65,9 +65,9 @@ def case_classes(values: U8, starts: I64, stops: I64, any_script: bool = False) 
 def case_class(text: str, any_script: bool = False) -> int:
     """Return the case of a text: 0 for lower case, 1 for a capital at its start, 2 for upper case.
 
-    Upper case means that a capital begins the text, that there is a second character, and that
-    neither the second nor the last character is a small letter. The first letter counts as a
-    capital only in ASCII or Latin-1, with `any_script` in every script.
+    An upper-case text begins with a capital and has a second character; neither the second nor the
+    last character is a small letter. A text that begins beyond Latin-1 has case 0 unless
+    `any_script` is True.
     """
     if not (text[0].isupper() if any_script else ord(text[0]) in _FOLD):
         return 0
@@ -94,10 +94,10 @@ def begins_row(words: Tokens) -> Bool:
 def begins_sentence(texts: Texts, words: Tokens, numbers: I64) -> Bool:
     """Tell for each word with an index in `numbers` whether it begins a second or later sentence.
 
-    A full stop, question or exclamation mark and at least one more character must lie before it. So
+    The gap before the word must have at least two characters, and among them '.', '?' or '!'. So
     the K of 'C.K.' begins no sentence.
     """
-    before = numbers - 1  # -1 for word 0: the last word, whose gap to word 0 is negative
+    before = numbers - 1  # for word 0, the last word, whose gap to word 0 is negative: set to 0
     stops, begins = words.stops.take(before), np.zeros(len(numbers), np.bool_)
     gaps = words.starts.take(numbers) - stops
     gaps[(gaps < 2) | (words.rows.take(before) != words.rows.take(numbers))] = 0
@@ -136,9 +136,9 @@ def are_names(texts: Texts, words: Tokens, numbers: I64) -> Bool:
 
 SMALL, TITLE, UPPER, INITIAL = range(4)  # cases of words; INITIAL: a capital at the start of a row
 CASES = ("small", "title", "upper", "initial")
-LENGTHS = (2, 3, 5, 8)  # characters of the shortest words in each length class but the first
-SHAPES = len(CASES) * (len(LENGTHS) + 1) + 1  # one per case and length class, one for digits
-_PLANE = 0x10000  # code points in the first plane of Unicode; few scripts beyond it have case
+LENGTHS = (2, 3, 5, 8)  # word lengths at which a new length class begins; class 0 is below 2
+SHAPES = len(CASES) * (len(LENGTHS) + 1) + 1  # count: each case in each class, and words like '2nd'
+_PLANE = 0x10000  # only code points below this are lower-cased; few scripts beyond have capitals
 
 
 @cache
@@ -167,8 +167,8 @@ def lower(text: str) -> str:
 def case_of(word: str, initial: bool) -> int:
     """Return the case of a word: SMALL, TITLE, UPPER or INITIAL.
 
-    UPPER needs at least two capitals, and more capitals than other characters. `initial` says that
-    the word is the first of its row.
+    UPPER needs at least two capitals, and more capitals than other characters. `initial` tells
+    whether the word is the first of its row.
     """
     small = lower(word)
     capitals = sum(a != b for a, b in zip(word, small, strict=True))
@@ -192,7 +192,7 @@ def title(text: str) -> str:
 
 
 def shape_of(word: str, case: int) -> int:
-    """Return the number of the shape of a word: its case and length class, or a leading digit."""
+    """Return a shape number: one per case and length class, and one for words like '2nd'."""
     if word[0] in "0123456789":
         return SHAPES - 1
     return case * (len(LENGTHS) + 1) + sum(len(word) >= least for least in LENGTHS)

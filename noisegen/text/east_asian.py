@@ -25,7 +25,7 @@ _KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa]")
 _KANJI_OR_KANA = re.compile(f"{_KANJI.pattern}|{_KANA.pattern}")
 _READING = 7  # index of the reading among the features that IPADIC gives of a word
 _KATAKANA = {code: code + 0x60 for code in range(0x3041, 0x3097)}
-# Kana -> a kana that sounds the same now, or did when the spelling was fixed.
+# Kana -> another kana for the same sound, today (ず, づ) or in traditional spelling (わ, は).
 _ALIKE = str.maketrans("わおえゆずじ", "はをへいづぢ")
 
 
@@ -43,11 +43,11 @@ def chinese_tokens(text: str) -> list[str]:
 def chinese_word_kind(clean: str, noisy: str, fuzzy: bool = False) -> tuple[str | None, str]:
     """Tell whether the change of one Chinese word to another is noise, and its kind.
 
-    Returns (None, kind of noise) if it is noise, else (reason, ''). Homophones have equal sounds,
-    tones aside, and different characters. Two words that are no nouns, verbs or adverbs count as
-    synonyms (RCP, section 3.1). With `fuzzy`, words are noise too if they differ only in zh and z,
-    sh and s, ch and c, n and l, in and ing, or en and eng. Words that differ only in numerals, or
-    only in traditional and simplified characters, are not noise.
+    Returns (None, kind) for noise, else (reason, ''). The kind is 'homophone' if the words sound
+    alike, tones aside. It is 'synonym' if neither is a noun, verb or adverb (RCP, section 3.1).
+    With `fuzzy`, it is 'fuzzy' if the words differ only in sounds that many confuse, such as zh and
+    z, n and l, in and ing. A change of numerals only, or from traditional to simplified characters,
+    is not noise.
     """
     clean, noisy = clean.translate(_simplified()), noisy.translate(_simplified())
     if not (_HAN.search(clean) and _HAN.search(noisy)):
@@ -76,7 +76,7 @@ def pinyin(word: str) -> tuple[str, ...]:
 
 
 def _fuzzy_pinyin(word: str) -> list[str]:
-    """Return the syllables of a word in pinyin; sounds that many confuse are made equal."""
+    """Return the syllables of a word in pinyin, with one spelling for sounds that many confuse."""
     initials = [_FUZZY_INITIAL.sub(lambda m: _FUZZY_INITIALS[m[0]], part) for part in pinyin(word)]
     return [_FUZZY_FINAL.sub("n", part) for part in initials]
 
@@ -85,8 +85,8 @@ def _fuzzy_pinyin(word: str) -> list[str]:
 def _segmenter() -> Any:
     """Load the word list of jieba, once per process.
 
-    jieba caches the list in the folder of noisegen's caches, as anyone can write to its usual
-    folder.
+    jieba keeps a cache of the list. It is put into noisegen's cache folder, as any user can write
+    to the folder that jieba would choose.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # jieba's source has invalid escapes
@@ -126,14 +126,13 @@ def japanese_tokens(text: str) -> list[str]:
 def japanese_word_kind(clean: str, noisy: str) -> tuple[str | None, str]:
     """Tell whether the change of one Japanese word to another is noise, and its kind.
 
-    Returns (None, kind of noise) if it is noise, else (reason, '').
+    Returns (None, kind) for noise, else (reason, '').
 
-    The kind 'kanji' means that both words have the same reading and different kanji (Tanaka et al.
-    2020, as in RCP). The kind 'kana' means that one kana is replaced by a kana that differs only in
-    voice (か, が), size (つ, っ) or script (か, カ), or that sounds the same (は, わ).
+    The kind is 'kanji' if the words have different kanji and the same reading (Tanaka et al. 2020,
+    as in RCP). It is 'kana' if one kana is replaced by another that differs only in voice (か, が),
+    size (つ, っ) or script (か, カ), or that sounds the same (は, わ).
 
-    A word in kana instead of kanji, another ending in kana, or another particle (は, が) is not
-    noise.
+    Other changes are not noise: kana for kanji, another ending, another particle (は, が).
     """
     clean_kanji, noisy_kanji = "".join(_KANJI.findall(clean)), "".join(_KANJI.findall(noisy))
     if clean_kanji and noisy_kanji and clean_kanji != noisy_kanji:

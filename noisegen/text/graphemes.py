@@ -20,7 +20,7 @@ class Grapheme(NamedTuple):
 
 
 def displayed(text: str, changed: bool = False) -> list[Grapheme]:
-    """Split a text into graphemes with the text shown for each; `changed` makes spaces visible."""
+    """Split a text into graphemes; with `changed`, for edited text, spaces are shown as '␣'."""
     shown = [(cluster, _shown(cluster, changed)) for cluster in graphemes(text)]
     return [Grapheme(cluster, sign, cell_len(sign)) for cluster, sign in shown]
 
@@ -49,7 +49,7 @@ def _joins(cluster: str, character: str) -> bool:
 
 
 def _stands_alone(character: str) -> bool:
-    """Tell whether a character joins no other: a control, line break or invisible sign."""
+    """Tell whether a character is a grapheme alone: a control, line break or invisible sign."""
     kind = unicodedata.category(character)
     invisible = kind == "Cf" and not cell_len(character) and not _extends(character)
     return invisible or kind in ("Cc", "Cs", "Zl", "Zp")

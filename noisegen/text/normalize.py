@@ -17,7 +17,7 @@ _LOW_QUOTES = ("‘", "‚")  # RoLASER's code makes them double quotes, sacremo
 
 
 def without_addresses(text: str) -> str:
-    """Replace each web address and mention, which are in no language, by a space."""
+    """Replace each web address and mention by a space, as they belong to no language."""
     return _ADDRESS.sub(" ", text) if _MAY_HAVE_ADDRESS.search(text) else text
 
 

@@ -10,13 +10,13 @@ RECIPES = PACKAGE / "recipes"
 DEFAULT_RECIPE = "ugc"
 DEMO = PACKAGE / "demo" / "demo.tsv"
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # numbers of options of mallopt in glibc's malloc.h
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # options M_TRIM_THRESHOLD, M_MMAP_THRESHOLD of mallopt
 KEPT_BYTES = 64 << 20  # freed memory that the process keeps for later use
-ONE_BLOCK_MAX = 32 << 20  # bytes of the largest array whose memory is kept; glibc allows no more
+ONE_BLOCK_MAX = 32 << 20  # memory of larger arrays is not kept; glibc allows no higher limit
 
 
 def cache_folder() -> Path:
-    """Return the folder of caches: the variable NOISEGEN_CACHE, or one in the user's cache."""
+    """Return noisegen's cache folder: $NOISEGEN_CACHE, or a folder in the user's cache folder."""
     from platformdirs import user_cache_path
 
     return Path(os.environ.get("NOISEGEN_CACHE") or user_cache_path("noisegen", appauthor=False))

@@ -17,7 +17,7 @@ from noisegen.text.languages import language_scripts, normalize_language, punkt_
 UNSEGMENTED = ("th", "lo", "km", "my", "bo", "dz", "yue", "wuu", "lzh", "gan")
 SPLITTERS = ("sentencex", "punkt", "spacy")
 PIECE_CHARS = 10_000  # most characters that a sentence splitter gets at once
-SCRIPT_SHARE_MIN = 0.7  # least share of letters in scripts of the language; others may be quotes
+SCRIPT_SHARE_MIN = 0.7  # minimum share of letters in the language's scripts; the rest may be quotes
 _PACKAGES = {"zh": ("jieba", "pypinyin", "opencc"), "ja": ("fugashi", "ipadic")}
 # Sentence splitter -> its package, and the extra of noisegen that installs the package.
 _SPLITTER_PACKAGES = {"punkt": [("punkt", "punkt")], "spacy": [("spacy", "en")]}
@@ -40,8 +40,8 @@ Tokenizer = Callable[[str], list[str]]
 class Language:
     """A language by its code, with the name of its sentence splitter.
 
-    `fuzzy_pinyin` is for Chinese, see `east_asian.chinese_word_kind`. A language can be pickled,
-    because packages are loaded when they are used.
+    `fuzzy_pinyin` is used for Chinese only, as `fuzzy` of `east_asian.chinese_word_kind`. A
+    `Language` can be pickled, as it holds no tokenizer: packages are loaded on first use.
     """
 
     code: str
@@ -55,7 +55,7 @@ class Language:
 
     @property
     def boundary(self) -> str:
-        """A character at which a text can be cut without changing its tokens; '' if none."""
+        """A character at which a text may be cut into pieces with the same tokens; '' if none."""
         return _BOUNDARIES.get(self.code, " " if self.is_spaced else "")
 
     def tokens(self, text: str) -> list[str]:
@@ -95,9 +95,9 @@ class Language:
     def word_kind(self, clean: str, noisy: str) -> tuple[str | None, str]:
         """Tell whether the change of one word to another is noise, and its kind.
 
-        Returns (None, kind of noise) if it is noise, else (reason, ''). The kind may be ''. The
-        rules follow RCP (docs/papers/rcp.md), section 3.1 and appendix B; Chinese and Japanese have
-        rules of their own in `east_asian`. How much the words differ does not matter here.
+        Returns (None, kind) for noise, where kind may be '', else (reason, ''). Another function
+        checks how much the words differ. The rules follow RCP (docs/papers/rcp.md), section 3.1 and
+        appendix B; those for Chinese and Japanese are in `east_asian`.
         """
         if self.code == "zh":
             return east_asian.chinese_word_kind(clean, noisy, self.fuzzy_pinyin)
@@ -154,9 +154,8 @@ def language(tag: str, *, splitter: str = "sentencex", fuzzy_pinyin: bool = Fals
 def _tokenizer(code: str) -> Tokenizer:
     """Return the function that splits a text of a language into words.
 
-    In the pattern for most languages, a test for a space comes first, to save time. Nothing follows
-    the loops of the pattern, so that they never backtrack. Possessive loops would make this
-    explicit, but they are wrong in Python 3.11.2.
+    To save time, the pattern for most languages tests for a space first. Its loops never backtrack,
+    as nothing follows them; possessive loops would say so, but Python 3.11.2 has a bug in them.
     """
     if code == "zh":
         return east_asian.chinese_tokens

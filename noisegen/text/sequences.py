@@ -14,7 +14,7 @@ _FLAG = "\U0001f1e6-\U0001f1ff"
 
 
 def _indic(block: int) -> list[str]:
-    """Return patterns of signs that lack the letter they must follow, in an Indic script.
+    """Return patterns for signs of an Indic script that do not follow the letter they need.
 
     `block` is the first code point of the script.
     """
@@ -37,7 +37,7 @@ def _indic(block: int) -> list[str]:
 
 
 def _thai(shift: int) -> list[str]:
-    """Return patterns of vowels and tones that lack their consonant, in Thai or Lao.
+    """Return patterns for vowels and tone marks of Thai or Lao without a consonant.
 
     `shift` is added to the code points of Thai: 0 for Thai, `_LAO` for Lao.
     """
@@ -57,7 +57,7 @@ def _thai(shift: int) -> list[str]:
 
 
 def _in_block(first: int, parts: list[str]) -> str:
-    """Join patterns into a single pattern, tried only at characters of a block, to save time.
+    """Join patterns into one; to save time, it is tried only at characters of one Unicode block.
 
     `first` is the first of the 128 code points of the block.
     """
@@ -69,7 +69,7 @@ _PATTERNS = [
     *(_in_block(0xE00 + shift, _thai(shift)) for shift in (0, _LAO)),
     "(?<![\u1100-\u11a7])[\u1160-\u11a7]",
     "(?<![\u1160-\u11ff])[\u11a8-\u11ff]",
-    "[\u1100-\u115f](?![\u1100-\u11a7])",  # this and the two before: parts of no Hangul syllable
+    "[\u1100-\u115f](?![\u1100-\u11a7])",  # these three: letters of an incomplete Hangul syllable
     rf"(?<![^\s\u200d])\u200d|[{_EMOJI}\ufe0f]\u200d(?![{_EMOJI}])",
     rf"(?<![{_EMOJI}\ufe0f])[\U0001f3fb-\U0001f3ff]",  # a skin tone without an emoji
     rf"(?<![{_FLAG}])(?:[{_FLAG}]{{2}})*[{_FLAG}](?![{_FLAG}])",  # half of a flag
@@ -81,7 +81,7 @@ _FIRST_SIGN = "\u0900"  # first code point of the scripts that have vowel signs
 
 
 def forbidden_sequences(text: str) -> Counter[str]:
-    """Count the forbidden sequences in a text, each together with the character before it."""
+    """Count the forbidden sequences in a text; a key also has the character before the sequence."""
     if max(text, default="") < _FIRST_MARK:
         return Counter()
     text = unicodedata.normalize("NFC", text)
@@ -106,6 +106,9 @@ def may_replace(clean: str, noisy: str) -> bool:
 
 @cache
 def places_of(character: str) -> frozenset[tuple[str, str]]:
-    """Return the pairs from `_BEFORE` and `_AFTER` between which a character may stand."""
+    """Return the contexts in which a character may stand: pairs (text before, text after).
+
+    The texts are those of `_BEFORE` and `_AFTER`.
+    """
     around = product(_BEFORE, _AFTER)
     return frozenset(pair for pair in around if not forbidden_sequences(character.join(pair)))

@@ -24,7 +24,7 @@ PROTECTABLE = {
 PROTECTED = "url,mention,hashtag,email"  # kinds that are protected by default
 _SIGNALS = {"url": ("./", ":/"), "mention": ("@",), "hashtag": ("#",), "email": ("@",)}
 _DOT_INSIDE = re.compile(r"\.\S")
-_IS_TLD_START = np.zeros(1 << 16, np.bool_)  # for two bytes: whether a domain begins with them
+_IS_TLD_START = np.zeros(1 << 16, np.bool_)  # True for each two bytes with which one of TLDS begins
 _IS_TLD_START[[ord(name[0]) << 8 | ord(name[1]) for name in TLDS]] = True
 
 
@@ -79,9 +79,10 @@ NO_SPANS = Spans.of([])
 
 
 class RowSpans(NamedTuple):
-    """Spans in the rows of a batch, counted in bytes from the start of their row.
+    """Spans in the rows of a batch; starts and stops are byte offsets in the row of the span.
 
-    So a change of one row does not move the spans of other rows. `rows` has the row of each span.
+    A change of one row therefore does not move the spans of other rows. `rows` has the row of each
+    span.
     """
 
     rows: I64
@@ -90,16 +91,16 @@ class RowSpans(NamedTuple):
 
     @classmethod
     def of(cls, spans: Spans, texts: Texts, rows: I64) -> "RowSpans":
-        """Convert spans of `texts`; `rows` has the number of each of these rows in the batch."""
+        """Convert spans of `texts`, some rows of a batch; `rows` has their indices in the batch."""
         owners = texts.rows_of(spans.starts)
         base = texts.offsets.take(owners)
         return cls(rows.take(owners), spans.starts - base, spans.stops - base)
 
     def split(self, places: I64, texts: Texts) -> tuple["RowSpans", Spans]:
-        """Split the spans: return the spans of other rows, then the spans of the rows in `texts`.
+        """Return the spans of rows that are not in `texts`, then the spans of rows in `texts`.
 
-        The latter are positions in `texts`. `places` has the index in `texts` of each row of the
-        batch, or -1 for a row that is not in `texts`.
+        The second result has positions in `texts`. `places` maps each row of the batch to its index
+        in `texts`, or to -1.
         """
         at = places.take(self.rows)
         here, elsewhere = np.flatnonzero(at >= 0), np.flatnonzero(at < 0)
@@ -109,7 +110,7 @@ class RowSpans(NamedTuple):
         return others, Spans(self.starts.take(here) + base, self.stops.take(here) + base)
 
     def joined(self, spans: Spans, texts: Texts, rows: I64) -> "RowSpans":
-        """Return these spans together with other spans, which are given as in `of`."""
+        """Return these spans and further `spans` of the rows `texts`; arguments as in `of`."""
         more = RowSpans.of(spans, texts, rows)
         return RowSpans(*map(np.concatenate, zip(self, more, strict=True)))
 
@@ -117,7 +118,7 @@ class RowSpans(NamedTuple):
 def protected(texts: Texts, kinds: tuple[str, ...]) -> Spans:
     """Find the protected spans of all rows; `kinds` are names in `PROTECTABLE`.
 
-    A space directly before or behind a span belongs to it.
+    A space directly before or after a span is part of it.
     """
     ranges: list[tuple[int, int]] = []
     signed = {kind: _signed_rows(texts, kind) for kind in kinds if len(texts.window)}
@@ -133,7 +134,7 @@ def protected(texts: Texts, kinds: tuple[str, ...]) -> Spans:
 
 
 def protected_in(text: str, kinds: tuple[str, ...]) -> list[tuple[int, int]]:
-    """Find the protected spans of one text, in characters, as `protected` does for many rows."""
+    """Return the protected spans of one text, in characters; `protected` does this for rows."""
     may_hold = "@" in text or "#" in text or ":/" in text or _DOT_INSIDE.search(text)
     return list(_found(text, kinds)) if kinds and may_hold else []
 
@@ -141,7 +142,7 @@ def protected_in(text: str, kinds: tuple[str, ...]) -> list[tuple[int, int]]:
 def _found(text: str, kinds: tuple[str, ...]) -> Iterator[tuple[int, int]]:
     """Yield the spans of one text that match the patterns of `kinds`, in characters.
 
-    A space directly before or behind a match belongs to the span.
+    A space directly before or after a match is part of the span.
     """
     end = 0
     for match in _pattern_of(kinds).finditer(text):
@@ -157,20 +158,20 @@ def _pattern_of(kinds: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _signed_rows(texts: Texts, kind: str) -> Bool:
-    """Tell for each row whether it has a sign without which no span of this kind exists.
+    """Tell for each row whether it may have a span of this kind, such as '@' for a mention.
 
     Only these rows are then searched with patterns, which take longer.
     """
     window, signed = texts.window, np.zeros(len(texts), np.bool_)
     for sign in _SIGNALS[kind]:
         at = np.flatnonzero(window[:-1] == ord(sign[0]))
-        if sign == "./":  # a web address has www before a dot, a known domain behind it ...
+        if sign == "./":  # keeps dots after 'www' or before a known domain such as 'com'
             after_www = (window[np.maximum(at - 1, 0)] | 0x20) == ord("w")
             first, second = (
                 window.take(at + k, mode="clip").astype(np.int64) | 0x20 for k in (1, 2)
             )
             at = at[after_www | _IS_TLD_START[first << 8 | second]]
-        elif sign == ":/":  # ... or a slash behind a colon
+        elif sign == ":/":  # keeps colons before a slash
             at = at[window[at + 1] == ord("/")]
         at = at + texts.offsets[0]
         rows = texts.rows_of(at)
