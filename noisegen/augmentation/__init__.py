@@ -62,11 +62,7 @@ class NoiseRequest:
     tagger: Tagger = "rule"
 
     def __post_init__(self) -> None:
-        for name in (
-            "sources",
-            "transforms",
-            "code",
-        ):  # Python callers may give one path instead of a list
+        for name in ("sources", "transforms", "code"):  # callers may give one text, not a list
             object.__setattr__(self, name, tuple(listed(getattr(self, name))))
         object.__setattr__(self, "lang", self.lang.lower())
 

@@ -231,7 +231,7 @@ def _make_missing(
     done: Mapping[int, Record[Shard]],
     options: AugmentOptions,
 ) -> int:
-    """Make the missing shards of this part of the run; return the number of shards of all parts."""
+    """Make the shards that this `--part` of the run lacks; return the shard count of all parts."""
     remainder, count = options.share
     sizes: dict[int, int] = {}  # bytes of input per task, by the number of the task's first row
     number_of_tasks = 0
@@ -290,9 +290,9 @@ def finish(
 ) -> Manifest:
     """Write manifest and card for the shards in the folder of a run.
 
-    They are written again if another part of the run adds shards meanwhile. If the folder has a
-    manifest that lists exactly these shards, it stays. `tasks` is the number of shards of all
-    parts. Raises OutputError if a shard that this part makes is missing.
+    Manifest and card are written again if another `--part` of the run adds shards meanwhile. A
+    manifest that already lists exactly these shards is kept. `tasks` is the number of shards of all
+    parts. Raises OutputError if a shard of this part is missing.
     """
     while True:
         done = folder.done()
@@ -341,9 +341,10 @@ def _totals(shards: Collection[Shard], duplicate_ids: int) -> dict[str, Any]:
 
 
 def _duplicate_ids(plan: AugmentPlan, shards: Mapping[File, Shard]) -> int:
-    """Return the number of input rows whose id an earlier row has.
+    """Return the number of input rows that repeat the id of an earlier row.
 
-    More than IDS_AT_ONCE ids do not fit into memory, so they are read in several passes.
+    Above IDS_AT_ONCE ids, the shards are read several times, with a part of the ids counted each
+    time, to save memory.
     """
     rows, distinct = sum(shard.rows for shard in shards.values()), 0
     passes = rows // IDS_AT_ONCE + 1
@@ -361,8 +362,8 @@ def _duplicate_ids(plan: AugmentPlan, shards: Mapping[File, Shard]) -> int:
 def _card(plan: AugmentPlan, manifest: Manifest, shards: Collection[Shard]) -> str:
     """Return the text of the dataset card.
 
-    It names the columns that come from the input, the transforms of the recipe, and the word lists
-    of the transforms that were drawn for rows that changed.
+    It names the columns that come from the input and the transforms of the recipe. It names word
+    lists only for transforms that were drawn in at least one changed row.
     """
     drawn = {name for shard in shards for name in shard.transforms}
     labelled = ("token-classification",) if manifest.options["tokens"] else ()

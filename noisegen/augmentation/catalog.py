@@ -142,7 +142,7 @@ def demo_texts() -> dict[str, list[str]]:
 # Recipes.
 
 RATE_ROWS = 4_000  # noisy rows on which an error rate is measured
-RATE_TEXTS_MIN = 20  # fewest demo texts of a language for which error rates are shown
+RATE_TEXTS_MIN = 20  # demo texts that a language needs, at least, for its error rates to be shown
 
 
 @dataclass(frozen=True)
@@ -167,8 +167,8 @@ class RecipeInfo:
     """Description of a recipe.
 
     `transforms` is the number of its transforms. `languages` counts, for each language, the
-    transforms with data for it; "*" stands for any other language. `mixes` maps each language with
-    a mix of its own to the steps and writers of that mix.
+    transforms with data for it; "*" stands for any other language. `mixes` maps languages for which
+    the recipe has separate steps to these steps and their writers.
     """
 
     name: str
@@ -289,7 +289,7 @@ def describe_recipe(known: RecipeInfo) -> list[Block]:
 
 
 def _writers(writers: Mapping[str, Mapping[str, Any]]) -> list[Block]:
-    """Return a table of the writers of a recipe, with their shares of rows and their habits.
+    """Return a table of a recipe's writers: their shares of rows, and their chances of steps.
 
     Without writers the list of blocks is empty.
     """

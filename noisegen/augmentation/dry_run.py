@@ -14,16 +14,16 @@ from noisegen.runs.estimate import SAMPLE_SECONDS, RunEstimate
 from noisegen.runs.manifest import Manifest
 
 FIRST_ROWS = 100  # rows of the first sample; its time counts as the time to start
-ROWS_COUNTED = 2_000  # most rows per part of the input, while rows are counted
-GROWTH = 20  # a sample has at most this many times the rows of the sample before
+ROWS_COUNTED = 2_000  # maximum rows per range of the input that is read to count its rows
+GROWTH = 20  # maximum ratio of the rows in a sample to the rows in the sample before
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Output of a run on the first rows of its input, and its time in seconds.
+    """Counts of a run on the first rows of its input, and its time in seconds.
 
-    `rows` are the rows read, times the copies of each. `made` are the rows written, and `bytes` is
-    their size.
+    `rows` is the number of rows read, multiplied by the copies of each. `made` is the number of
+    rows written, `bytes` their size.
     """
 
     rows: int
@@ -35,9 +35,9 @@ class Sample:
 def count_rows(parts: Iterable[FileRange], total: int) -> tuple[int, bool]:
     """Return the number of rows in an input of `total` bytes, and whether it is exact.
 
-    The parts are read for about a second. If some are left, their rows are estimated by the rows
-    per byte so far. Bytes are read in blocks, ahead of the rows in them, so this ratio is taken
-    where a block ends.
+    The ranges `parts` are read for about a second. The rows of the unread ones are estimated from
+    the rows per byte so far. Bytes are read in blocks, ahead of the rows in them, so this ratio is
+    taken each time before another block is read.
     """
     until = time.monotonic() + SAMPLE_SECONDS
     rows = read = 0
@@ -52,10 +52,10 @@ def count_rows(parts: Iterable[FileRange], total: int) -> tuple[int, bool]:
 
 
 def sampled(run: Callable[[int], Sample], most: int) -> tuple[Sample, float]:
-    """Run on more and more first rows, until a run takes about a second.
+    """Call `run` with more and more rows, until a run takes about a second or has `most` rows.
 
-    Returns the sample of the last run, and the seconds to start. `run` takes a number of rows.
-    `most` is the number of rows at which to stop.
+    Returns the sample of the last run, and the time of the first run in seconds, which counts as
+    the time to start.
     """
     start = run(min(FIRST_ROWS, most)).seconds
     rows = min(FIRST_ROWS * GROWTH, most)
@@ -76,15 +76,15 @@ def estimate(
 ) -> RunEstimate:
     """Return the estimate for the run of a request on an input of `total` bytes.
 
-    `parts` are ranges of the input's rows. `run` is timed: it gets a folder to write to, a number
-    of first rows, and a number of copies of each.
+    `parts` are ranges of the input's rows. `run` makes the runs to be timed. Its arguments are an
+    output folder, the number of first rows to noise, and the copies of each.
     """
     count, exact = count_rows(parts, total)
     count = min(count, request.limit or count)
     most = min(count, request.rows_per_shard)
 
     def timed(rows: int) -> Sample:
-        copies = max(1, rows // most)  # few rows are noised several times, to have enough to time
+        copies = max(1, rows // most)  # a small input is noised several times, to be timed
         with TemporaryDirectory() as out:
             began = time.perf_counter()
             totals = run(out, min(rows, most), copies).totals

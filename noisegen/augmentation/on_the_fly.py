@@ -65,8 +65,8 @@ def _check_epoch(epoch: object) -> None:
 class Mapper(_OnTheFly):
     """Callable for `dataset.map(Mapper("ugc", seed=7), batched=True)`: adds a column of noisy text.
 
-    Rows need a column of ids; `map` can replace it by `with_indices=True`. Another `epoch` gives
-    rows other noise.
+    Rows need a column of ids. Without one, call `map` with `with_indices=True`: the indices are
+    then the ids. Another `epoch` gives other noise.
     """
 
     def __call__(
@@ -81,7 +81,8 @@ class Mapper(_OnTheFly):
         texts = batch[self.text_column]
         if texts is None or isinstance(texts, str) or isinstance(indices, int):
             raise UsageError("a Mapper takes a batch of columns, not a row: map with batched=True")
-        # `get` of a lazy batch of `datasets` returns the default even if the batch has the column.
+        # Not `batch.get`: for a lazy batch of `datasets`, it returns the default even if the batch
+        # has the column.
         ids = batch[self.id_column] if self.id_column in batch else indices  # noqa: SIM401
         if ids is None:
             raise UsageError(f"no column {self.id_column!r}: name one, or map with_indices=True")
@@ -136,7 +137,7 @@ class Noising:
     def noise(
         self, recipe: Recipe, texts: Sequence[str], seed: int = 0, copy: int = 0
     ) -> list[str]:
-        """Return the noise of texts, whose ids are 0, 1, 2, ...
+        """Return the noisy forms of texts; the ids of the texts are 0, 1, 2, ...
 
         Steps without data for the language are left out. Raises UsageError if no step has data.
         """

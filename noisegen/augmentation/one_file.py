@@ -50,7 +50,7 @@ from noisegen.runs.store import output_path
 from noisegen.text.buffers import as_arrow
 
 FIRST = 100  # first rows of the input, which decide which columns have an item per token
-ROWS = 10_000  # most rows per task: few, so that standard output begins soon
+ROWS = 10_000  # maximum rows per task; small, so that standard output begins soon
 # Compression -> function that compresses one part of a file.
 _COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "": lambda content: content,
@@ -60,8 +60,8 @@ _COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "zst": lambda content: bytes(pa.compress(content, codec="zstd", asbytes=True)),
 }
 _ENDING = re.compile(r"[^/\\]\.[A-Za-z]{1,5}$")  # the end of a file name, such as x.html
-_OWNERS = "\x00owners"  # column with the number of the clean token that each noisy token came from
-# Reasons why a row is not noised: of rows that were read as a whole, and of rows cut off
+_OWNERS = "\x00owners"  # column with the index of the clean token of each noisy token
+# Reasons why a row is not noised: of rows that were read completely, and of rows cut off
 _WHOLE = ("null_text", "null_id", "unequal_labels")
 _CUT = ("row_too_long", "truncated")
 
@@ -92,10 +92,9 @@ class Target:
         return FORMATS[self.format].has_token_lines
 
     def rows(self, rows_per_shard: int) -> int:
-        """Return the number of rows per task.
+        """Return the number of rows per task: at most ROWS, so that output begins soon.
 
-        It is small, so that output begins soon, but `rows_per_shard` for Parquet, where it is the
-        size of a row group.
+        For Parquet it is `rows_per_shard`, because a task becomes a row group.
         """
         return min(ROWS, rows_per_shard) if self.writer.line else rows_per_shard
 
@@ -175,8 +174,8 @@ def _is_one_file(out: str, to: str | None, ending: str) -> bool:
 def _format_of(to: str | None, ending: str, source: str, plan: AugmentPlan) -> str:
     """Return the format of the output file, given the format of its ending and of the source.
 
-    Token files are often named .tsv. If all sources are named so, an output named .tsv keeps their
-    format.
+    Files with a token per line are often named .tsv. If all sources are such files, an output named
+    .tsv keeps their format.
     """
     kind = to or ending or source
     if ending == "tsv" and not to and source in FORMATS and FORMATS[source].has_token_lines:
@@ -363,9 +362,9 @@ def parallel_columns(ranges: Sequence[FileRange], columns: Columns) -> tuple[str
 
 
 def _with_values(table: pa.Table, name: str, values: Any, keep: Any) -> pa.Table:
-    """Return the table with `values` in the column `name`, for the rows of the mask `keep`.
+    """Return the table with `values` in the column `name`, at the rows of the mask `keep`.
 
-    Other rows keep their value, or get null in a new column.
+    The other rows keep their values in this column. If the column is new, they get null.
     """
     if name not in table.column_names:
         table = table.append_column(name, pa.nulls(len(table), values.type))

@@ -148,7 +148,7 @@ def _config(request: Request, whole: Recipe, job: ShardJob, tagger: str | None) 
         "dictionaries": dictionaries(job.recipe, job.engine().settings),
         "options": _recorded_options(request, job, tagger),
     }
-    # As a manifest gives it back, with lists instead of tuples
+    # JSON turns tuples into lists, as in the config that a later run reads from a manifest.
     return json.loads(json.dumps(config))  # type: ignore[no-any-return]
 
 

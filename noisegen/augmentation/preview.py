@@ -21,7 +21,7 @@ from noisegen.text.resources import DEMO
 
 
 class ShownEdit(NamedTuple):
-    """A changed span of a text: its first and last character in the clean and the noisy text.
+    """A changed span: the positions of its start and its end in the clean and the noisy text.
 
     `transform` names the transforms that changed it, such as 'fing+spac'.
     """
@@ -50,7 +50,8 @@ class ShownRow:
     def beginning(self, most: int) -> "ShownRow":
         """Return the row cut after `most` clean characters.
 
-        An edit that begins before that place is kept, but cut to `most` characters on each side.
+        If the cut falls into an edit, up to `most` clean and `most` noisy characters of the edit
+        are kept.
         """
         edits = [dict(edit) for edit in self.edits if edit["clean_start"] < most]
         stop = noisy_stop = most
@@ -94,8 +95,8 @@ def examples_of(
         raise UsageError("--group-by names a column of a source; a text has none")
     if not given:
         texts = demo_texts().get(normalize_language(request.lang), [])[:rows]
-    # A plan needs a source: for texts it names the demo file, which is not read. Without texts in
-    # the language, the first rows of the demo file are shown.
+    # A plan needs a source. For texts it gets the demo file, which is then not read. If there are
+    # no demo texts in the language, the first rows of the demo file are read and shown.
     sources = [str(DEMO)] if texts or not given else given
     plan = make_plan(replace(request, sources=sources, limit=rows), Path("preview"))
     for hint in plan.hints:

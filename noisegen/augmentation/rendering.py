@@ -21,10 +21,10 @@ from noisegen.runs.manifest import counted
 from noisegen.text.alignment import character_errors
 from noisegen.text.graphemes import Grapheme, displayed, graphemes
 
-SHOWN_MAX = 10_000  # most characters of a row that are printed
+SHOWN_MAX = 10_000  # maximum characters of a row that are printed
 _FILLER = "·"
 _LABEL_WIDTH = 7
-# Paul Tol's 'light' scheme: black text on coloured ground, for colour-blind readers too.
+# Background colours under black text: Paul Tol's 'light' scheme, distinct to colour-blind readers.
 _GROUNDS = ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00")
 _IN_ORDER = "fing leet spac spel homo abr1 slng dysl abr2 abr3 cont week"
 ORDER = _IN_ORDER.split()  # the transforms of mix_all, whose colours are fixed
@@ -33,8 +33,8 @@ ORDER = _IN_ORDER.split()  # the transforms of mix_all, whose colours are fixed
 def render(examples: Sequence[ShownRow], console: Console, *, aligned: bool = True) -> None:
     """Print the rows, clean above noisy, and a legend of signs and transforms.
 
-    `aligned` pads the shorter side of a change, so that equal text stands in equal columns, and
-    breaks lines at the width of the console. Otherwise each text is one unbroken line.
+    With `aligned`, the shorter text of each change is padded, so that the unchanged text after it
+    is aligned, and lines are broken at the width of the console. Otherwise each text is one line.
     """
     if not examples:
         console.print("no rows to show")
@@ -102,8 +102,9 @@ def _head(example: ShownRow) -> Text:
 def style_of(transforms: str, part: float = 0.0) -> Style:
     """Return the style of a character in a changed span.
 
-    `transforms` are joined by '+'; each colours an equal part of the span, from left to right.
-    `part` is the place of the character in the span, from 0 to below 1.
+    `transforms` has the names of the transforms that changed the span, joined by '+'. Each colours
+    an equal part of it, from left to right. `part` is the position of the character: 0 at the start
+    of the span, almost 1 at its end.
     """
     if not transforms:
         return Style()
@@ -121,7 +122,7 @@ def style_of(transforms: str, part: float = 0.0) -> Style:
 class AlignedCells(NamedTuple):
     """A block of a line: cells of clean text and the cells of noisy text printed below them.
 
-    The narrower side is padded to the width of the other. `transforms` names the transforms that
+    The narrower text is padded to the width of the other. `transforms` names the transforms that
     changed the block; it is '' for unchanged text.
     """
 
@@ -131,7 +132,7 @@ class AlignedCells(NamedTuple):
 
     @property
     def width(self) -> int:
-        """The width of the wider side, in columns of the terminal."""
+        """The width of the wider text, in columns of the terminal."""
         return max(_width(self.clean), _width(self.noisy))
 
 
@@ -195,9 +196,10 @@ def lines_of(example: ShownRow, width: int, aligned: bool = True) -> Iterator[li
 
 
 def _last_word(line: Sequence[AlignedCells], limit: int) -> int:
-    """Return the index of the first block of a line's last word, which moves to the next line.
+    """Return the index of the block at which a line is broken: the first block of its last word.
 
-    It is the end of the line if the line is one word, or if the word is wider than `limit` columns.
+    If the line is one word, or its last word is wider than `limit` columns, the line is broken at
+    its end.
     """
     spaces = [number for number, part in enumerate(line, 1) if _is_space(part)]
     start = spaces[-1] if spaces else len(line)

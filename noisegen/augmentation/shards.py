@@ -155,7 +155,8 @@ class ShardJob:
     def noised(self, rows: pa.Table, copy: int = 0, *, edits: bool) -> pa.Table:
         """Add columns of noise to rows, which have the columns `id` and `clean`.
 
-        `copy` is the number of the noisy copy. `add_noise` describes the columns.
+        `copy` is the index of the noisy copy; each copy gets other noise. For the columns see
+        `add_noise`.
         """
         clean, ids = (one_chunk(rows[name]) for name in ("clean", "id"))
         numbers = id_numbers(ids)
@@ -280,7 +281,7 @@ _NOTHING = dict.fromkeys(("clean_start", "clean_end", "noisy_start", "noisy_end"
 
 
 def align(noised: pa.Table, columns: Columns) -> tuple[pa.Array, pa.Array]:
-    """Return the noisy tokens of each row, and of each token the number of its clean token."""
+    """Return the noisy tokens of each row, and for each of them the index of its clean token."""
     changes = (noised[str(name)].to_pylist() for name in (columns.tokens, "noisy", "edits"))
     rows = [noisy_tokens(*row) for row in zip(*changes, strict=True)]
     words, owners = zip(*rows, strict=True) if rows else ((), ())
@@ -290,11 +291,10 @@ def align(noised: pa.Table, columns: Columns) -> tuple[pa.Array, pa.Array]:
 def aligned_labels(noised: pa.Table, tokens: str, name: str, owners: pa.Array) -> pa.Array:
     """Return the labels of the noisy tokens, carried over from the labels in column `name`.
 
-    `owners` has the number of the clean token of each noisy token, from `align`.
-
-    A row whose labels and tokens differ in number keeps its labels. Labels that are numbers of
-    classes are mapped by the names of the classes: if a token with B-x is split, its second part
-    gets I-x, or B-x if the classes have no I-x.
+    `owners` has the index of the clean token of each noisy token, from `align`. If a token with
+    label B-x is split, its second part gets I-x. Labels may also be numbers of classes; if there is
+    no class I-x, the second part gets B-x. A row with fewer or more labels than tokens keeps its
+    labels.
     """
     carry_labels = carried_forms if name == NORM[1] else carried
     names = class_names(noised.schema).get(name, ())
@@ -314,9 +314,9 @@ def aligned_labels(noised: pa.Table, tokens: str, name: str, owners: pa.Array) -
 
 
 def _numbers_of(names: Sequence[str]) -> dict[str, int]:
-    """Return the number of the class of each label.
+    """Return {label: number of its class}; `names` are the names of the classes in order.
 
-    A label I-x that is no class gets the number of B-x, and O gets 0.
+    If I-x is no class, it gets the number of B-x. If O is no class, it gets 0.
     """
     numbers = {label: number for number, label in enumerate(names)}
     begun = {f"I-{label[2:]}": n for label, n in numbers.items() if label.startswith("B-")}
@@ -337,12 +337,12 @@ def carry(
 def noisy_tokens(
     tokens: Sequence[str], noisy: str, edits: Sequence[Edit]
 ) -> tuple[list[str], list[int | None]]:
-    """Return the tokens of the noisy text, and the number of the clean token each came from.
+    """Return the tokens of the noisy text, and for each the index of the clean token it came from.
 
-    The clean text is the tokens joined by one space. The noisy text is split at the joining spaces
-    that are left, and at every space that an edit wrote. A noisy token that begins in unchanged
-    text comes from the clean token there. Noisy tokens that begin in a changed span are shared out
-    evenly, in order, over the clean tokens of that span.
+    The clean text is the tokens joined by one space. The noisy text is split at those of the
+    joining spaces that no edit changed, and at every space that an edit wrote. A noisy token that
+    begins in unchanged text comes from the clean token there. The noisy tokens that begin in a
+    changed span are assigned to the clean tokens of the span in order, about equally many to each.
     """
     if not edits:
         return list(tokens), list(range(len(tokens)))
@@ -369,9 +369,9 @@ def _pieces(
 
 
 def _spaces(starts: list[int], noisy: str, edits: Sequence[Edit]) -> list[tuple[int, int]]:
-    """Return the places of the spaces that split the noisy text, in order.
+    """Return the positions of the spaces that split the noisy text, in order.
 
-    Each comes with the number of the clean token after it, or SPACE_OF_EDIT.
+    With each position comes the index of the clean token after the space, or SPACE_OF_EDIT.
     """
     spaces = []
     for token, start in enumerate(starts[1:], 1):
@@ -385,7 +385,7 @@ def _spaces(starts: list[int], noisy: str, edits: Sequence[Edit]) -> list[tuple[
 
 
 def _owner(begin: int, starts: list[int], edits: Sequence[Edit], begins: list[int]) -> int:
-    """Return the number of the clean token that the noisy token at `begin` came from."""
+    """Return the index of the clean token that the noisy token at position `begin` came from."""
     edit = edits[bisect_right(edits, begin, key=itemgetter("noisy_start")) - 1]
     if begin >= edit["noisy_end"]:
         return _token_at(starts, begin + edit["clean_end"] - edit["noisy_end"])

@@ -24,19 +24,19 @@ from noisegen.noising.engine import EDITS
 from noisegen.runs.manifest import content_of
 from noisegen.text.alignment import aligned, character_errors, word_errors, words_in
 
-# Least number of characters in each bin of row lengths.
+# Minimum number of characters per bin of row lengths.
 LENGTH_EDGES = (0, 10, 20, 40, 80, 160, 320, 640, 1280)
 CER_BINS = 100  # bins of width 0.01; one more bin counts rows with a CER of 1 and above
 KINDS = ("substitution", "insertion", "deletion")
 # Parts into which a text is cut for the tokenizer of NLTK. Its time grows with the square of the
 # length of a sequence of digits, and it gives up after 5 seconds.
 _PARTS = re.compile(r".{1,2000}(?!\S)|.{2000}", re.DOTALL)
-_Z95 = 1.959963984540054  # the normal quantile of 97.5 %
+_Z95 = 1.959963984540054  # 97.5 % quantile of the normal distribution, for 95 % intervals
 
 
 @dataclass(frozen=True)
 class TransformsPerRow:
-    """Number of `rows` that drew so many `transforms`, and the number that the recipe expects."""
+    """How many rows drew this number of transforms, and how many the recipe lets expect."""
 
     transforms: int
     rows: int
@@ -124,7 +124,7 @@ class RunOrigin:
 
     @property
     def chances(self) -> list[float] | None:
-        """The chance of each transform if the recipe is mix_all, by default 12 times 0.1.
+        """The chances of the 12 transforms of the recipe mix_all, by default 0.1 each.
 
         None for other recipes.
         """
@@ -181,7 +181,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class SampleSizes:
-    """Greatest numbers of rows to align, to tokenize and to show, and the rows per batch."""
+    """Maximum numbers of rows to align, to tokenize and to show, and the rows per batch."""
 
     aligned_rows: int = 20_000
     token_rows: int = 100_000
@@ -215,7 +215,7 @@ def ratio(part: float | None, whole: float | None) -> float | None:
 
 
 def edit_kind(clean: str, noisy: str) -> tuple[str, bool]:
-    """Return the kind of an edit, one of KINDS, and whether one of its sides is white space."""
+    """Return the kind of an edit, one of KINDS, and whether its old or new text is white space."""
     kind = "insertion" if not clean else "substitution" if noisy else "deletion"
     return kind, clean.isspace() or noisy.isspace()
 
@@ -264,7 +264,7 @@ def _batches(path: Path, columns: Sequence[str], rows: int) -> Iterator[pa.Recor
     """Yield the rows of a shard in batches of `rows`; raises SourceError for damaged rows."""
     with reading(str(path)), pq.ParquetFile(path) as shard:
         for batch in shard.iter_batches(rows, columns=columns):
-            batch.validate(full=True)  # damaged UTF-8 shows here
+            batch.validate(full=True)  # raises an error for damaged UTF-8
             batch = batch.cast(pa.schema([(f.name, _plain(f.type)) for f in batch.schema]))
             if missing := [name for name in ("clean", "noisy") if batch[name].null_count]:
                 raise SourceError(f"column {missing[0]!r} of {path} has rows without a text")

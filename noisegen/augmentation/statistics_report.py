@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _TRIED_MIN = 5  # rows that must draw a transform alone before its effect is reported
-_CER_SHOWN = 0.99  # share of the changed rows before the last bar, which has rows of any CER above
+_CER_SHOWN = 0.99  # share of the changed rows in ordinary bars; the last bar takes any higher CER
 _CER_BARS = 20
 
 
@@ -109,7 +109,7 @@ def _transform_table(figures: Statistics) -> blocks.Table:
 
 
 def _changed_alone(line: TransformFigures) -> tuple[blocks.Cell, blocks.Cell, blocks.Cell]:
-    """Return count, share and bar of the changed rows among the rows that drew one transform."""
+    """Return count, share and bar of the changed rows among those that drew only this transform."""
     if not line.rows_alone:
         return blocks.Cell("never alone", kind="n quiet"), blocks.Cell("", kind="n"), _bar(0, 1)
     count = blocks.Cell(f"{line.changed_alone:,} of {line.rows_alone:,}", line.changed_alone)
