@@ -36,7 +36,7 @@ if TYPE_CHECKING:  # imports for editors and type checkers, which cannot follow 
     from noisegen.runs.manifest import Manifest as Manifest
     from noisegen.training.train import train as train
 
-_MODULES = {  # the module within noisegen that defines each name
+_MODULES = {  # public name -> module within noisegen that defines it
     "Collator": "augmentation.on_the_fly",
     "Draws": "noising.rng",
     "Lexicon": "noising.lexicon",

@@ -9,8 +9,8 @@ from typing import Self
 class NoisegenError(Exception):
     """Base of every error that noisegen raises on purpose.
 
-    An error is `passing` if its cause may pass, so that the same command may work later. The
-    message of such an error ends with "run again".
+    `passing` is set if the cause may be temporary, so that the same command may work later. The
+    message then ends with "run again".
     """
 
     passing = False
@@ -43,7 +43,7 @@ class OutputError(NoisegenError):
 
 @contextmanager
 def resumable() -> Iterator[None]:
-    """Add "with --resume" to the message of a passing error of the block.
+    """Add "with --resume" to the message of a passing error that the block raises.
 
     The block is a run that keeps finished work.
     """
@@ -96,7 +96,7 @@ EXTRAS = {  # optional module -> extra of noisegen that installs it: pip install
 class MissingExtra(NoisegenError):  # noqa: N818 - reads as what it is
     """An optional package that is not installed.
 
-    The arguments are the package and the extra of noisegen that brings it.
+    The arguments are the name of the package and the extra of noisegen that installs it.
     """
 
     def __str__(self) -> str:
@@ -108,9 +108,9 @@ class MissingExtra(NoisegenError):  # noqa: N818 - reads as what it is
 
 
 def name_extra(error: ImportError, needed: str = "") -> None:
-    """Raise MissingExtra if an extra of noisegen installs the module that `error` misses.
+    """Raise MissingExtra if an extra of noisegen installs the module that `error` did not find.
 
-    `needed`, if given, is the module of EXTRAS that counts as missing in place of that one.
+    If `needed`, a module of EXTRAS, is given, it is reported as missing instead.
     """
     module = error.name if isinstance(error, ModuleNotFoundError) else None
     package = needed or (module or "").partition(".")[0]
@@ -132,15 +132,14 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return '; did you mean 'x'?' for the nearest known name, or the empty string."""
     from difflib import get_close_matches
 
-    near = get_close_matches(
-        name, list(known), n=1, cutoff=0.55
-    )  # low enough that 'fon' finds 'phon'
+    # The cutoff is so low that 'fon' finds 'phon'.
+    near = get_close_matches(name, list(known), n=1, cutoff=0.55)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
 # Messages to print, which may contain texts of users, names of files and output of programs.
 
-LINE_MAX = 1_000  # most characters of a message; a longer one loses its middle
+LINE_MAX = 1_000  # maximum of characters; the middle of a longer message is cut out
 # Characters that move the cursor, change the state of a terminal or reorder text.
 CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 

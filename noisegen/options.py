@@ -40,7 +40,7 @@ P = ParamSpec("P")
 Options = TypeVar("Options")
 Result = TypeVar("Result")
 Made = TypeVar("Made")
-MANY = -1  # in place of the length of a tuple: any length; click uses the same number
+MANY = -1  # the length of a tuple of any length; click uses -1 for it, too
 Strings = str | Path | Sequence[str | Path]  # one text or several; `decode` makes a tuple of str
 
 
@@ -99,10 +99,10 @@ def internal() -> Meta:
 
 
 def public(function: Callable[P, Result]) -> Callable[P, Result]:
-    """Decorate a function for users: a wrong call ends with an error that says what to do.
+    """Decorate a public function so that a wrong call raises an error that says what to do.
 
-    An option that the function lacks raises UsageError with the nearest known name. An optional
-    package that is not installed raises MissingExtra.
+    An unknown option raises UsageError, which suggests the nearest known name. An optional package
+    that is not installed raises MissingExtra.
     """
     known = inspect.signature(function).parameters
     name = function.__qualname__.removesuffix(".__init__")
@@ -121,16 +121,16 @@ def public(function: Callable[P, Result]) -> Callable[P, Result]:
 
 
 def checked_init(made: type[Made]) -> type[Made]:
-    """Decorate a dataclass for users: its `__init__` is checked as `public` checks a function."""
+    """Decorate a public dataclass: its `__init__` is checked as `public` checks a function."""
     setattr(made, "__init__", public(vars(made)["__init__"]))  # noqa: B010 - for mypy
     return made
 
 
 def refuse_unknown(values: Iterable[str], known: Collection[str], owner: str = "") -> None:
-    """Raise UsageError for the first name in `values` that is no option in `known`.
+    """Raise UsageError for the first name in `values` that is not in `known`, the known options.
 
-    The error suggests the nearest known name. `owner`, the function or class with these options,
-    begins the message.
+    The error suggests the nearest known name. Its message begins with `owner`, the name of the
+    function or class that has the options.
     """
     for name in values:
         if name not in known:
@@ -143,11 +143,11 @@ def decode(
     values: Mapping[str, Any],
     label: Callable[[str], str] | None = None,
 ) -> Options:
-    """Return the dataclass `options` with these values, each converted to the type of its field.
+    """Make an object of the dataclass `options`; each value is converted to its field's type.
 
-    Text is read as the type asks ("3" as 3), a path becomes text, and a single value becomes a
-    tuple of one if the field takes several. Raises UsageError for an unknown name, a wrong type or
-    a value out of bounds. The error names a field by `label(name)` (default: its flag).
+    Text becomes a number for a field of numbers ("3" -> 3), a path becomes text, and a single value
+    becomes a tuple for a field of several values. Raises UsageError for an unknown name, a wrong
+    type or a value out of bounds; the message names a field by `label(name)` (default: its flag).
     """
     known = fields_of(options)
     if not values.keys() <= known.keys():
@@ -159,7 +159,7 @@ def decode(
 
 
 def parse_values(pairs: Sequence[str]) -> dict[str, Any]:
-    """Return the KEY=VALUE texts of --set as a mapping; each value is read as YAML.
+    """Parse the values of --set, KEY=VALUE with VALUE in YAML: ['epochs=3'] -> {'epochs': 3}.
 
     Raises UsageError for a text without = and for a value that is not YAML.
     """
@@ -197,7 +197,7 @@ class OptionField:
 
     @classmethod
     def of(cls, field: Field[Any], hint: Any) -> "OptionField":
-        """Return the field for an annotation such as Annotated[int | None, option(...)]."""
+        """Make the OptionField of a field; `hint` is its type, such as Annotated[int, option()]."""
         meta = Meta()
         if get_origin(hint) is Annotated:
             hint, *annotations = get_args(hint)
@@ -218,7 +218,7 @@ class OptionField:
 
     @property
     def flag(self) -> str:
-        """The long flag, such as --rows-per-shard; --hard/--no-hard for a switch on by default."""
+        """The long flag, '--rows-per-shard', or '--hard/--no-hard' if the default is True."""
         flag = self.meta.flags[-1] if self.meta.flags else f"--{self.name.replace('_', '-')}"
         return f"{flag}/--no-{flag[2:]}" if self.default is True else flag
 
@@ -242,7 +242,7 @@ class OptionField:
 
     @cached_property
     def checked_type(self) -> Any:
-        """The type to which msgspec converts a value, with the bounds of numbers."""
+        """The type to which msgspec converts a value; it has the minimum and maximum of numbers."""
         bounds: Any = msgspec.Meta(**dict[str, Any](self.meta.bounds))
         bounded = [Annotated[kind, bounds] if kind in (int, float) else kind for kind in self.kinds]
         kind: Any = Union[tuple(bounded)]  # noqa: UP007

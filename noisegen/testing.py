@@ -77,7 +77,7 @@ def check_transform(name: str, lang: str = "en", texts: tuple[str, ...] = SENTEN
 
 
 def check_sequences(name: str, texts: Sequence[str], lang: str = "en") -> None:
-    """Raise AssertionError if a transform adds to one of `texts` a sequence its script forbids."""
+    """Raise AssertionError if a transform adds a letter sequence that the text's script forbids."""
     for rate in (0.3, 1):
         for text, noisy in zip(texts, noise_with(name, texts, rate, lang), strict=True):
             found = forbidden_sequences(noisy)
@@ -90,9 +90,9 @@ def check_rate(
 ) -> None:
     """Raise AssertionError unless a transform changes the share `rate` of its candidates.
 
-    A candidate is a place in the text that the transform may change. `text` is noised in `rows`
-    rows; the share of changed candidates must be within four standard deviations of `rate`.
-    `hits(clean, noisy)` returns two counts for a row: changed candidates, and all candidates.
+    A candidate is what the transform may change, such as a word or a letter. `text` is noised
+    `rows` times; the share of changed candidates must be within four standard deviations of `rate`.
+    `hits(clean, noisy)` returns two counts for one noisy text: changed and all candidates.
     """
     noisy = noise_with(name, [text] * rows, rate, lang)
     counts = [hits(text, row) for row in noisy]
@@ -111,7 +111,7 @@ def noise_with(
 ) -> list[str]:
     """Return texts noised by one transform with all its rates set to `rate`.
 
-    `ids` are the row ids from which the noise of each text is drawn (default: 0, 1, ...).
+    The noise of each text depends on its row id in `ids` (default: 0, 1, ...).
     """
     rates: dict[str, Any] = dict.fromkeys(registry.get(name).rates, rate)
     engine = Engine(Recipe.of([Step(name, rates)]), Settings(lang))

@@ -119,7 +119,7 @@ def _repeat_lost_interrupt(ignored: "sys.UnraisableHookArgs") -> None:
 
     timer = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT))
     timer.daemon = True
-    with suppress(RuntimeError):  # no thread can start when the program has ended
+    with suppress(RuntimeError):  # Python cannot start a thread while it exits
         timer.start()
 
 
@@ -150,7 +150,7 @@ def run(arguments: list[str]) -> int:
         return 130
     except UnicodeEncodeError as error:
         return _report_character(error)
-    except (BrokenPipeError, SystemExit):  # click exits if the reader of the output has gone
+    except (BrokenPipeError, SystemExit):  # raised once the reader of the output, like head, ends
         _drop_stdout()
         return 0
     except OSError as error:
@@ -162,7 +162,7 @@ def run(arguments: list[str]) -> int:
 
 def _report_character(error: UnicodeEncodeError) -> int:
     """Print an error about a character that cannot be written, and return the exit code."""
-    # Python reads a byte that is not UTF-8 as one of these characters.
+    # Python reads a byte of an argument that is not valid UTF-8 as one of these surrogates.
     if "\ud800" <= error.object[error.start] <= "\udfff":
         click.echo("error: an argument is not valid UTF-8", err=True)
         return 2

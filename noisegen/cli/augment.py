@@ -78,14 +78,14 @@ def augment(
 
 
 def _earlier(manifest: str | None) -> "Manifest | None":
-    """Return the manifest of the run to make again, which --from names; None without --from."""
+    """Return the manifest of the earlier run that --from names, or None without --from."""
     from noisegen.runs.manifest import Manifest
 
     return Manifest.load(manifest, "augment") if manifest else None
 
 
 def _options(given: dict[str, Any], run: Mapping[str, Any]) -> AugmentOptions:
-    """Return the options of a run that does not repeat an earlier one."""
+    """Return the options of a run without --from."""
     given["values"] = common.read_settings(given.pop("settings"))
     return decode(AugmentOptions, {**given, **run})
 
@@ -93,9 +93,9 @@ def _options(given: dict[str, Any], run: Mapping[str, Any]) -> AugmentOptions:
 def _options_again(
     earlier: "Manifest", given: dict[str, Any], run: Mapping[str, Any]
 ) -> AugmentOptions:
-    """Return the options that make the rows of an earlier run again.
+    """Return options that reproduce the rows of an earlier run, from its manifest.
 
-    Raises UsageError if the user gives an option that would change these rows.
+    Raises UsageError if the user gave an option that would change the rows.
     """
     from noisegen.augmentation.plan import values_of
 
@@ -108,7 +108,7 @@ def _options_again(
 
 
 def _warn(plan: "AugmentPlan", earlier: "Manifest | None") -> None:
-    """Print skipped files, hints of the plan, and changes since an earlier run."""
+    """Print which input files are skipped, hints, and what has changed since the earlier run."""
     from noisegen.runs.folder import difference
 
     for skipped in plan.skipped:

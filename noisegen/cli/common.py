@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 F = TypeVar("F", bound=Callable[..., Any])
-RUN = ("workers", "executor", "part", "resume", "force")  # how a run works, not what it writes
-_QUIET = f"{__name__}.quiet"  # key of -q in the metadata of a click context
+RUN = ("workers", "executor", "part", "resume", "force")  # options that do not affect the rows
+_QUIET = f"{__name__}.quiet"  # key under which a click context stores -q
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON")
@@ -64,7 +64,7 @@ def worker_options(function: F) -> F:
 
 
 def run_options(options: type[RunOptions], skip: Collection[str] = ()) -> Callable[[F], F]:
-    """Return a decorator that adds the options of a command that writes a folder in parts.
+    """Return a decorator that adds `options`, --json and -q to a command that writes a folder.
 
     -o is optional, because a dry run needs no output.
     """
@@ -77,9 +77,9 @@ def run_options(options: type[RunOptions], skip: Collection[str] = ()) -> Callab
 
 
 def run_values(given: dict[str, Any]) -> dict[str, Any]:
-    """Move the options named in RUN from `given` to a new mapping and return it.
+    """Remove the options named in RUN from `given`, and return them as a new mapping.
 
-    The mapping also has the command line, as "command".
+    Its key "command" has the command line of this process: 'noisegen augment a.txt -o out'.
     """
     values = {name: given.pop(name) for name in RUN if name in given}
     arguments = click.get_current_context().obj or sys.argv[1:]
@@ -101,10 +101,10 @@ workers = click.option(
 
 
 def read_settings(texts: Iterable[str]) -> dict[str, object]:
-    """Return the texts of --set, TRANSFORM.PARAM=VALUE, as a mapping TRANSFORM.PARAM -> VALUE.
+    """Parse the values of --set: ['channel.rate=4'] -> {'channel.rate': '4'}.
 
-    Raises UsageError for text of another form, and for --recipe and -t together, as the recipe
-    would have no effect.
+    Raises UsageError for a value that is not TRANSFORM.PARAM=VALUE. Raises it also if the user gave
+    both --recipe and -t, since the recipe would have no effect.
     """
     if "recipe" in given_names() and click.get_current_context().params.get("transforms"):
         raise UsageError("--recipe and -t exclude each other: a recipe names its transforms")
@@ -117,13 +117,13 @@ def read_settings(texts: Iterable[str]) -> dict[str, object]:
 
 
 def request(given: dict[str, Any]) -> Request:
-    """Return the Request that the options of a command and its --set values describe."""
+    """Return the Request for noise that a command's options, --set included, describe."""
     values = read_settings(given.pop("settings"))
     return decode(Request, {**given, "values": values})
 
 
 def given_names() -> dict[str, str]:
-    """Return the names of the parameters that the user gave, each with its flag."""
+    """Map the parameters that the user gave to flags: {'text_column': '--text-column'}."""
     context = click.get_current_context()
     return {
         parameter.name: parameter.opts[-1]
@@ -134,14 +134,14 @@ def given_names() -> dict[str, str]:
 
 
 def refuse(names: Collection[str], why: str) -> None:
-    """Raise UsageError if the user gave a parameter of `names`; {} in `why` becomes its flag."""
+    """Raise UsageError(`why`) if the user gave an option in `names`; {} in `why` is its flag."""
     for name, flag in given_names().items():
         if name in names:
             raise UsageError(why.format(flag))
 
 
 def check_file(out: Path, sources: Iterable[str | Path], force: bool | None = None) -> None:
-    """Raise an error if the output file is a source or exists; `force` as in `refuse_existing`."""
+    """Raise an error if the output file is a source, or exists and may not be replaced."""
     from noisegen.data.pairs import refuse_onto
     from noisegen.runs.atomic import refuse_existing
 
@@ -150,13 +150,13 @@ def check_file(out: Path, sources: Iterable[str | Path], force: bool | None = No
 
 
 def refuse_memory(out: str) -> None:
-    """Raise UsageError for memory://, which is lost when the command ends."""
+    """Raise UsageError if the output is in memory://, which is lost when the command ends."""
     if out.startswith("memory://"):
         raise UsageError("memory:// ends with the command: name a folder, a file or a store")
 
 
 def example(*lines: str) -> str:
-    """Return the examples at the end of a command's help; `lines` lack the word noisegen."""
+    """Return the examples for the end of a command's help, 'noisegen ' put before each line."""
     shown = [f"  noisegen {line}" for line in lines]
     return "\n".join(["\b", "Example:" if len(lines) == 1 else "Examples:", *shown])
 
@@ -169,7 +169,7 @@ def is_quiet() -> bool:
 
 def on_stderr(text: str) -> None:
     """Print text on standard error, above the progress bar if there is one."""
-    # A bar replaces sys.stderr while it is shown, so the stream is looked up here.
+    # rich replaces sys.stderr while it shows a progress bar, so the stream is looked up each time.
     click.echo(printable(text), sys.stderr, err=True)
 
 
@@ -192,14 +192,14 @@ def hint(line: str) -> None:
 
 
 def progress(start: str = "reading") -> AbstractContextManager[Show]:
-    """Return a context that shows progress on standard error, unless the user gave -q."""
+    """Return a context manager that shows progress on standard error, unless the user gave -q."""
     return progress_on_stderr(is_quiet(), start)
 
 
 def print_done(text: str, content: Mapping[str, object], as_json: bool) -> None:
-    """Print the result of a command: `content` as JSON, or else `text` on standard error.
+    """Print a command's result: `content` as JSON if `as_json`, else `text` on standard error.
 
-    The text ends with the counts in `content["dropped"]`, by reason.
+    To the text are added the counts in `content["dropped"]`: 'text; dropped: REASON COUNT'.
     """
     if as_json:
         print_json(content)
@@ -224,8 +224,8 @@ def print_lines(*lines: str) -> None:
 def terminal(*, stderr: bool = False) -> "Console":
     """Return a rich console for standard output or standard error.
 
-    For a closed pipe it raises BrokenPipeError, where rich would exit with 1. It replaces control
-    characters. In a file or pipe, it leaves out spaces at the ends of lines.
+    The console replaces control characters. If its pipe is closed, it raises BrokenPipeError, where
+    rich would exit with code 1. In a file or pipe, lines lose the spaces at their ends.
     """
     from rich.console import Console
     from rich.segment import Segment
@@ -239,7 +239,7 @@ def terminal(*, stderr: bool = False) -> "Console":
                 text = segment.text if segment.control else printable(segment.text)
                 yield segment._replace(text=text)
 
-    stream: Any = sys.stderr if stderr else sys.stdout  # None if the shell closed it
+    stream: Any = sys.stderr if stderr else sys.stdout  # None if the shell closed it (>&-)
     file: Any = _Trimmed(stream) if stream is not None and not stream.isatty() else None
     return Terminal(file=file, stderr=stderr, markup=False, emoji=False)
 

@@ -219,9 +219,9 @@ def translations(
 
 
 def _shares(entries: "Sequence[Entry]") -> str:
-    """Return the translations of one word as text, the heaviest first.
+    """Return the translations of one word by decreasing weight: 'Auto 70%, Wagen 30%'.
 
-    Each has its share of the weight if their weights differ.
+    The percentages are left out if all weights are equal.
     """
     total = sum(entry.weight for entry in entries)
     are_equal = len({entry.weight for entry in entries}) == 1
@@ -232,7 +232,7 @@ def _shares(entries: "Sequence[Entry]") -> str:
 
 
 def _print(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table; columns from the fourth on hold figures and are aligned to the right."""
+    """Print a table; the fourth and later columns hold numbers and are right-aligned."""
     from noisegen.report.terminal import titled
 
     table = titled(lines=False)

@@ -98,7 +98,7 @@ def _run(
 ) -> int:
     """Call an evaluation function, print its results with `show`, return the exit code.
 
-    `file` is the file in the output folder that the last printed line names.
+    The last printed line names `file`, a file in the output folder: 'wrote out/metrics.json'.
     """
     as_json = options.pop("as_json")
     with common.progress() as progress:

@@ -16,7 +16,7 @@ from noisegen.preparation import prepare as preparation
 from noisegen.runs.manifest import Manifest, counted
 from noisegen.runs.progress import size
 
-DAMAGE_SHOWN = 10  # most lines printed on damaged input; the manifest has all
+DAMAGE_SHOWN = 10  # maximum of printed lines about damaged input; the manifest has all
 
 
 _dry_run = click.option("--dry-run", is_flag=True, help="Show input and output; write nothing")
@@ -111,7 +111,7 @@ def _run(
 
 
 def _print_estimate(options: WikiOptions, as_json: bool) -> None:
-    """Print an estimate of the output and the time of a run with these options."""
+    """Print how much a run with these options would write, and how long it would take."""
     from noisegen.mining.estimate import estimate
     from noisegen.runs.estimate import UNKNOWN
 
@@ -139,7 +139,7 @@ def _print_plan(options: Any, as_json: bool) -> None:
 
 
 def _history(counts: Mapping[str, int]) -> str:
-    """Return one line with the pages, revisions and edits read, and the share of text skipped."""
+    """Return one line: counts of the pages, revisions and edits read, and share of text skipped."""
     names = ("pages", "revisions", "edits", "null_edits", "reverts", "withheld")
     read = ", ".join(f"{name.replace('_', ' ')} {counts.get(name, 0):,}" for name in names)
     unchanged = 1 - counts.get("changed_bytes", 0) / max(1, counts.get("text_bytes", 0))

@@ -9,7 +9,8 @@ import click
 from noisegen.options import MANY, OptionField, fields_of
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-# Placeholders of values in help texts, by the last word of a field's name, else by type.
+# Placeholders of values in help texts. A key is the last word of a field's name ('clean_file' has
+# 'file'), or a type for fields with other names.
 _METAVARS: dict[object, str] = {
     "column": "COLUMN",
     "columns": "COLUMN",
@@ -30,10 +31,10 @@ def click_options(
     only: Collection[str] | None = None,
     optional: Collection[str] = (),
 ) -> Callable[[Command], Command]:
-    """Return a decorator that gives a click command the fields of `options`, in their order.
+    """Return a decorator that adds the fields of the dataclass `options` to a click command.
 
-    `skip` and `only` choose fields by name. A field without a default is required, unless
-    `optional` has its name; then it may be left out and is None.
+    The fields named in `only` (default: all) are added, except those named in `skip`. A field
+    without a default is required; if it is named in `optional`, its default is None.
     """
 
     def decorate(command: Command) -> Command:
@@ -48,7 +49,7 @@ def click_options(
 
 
 def _parameter(field: OptionField, is_required: bool) -> Callable[[Command], Command]:
-    """Return the click decorator of one field."""
+    """Return the click decorator that adds one field as an argument or option."""
     if field.meta.place == "argument":
         return click.argument(
             field.name, nargs=field.length, metavar=field.meta.metavar, required=is_required
@@ -72,13 +73,13 @@ def _parameter(field: OptionField, is_required: bool) -> Callable[[Command], Com
 
 
 def _metavar(field: OptionField) -> str | None:
-    """Return the placeholder of a field's value in help texts."""
+    """Return the placeholder of a field's value in help texts: FILE in '--clean-file FILE'."""
     last_word = field.name.rpartition("_")[2]
     return field.meta.metavar or _METAVARS.get(last_word, _METAVARS.get(field.kinds[0]))
 
 
 def _click_type(field: OptionField) -> Any:
-    """Return the click type of one value; click checks choices and bounds before `decode` does."""
+    """Return the click type that checks choices and bounds, or STRING to leave it to `decode`."""
     kind, *others = field.kinds
     if get_origin(kind) is Literal:
         return click.Choice([str(value) for value in get_args(kind)])

@@ -16,8 +16,8 @@ SECONDS_BETWEEN_LINES = 5.0
 def progress_on_stderr(quiet: bool = False, start: str = "reading") -> Iterator[Show]:
     """Yield a function that shows progress events on standard error, or nothing if `quiet`.
 
-    A terminal shows a bar, with the text `start` until the first event. A file gets a line every
-    few seconds. Events may come from several threads.
+    A terminal shows a bar; `start` is its text before the first event. A file gets a line every few
+    seconds. The function may be called from several threads.
     """
     if quiet:
         yield silent
@@ -34,7 +34,7 @@ def progress_on_stderr(quiet: bool = False, start: str = "reading") -> Iterator[
 
 @contextmanager
 def _lines() -> Iterator[Show]:
-    """Yield a function that prints the newest event every few seconds."""
+    """Yield a function that takes events; every few seconds the newest one is printed."""
     pace, newest = Pace(), list[str]()
 
     def show(event: Progress) -> None:
@@ -50,7 +50,7 @@ def _lines() -> Iterator[Show]:
 
 @contextmanager
 def _bar(start: str) -> Iterator[Show]:
-    """Yield a function that draws the newest event on one line of the terminal."""
+    """Yield a function that shows an event as a progress bar, on one line of the terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
@@ -68,7 +68,7 @@ def _bar(start: str) -> Iterator[Show]:
     def show(event: Progress) -> None:
         figures = event.figures(pace.add(event, time.monotonic()))
         doing = _shortened(one_line(event.doing), console.width // 3)
-        room = console.width - len(doing) - width - 14  # 14: spinner, time, spaces between columns
+        room = console.width - len(doing) - width - 14  # 14: width of spinner, time and gaps
         total = None
         if event.share is not None:
             total = 1
@@ -82,7 +82,7 @@ def _bar(start: str) -> Iterator[Show]:
 
 
 def _fitting(parts: Sequence[str], width: int) -> str:
-    """Return the parts joined by commas, without those that would exceed the width."""
+    """Join parts by commas; a part that would make the line longer than `width` is left out."""
     line = ""
     for part in parts:
         longer = f"{line}, {part}" if line else part
@@ -91,5 +91,5 @@ def _fitting(parts: Sequence[str], width: int) -> str:
 
 
 def _shortened(text: str, width: int) -> str:
-    """Return a text of at most `width` characters; a longer text loses its middle."""
+    """Shorten a text to `width` characters: the middle of a longer text becomes '…'."""
     return text if len(text) <= width else f"{text[: width // 2]}…{text[-(width // 2) + 1 :]}"

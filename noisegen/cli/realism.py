@@ -21,10 +21,10 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 class _DefaultGroup(click.Group):
-    """The group `learn`, whose default command is `learn from`."""
+    """The command group `learn`: 'learn PAIRS' is short for 'learn from PAIRS'."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        """Put "from" before arguments that do not begin with the name of a command."""
+        """Insert 'from' before a first argument that is neither a command of `learn` nor --help."""
         if args and args[0] not in (*self.commands, "-h", "--help"):
             args = ["from", *args]
         return super().parse_args(context, args)

@@ -11,7 +11,7 @@ from noisegen.review.sample import MakeOptions, MoreOptions
 from noisegen.review.server import ServeOptions
 from noisegen.runs.manifest import counted
 
-ROWS = ("text_column", "id_column", "limit")  # options that choose rows of clean text
+ROWS = ("text_column", "id_column", "limit")  # input options; the help lists them after noise
 
 
 @click.group(

@@ -52,7 +52,7 @@ def train(
     pairs: folders of augment or mine, tables with columns noisy and clean, or bitext (A.de,B.en;
     deu-eng.tsv; an OPUS folder or zip).
     """
-    began = time.monotonic(), time.process_time()  # before the import of torch, which counts too
+    began = time.monotonic(), time.process_time()  # so that the import of torch is timed too
     if listed:
         _print_presets(as_json)
         return
@@ -96,7 +96,7 @@ def _print_presets(as_json: bool) -> None:
 
 
 def _wrapped(command: str) -> list[str]:
-    """Split a command into lines of at most 72 characters; an option stays with its value."""
+    """Wrap a command at 72 characters, and keep an option and its value on one line."""
     joined = re.sub(r"( --?[\w-]+) (?=[^\s-]\S{,50}(?: |$))", "\\1\0", command)
     lines = textwrap.wrap(joined, 72, break_long_words=False, break_on_hyphens=False)
     return [line.replace("\0", " ") for line in lines]

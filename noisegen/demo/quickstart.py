@@ -1,7 +1,7 @@
 """`quickstart`: call augment, train and evaluate once each, on the test data of gensim.
 
-The data lies in the installed package gensim; nothing is copied into this repository. It has 300
-news documents of the Australian Broadcasting Corporation (Lee, Pincombe and Welsh, 2005) and 106
+The data is part of the installed package gensim; this repository has no copy. It has 300 news
+documents of the Australian Broadcasting Corporation (Lee, Pincombe and Welsh, 2005) and 106
 articles of the English Wikipedia (CC BY-SA 3.0). For 50 further news documents, it has the
 similarity of each pair, as judged by people.
 """
@@ -46,7 +46,7 @@ from noisegen.training.summary import lines
 from noisegen.training.train import train
 
 TEACHER = "minilm"
-NOISE = "ugc-heavy"  # recipe for training: stored in shards, and drawn anew in each epoch
+NOISE = "ugc-heavy"  # training noise, stored in shards and also drawn anew in each epoch
 SETTINGS = {
     "recipe": f"stored+{NOISE}",
     "objective": "mse_sum+0.2*info_nce",
@@ -54,16 +54,16 @@ SETTINGS = {
     "validate_every": 50,
     "validation_rows": 200,
 }
-# Noise for evaluation only: four times as much as people corrected in posts, mail and reviews (UD
-# English EWT).
+# Noise for evaluation only: four times the error rate of real posts, mail and reviews, as corrected
+# in the corpus UD English EWT.
 UNSEEN = "channel:rate=4"
 SIMILARITY_NOISE = "mix_all"  # recipe for texts with known similarity; not used in training
 TESTED = (UNSEEN, "learner", SIMILARITY_NOISE, NOISE)  # kinds of noise in the evaluation
 SHOWN = 3  # short example sentences printed at the end
-SHOWN_WORDS = 12  # most words of these example sentences
-RANKS = (1, 4, 16, 64)  # ranks of the neighbours that a held-out sentence is paired with
+SHOWN_WORDS = 12  # maximum length of these sentences, in words
+RANKS = (1, 4, 16, 64)  # a sentence is paired with its neighbours of these ranks
 SENTENCES = 200  # held-out sentences that get each kind of noise
-TRAINING = "training.txt"  # first file in texts/, by which a later quickstart knows the folder
+TRAINING = "training.txt"  # in texts/; shows that an earlier quickstart wrote the folder
 _FOLDERS = ("pairs", "run", "report", "texts")
 NEWS = "lee_background.cor"
 ARTICLES = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
@@ -71,7 +71,7 @@ COMPARED = "lee.cor"  # news documents of which people judged the similarity
 SIMILARITIES = "similarities0-1.txt"  # matrix of the mean judgements, from 0 to 1
 WORDS_MIN, WORDS_MAX = 5, 40
 HELD_OUT = 10  # every tenth document is held out
-_WORSE_SHOWN = 4  # most figures that the third line of the summary names as worse
+_WORSE_SHOWN = 4  # maximum of worse metrics named in the third line of the summary
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,12 @@ def quickstart(
     tell: Tell = silent,
     progress: Show = silent,
 ) -> Quickstart:
-    """Train a robust student of MiniLM on text of an installed package, and evaluate it.
+    """Train a robust student of MiniLM on text of the package gensim, and evaluate it.
 
     Writes four folders to `out`: texts, pairs (by augment), run (by train) and report (by
-    evaluate). `time_limit` limits the training; the evaluation takes a few minutes more. An `out`
-    that is not empty needs `force`. `tell` gets lines for people, `progress` events. Raises
-    NoisegenError.
+    evaluate). `time_limit` limits the training; the evaluation takes a few minutes more. Without
+    `force`, `out` must be empty. `tell` is called with lines to print, `progress` with `Progress`
+    events. Raises NoisegenError.
     """
     return _quickstart(decode(QuickstartOptions, locals()))
 
@@ -154,17 +154,17 @@ def _quickstart(options: QuickstartOptions) -> Quickstart:
 
 
 def _holds(path: Path, texts: list[str]) -> bool:
-    """Tell whether a file holds exactly these texts, one per line."""
+    """Return whether a file exists and consists of exactly these texts, one per line."""
     return path.is_file() and path.read_bytes() == "".join(f"{text}\n" for text in texts).encode()
 
 
 def write_demo_texts(folder: Path, teacher: Encoder) -> Path:
     """Write the texts of the quickstart to a folder, and return the folder.
 
-    training.txt and held_out.txt have sentences. documents.tsv has pairs of news documents with the
-    similarity that people judged. sentences.tsv has pairs of a held-out sentence with near and far
-    neighbours. Their score is the cosine of the teacher's vectors, as no person has judged these
-    pairs. A robust student keeps the order of these scores under noise.
+    training.txt and held_out.txt have one sentence per line. documents.tsv has pairs of news
+    documents with their similarity as judged by people. sentences.tsv has pairs of held-out
+    sentences, some similar, some not. No person has judged these, so their score is the cosine of
+    the teacher's vectors. A robust student keeps the order of the scores under noise.
     """
     split = demo_texts()
     make_folder(folder)
@@ -211,7 +211,7 @@ def demo_texts() -> Split:
             text = sentence.text
             if sentence.reason or text in known or not WORDS_MIN <= len(text.split()) <= WORDS_MAX:
                 continue
-            # Other sentences are headings, items of lists, or halves of sentences.
+            # Sentences that fail this test are headings, list items or fragments.
             if text[0].isupper() and text[-1] in '.!?"':
                 known.add(text)
                 side.append(text)
@@ -236,11 +236,11 @@ def folder() -> Path:
 
 
 def example_lines(teacher: Encoder, student: Encoder, texts: Sequence[str]) -> list[str]:
-    """Return lines with example sentences, before and after training.
+    """Return examples as lines: '0.150 -> 0.050  see u tomorow  (see you tomorrow)'.
 
-    Each has the distance between the vectors of the noisy and the clean text, for the teacher and
-    for the student. The examples are the first short sentences that the noise changes, and the
-    sentence whose distance grew most.
+    The figures are distances between the vectors of noisy and clean text: first the teacher's, then
+    the student's. The examples are the first short sentences that the noise changes, and the
+    sentence whose distance grew most from teacher to student.
     """
     noised = Noising("en").noise(Recipe.named(UNSEEN), texts, FIRST_SEED)
     pairs = [(noisy, clean) for noisy, clean in zip(noised, texts, strict=True) if noisy != clean]
@@ -265,10 +265,10 @@ def example_lines(teacher: Encoder, student: Encoder, texts: Sequence[str]) -> l
 
 
 def headlines(results: Results) -> tuple[str, str, str]:
-    """Return the three lines with figures.
+    """Return the three lines of the summary that compare the student with the teacher.
 
-    They have distances under noise, sentence similarity (STS) with the drift of clean vectors, and
-    the figures in which the student is worse than the teacher.
+    The first has the distances of noisy texts to their clean forms, the second sentence similarity
+    (STS) and the drift of clean vectors, the third the metrics in which the student is worse.
     """
     student = next(model.name for model in results.models if not model.baseline)
 

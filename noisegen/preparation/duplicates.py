@@ -1,8 +1,9 @@
-"""Find the candidate sentences of a run that repeat an earlier candidate, in bounded memory.
+"""Find duplicates among the candidate sentences of a run, in bounded memory.
 
-Candidates that share a key of a MinHash band (see `fingerprints`) may be near duplicates; such
-pairs are compared. A task reads the keys of one range, or compares the pairs of one span of
-candidates, and may run on another machine. The result depends only on the order of the candidates.
+The later of two equal or similar candidates is the duplicate. Two candidates are compared if they
+share a MinHash band key (see `fingerprints`). The work is split into tasks, by ranges of keys or by
+spans of candidates; tasks may run on other machines. The result depends only on the order of the
+candidates.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,20 +37,20 @@ KEPT, DUPLICATE, NEAR = 0, 1, 2
 LINKED = 3  # undecided: a near duplicate if it is similar to an earlier candidate that is kept
 REASONS = {DUPLICATE: "duplicate", NEAR: "near_duplicate"}
 CACHED = 2_000  # candidates whose sets of shingles stay in memory: about 30 MB
-# A candidate is compared with the first LINKS candidates of each of its keys, and with the last one
-# before it.
+# For each of its band keys, a candidate is compared with the first LINKS candidates that have the
+# key, and with the last one before it.
 LINKS = 4
 
 RANGE = 1_000_000  # keys that a task reads into memory, on average: about 100 MB
 SPAN = 1 << 16  # candidates per task that compares pairs; the task holds the pairs in memory
-BLOCK = 1 << 20  # bytes written at once when the file of codes is filled with zeros
+BLOCK = 1 << 20  # bytes per write when the file of codes is filled with zeros
 
 Codes = npt.NDArray[np.int8]
 CodesFile = np.memmap[Any, np.dtype[np.int8]]
 
 
 class Range(NamedTuple):
-    """A task: its number, and the keys or candidate numbers from `start` up to `stop`."""
+    """A task: its index, and its keys or candidate indices from `start` to `stop` (exclusive)."""
 
     number: int
     start: int
@@ -64,10 +65,11 @@ class Search:
     """Search for duplicates among the candidates of a run.
 
     A candidate is a duplicate if an earlier candidate has the same text, and a near duplicate if an
-    earlier candidate has the same normal form. With `near`, it is also a near duplicate if it
-    shares a band key with an earlier candidate that is kept, and their similarity is at least
-    `similarity_min`. Each task writes an array file with a digest; a resumed run makes only missing
-    and damaged files. The object is small, since it is pickled for each task.
+    earlier candidate has the same normal form. With `near`, a candidate is also a near duplicate if
+    it is similar to an earlier one that is kept: both share a band key, and their similarity is at
+    least `similarity_min`. Each task writes one file with an array and its digest; a resumed run
+    repeats only tasks whose file is missing or damaged. The object is pickled for each task, so it
+    is kept small.
     """
 
     out: Path
@@ -79,36 +81,37 @@ class Search:
     span: int = SPAN  # candidates per task that compares pairs
 
     def edges(self) -> I64:
-        """Return the number of candidates before each portion, then the number of all."""
+        """Return the index of each portion's first candidate, then the count of all candidates."""
         edges: I64 = np.load(self.out / WORK / "edges.npy")
         return edges
 
     def codes(self, mode: Any = "r") -> CodesFile:
-        """Map the file with a code per candidate: KEPT, DUPLICATE, NEAR or LINKED."""
+        """Memory-map the file of codes; a candidate's code is KEPT, DUPLICATE, NEAR or LINKED."""
         path = self.out / WORK / "codes.bin"
         return np.memmap(path, np.int8, mode, shape=path.stat().st_size)
 
     def found(self, kind: str, number: int) -> I64:
-        """Map the array of kind `kind` (see FOUND) that task `number` wrote; raises OutputError."""
+        """Memory-map the array that task `number` wrote; `kind` is in FOUND. Raises OutputError."""
         path = work_path(self.out, kind, number)
         with checked(path):
             array: I64 = np.load(path, mmap_mode="r")
         return array
 
     def begin(self, counts: Sequence[int]) -> None:
-        """Write the files that `edges` and `codes` read.
+        """Write the files that `edges` and `codes` read; every code is KEPT at first.
 
-        `counts` has the number of candidates of each portion. Each candidate gets the code KEPT.
+        `counts` has the count of candidates of each portion.
         """
         with atomic(self.out / WORK / "edges.npy") as file:
             np.save(file, np.cumsum([0, *counts]))
-        # All bytes are written: on a full disk, a mapped file with holes would end the process.
+        # All zeros are written, since a write to a hole in a mapped file would end the process if
+        # the disk is full.
         with atomic(self.out / WORK / "codes.bin") as file:
             for start in range(0, sum(counts), BLOCK):
                 file.write(bytes(min(BLOCK, sum(counts) - start)))
 
     def find(self, run: Run, progress: Show = silent) -> None:
-        """Decide for each candidate whether it is kept, and write the decisions to the codes.
+        """Decide for each candidate whether it is kept, and write its code.
 
         `run(function, tasks, finish)` must call `function` on each task, in any process, and
         `finish` on each result in this process.
@@ -138,19 +141,19 @@ class Search:
         stage("comparing near duplicates", compare, spans, settle)
         codes.flush()
 
-    # Tasks; each returns its number.
+    # Each of the next three methods runs one task and returns its index.
 
     def find_equal(self, task: Range) -> int:
-        """Write the numbers and codes of candidates whose text or form repeats an earlier one.
+        """Find candidates whose text or normal form occurred earlier; write indices and codes.
 
-        The task covers the candidates whose normal forms have keys in its range.
+        The task covers the candidates whose normal form has a hash in the task's range.
         """
         return self._write("equal", task, lambda: equal(self._keys("forms", task)))
 
     def find_links(self, task: Range) -> int:
-        """Write the pairs of candidates that share a band key in the task's range, to be compared.
+        """Write pairs of candidates to compare: both share a band key in the task's range.
 
-        Candidates that are known to be duplicates are left out.
+        Candidates that are already found to be duplicates are left out.
         """
 
         def pairs() -> I64:
@@ -161,40 +164,40 @@ class Search:
         return self._write("links", task, pairs)
 
     def find_similar(self, ranges: int, task: Range) -> int:
-        """Write the similar pairs that decide on the candidates of a span.
+        """Compare the candidates of a span with earlier candidates, and write the similar pairs.
 
-        `ranges` is the number of files with pairs to compare.
+        `ranges` is the count of the files with pairs that `find_links` wrote.
         """
 
         def pairs() -> I64:
-            files = map(partial(self.found, "links"), range(ranges))  # one file is open at a time
+            files = map(partial(self.found, "links"), range(ranges))  # lazy: only one file is open
             similar = list(self._similar(_linked(files, task), task))
             return np.array(similar, np.int64).reshape(-1, 2)
 
         return self._write("similar", task, pairs)
 
     def _write(self, kind: str, task: Range, make: Callable[[], I64]) -> int:
-        """Write the array of a task unless an undamaged file has it; return the task's number."""
+        """Write a task's array unless its file exists and is undamaged; return the task's index."""
         path = work_path(self.out, kind, task.number)
         if not is_whole(path):
             write_array(path, make())
         return task.number
 
     def _keys(self, kind: str, task: Range) -> U64:
-        """Read the entries whose keys are in the task's range, from the key files of all portions.
+        """Read the keys in the task's range, with their candidates, from the files of all portions.
 
-        `kind` is the kind of these files, "forms" or "bands".
+        `kind` is "forms" for the hashes of normal forms, "bands" for band keys.
         """
         firsts = self.edges()[:-1].tolist()
         paths = [work_path(self.out, kind, number) for number in range(len(firsts))]
         return keys_between(paths, firsts, task.start, task.stop)
 
     def _similar(self, linked: Iterable[list[int]], task: Range) -> Iterator[tuple[int, int]]:
-        """Yield the pairs (later, earlier) of a span that are similar enough, in the given order.
+        """Yield those pairs (later, earlier) of `linked` that are similar enough, in their order.
 
-        `linked` has the pairs to compare, sorted. A later candidate needs no more pairs once it is
-        similar to a candidate that is certainly kept. The code LINKED stands for undecided, since
-        another process may decide on the candidates of earlier spans meanwhile.
+        `linked` has the pairs to compare, sorted. Once a later candidate is similar to an earlier
+        one that is certainly kept, its other pairs are skipped. An earlier candidate with the code
+        LINKED may still be dropped: its own pairs are perhaps being compared at the same time.
         """
         before, shingled = self.codes(), self._shingles()
         here = before[task.start : task.stop].copy()
@@ -215,7 +218,7 @@ class Search:
             here[later - task.start] = code
 
     def _shingles(self) -> Callable[[int], set[str]]:
-        """Return a function that gives the set of shingles of a candidate by its number; cached."""
+        """Return a cached function that maps a candidate's index to the set of its shingles."""
         edges = self.edges()
 
         @lru_cache(64)
@@ -239,9 +242,10 @@ def _run_stage(
     tasks: Sequence[Range],
     apply: Callable[[int], None],
 ) -> None:
-    """Run `function` on each task, and report progress as the stage `doing`.
+    """Run `function` on each task, and report progress under the name `doing`.
 
-    `apply` is called on the number of each finished task, in the order of the numbers.
+    `apply` is called with the index of each finished task, from 0 upwards, even if tasks finish in
+    another order.
     """
     finished, applied = set[int](), 0
     progress(Progress(doing, 0, len(tasks), "tasks"))
@@ -258,17 +262,17 @@ def _run_stage(
 
 
 def equal_ranges(size: int, count: int) -> list[Range]:
-    """Split the numbers from 0 up to `size` into `count` ranges of equal length."""
+    """Split the integers from 0 to `size` (exclusive) into `count` ranges of equal length."""
     edges = [number * size // count for number in range(count + 1)]
     return [Range(number, *ends) for number, ends in enumerate(pairwise(edges))]
 
 
 def _settle(codes: Codes, similar: I64, span: Range) -> None:
-    """Decide on the undecided candidates of a span; all earlier spans must be decided.
+    """Turn each code LINKED of a span into KEPT or NEAR; earlier spans must have none left.
 
     `similar` has pairs (later, earlier) of similar candidates, sorted by the later one.
     """
-    # A task of a later span may read these codes meanwhile, so they are changed in one write.
+    # The task of a later span may be reading these codes, so they are changed in one write.
     here = codes[span.start : span.stop].copy()
     for later, earlier in similar.tolist():
         theirs = codes[earlier] if earlier < span.start else here[earlier - span.start]
@@ -279,10 +283,10 @@ def _settle(codes: Codes, similar: I64, span: Range) -> None:
 
 
 def equal(columns: U64) -> I64:
-    """Return the candidates that repeat an earlier one, and their codes, shape (2, candidates).
+    """Return indices and codes of candidates that repeat an earlier one, shape (2, candidates).
 
-    The rows of `columns` are the hashes of normal forms, the hashes of texts, and the numbers of
-    the candidates. A repeated text has the code DUPLICATE, another text of a repeated form NEAR.
+    `columns` has three rows: hashes of normal forms, hashes of texts, and candidate indices. The
+    code is DUPLICATE if the text is repeated, and NEAR if only the normal form is.
     """
     keys, marks, indices = columns[:, np.argsort(columns[2])]
     same = _is_repeated(marks)
@@ -301,8 +305,8 @@ def _is_repeated(values: U64) -> Bool:
 def links(keys: U64, indices: I64) -> I64:
     """Return the pairs (later, earlier) of candidates to compare, sorted.
 
-    `keys` has a band key per entry, `indices` the number of its candidate. A candidate is compared
-    with the first LINKS candidates of the same key, and with the one just before it.
+    `keys` are band keys, `indices` the index of each key's candidate. A candidate is compared with
+    the first LINKS candidates that have the same key, and with the last one before it.
     """
     order = np.lexsort((indices, keys))
     keys, indices = keys[order], indices[order]
@@ -316,7 +320,7 @@ def links(keys: U64, indices: I64) -> I64:
 
 
 def _linked(files: Iterable[I64], span: Range) -> list[list[int]]:
-    """Merge the pairs (later, earlier) of all files whose later candidate is in a span, sorted."""
+    """Return the pairs (later, earlier) in the files whose later candidate is in a span, sorted."""
     parts = [np.zeros((0, 2), np.int64)]
     for pairs in files:
         first, last = np.searchsorted(pairs[:, 0], (span.start, span.stop))

@@ -19,13 +19,13 @@ from noisegen.text.buffers import U64
 from noisegen.text.normalize import without_addresses
 from noisegen.text.segmentation import mark_ranges
 
-# 98.5 % of the pairs of similarity 0.8 share a key, 95 % at 0.75, 6 % at 0.35
+# 98.5 % of the pairs with similarity 0.8 share a band key; 95 % with 0.75, and 6 % with 0.3
 BANDS, ROWS = 8, 4
 # Characters per shingle in languages with and without spaces between words: an ideograph says as
 # much as several letters
 SHINGLE_SPACED, SHINGLE_UNSPACED = 5, 2
-# Minimum length of a form with band keys, in shingles side by side. In a shorter form, one other
-# word changes the meaning.
+# Minimum length of a normal form that gets band keys, as a multiple of the shingle length. In a
+# shorter form, a single different word changes the meaning.
 COMPARED_MIN = 5
 CHUNK = 1 << 18  # characters hashed at once: few enough for the processor's cache
 BASE = 0x100000001B3  # base of the rolling hash (the prime of FNV-1a)
@@ -50,7 +50,7 @@ def normal_form(text: str) -> str:
 
 @cache
 def _punctuation_without_marks() -> re.Pattern[str]:
-    # Combining marks are not in \w; as punctuation, they would split words of Indic scripts.
+    # \w does not match combining marks; taken for punctuation, they would split Indic words.
     return re.compile(rf"[^\w\s{mark_ranges()}]+")
 
 
@@ -87,7 +87,7 @@ def band_keys(forms: Sequence[str], size: int, chunk: int = CHUNK) -> U64:
 def _minima(forms: Sequence[str], size: int) -> U64:
     """Return the minimum hashes of normal forms, shape (forms, BANDS * ROWS).
 
-    A column has the minimum of one hash function over the shingles of each form. Forms must have at
+    Each column has the minimum of one hash function over the shingles of a form. Forms must have at
     least `size` characters, the length of a shingle.
     """
     lengths = np.array(list(map(len, forms)))
@@ -96,7 +96,7 @@ def _minima(forms: Sequence[str], size: int) -> U64:
     for at in range(size):
         hashes = hashes * np.uint64(BASE) + codes[at : at + len(hashes)]
     is_inside = np.ones(len(codes), np.bool_)
-    for back in range(1, size):  # a shingle from here would reach into the next form
+    for back in range(1, size):  # a shingle that starts here would reach into the next form
         is_inside[np.cumsum(lengths) - back] = False
     hashes = mix_array(hashes[is_inside[: len(hashes)]])
     starts = np.cumsum(lengths - size + 1) - (lengths - size + 1)
@@ -108,10 +108,10 @@ def _minima(forms: Sequence[str], size: int) -> U64:
 
 
 def salt(number: int) -> int:
-    """Return the constant that tells hash function or band `number` apart from the others."""
+    """Return the constant that is XORed into each hash of hash function or band `number`."""
     return mix((number + 1) * GOLDEN & MASK)
 
 
 def factor(number: int) -> int:
-    """Return the odd number that hash function `number` multiplies by."""
+    """Return the odd constant by which hash function `number` multiplies."""
     return mix((number + 1_001) * GOLDEN & MASK) | 1

@@ -17,9 +17,9 @@ from noisegen.runs.atomic import atomic, remove
 from noisegen.text.buffers import I64, U64, as_arrow
 
 WORK = "work"  # folder of the intermediate files
-# Files of a portion: its candidates, the keys of their normal forms, and their band keys
+# Files per portion: candidates, hashes of their normal forms, and their band keys
 CANDIDATES = ("texts", "forms", "bands")
-# Files that tasks of the search write: repeated candidates, pairs to compare, similar pairs
+# Files per task of the search for duplicates: repeated candidates, pairs to compare, similar pairs
 FOUND = ("equal", "links", "similar")
 INTERMEDIATE = (
     f"{WORK}/edges.npy",
@@ -28,13 +28,13 @@ INTERMEDIATE = (
     *(f"{WORK}/{kind}-*.npy" for kind in FOUND),
 )
 BATCH = 8_192  # candidates per record batch; only the last batch of a file has fewer
-HELD = 500_000  # entries of a key file that are sorted in memory at once: about 30 MB
+HELD = 500_000  # rows of a key file that are sorted in memory at once: about 30 MB
 
 
 def work_path(out: Path, kind: str, number: int) -> Path:
-    """Return the path of a kind of file of portion or task `number`, below the output `out`.
+    """Return the path of an intermediate file of a portion or task in the output folder `out`.
 
-    `kind` is one of CANDIDATES for a portion and one of FOUND for a task.
+    `kind` is in CANDIDATES for a file of portion `number`, and in FOUND for one of task `number`.
     """
     ending = "npy" if kind in FOUND else "arrow"
     return out / WORK / f"{kind}-{number:05d}.{ending}"
@@ -72,7 +72,7 @@ def write_array(path: Path, array: I64) -> None:
 
 
 def is_whole(path: Path) -> bool:
-    """Return whether a file has an array and the digest of that array."""
+    """Return whether a file consists of an array and the correct digest of it."""
     try:
         with path.open("rb") as file:
             return sha256(np.load(file).tobytes()).digest() == file.read()
@@ -82,11 +82,11 @@ def is_whole(path: Path) -> bool:
 
 @contextmanager
 def key_writer(path: Path, *names: str, held_max: int = HELD) -> Iterator[Callable[..., None]]:
-    """Yield a function that adds entries to a key file, as one argument per column.
+    """Yield a function that adds rows to a key file; it takes a sequence for each column.
 
-    The first column has the keys, the last one the numbers of the candidates within the portion.
-    Entries are written in runs of about `held_max`, each sorted by key, so that a range of keys
-    can be read without the rest of the file.
+    The first column has the keys, the last one the indices of their candidates in the portion. Rows
+    are written in runs of about `held_max`, each sorted by key, so that a range of keys can be read
+    without the rest of the file.
     """
     schema = pa.schema([(name, pa.uint64()) for name in names])
     held: list[U64] = []
@@ -104,16 +104,16 @@ def key_writer(path: Path, *names: str, held_max: int = HELD) -> Iterator[Callab
                 write_run()
 
         yield add
-        # An empty run, so that a file without entries has a run too.
+        # Write the rows still held. The empty array gives a file without rows one run, too.
         held.append(np.zeros((len(names), 0), np.uint64))
         write_run()
 
 
 def keys_between(paths: Sequence[Path], firsts: Sequence[int], start: int, stop: int) -> U64:
-    """Read the entries of key files whose keys are at least `start` and below `stop`, as columns.
+    """Read the rows of key files whose keys are at least `start` and below `stop`, as columns.
 
-    Entries with other keys are not read. `firsts` has the number of candidates before each file; it
-    is added to the last column, which then numbers the candidates of the run.
+    Other rows are not read. `firsts` has for each file the index of its first candidate in the run.
+    It is added to the last column, which turns indices in a portion into indices in the run.
     """
     parts = []
     for path, first in zip(paths, firsts, strict=True):

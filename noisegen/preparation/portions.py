@@ -33,8 +33,8 @@ from noisegen.runs.records import File, Record
 from noisegen.runs.store import StorePath
 from noisegen.text.segmentation import Language
 
-# The id of a sentence is NUMBERS times the number of its row, plus its own number in the row. A row
-# has at most NUMBERS sentences, since its text has at most 32 MiB.
+# The id of a sentence is NUMBERS * (index of its row) + (its index in the row). A row has at most
+# NUMBERS sentences, since its text has at most 32 MiB.
 NUMBERS = 1 << 24
 ROWS_AT_ONCE = 2_000  # rows read between two reports of progress
 
@@ -43,15 +43,15 @@ ROWS_AT_ONCE = 2_000  # rows read between two reports of progress
 class Candidates:
     """Counts of the rows, sentences and candidates of a portion."""
 
-    first_row: int  # number of the portion's first row in the whole input
+    first_row: int  # index of the portion's first row in the whole input
     rows_in: int  # rows of the portion
-    rows: int = 0  # candidates
+    rows: int = 0  # candidates: the output rows, plus duplicates to drop
     sentences: int = 0  # candidates and dropped sentences
     damaged: dict[str, int] = field(default_factory=dict)  # damaged rows by reason
     dropped: dict[str, int] = field(default_factory=dict)  # dropped sentences by reason
 
     def is_of(self, rows: "Rows") -> bool:
-        """Return whether the counts belong to a portion with these rows."""
+        """Return whether the portion that was counted has the same first row and row count."""
         return (self.first_row, self.rows_in) == rows
 
 
@@ -68,7 +68,7 @@ class PortionJob:
 
     @property
     def shingle(self) -> int:
-        """Length of a shingle in characters, by the language of the run."""
+        """Length of a shingle in characters; it depends on the language of the run."""
         return SHINGLE_SPACED if self.spoken.is_spaced else SHINGLE_UNSPACED
 
     @property
@@ -79,7 +79,7 @@ class PortionJob:
         return pa.schema([("id", pa.int64()), ("source", texts), ("row", row), ("text", texts)])
 
 
-Rows = tuple[int, int]  # first row and number of rows of a portion
+Rows = tuple[int, int]  # (index of the first row, count of rows) of a portion
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,9 @@ def portions_of(
 ) -> Iterator[Portion]:
     """Yield portions of all inputs in order; small files share a portion.
 
-    A portion has at most about `most` rows; all portions together have at most `limit` rows. With
-    `absolute`, portions name files by absolute paths, so that other machines can read them. Raises
-    SourceError.
+    `most` is the approximate maximum of rows per portion, `limit` that of all portions together.
+    With `absolute`, portions name files by absolute paths, so that other machines can read them.
+    Raises SourceError.
     """
     held: list[tuple[str, FileRange]] = []
     number = first = rows = size = 0
@@ -125,10 +125,10 @@ def portions_of(
 def _ranges(
     inputs: Sequence[FileRange], columns: Columns, most: int, left: int | None, absolute: bool
 ) -> Iterator[tuple[str, FileRange]]:
-    """Yield ranges of at most about `most` rows of each input, with the path of the input.
+    """Yield pairs of an input's path and a range of its rows, about `most` rows or fewer.
 
-    The ranges have `left` rows in total at most. Each input is read on its own, since inputs may
-    have different columns.
+    All ranges together have at most `left` rows. Inputs are read separately, since their columns
+    may differ.
     """
     for item in inputs:
         if item.skipped or left == 0:
@@ -145,7 +145,7 @@ def _ranges(
 
 @dataclass
 class _Account:
-    """Counts while the candidates of a portion are made."""
+    """Running counts of a portion whose candidates are being made."""
 
     read: Counter[str] = field(default_factory=Counter)  # rows, sentences and bytes, for progress
     damaged: Counter[str] = field(default_factory=Counter)  # damaged rows by reason
@@ -189,7 +189,7 @@ def make_candidates(job: PortionJob, portion: Portion) -> Record[Candidates]:
 
 
 def _file(path: Path, out: Path) -> File:
-    """Return the record of a written file; an object in a store is not read back for a hash."""
+    """Return the record of a written file: name and hash, or only the name in a remote store."""
     if isinstance(path, StorePath):
         return File(path.relative_to(out).as_posix())
     return File.of(path, out)
@@ -198,12 +198,12 @@ def _file(path: Path, out: Path) -> File:
 def _candidates(
     job: PortionJob, portion: Portion, account: _Account
 ) -> Iterator[tuple[int, str, Any, str, str, int, int]]:
-    """Yield the candidates of a portion; count the reasons against other sentences.
+    """Yield the candidates of a portion; count dropped sentences by reason.
 
-    A candidate has an id, source, row and text, and further its normal form, the hash of its text
-    and the hash of its normal form. A text that the portion had before is dropped, unless
-    duplicates are kept. For a form that the portion had before, '' is yielded, since its hash
-    is enough to find the near duplicate.
+    A candidate is a tuple: id, source, row, text, normal form, hash of the text, hash of the normal
+    form. A sentence whose text occurred earlier in the portion is dropped, unless duplicates are
+    kept. If only its normal form occurred earlier, the form is yielded as '', since its hash is
+    enough to find the near duplicate.
     """
     seen_texts: set[int] = set()
     seen_forms: set[int] = set()
@@ -229,9 +229,9 @@ def _candidates(
 def _rows(
     job: PortionJob, portion: Portion, account: _Account
 ) -> Iterator[tuple[str, Any, int, str]]:
-    """Yield the rows of a portion: source, id, number of the row in the whole input, and text.
+    """Yield for each row of a portion: source, id, index of the row in the whole input, text.
 
-    Without a column of ids, the id of a row is this number.
+    Without a column of ids, the id is the index.
     """
     first, numbered = portion.first_row, job.columns.row_id is None
     for source, task in portion.parts:

@@ -74,8 +74,8 @@ PROFILES: dict[str, dict[str, Any]] = {
         "identify": "auto",
         "duplicates": "near",
     },
-    # RoLASER's authors split OSCAR, which came without duplicates, into lines and sentences. They
-    # dropped sentences only by their share of common characters.
+    # RoLASER's authors split the web corpus OSCAR, which had no duplicates, into lines and
+    # sentences. They dropped only sentences with a small share of common characters.
     "rolaser": {
         "min_chars": 1,
         "max_chars": 1 << 25,
@@ -158,15 +158,15 @@ class PrepareOptions(PartOptions):
 
     @property
     def decided(self) -> dict[str, Any]:
-        """The user's values of the options that a profile sets, or else the profile's values."""
+        """The options that a profile sets: the user's value of each, or else the profile's."""
         given = {name: getattr(self, name) for name in PROFILES[self.profile]}
         chosen = {name: value for name, value in given.items() if value is not None}
         return {**PROFILES[self.profile], **chosen}
 
     def job(self, inputs: Sequence[FileRange]) -> tuple[PortionJob, dict[str, Any]]:
-        """Return the settings for workers, and the configuration for manifest and resumed runs.
+        """Return the settings for workers, and the configuration that the manifest records.
 
-        Raises UsageError, and MissingExtra for a missing package.
+        A run resumes only with an equal configuration. Raises UsageError and MissingExtra.
         """
         spoken = language(self.lang, splitter=self.splitter)
         columns = Columns(self.text_column, self.id_column)
@@ -237,9 +237,9 @@ def prepare(
 ) -> Manifest:
     """Write the clean sentences of `sources` to `out` as Parquet shards; return the manifest.
 
-    The rows do not depend on the number of workers and parts. While other parts are missing, the
-    returned manifest says how many tasks are left and is not written. `progress` is called with a
-    `Progress` every second and after each task. Raises NoisegenError.
+    The rows do not depend on the number of workers and parts. While tasks of other parts are
+    missing, the manifest is not written, and the returned one has their count, `missing_tasks`.
+    `progress` is called with a `Progress` every second and after each task. Raises NoisegenError.
     """
     return _run(decode(PrepareOptions, locals()))
 
@@ -255,7 +255,7 @@ def _run(options: PrepareOptions) -> Manifest:
         options.limit,
         absolute=is_remote(options.executor),
     )
-    first = next(planned, None)  # an unreadable source must not change the folder
+    first = next(planned, None)  # fails on a bad source before the folder is changed
     if first is None:
         raise SourceError(f"no rows in {', '.join(item.path for item in inputs)}")
     folder = RunFolder(job.out, LAYOUT, config, options.share)
@@ -282,7 +282,7 @@ def _prepared(
     options: PrepareOptions,
     tracker: Tracker,
 ) -> Manifest:
-    """Make the missing candidates of this part; finish the run if no portion is missing."""
+    """Make the candidates that this part lacks; finish the run once all portions are done."""
     with folder.alone("finish"):
         if manifest := _finished(folder):
             return manifest
@@ -300,7 +300,7 @@ def _prepared(
         there = list(present.values())
         if missing := len(portions) - len(there):
             return _manifest(folder, options, there, missing_tasks=missing)
-        folder.share = WHOLE  # this process finishes the run alone
+        folder.share = WHOLE  # this process does the rest of the run for all parts
         return _finish(folder, job, there, options)
 
 
@@ -312,9 +312,9 @@ def _make_portions(
     options: PrepareOptions,
     tracker: Tracker,
 ) -> dict[int, Rows]:
-    """Make the missing candidates of this part; return the rows of all portions of the run.
+    """Make the candidates that this part lacks; return the `Rows` of each portion of the run.
 
-    `planned` are the portions of the run, `done` the records of finished portions by number.
+    `planned` are all portions of the run, `done` the records of finished portions by number.
     """
     remainder, parts = folder.share
     portions: dict[int, Rows] = {}
@@ -342,7 +342,7 @@ def _make_portions(
         tracker.report()
 
     to_do = missing()
-    if head := list(islice(to_do, 1)):  # results of an earlier search are out of date
+    if head := list(islice(to_do, 1)):  # new candidates: an earlier search is out of date
         remove(*(path for kind in FOUND for path in (job.out / WORK).glob(f"{kind}-*")))
     with tracker.watching(partial(folder.live, job.out / WORK)):
         folder.run(partial(make_candidates, job), chain(head, to_do), options, finished)
@@ -368,7 +368,7 @@ def _finished(folder: RunFolder[Candidates]) -> Manifest | None:
     return folder.end(manifest)
 
 
-# The end of a run
+# The end of a run: find duplicates, write the shards and the manifest.
 
 
 class WrittenShard(NamedTuple):
@@ -384,10 +384,10 @@ def _finish(
 ) -> Manifest:
     """Find duplicates, write shards, manifest and card, and remove the intermediate files.
 
-    `notes` are the counts of all portions, in order.
+    `notes` has the counts of each portion, in order.
     """
     counts = [note.rows for note in notes]
-    # A task compares about SPAN candidates; more processes than tasks would have no work.
+    # There is one task per SPAN candidates, so further processes would have no work.
     options = replace(options, workers=min(options.workers, sum(counts) // SPAN + 1))
     with _at_hand(folder, len(notes), options) as (out, options):
         search = Search(out, job.duplicates == "near", job.shingle, options.similarity, job.batch)
@@ -404,10 +404,10 @@ def _finish(
 def _at_hand(
     folder: RunFolder[Candidates], portions: int, options: PrepareOptions
 ) -> Iterator[tuple[Path, PrepareOptions]]:
-    """Yield a folder on disk with the candidates, and the options for tasks that read them.
+    """Yield a local folder with the candidates, and the run's options for tasks that read it.
 
-    Candidates in a store are copied to a temporary folder of this machine. Tasks then run in
-    processes of this machine, since other machines cannot read the folder.
+    Candidates in a remote store are copied to a temporary folder. The options then make tasks run
+    on this machine, since other machines cannot read that folder.
     """
     if not isinstance(folder.out, StorePath):
         yield folder.out, options
@@ -421,7 +421,7 @@ def _at_hand(
 
 
 def _copy(out: Path, here: Path, number: int) -> None:
-    """Copy the files of a portion from a store to a folder; raises OutputError for damage."""
+    """Copy the files of a portion from a store to a folder; raises OutputError if damaged."""
     for kind in CANDIDATES:
         source, to = work_path(out, kind, number), work_path(here, kind, number)
         with source.open("rb") as file, atomic(to) as copy:
@@ -450,9 +450,9 @@ def _run_all(
     doing: str,
     unit: str,
 ) -> list[Result]:
-    """Run `function` on each task in the workers; return the results as they come.
+    """Run `function` on each task in the workers; return the results, first finished first.
 
-    Progress is reported as the stage `doing`; `unit` is the plural of the name of a task.
+    Progress is reported under the name `doing`; `unit` says what tasks are, such as 'shards'.
     """
     results: list[Result] = []
 
@@ -472,7 +472,7 @@ def _manifest(
     shards: Sequence[WrittenShard] = (),
     missing_tasks: int = 0,
 ) -> Manifest:
-    """Return the manifest for finished portions, with their counts `notes`, and written shards."""
+    """Return the manifest; `notes` has the counts of finished portions, `shards` those written."""
     dropped = summed([*(note.dropped for note in notes), *(shard.dropped for shard in shards)])
     totals = {
         "rows_in": sum(note.rows_in for note in notes),
@@ -493,9 +493,9 @@ def _manifest(
 
 
 def _write_shard(job: PortionJob, folder: Path, search: Search, task: Range) -> WrittenShard:
-    """Write the candidates of a portion that are kept, as a shard below `folder`.
+    """Write the kept candidates of a portion to a shard in `folder`.
 
-    `task` is the number of the portion and the range of its candidates.
+    `task` has the index of the portion and the range of its candidate indices.
     """
     path = shard_path(folder, task.number)
     codes = search.codes()[task.start : task.stop]

@@ -16,25 +16,26 @@ from noisegen.text.normalize import without_addresses
 from noisegen.text.resources import rows_of
 from noisegen.text.segmentation import Language, mark_ranges
 
-# Minimum share of letters among the characters of a sentence other than spaces; tables and scores
-# have fewer
+# Minimum share of letters among a sentence's characters other than spaces. Lines of tables and of
+# match results have a smaller share.
 LETTERS_MIN = 0.5
 
-# The tag <br> or <p>, also with its brackets as entities; the lengths of spaces and attributes are
-# limited, so that the pattern stays fast
+# The tag <br> or <p>, also written as &lt;br&gt;. The lengths of spaces and attributes are limited,
+# so that the pattern stays fast.
 _BREAK = re.compile(
     r"(?:<|&lt;)\s{0,9}/?\s{0,9}(?:br|p)(?:\s[^<>&]{0,200})?\s{0,9}/?(?:>|&gt;)", re.I
 )
 _LINES = re.compile(r"[\n\r\x0b\x0c\x85\u2028\u2029]+")
 # Soft hyphen, zero-width space, word joiner and similar, BOM, direction marks. Zero-width joiner
-# and non-joiner are left out: they shape emoji and the letters of Persian and of Indic scripts.
+# and non-joiner are not listed: they shape emoji and the letters of Persian and of Indic scripts.
 _INVISIBLE = re.compile(r"[\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]+")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 # Punctuation that counts as common in each language. Characters of markup and code
 # (<>{}[]|\^~`_=*) are left out: they are rare in prose.
 PUNCTUATION = ".,;:!?'\"()-/%&$+@#“”‘’„‚«»‹›–—…·°€£§"
-# Script -> first words of the Unicode names of its characters, if these begin in several ways
+# Script -> possible first words of the Unicode names of its characters. In all other scripts, names
+# begin with the name of the script.
 _NAMED = {"CJK": ("CJK", "IDEOGRAPHIC", "FULLWIDTH"), "ARABIC": ("ARABIC", "EXTENDED")}
 _JOINERS = "\u200c\u200d"
 
@@ -52,7 +53,7 @@ class Criteria:
 
 
 class Sentence(NamedTuple):
-    """A sentence, its number within the row, and the reason why it is dropped, '' if it is kept."""
+    """A sentence, its index in the row, and the reason why it is dropped ('' if it is kept)."""
 
     number: int
     text: str
@@ -72,9 +73,9 @@ def sentences(text: str, spoken: Language, criteria: Criteria) -> Iterator[Sente
 
 
 def _reason(sentence: str, line: str, lang: str, criteria: Criteria) -> str:
-    """Return the reason why a sentence is dropped, '' if it is kept; cheap checks come first.
+    """Return the reason why a sentence is dropped ('' if it is kept); cheap checks come first.
 
-    `line` is the line that the sentence is from.
+    `line` is the line that contains the sentence.
     """
     if len(sentence) < criteria.min_chars:
         return "too_short"
@@ -85,7 +86,7 @@ def _reason(sentence: str, line: str, lang: str, criteria: Criteria) -> str:
     if criteria.min_letters and letter_share(sentence) < criteria.min_letters:
         return "few_letters"
     if criteria.identified:
-        evidence = sentence if len(sentence) >= SHORT else line  # a short sentence tells too little
+        evidence = sentence if len(sentence) >= SHORT else line  # short: identify its line
         if is_other_language(evidence, lang):
             return "other_language"
     return ""
@@ -114,7 +115,7 @@ def clean_lines(text: str, tidy: bool = True) -> list[str]:
 def letter_share(text: str) -> float:
     """Return the share of letters and diacritics among a text's characters other than spaces.
 
-    Addresses and mentions are removed first; a text without other characters has the share 0.
+    Addresses and mentions are removed first. If nothing else is left, the share is 0.
     """
     text = without_addresses(text)
     others = sum(len(run) for pattern in _non_letters() for run in pattern.findall(text))
@@ -123,7 +124,7 @@ def letter_share(text: str) -> float:
 
 @cache
 def _non_letters() -> tuple[re.Pattern[str], ...]:
-    """Return two patterns that together match all runs of characters other than letters.
+    """Return two patterns: runs of punctuation, spaces and symbols; and runs of digits and '_'.
 
     A single pattern for both would be much slower. Diacritics count as letters.
     """
@@ -187,8 +188,8 @@ def _first_word(name: str) -> str:
 
 @cache
 def _alphabets() -> dict[str, str]:
-    """Read alphabets.tsv: a mapping from languages to characters.
+    """Read alphabets.tsv: a mapping from languages to further common characters.
 
-    They are the letters of a Latin alphabet besides a to z, or characters of no script.
+    They are letters of a Latin alphabet besides a to z, and signs of no script, such as '「'.
     """
     return dict(rows_of(Path(__file__).with_name("alphabets.tsv")))
