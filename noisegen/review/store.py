@@ -130,9 +130,8 @@ def connect(path: Path, *, threads: bool = False) -> sqlite3.Connection:
             if foreign := sorted(_statements(opened) - _own_statements()):
                 what = f"{foreign[0][0]!r} is not as review make writes it"
                 raise SourceError(f"the review {str(path)!r} is damaged: {what}")
-            (found,) = opened.execute(
-                "PRAGMA quick_check(1)"
-            ).fetchone()  # checks the whole database, up to the first error
+            # This checks the whole database, up to the first error.
+            (found,) = opened.execute("PRAGMA quick_check(1)").fetchone()
             if found != "ok":
                 what = found.splitlines()[-1]
                 raise SourceError(f"the review {str(path)!r} is damaged: {what}")

@@ -1,7 +1,6 @@
 """Grammar noise: dropped function words, mixed-up word forms, sentences that run together."""
 
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import chain
@@ -108,25 +107,22 @@ class Omissions:
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Return the edits that leave out phrases in one row."""
-        found = list[RowEdit]()
+        found: list[RowEdit] = []
         for phrases in self.phrases:
-            found += self._row_edits(row, draws, phrases)
+            of_rate: dict[str, list[RowMatch]] = defaultdict(list)
+            for match in phrases.table.find_row(row):
+                if _may_go(row, match, phrases):
+                    of_rate[f"{KINDS[phrases.kinds[match[2]]]}_rate"].append(match)
+            for rate, matches in of_rate.items():
+                limit = int(self.limits[rate][draws.variants[rate]])
+                for number, drawn in row_hits(fork(draws.key, rate), range(len(matches)), limit):
+                    found.append(_omission(row, matches[number], phrases, drawn))
         edits: list[RowEdit] = []
         for start, stop, written in sorted(found, key=itemgetter(0)):
             is_first = not edits or start >= edits[-1][1]
             if is_first and row.text[start:stop] != written:
                 edits.append((start, stop, written))
         return edits
-
-    def _row_edits(self, row: Row, draws: RowDraws, phrases: Phrases) -> Iterator[RowEdit]:
-        of_rate: dict[str, list[RowMatch]] = defaultdict(list)
-        for match in phrases.table.find_row(row):
-            if _may_go(row, match, phrases):
-                of_rate[f"{KINDS[phrases.kinds[match[2]]]}_rate"].append(match)
-        for rate, matches in of_rate.items():
-            limit = int(self.limits[rate][draws.variants[rate]])
-            for number, drawn in row_hits(fork(draws.key, rate), range(len(matches)), limit):
-                yield _omission(row, matches[number], phrases, drawn)
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Return the edits that leave out phrases in a batch of rows."""
@@ -330,11 +326,8 @@ class RunOns:
         edits: list[RowEdit] = []
         for place, drawn in row_hits(draws.key, range(len(numbers)), limit):
             number = numbers[place]
-            way, word, start = (
-                RUN_ON[_WAYS.pick_one(0, drawn)],
-                row.words[number],
-                row.span(number)[0],
-            )
+            way, word = RUN_ON[_WAYS.pick_one(0, drawn)], row.words[number]
+            start = row.span(number)[0]
             lowers = way.lowers and self._is_small[row.hashes[number]]
             lowers = lowers and case_class(word) < 2  # 'THE END' keeps its capitals
             written = way.between + (word[0].lower() if lowers else "")
