@@ -114,6 +114,6 @@ def test_a_memory_is_part_of_the_state():
     memory, other = Memory(4, 2), Memory(4, 2)
     memory.add(torch.ones(3, 2), torch.arange(3))
     other.load_state_dict(memory.state_dict())
-    sides = other.beside(torch.zeros(2, 2), torch.zeros(2))
+    sides = other.with_negatives(torch.zeros(2, 2), torch.zeros(2))
     assert torch.equal(sides.others, torch.ones(3, 2))
     assert torch.equal(sides.owners_of_others, torch.arange(3))
