@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from noisegen.version import __version__
 
-if TYPE_CHECKING:  # imports for editors and type checkers, which cannot follow `__getattr__`
+if TYPE_CHECKING:  # only for editors and type checkers, which cannot run `__getattr__`
     from noisegen import review as review
     from noisegen.augmentation.augment import augment as augment
     from noisegen.augmentation.catalog import TransformInfo as TransformInfo
@@ -67,7 +67,7 @@ __all__ = ["__version__", *_MODULES, *_PACKAGES]
 
 
 def __getattr__(name: str) -> Any:
-    """Import and return a public name when it is first used; raises AttributeError for others."""
+    """Import what a public name stands for, at its first use; raises AttributeError for others."""
     if name not in __all__:
         raise AttributeError(f"module 'noisegen' has no attribute {name!r}")
     from noisegen.errors import naming_extras

@@ -120,7 +120,7 @@ def name_extra(error: ImportError, needed: str = "") -> None:
 
 @contextmanager
 def naming_extras(needed: str = "") -> Iterator[None]:
-    """Turn the ImportError of a missing package into MissingExtra; see `name_extra`."""
+    """Turn an ImportError of the block into MissingExtra if an extra installs what is missing."""
     try:
         yield
     except ImportError as error:

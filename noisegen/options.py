@@ -88,9 +88,9 @@ def argument(metavar: str) -> Meta:
 
 
 def internal() -> Meta:
-    """Annotate a field that only Python callers can give: an object or a callback.
+    """Annotate a field that is no option of the command line: an object or a callback.
 
-    `decode` passes its value on unchanged.
+    Only Python callers can set it; `decode` does not convert its value.
     """
     return Meta(place="python")
 
@@ -273,7 +273,7 @@ _BOUND_NAMES = {"ge": "at least {:,}", "gt": "above {:,}", "le": "at most {:,}",
 
 @cache
 def fields_of(options: Any) -> dict[str, OptionField]:
-    """Return the fields of an options dataclass by name, in their order."""
+    """Map the names of an options dataclass's fields to OptionFields, in their order."""
     hints = get_type_hints(options, include_extras=True)
     given = [field for field in fields(options) if field.init]
     return {field.name: OptionField.of(field, hints[field.name]) for field in given}

@@ -44,8 +44,8 @@ SENTENCES = (
 def check_transform(name: str, lang: str = "en", texts: tuple[str, ...] = SENTENCES) -> None:
     """Raise AssertionError, with the reason, if a transform breaks a rule for transforms.
 
-    The rules: A transform is documented with an example. With all its rates at 0 it changes no
-    text. A row gets the same noise alone, in a batch and in any order of rows. `ODD_TEXTS` cause no
+    The rules: The docstring has an example. With all its rates at 0, the transform changes no text.
+    The noise of a row does not depend on the other rows or on their order. `ODD_TEXTS` cause no
     error. The transform adds no line break, and no letter sequence that the script forbids, such as
     a vowel sign without its consonant. It leaves the global random states of Python and numpy
     unchanged.

@@ -34,7 +34,7 @@ from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.buffers import I64, U64, Bool
 
 KEPT, DUPLICATE, NEAR = 0, 1, 2
-LINKED = 3  # undecided: a near duplicate if it is similar to an earlier candidate that is kept
+LINKED = 3  # undecided until it is compared with earlier candidates that share a band key
 REASONS = {DUPLICATE: "duplicate", NEAR: "near_duplicate"}
 CACHED = 2_000  # candidates whose sets of shingles stay in memory: about 30 MB
 # For each of its band keys, a candidate is compared with the first LINKS candidates that have the

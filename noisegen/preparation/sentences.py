@@ -174,7 +174,7 @@ def _script_characters(scripts: tuple[str, ...]) -> Iterator[str]:
     """
     names = {name for script in scripts for name in _NAMED.get(script, (script,))}
     first = 0x80 if names and "LATIN" not in names else 0x41
-    kinds = "LMNP" if names else "LM"  # Unicode categories: letters, marks, numbers, punctuation
+    kinds = "LMNP" if names else "LM"  # Unicode: letters, diacritics, numbers, punctuation
     for character in map(chr, range(first, sys.maxunicode + 1)):
         if unicodedata.category(character)[0] not in kinds:
             continue
