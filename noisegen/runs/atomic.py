@@ -18,7 +18,7 @@ from typing import IO
 from noisegen.errors import NoisegenError, OutputError
 from noisegen.runs.store import StorePath
 
-# Ending -> bytes near the start of each page or picture of noisegen, which other files lack.
+# Ending of the name -> bytes near the start of the HTML pages and pictures that noisegen writes.
 MARKS = {
     ".html": b'<meta name="generator" content="noisegen">',
     ".png": b"Software\0noisegen",
@@ -28,9 +28,9 @@ TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.tmp$")  # end of a temporary name
 
 @contextmanager
 def writing(path: Path, hint: str = "") -> Iterator[None]:
-    """Turn an OSError of the block, which writes `path`, into an OutputError of one line.
+    """Turn an OSError raised while the block writes `path` into an OutputError of one line.
 
-    `hint` ends the line. A full disk gets a hint of its own.
+    The line ends with `hint`, or with advice to free space if the disk is full.
     """
     try:
         yield
@@ -44,10 +44,10 @@ def writing(path: Path, hint: str = "") -> Iterator[None]:
 
 @contextmanager
 def atomic(path: Path, hint: str = "") -> Iterator[IO[bytes]]:
-    """Yield an open file, which gets the name `path` when the block ends without an error.
+    """Yield an open file that appears as `path` when the block ends without an error.
 
-    If the block fails, nothing of the file remains. An OSError becomes an OutputError that ends
-    with `hint`, a MemoryError becomes a NoisegenError.
+    If the block fails, the file is removed. An OSError becomes an OutputError that ends with
+    `hint`, a MemoryError becomes a NoisegenError.
     """
     if not path.name:
         raise OutputError(f"{str(path)!r} is not the name of a file")
@@ -80,7 +80,7 @@ def _renamed(path: Path) -> Iterator[IO[bytes]]:
 def _opened_beside(path: Path) -> tuple[Path, IO[bytes]]:
     """Open a file with a temporary name beside `path`; return its path and the file.
 
-    The file is locked while it is open, so that `remove_left` keeps it.
+    The file is locked while it is open, so that `remove_left` does not remove it.
     """
     while True:
         temporary = path.with_name(f"{path.name}.{token_hex(8)}.tmp")
@@ -88,13 +88,13 @@ def _opened_beside(path: Path) -> tuple[Path, IO[bytes]]:
         _is_free(file, wait=True)
         if temporary.exists():
             return temporary, file
-        file.close()  # `remove_left` removed it before it was locked
+        file.close()  # `remove_left` removed the file before it was locked
 
 
 def _is_free(file: IO[bytes], *, wait: bool = False) -> bool:
-    """Lock an open file until it is closed; return False if another process holds its lock.
+    """Lock an open file until it is closed; return False if another process has locked it.
 
-    With `wait`, wait until the other process gives the lock up.
+    With `wait`, wait until the other process unlocks it.
     """
     try:
         import fcntl  # not on Windows
@@ -106,9 +106,9 @@ def _is_free(file: IO[bytes], *, wait: bool = False) -> bool:
 
 
 def remove_left(folder: Path, name: str = "*") -> None:
-    """Remove the temporary files of killed processes from a folder.
+    """Remove the temporary files that killed processes left in a folder.
 
-    `name` is a glob pattern of the final names of these files.
+    Only files are removed whose final name fits the glob pattern `name`.
     """
     for left in folder.glob(f"{name}.*.tmp"):
         if TEMPORARY.search(left.name):
@@ -119,10 +119,10 @@ def remove_left(folder: Path, name: str = "*") -> None:
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Yield an empty folder to fill, which gets the name `path` when the block ends.
+    """Yield an empty folder to fill; it is renamed to `path` when the block ends.
 
-    If another process has made a folder of that name meanwhile, that folder stays. If the block
-    fails, nothing remains. Raises OutputError.
+    If another process has made a folder `path` meanwhile, that folder stays and this one is
+    removed. It is also removed if the block fails. Raises OutputError.
     """
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -149,7 +149,7 @@ def follow_umask(path: Path) -> None:
     """
     probe = Path(tempfile.mkdtemp(".tmp", dir=path.parent))
     try:
-        (probe / "folder").mkdir()  # os.umask would change the umask of other threads for a moment
+        (probe / "folder").mkdir()  # shows the umask; os.umask would change it for other threads
         mode = (probe / "folder").stat().st_mode
     finally:
         shutil.rmtree(probe)
@@ -169,8 +169,8 @@ def sync(path: Path) -> None:
 def refuse_existing(path: Path, force: bool | None = None) -> None:
     """Raise OutputError if `path` is an existing file that may not be overwritten.
 
-    With `force` every file may be overwritten, but no folder or device. If `force` is None, the
-    output is a page or picture, which may replace a page or picture of noisegen.
+    With `force`, any file may be overwritten, but no folder or device. If `force` is None, the
+    output is an HTML page or picture, and only one that noisegen wrote may be overwritten.
     """
     if not path.exists():
         return
@@ -187,7 +187,7 @@ def refuse_existing(path: Path, force: bool | None = None) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text to a file, which appears when it is whole; raises OutputError."""
+    """Write a text to a file that appears only when it is complete; raises OutputError."""
     with atomic(path) as file:
         file.write(text.encode())
 

@@ -9,19 +9,19 @@ from noisegen.runs.manifest import Manifest, rows_of
 
 SOURCES_MAX = 20  # most sources that a card names; the manifest has all of them
 _CARD = Path(__file__).with_name("card.md")
-# Numbers of rows that bound the size categories of the Hugging Face Hub
+# The size categories of the Hugging Face Hub end at these numbers of rows
 _BOUNDS = "1K 10K 100K 1M 10M 100M 1B 10B 100B 1T"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """Content of a dataset card in addition to the manifest.
+    """Content of a dataset card that the manifest does not have.
 
     `title`, `tags`, `tasks` and `license` are fields of the Hugging Face Hub. `verb` is the past
-    participle in the heading, such as 'made'. `template` is a Jinja template of the text; it gets
-    the manifest as `run`, the names of the sources as `sources`, and `values`. `variable` is the
-    variable with the rows in the code example. `configs` maps the names of the tables to the
-    patterns of their files, the default table first; the default is one table of all shards.
+    participle in the heading, such as 'made'. `template` is a Jinja template of the text; it can
+    use the manifest as `run`, the names of the sources as `sources`, and the names in `values`. In
+    the code example, the rows are in the variable `variable`. `configs` has {table: pattern of its
+    files}, the default table first; without it, one table has all shards.
     """
 
     title: str
@@ -62,7 +62,7 @@ def dataset_card(manifest: Manifest, card: Card) -> str:
 def _size_category(rows: int) -> str:
     """Return the size category of the Hub for a number of rows, such as '1K<n<10K'."""
     bounds = _BOUNDS.split()
-    place = max(0, len(str(rows)) - 3)  # each bound has one digit more than the bound before it
+    place = max(0, len(str(rows)) - 3)  # a new category begins with each digit: 1,000, 10,000, ...
     if place == 0:
         return f"n<{bounds[0]}"
     if place >= len(bounds):
@@ -79,7 +79,7 @@ def _rendered(template: Path, **values: Any) -> str:
 
 
 def source_names(manifest: Manifest) -> str:
-    """Return the names of the first SOURCES_MAX sources and the number of the others, as text."""
+    """Return the names of the sources as text: 'a, b', and after SOURCES_MAX names 'and 9 more'."""
     names = [f"`{path}`" for path in dict.fromkeys(source["path"] for source in manifest.sources)]
     more = f" and {len(names) - SOURCES_MAX:,} more" if len(names) > SOURCES_MAX else ""
     return ", ".join(names[:SOURCES_MAX]) + more

@@ -13,10 +13,10 @@ UNKNOWN = "input     of unknown size: nothing can be estimated"
 class RunEstimate:
     """Estimated input and output of a run, and its duration in seconds.
 
-    `input` is the size of the input in `input_unit`, rows or bytes; `exact` is False if it is an
-    estimate too. `made` is the size of the output in `unit`, such as rows or pairs, and `bytes` its
-    size on disk. `shards` is 0 for a run that writes one file. `rate` is the input that one worker
-    takes per second.
+    `input` is the size of the input in `input_unit`, rows or bytes; `exact` is False if this size
+    is only estimated. `made` is the size of the output in `unit`, such as rows or pairs, and
+    `bytes` its size on disk. `shards` is 0 for a run that writes one file. `rate` is how much input
+    one worker reads per second, in `input_unit`.
     """
 
     input: int
@@ -49,7 +49,7 @@ class RunEstimate:
 
 
 def _with_unit(count: str, unit: str) -> str:
-    """Return a count and its unit, '1 row' or '1,200 rows'; `unit` is given in the plural."""
+    """Return a count with its unit: '1 row', '1,200 rows'; `unit` is a plural such as 'rows'."""
     return f"{count} {unit.removesuffix('s') if count.split()[-1] == '1' else unit}"
 
 

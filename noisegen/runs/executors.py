@@ -19,15 +19,15 @@ R = TypeVar("R")
 
 DASK = "dask:"
 IN_FLIGHT_PER_WORKER = 2  # most unfinished tasks submitted: they hold input in memory
-DASK_SECONDS = 20  # seconds within which a scheduler has to answer
-SECONDS_BETWEEN_LOOKS = 1.0  # between questions for the size of a cluster, which may change
+DASK_SECONDS = 20  # timeout for the connection to a scheduler
+SECONDS_BETWEEN_LOOKS = 1.0  # how often the size of a cluster is asked for, as it may change
 
 
 class Submitting(Protocol):
     """An object that runs functions in other processes: a `Pool`, or a Dask client's executor."""
 
     def submit(self, function: Callable[[T], R], task: T, /) -> "Future[R]":
-        """Start `function(task)` in another process and return its future result."""
+        """Start `function(task)` in another process and return a future of its result."""
 
 
 def check_executor(name: str) -> None:
@@ -37,10 +37,7 @@ def check_executor(name: str) -> None:
 
 
 def is_remote(name: str) -> bool:
-    """Return whether the workers of an executor may have another working directory.
-
-    They then need absolute paths.
-    """
+    """Return whether an executor's workers may run on other machines; they need absolute paths."""
     return name.startswith(DASK)
 
 
@@ -90,15 +87,15 @@ def _numbered(function: Callable[[T], R], task: tuple[int, T]) -> tuple[int, R]:
     return task[0], function(task[1])
 
 
-# Idle pools by their number of workers, inside `workers_reused`
+# Number of workers -> idle pool of that size, while `workers_reused` is in effect
 _idle: ContextVar[dict[int, Pool] | None] = ContextVar("idle", default=None)
 
 
 @contextmanager
 def workers_reused() -> Iterator[None]:
-    """Keep the worker processes of each `run` in this block for the next `run` in it.
+    """Within the block, let each `run` use the worker processes of the previous `run`.
 
-    To start processes anew takes about a second.
+    This saves about a second per run, the time to start processes.
     """
     idle: dict[int, Pool] = {}
     token = _idle.set(idle)
@@ -165,7 +162,7 @@ def _dask(address: str) -> Iterator[tuple[Submitting, Callable[[], int]]]:
         raise NoisegenError(
             f"no Dask scheduler answers at {address!r}: {error}; is it running?"
         ) from error
-    pool = client.get_executor(pure=False)  # a pure function would run once for equal tasks
+    pool = client.get_executor(pure=False)  # with pure=True, equal tasks would run only once
     log = logging.getLogger("distributed.client")
     level = log.level
     log.setLevel(logging.CRITICAL)  # the errors below report a lost scheduler in one line

@@ -1,13 +1,13 @@
 """The output folder OUT of a run: locked while the run works, resumable, safe for foreign files.
 
 A worker writes a file under a temporary name and renames it when it is whole. The run then records
-the task of the worker in OUT/.noisegen (see `noisegen.runs.records`). So a run that is killed at
-any moment can be resumed.
+the finished task in OUT/.noisegen (see `noisegen.runs.records`). So a run that is killed at any
+moment can be resumed.
 
-A run begins only if OUT has no foreign file with a name that the run would write. While the run is
-unfinished, the numbered files in OUT count as its own. After its end only the files of recorded
-tasks do. A file that somebody put in the place of an output is recognised by its content: a text
-that does not begin as noisegen's texts do is foreign, and so is a table with other columns.
+A run begins only if OUT has no foreign file, which noisegen did not write, with a name that the run
+would write. Numbered files count as written by the run if it is unfinished or has recorded their
+tasks. The content is checked too: a text file that does not begin as noisegen's files do, or a
+table with other columns, is foreign.
 """
 
 import hashlib
@@ -37,14 +37,14 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 CONFIG = "config.yaml"  # settings of a training run
-BEGINNING = 1 << 18  # most bytes read of a text file: a foreign file may have any size
-# Files that describe the output of a run, each with a regular expression of its first lines
+BEGINNING = 1 << 18  # only so many bytes of a text file are read: a foreign file may be huge
+# Files that describe the output of a run -> regular expression that their first lines match
 DESCRIPTION = {
     "manifest.json": r'\{\n "version": "[^"\n]*",\n "command": "',
     "README.md": r"---\n.*?\n# [^\n]*, \w+ with noisegen ",
     **dict.fromkeys(LISTS.values(), ""),
 }
-SOURCES_BOUND = 1_000  # most sources that run.json lists; a longer list becomes a digest
+SOURCES_BOUND = 1_000  # most sources that run.json lists; of more, it has only count and digest
 _NUMBER = re.compile(r"[a-z]+-(\d{5,})\.[a-z]+")
 _TEMPORARY = re.compile(r"\.(?:[0-9a-f]{16}|(?:new)?live)\.tmp$")
 
@@ -53,11 +53,11 @@ _TEMPORARY = re.compile(r"\.(?:[0-9a-f]{16}|(?:new)?live)\.tmp$")
 class Layout(Generic[N]):
     """Names of the files that one kind of run writes.
 
-    `verb` names the work of the run in errors, such as 'write'. `parts` has the glob patterns of
-    the numbered files, which tasks write. `scratch` has the patterns of intermediate files, all in
-    one folder; the run removes them at its end. `whole` maps the name or pattern of every other
-    file or folder to a regular expression: the file counts as noisegen's if its text begins so. The
-    expression '' accepts any content.
+    `verb` is used in error messages: 'noisegen did not write ...'. `parts` has glob patterns of the
+    numbered files, which tasks write. `scratch` has patterns of intermediate files, all in one
+    folder; the run removes them at its end. `whole` maps the name or pattern of every other file or
+    folder to a regular expression. A file whose text does not begin with a match is foreign; ''
+    accepts any content.
 
     `result` is the type of a task's result; None for a run without tasks. `columns` are columns
     that every Parquet file of the run has. With `is_overwritten`, `--force` does not empty the
@@ -77,8 +77,8 @@ class Layout(Generic[N]):
 class RunFolder(Generic[N]):
     """An output folder, and the run that this process does in it.
 
-    `config` holds the options that decide the output, as values that JSON can hold. `share` is the
-    part of the tasks that this process does.
+    `config` has the options that decide the output, as values for JSON. `share` tells which tasks
+    this process does: all, or every n-th.
     """
 
     out: Path
@@ -95,7 +95,7 @@ class RunFolder(Generic[N]):
 
     @cached_property
     def requested(self) -> Run:
-        """The run of this process, as run.json records it.
+        """The content of run.json for the run of this process.
 
         The configuration is left out for a run without tasks.
         """
@@ -103,11 +103,11 @@ class RunFolder(Generic[N]):
 
     @cached_property
     def records(self) -> Records[N]:
-        """The records of finished tasks that earlier runs of this configuration left."""
+        """The records of finished tasks of all runs in this folder with the same configuration."""
         return self._records(self.requested)
 
     def _records(self, run: Run) -> Records[N]:
-        """Return the records of finished tasks of earlier runs with the same configuration."""
+        """Return the records of finished tasks of runs with the same configuration as `run`."""
         return Records(self.out, self.layout.result or Any, run.key)  # type: ignore[arg-type]
 
     # Claim.
@@ -118,14 +118,13 @@ class RunFolder(Generic[N]):
     ) -> Iterator[None]:
         """Make the folder or check its content, and hold its lock while the block runs.
 
-        With `force` the run in the folder is removed first. `can_resume` says whether an error may
-        advise `--resume`. Raises OutputError if the folder cannot be written, if another run uses
-        it, if it holds a foreign file with a name of this run, or if it is not empty while neither
-        `resume` nor `force` is given. Without `force` a run of another configuration in the folder
-        raises OutputError too.
+        With `force`, the files of an earlier run are removed first. Raises OutputError if the
+        folder cannot be written, is in use by another run, has a foreign file with a name of this
+        run, or has files of a run with another configuration. Without `resume` and `force`, it must
+        be empty; the error then mentions the option `--resume` only if `can_resume` is True.
         """
         is_refused = make_folder(self.out) and not (resume or force)
-        if is_refused and not (self.out / STATE).exists():  # no run is at work in it
+        if is_refused and not (self.out / STATE).exists():  # no run has a lock to report first
             refuse_full(self.out, can_resume=can_resume)
         with locked(self.out, part_name(self.share), show) as lock:
             if is_refused:
@@ -144,8 +143,8 @@ class RunFolder(Generic[N]):
                 self._leave(lock)
 
     def _refuse_foreign(self) -> None:
-        """Raise OutputError if a file with a name of this run is not noisegen's."""
-        found = [*self._found()]  # before run.json is read: another part may write it meanwhile
+        """Raise OutputError if noisegen did not write a file that has a name of this run."""
+        found = [*self._found()]  # before run.json, which another process may be about to write
         run = Run.read(self.out, self.layout.verb)
         recorded: Mapping[int, Record[N]] = {}
         if run and self.layout.result:
@@ -159,12 +158,12 @@ class RunFolder(Generic[N]):
                 )
 
     def _is_own(self, name: str, mark: str, run: Run, recorded: Mapping[int, Record[N]]) -> bool:
-        """Return whether a file with a name of this run was written by `run`, the one in run.json.
+        """Return whether `run`, the run in run.json, wrote the file `name`.
 
-        `mark` is the present mark of the file, `recorded` has the finished tasks by number. A
-        damaged table counts as own, so that the task makes it again. A readable table whose size
-        differs from its record is foreign once the run has ended. A table with other columns and a
-        text with another beginning are always foreign.
+        `mark` has present size and time of the file, `recorded` {task number: record}. A damaged
+        table counts as the run's, so that the task writes it again. A readable table is foreign if
+        the run has ended and recorded another size. A table with other columns and a text with
+        another beginning are always foreign.
         """
         number = number_of(name)
         if number is None:
@@ -181,16 +180,16 @@ class RunFolder(Generic[N]):
         return self._has_our_columns(name)
 
     def _is_written_once(self, name: str) -> bool:
-        """Return whether a file without a task has a name and a content that the layout allows."""
+        """Return whether a file that no task writes has a name and content as in the layout."""
         for pattern, start in self.layout.whole.items():
             if fnmatchcase(name, pattern):
                 return _begins_with(self.out / name, start) and self._has_our_columns(name)
         return False
 
     def _has_our_columns(self, name: str) -> bool:
-        """Return whether a table has most columns of the layout; True for damaged and other files.
+        """Return whether a table has most columns of the layout; True if it is no readable table.
 
-        Most suffice, since damage on the disk may have changed a column's name.
+        Not all are needed, since damage on the disk may have changed a column's name.
         """
         columns = column_names(self.out / name) if name.endswith(".parquet") else None
         if columns is None:
@@ -199,9 +198,9 @@ class RunFolder(Generic[N]):
         return 2 * shared > len(self.layout.columns)
 
     def _leave(self, lock: Lock) -> None:
-        """Record in run.json that a complete run has ended; forget a run that wrote no file."""
+        """Record in run.json that a complete run has ended; remove run.json if no file exists."""
         self.records.close()
-        if not lock.path.exists():  # another run has taken the folder over
+        if not lock.path.exists():  # another run has removed the lock and taken the folder over
             return
         if self._is_complete:
             Run(self.requested.verb, self.requested.config, has_ended=True).write(self.out)
@@ -228,7 +227,7 @@ class RunFolder(Generic[N]):
 
     @contextmanager
     def alone(self, step: str) -> Iterator[None]:
-        """Hold the lock of a named step in the block; wait while another process does the step."""
+        """Hold the lock of a step, such as 'finish', in the block; wait for other processes."""
         with locked(self.out, step, wait=True):
             yield
 
@@ -240,9 +239,9 @@ class RunFolder(Generic[N]):
     # Tasks.
 
     def done(self) -> dict[int, Record[N]]:
-        """Return the records of finished tasks, by number, whose files are unchanged.
+        """Return {task number: record} of the finished tasks whose files are unchanged.
 
-        A file with another mark than recorded is hashed: it may be a copy with the same content.
+        A file whose size or time is not as recorded is hashed: it may be a copy.
         """
         patterns = (*self.layout.parts, *self.layout.scratch)
         marks = {name: mark for pattern in patterns for name, mark in listing(self.out, pattern)}
@@ -273,7 +272,7 @@ class RunFolder(Generic[N]):
     ) -> None:
         """Run the tasks on the executor of `options`, and call `finished` with every result.
 
-        A result that is a `Record` is added to the records of the folder.
+        Results of type `Record` are also added to the records of the folder.
         """
         results = executors.run(function, tasks, options.executor, options.workers)
         try:
@@ -287,10 +286,10 @@ class RunFolder(Generic[N]):
             self.remove_temporary()
 
     def expect_all(self, tasks: int, done: Mapping[int, Any]) -> None:
-        """Raise OutputError if tasks of this process's share are missing in `done`, or too many.
+        """Raise OutputError unless `done` has exactly the tasks that this process has to do.
 
-        `tasks` is the number of tasks of all shares, `done` has the finished tasks by number. There
-        are too many if an earlier run had a longer input.
+        `done` has the finished tasks by number; `tasks` is the number of tasks of all processes. If
+        `done` has more, an earlier run had a longer input.
         """
         remainder, count = self.share
         planned = range(remainder, tasks, count)
@@ -306,9 +305,9 @@ class RunFolder(Generic[N]):
             raise OutputError(f"{problem} in {self.out}, such as {lost}; run again").passes()
 
     def live(self, folder: Path) -> list[Path]:
-        """Return the files in `folder` in which running tasks of this share publish their counts.
+        """Return the files in `folder` in which this process's running tasks publish their counts.
 
-        An object store has no such files.
+        Returns [] for an object store, which has no such files.
         """
         if not isinstance(folder, Path):
             return []
@@ -316,7 +315,7 @@ class RunFolder(Generic[N]):
         return [folder / name for name in names if self._is_ours(name.removesuffix(LIVE))]
 
     def _is_ours(self, name: str) -> bool:
-        """Return whether the task of a numbered file is in the share of this process."""
+        """Return whether this process does the task that writes the numbered file `name`."""
         number = number_of(name)
         return number is not None and number % self.share[1] == self.share[0]
 
@@ -329,12 +328,12 @@ class RunFolder(Generic[N]):
         return None
 
     def end(self, manifest: Manifest, card: str | None = None) -> Manifest:
-        """Write a manifest and the text of a card, and return the manifest.
+        """Write manifest.json and README.md, which gets the text `card`; return the manifest.
 
-        Without `card` both are in the folder already and stay as they are.
+        Without `card`, nothing is written: an earlier run has left both files.
         """
         self.check_lock()
-        self._refuse_other_configuration()  # another part may have written run.json meanwhile
+        self._refuse_other_configuration()  # another process may have changed run.json meanwhile
         if card is not None:
             manifest.save(self.out)
             write_text(self.out / "README.md", card)
@@ -353,9 +352,9 @@ class RunFolder(Generic[N]):
     # Files.
 
     def _found(self) -> Iterator[tuple[str, str]]:
-        """Yield name and mark of the files in the folder whose names the layout gives.
+        """Yield (name, mark) of each file in the folder that has a name of the layout.
 
-        The mark is '' for a file that the layout names without a pattern.
+        The mark has size and time (see `listing`), or is '' if the layout's name is no pattern.
         """
         for pattern in (*self.layout.parts, *self.layout.scratch, *self.layout.whole):
             if "*" in pattern:
@@ -376,10 +375,10 @@ class RunFolder(Generic[N]):
                 raise OutputError(f"{path} is an input, and its name one of the output: use -o")
 
     def remove_temporary(self) -> None:
-        """Remove half-written files of this process's share of the tasks.
+        """Remove half-written files of the tasks that this process does.
 
-        A process that does all tasks also removes half-written files without a task, such as a
-        manifest. An object store has no half-written files.
+        If it does all tasks, half-written files of no task, such as a manifest, are removed too. An
+        object store has no half-written files.
         """
         if not isinstance(self.out, Path):
             return
@@ -403,7 +402,7 @@ class RunFolder(Generic[N]):
     def remove_all(self) -> None:
         """Remove all files of the run.
 
-        The records go last: as long as they are there, the other files count as noisegen's.
+        The records are removed last: without them, the other files would count as foreign.
         """
         paths = [self.out / name for name, _ in self._found()]
         remove(*self._temporary(self.layout.parts), *paths)
@@ -437,7 +436,7 @@ class RunFolder(Generic[N]):
 
 def make_folder(out: Path) -> bool:
     """Make a folder unless it exists; return whether it holds anything. Raises OutputError."""
-    # pathlib turns s3://bucket into s3:/bucket
+    # A part that ends with ':' comes from a URL: pathlib turns s3://bucket into s3:/bucket
     if isinstance(out, Path) and any(part.endswith(":") for part in out.parts):
         raise OutputError(
             f"{out}: only augment, prepare and mine-* write to a store; name a folder here"
@@ -456,7 +455,7 @@ def refuse_full(out: Path, *, can_resume: bool = True) -> None:
 
 
 def bound(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a configuration with a bounded list of sources: a digest replaces a longer list."""
+    """Return a configuration in which a long list of sources is replaced by count and digest."""
     sources = config.get("sources")
     if not isinstance(sources, list) or len(sources) <= SOURCES_BOUND:
         return config
@@ -483,9 +482,9 @@ def difference(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
 
 
 def _begins_with(path: Path, start: str) -> bool:
-    """Return whether a text file begins as the regular expression `start`.
+    """Return whether a text file begins with a match of the regular expression `start`.
 
-    An empty expression accepts every file and folder.
+    If `start` is '', every file and folder is accepted.
     """
     return not start or (path.is_file() and bool(re.match(start, beginning(path), re.DOTALL)))
 
@@ -520,7 +519,7 @@ def read_config(out: Path) -> dict[str, Any] | None:
 
 
 def number_of(name: str) -> int | None:
-    """Return the number of the task that writes a file, taken from its name; None without one."""
+    """Return the task number in a file name: 12 for 'data/part-00012.parquet'; None without it."""
     match = _NUMBER.fullmatch(name.rpartition("/")[2])
     return int(match[1]) if match else None
 

@@ -1,4 +1,4 @@
-"""The lock of an output folder, held by one run, or by several parts of a run that share no task.
+"""The lock of an output folder, held by one run, or by several processes with different tasks.
 
 A run writes a lock file of its own into OUT/.noisegen and then looks for the lock files of other
 runs. Two runs that begin at once therefore see each other; both remove their locks and try again
@@ -29,16 +29,16 @@ from noisegen.runs.progress import Progress, Show, repeated, silent
 Part = tuple[int, int]  # (remainder, count): the tasks with number % count == remainder
 WHOLE: Part = (0, 1)
 STATE = ".noisegen"  # hidden folder in OUT with the locks and records of the run
-SECONDS_BETWEEN_BEATS = 5.0  # between two touches of the lock file by a living run
+SECONDS_BETWEEN_BEATS = 5.0  # how often a living run touches its lock file
 SECONDS_STALE = 60.0  # a run on another host that has not touched its lock for so long is dead
 TRIES = 5  # attempts to write a lock file
-PAUSES = (0.2, 0.5, 1.0)  # longest seconds before the second, third and fourth try for the lock
+PAUSES = (0.2, 0.5, 1.0)  # maximum seconds before the second, third and fourth try for the lock
 _PART = re.compile(r"part-(\d+)-of-(\d+)")
 
 
 @dataclass(frozen=True)
 class Owner:
-    """A process, described so that no other process on any host has the same description."""
+    """Identity of a process: no other process, now or later, here or on another host, is equal."""
 
     host: str
     machine: str  # boot id of the host and process namespace; '' if the system does not say
@@ -55,7 +55,7 @@ class Owner:
         return cls(platform.node(), machine, os.getpid(), _started(os.getpid()))
 
     def is_alive(self) -> bool | None:
-        """Return whether the process is running; None if it is on a machine we cannot see into."""
+        """Return whether the process is running; None if it is on another host or container."""
         if not self.machine or self.machine != Owner.here().machine:
             return None
         return _started(self.pid) == self.started
@@ -89,13 +89,13 @@ class Lock:
         return msgspec.json.decode(self.path.read_text("utf-8"), type=Owner)
 
     def described(self) -> str:
-        """Return process and host of the run for an error, or the lock file if it is unreadable."""
+        """Return words for an error: 'process 7 on host', or the lock file's path if unreadable."""
         with suppress(OSError, OutputError, ValueError):
             return f"process {self.owner.pid} on {self.owner.host}"
         return f"its lock is {self.path}"
 
     def check(self, out: Path) -> None:
-        """Raise OutputError if the lock file is gone; `out` is the folder for the message.
+        """Raise OutputError, which names the folder `out`, if the lock file is gone.
 
         Whoever removed the lock may have removed other files of the run too.
         """
@@ -116,9 +116,9 @@ class Lock:
         return [Lock(path) for path in self.path.parent.glob("*.lock") if path != self.path]
 
     def rivals(self, show: Show) -> "list[Lock]":
-        """Return the locks of living runs that may not work beside this run.
+        """Return the locks of living runs that exclude this run; remove the locks of dead runs.
 
-        Locks of dead runs are removed. `show` gets an event if the answer takes long.
+        `show` is called with a message if it takes long to see whether a run is alive.
         """
         alive = []
         for lock in self.others():
@@ -133,9 +133,10 @@ class Lock:
     def is_alive(self, own: "Lock", show: Show | None = None) -> bool:
         """Return whether the run that holds this lock is alive; `own` is the lock of this process.
 
-        A run on another host is judged by its lock file. With `show` the file is watched until the
-        answer is sure, for SECONDS_STALE at most; without it the present age decides. The age is
-        the difference to the time of the file `own`, so clocks of hosts need not agree.
+        A run on another host is alive if it touched its lock file less than SECONDS_STALE before
+        this run touched `own`: both times come from the file system, so clocks of hosts need not
+        agree. With `show`, the file is watched for the rest of SECONDS_STALE before the run counts
+        as dead.
         """
         try:
             owner = self.owner
@@ -151,9 +152,9 @@ class Lock:
                 if time.monotonic() > until:
                     return False
                 time.sleep(SECONDS_BETWEEN_BEATS / 10)
-        except ValueError:  # a lock file is renamed when whole, so a damaged one is a dead run's
+        except ValueError:  # damaged, so of no living run: lock files are renamed when complete
             return False
-        except (OSError, OutputError):  # the run has just ended, or its lock file is unreadable
+        except (OSError, OutputError):  # the lock file is unreadable, or gone as the run has ended
             return self.path.exists()
         return True
 
@@ -167,9 +168,9 @@ def part_name(share: Part) -> str:
 
 
 def _excludes(one: str, other: str) -> bool:
-    """Return whether the locks of two scopes exclude each other.
+    """Return whether locks with these scopes exclude each other.
 
-    They do if the scopes are equal, or parts of the tasks that have a task in common.
+    They do if the scopes are equal, or if both are parts of the tasks and have a task in common.
     """
     parts = _PART.fullmatch(one), _PART.fullmatch(other)
     if not (parts[0] and parts[1]):
@@ -184,7 +185,7 @@ def locked(
 ) -> Iterator[Lock]:
     """Hold the lock of a scope in the folder `out` while the block runs, and yield the lock.
 
-    If another run holds it, raise OutputError after some tries, or with `wait` try without end.
+    If another run holds it, try again; raise OutputError after a few tries unless `wait` is True.
     """
     lock = Lock(out / STATE / f"{scope}.{token_hex(8)}.lock")
     try:
@@ -202,14 +203,14 @@ def locked(
             yield lock
     finally:
         remove(lock.path)
-        with suppress(OSError):  # the hidden folder may hold records or other locks
+        with suppress(OSError):  # not empty: the hidden folder may hold records or other locks
             lock.path.parent.rmdir()
 
 
 def _take(lock: Lock, show: Show) -> list[Lock]:
     """Write the lock file; return the locks of other runs that exclude this lock.
 
-    If there are some, the lock file is removed again.
+    If there are any, the lock is not taken: its file is removed again.
     """
     for tries_left in range(TRIES)[::-1]:
         try:

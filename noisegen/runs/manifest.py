@@ -26,7 +26,7 @@ from noisegen.version import __version__
 # Packages whose version can change the output
 PACKAGES = ("noisegen", "numpy", "pyarrow", "codespell", "spacy", "datasets", "distributed")
 
-# Key of every mining manifest; other manifests have it only while tasks are missing
+# Key that each manifest of mining has, and other manifests only while tasks are missing
 _TO_DO = "missing_tasks"
 MINED = ("wiki", "lang8", "pairs")  # kinds of mining runs
 _AUGMENT_KEYS = (
@@ -43,8 +43,8 @@ KEYS = {  # keys of manifest.json for each kind of run, in the order of the file
     **dict.fromkeys(MINED, _MINED_KEYS.split()),
 }
 _RUNS = {"augment": "an augment run", "prepare": "a prepare run"}
-LISTED = 100_000  # most entries of a list inside manifest.json
-# Names of the files with longer lists; '*' stands for a digest
+LISTED = 100_000  # a list with more entries is not in manifest.json but in a file of its own
+# List -> name of its own file; '*' stands for a digest of the content
 LISTS = {name: f"manifest.{name}-*.jsonl" for name in ("shards", "sources")}
 
 
@@ -85,12 +85,12 @@ class _Shard(TypedDict):
 
 
 _ENTRIES: dict[str, Any] = {"shards": _Shard, "sources": dict[str, Any]}
-_ROWS = ("rows", "kept", "pairs")  # the total that counts the written rows, per kind of run
+_ROWS = ("rows", "kept", "pairs")  # names of the total of written rows: each run has one of them
 TOTALS = {"augment": _NoiseTotals, "prepare": _SentenceTotals, **dict.fromkeys(MINED, _PairTotals)}
 
 
 class _ListFile(msgspec.Struct):
-    """Entry in manifest.json in place of a list that has a file of its own."""
+    """What manifest.json has in place of a long list: the list's file, and count and digest."""
 
     file: Annotated[str, msgspec.Meta(pattern=r"^manifest\.[a-z]+-[0-9a-f]+\.jsonl$")]
     count: int
@@ -103,7 +103,7 @@ def rows_of(totals: Mapping[str, Any]) -> int:
 
 
 def _check_sums(shards: Sequence[Mapping[str, Any]], totals: Mapping[str, Any]) -> None:
-    """Raise ValueError if the rows of shards or the dropped rows do not add up to the totals."""
+    """Raise ValueError if rows per shard, or kept and dropped rows, do not sum to the totals."""
     rows, total = sum(shard["rows"] for shard in shards), rows_of(totals)
     if rows != total:
         raise ValueError(f"its shards have {rows:,} rows, its totals {total:,}")
@@ -113,9 +113,10 @@ def _check_sums(shards: Sequence[Mapping[str, Any]], totals: Mapping[str, Any]) 
 
 
 def _check(kind: str, content: Mapping[str, Any], lists: Mapping[str, list[Any]]) -> None:
-    """Raise ValueError if a manifest lacks fields of its kind of run, or if its counts differ.
+    """Raise ValueError if a manifest lacks fields, or if its counts contradict each other.
 
-    `lists` has the shards and sources by name, `content` the rest of the manifest.
+    `kind` is the kind of run, a key of KEYS. `lists` has the lists of shards and sources, `content`
+    the rest of the manifest.
     """
     for name, entries in lists.items():
         for entry in entries:
@@ -130,9 +131,8 @@ def _check(kind: str, content: Mapping[str, Any], lists: Mapping[str, list[Any]]
 class Manifest:
     """Options, sources, shards and totals of a run.
 
-    `kind` is a key of KEYS. The fields from `lang` to `left_out` belong only to the kinds of runs
-    whose keys in KEYS name them. `missing_tasks` counts the tasks that other parts of the run have
-    not done yet.
+    `kind` is the kind of run, a key of KEYS, which lists the fields of this kind; other fields keep
+    their defaults. `missing_tasks` counts tasks that other processes of the run have not done yet.
     """
 
     kind: str
@@ -157,10 +157,10 @@ class Manifest:
 
     @classmethod
     def load(cls, path: str | Path, *kinds: str) -> "Manifest":
-        """Read a manifest.json, given the file or its folder.
+        """Read a manifest.json; `path` is the file or its folder.
 
-        With `kinds` the run must be of one of them. Raises OutputError for another run, and for a
-        damaged file.
+        `kinds` are the kinds of runs that are accepted (default: all). Raises OutputError for
+        another kind, and for a damaged file.
         """
         path = output_path(path)
         path = path / "manifest.json" if path.is_dir() else path
@@ -174,14 +174,14 @@ class Manifest:
                 name: msgspec.convert(content.pop(name), list) for name in LISTS
             }
             _check(kind, content, lists)
-            # The lists are set afterwards: `convert` would copy their many entries
+            # `convert` would copy the many entries of the lists, so they are set afterwards
             without = {"kind": kind, **content, **dict.fromkeys(LISTS, ())}
             return replace(msgspec.convert(without, cls), **lists)
         except (OSError, ValueError, AttributeError, RecursionError) as error:
             raise OutputError(f"{path} is not the manifest of {wanted}: {error}") from error
 
     def to_json(self, **lists: object) -> str:
-        """Return the text of manifest.json; the values of `lists` replace fields of their names."""
+        """Return the text of manifest.json; `lists` has other values for fields, by field name."""
         to_do = (_TO_DO,) if self.missing_tasks else ()
         content = {name: getattr(self, name) for name in (*KEYS[self.kind], *to_do)} | lists
         return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
@@ -206,7 +206,7 @@ class Manifest:
     def _of_augment(self) -> list[str]:
         totals, shards = self.totals, counted(len(self.shards), "shard")
         changed = totals["changed"] / max(1, totals["rows"])
-        as_is = Counter(totals.get("as_is", {}))  # only a run that writes one file has it
+        as_is = Counter(totals.get("as_is", {}))  # only in totals of a run that writes one file
         left_out = Counter(totals["dropped"]) - as_is
         return [
             counted(totals["rows"], "row") + (f" in {shards}" if self.shards else ""),
@@ -243,7 +243,7 @@ class Manifest:
         ]
 
     def _to_do(self) -> str:
-        """Return a note on the tasks that other parts of the run have to do; '' without any."""
+        """Return a note on the tasks that other processes of the run have to do; '' if none."""
         to_do = counted(self.missing_tasks, "task")
         return f"{to_do} to do: run the other parts" if self.missing_tasks else ""
 
@@ -277,10 +277,7 @@ def content_of(path: Path) -> dict[str, Any]:
 
 
 def counts_line(label: str, counts: Mapping[str, int]) -> str:
-    """Return counts by name after a label, such as 'dropped: too_long 3, null_id 1'.
-
-    Returns '' without counts.
-    """
+    """Return a label and {name: count} as text: 'dropped: too_long 3, null_id 1'; '' if empty."""
     shown = ", ".join(f"{reason} {count:,}" for reason, count in counts.items())
     return f"{label}: {shown}" if shown else ""
 
@@ -291,7 +288,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Return the sum of counts by name, such as the dropped rows of all tasks, sorted by name."""
+    """Add up the counts {name: count} of all tasks, name by name; the result is sorted by name."""
     total: Counter[str] = Counter()
     for task_counts in counts:
         total.update(task_counts)
@@ -299,9 +296,9 @@ def summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def packages(*names: str) -> dict[str, str]:
-    """Return the installed versions of packages by name; noisegen is always among them.
+    """Return {package: installed version} of noisegen and the packages `names`.
 
-    Without `names`: Python, and all packages whose version can change the output.
+    Without `names`: of Python, and of all packages whose version can change the output.
     """
     versions = {} if names else {"python": platform.python_version()}
     for name in names or PACKAGES:

@@ -30,7 +30,7 @@ Splitter = Annotated[Literal["sentencex", "punkt", "spacy"], option("Sentence sp
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerOptions:
-    """Number and place of the workers, on which the result of a command never depends."""
+    """How many workers run the tasks, and where; the output never depends on it."""
 
     workers: Annotated[int, option("Worker processes", ge=1)] = 1
     executor: Annotated[
@@ -53,7 +53,7 @@ ALONE = WorkerOptions()  # one worker: this process
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(WorkerOptions):
-    """Options of a run: its workers, and what to do with a run that the output folder holds."""
+    """Options of a run: its workers, and whether to resume or overwrite an earlier run."""
 
     resume: Annotated[bool, option("Resume an interrupted run of the same configuration")] = False
     force: Annotated[bool, option("Overwrite the run in this folder")] = False
@@ -70,11 +70,11 @@ class RunOptions(WorkerOptions):
 
     @property
     def share(self) -> Part:
-        """The part of the tasks that this process does: all of them."""
+        """Which of the tasks this process does: all."""
         return WHOLE
 
     def asked(self) -> Self:
-        """Return a copy that keeps only the options that decide the output; others get defaults."""
+        """Return a copy in which the options that never change the output have their defaults."""
         defaults: dict[str, Any] = {field.name: field.default for field in fields(RunOptions)}
         return replace(self, **defaults)
 
@@ -89,7 +89,10 @@ class PartOptions(RunOptions):
 
     @property
     def share(self) -> Part:
-        """The part of the tasks that this process does, from the option I/N; raises UsageError."""
+        """Which of the tasks this process does, as the option `--part I/N` says.
+
+        Raises UsageError if the option is not I/N.
+        """
         if self.part is None:
             return WHOLE
         number, _, count = self.part.partition("/")

@@ -34,7 +34,7 @@ _STOP = b""  # the message by which the parent asks an idle worker to end
 
 
 class Pool:
-    """Up to `size` worker processes, each started when the first task for it comes.
+    """Up to `size` worker processes, each started when it gets its first task.
 
     A task whose worker dies runs again, at most TRIES times in all. `close` ends the workers.
     """
@@ -44,15 +44,15 @@ class Pool:
         self.is_closed = False
         self._lock = threading.Lock()
         self._workers: list[_Worker] = []
-        self._own = threading.local()  # the worker of the current thread
+        self._own = threading.local()  # has in each thread its worker as the attribute `worker`
         self._threads = ThreadPoolExecutor(size, "worker", initializer=_leave_signals_to_others)
 
     def submit(self, function: Callable[[T], R], task: T) -> "Future[R]":
-        """Call `function(task)` in a worker process and return the future result."""
+        """Call `function(task)` in a worker process and return a future of the result."""
         return self._threads.submit(self._run, function, task)
 
     def close(self, *, at_once: bool) -> None:
-        """End the workers: with `at_once` kill them, else ask them to stop; they must be idle."""
+        """End the workers: kill them if `at_once`, else ask them to stop; they are idle then."""
         with self._lock:
             self.is_closed = True
         for worker in self._workers:
@@ -141,7 +141,7 @@ def _leave_signals_to_others() -> None:
 
 
 def _work(pipe: Connection) -> None:
-    """Run the tasks that the parent sends until it asks to stop: main function of a worker."""
+    """Run each task that the parent sends until it sends _STOP: a worker's main function."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent alone acts on Ctrl-C
     messages = SimpleQueue[bytes]()
     threading.Thread(target=_receive, args=(pipe, messages), daemon=True).start()
@@ -150,7 +150,7 @@ def _work(pipe: Connection) -> None:
 
 
 def _receive(pipe: Connection, messages: "SimpleQueue[bytes]") -> None:
-    """Put the messages of the parent into a queue; end this process if the parent is gone."""
+    """Put the parent's messages into a queue; end this process if the parent has ended."""
     while True:
         try:
             message = pipe.recv_bytes()
@@ -162,13 +162,16 @@ def _receive(pipe: Connection, messages: "SimpleQueue[bytes]") -> None:
 
 
 def _answer(message: bytes) -> Any:
-    """Run a pickled (function, task) and return a pickled pair: (error or None, result)."""
+    """Unpickle (function, task), call the function, and return a pickled (error, result).
+
+    One of the two is None.
+    """
     try:
         function, task = pickle.loads(message)
         return ForkingPickler.dumps((None, function(task)))
     except BaseException as error:
         where = f"in a worker process:\n{traceback.format_exc()}"
-        if not isinstance(error, NoisegenError):  # a bug, whose traceback the parent would not see
+        if not isinstance(error, NoisegenError):  # a bug; pickling would lose its traceback
             error.add_note(where)
         try:
             return ForkingPickler.dumps((error, None))

@@ -14,21 +14,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SECONDS_BETWEEN_UPDATES = 1.0
-LOOKING = 0.05  # largest share of the time that may go into reading the counts of tasks
-WINDOW = 60.0  # seconds of the latest events over which a rate is measured
-SURE = 1.0  # seconds of a stage after which its rate and time left are shown
+LOOKING = 0.05  # at most this share of the time is spent on reading the counts of tasks
+WINDOW = 60.0  # a rate is measured over the events of so many seconds
+SURE = 1.0  # rate and time left are shown only after so many seconds of a stage
 LIVE = ".live.tmp"  # ending of the file in which a running task publishes its counts
 BYTES = "bytes"  # name of the count of input bytes as stored on disk; shown as kB, MB, ...
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Event of a command: the name of the present stage, `doing`, and how far the stage is.
+    """Event of a command: its present stage, such as 'reading', and how much of it is done.
 
-    `done` of `total` units are finished; a total of 0 means unknown. `unit` is their name in the
-    plural. `share`, from 0 to 1, is the finished part of the stage (default: done / total).
-    `counts` are other counts by name, `note` is text for the user. In the first event of a stage,
-    `done` is the number of units that were finished before: 0, or more in a resumed run.
+    `doing` names the stage. `done` of `total` units are finished; a total of 0 means unknown.
+    `unit` is a plural such as 'rows'. `share`, from 0 to 1, is the finished share of the stage
+    (default: done / total). `counts` has other counts by name, `note` a text for the user. The
+    first event of a stage has as `done` the units of earlier runs: 0 unless the run is resumed.
     """
 
     doing: str = ""
@@ -46,7 +46,7 @@ class Progress:
             object.__setattr__(self, "share", min(max(self.share, 0.0), 1.0))
 
     def figures(self, pace: "Pace") -> list[str]:
-        """Return counts, rate and time left as words for the user, the most important first."""
+        """Return counts, rate and time left as texts for the user, the most important first."""
         parts = [self._amount()] if self.unit else []
         if pace.rate:
             is_bytes = self.unit == BYTES
@@ -78,7 +78,7 @@ def silent(event: object) -> None:
 
 
 class Pace:
-    """Rate and time left of the present stage, from its events of the last minute."""
+    """Rate and time left of the present stage, measured from its events of the last minute."""
 
     def __init__(self) -> None:
         self._events: deque[tuple[float, Progress]] = deque()
@@ -86,7 +86,7 @@ class Pace:
     def add(self, event: Progress, now: float) -> "Pace":
         """Add an event that came at the time `now`, in seconds.
 
-        An event with another unit or total begins a new stage, and so does one with fewer units.
+        A new stage begins if the unit or total changes, or if fewer units are done than before.
         """
         if self._events:
             last = self._events[-1][1]
@@ -98,9 +98,9 @@ class Pace:
         return self
 
     def _since(self) -> tuple[float, float, float]:
-        """Return the seconds that passed, and the units and share finished, between two events.
+        """Return what the last minute brought: seconds passed, units finished, share finished.
 
-        They are the oldest and the newest event of the last minute.
+        These are differences between the oldest and the newest event that are kept.
         """
         (then, first), (now, last) = self._events[0], self._events[-1]
         return now - then, last.done - first.done, (last.share or 0) - (first.share or 0)
@@ -120,7 +120,7 @@ class Pace:
 
 
 def percent(share: float) -> str:
-    """Return a share from 0 to 1 in per cent, rounded down, so that only 1 becomes 100%."""
+    """Return a share from 0 to 1 in percent: 0.125 -> '12%'; only 1 becomes '100%'."""
     return f"{int(share * 100 + 1e-9)}%"
 
 
@@ -154,7 +154,7 @@ def _rounded(number: float) -> str:
 
 @contextmanager
 def reading(show: Show, doing: str, total: int = 0) -> Iterator[None]:
-    """Show every second how many of the `total` input bytes the block has read; 0 means unknown."""
+    """Show every second how many input bytes the block has read, of `total` (0 if unknown)."""
     from noisegen.data.files import metered  # imports pyarrow, which is slow
 
     with metered() as meter:
@@ -174,10 +174,10 @@ def reading(show: Show, doing: str, total: int = 0) -> Iterator[None]:
 class Tracker:
     """Sum of the counts of all tasks of a run, shown as events of the stage `doing`.
 
-    Counts have names. `unit` names the count that is shown first, with its rate; `others` names
-    counts that are shown after it. `total` are the input bytes of the run, and `most` the most
-    units that the run can finish; 0 means unknown. Each gives a finished share; the larger is
-    shown.
+    `unit` names the count that is shown first, with its rate; `others` names the counts that are
+    shown after it. `total` is the number of input bytes, `most` the maximum of units that the run
+    can finish; 0 means unknown. The share shown as finished is that of the bytes or of the units,
+    whichever is larger.
     """
 
     show: Show
@@ -198,7 +198,7 @@ class Tracker:
     def report(self, running: Mapping[str, int] | None = None) -> None:
         """Show the counts of finished tasks, plus the counts `running` of running tasks."""
         with self._lock:
-            # A task that has just ended may be in neither sum, but a shown count never falls.
+            # A task that has just ended may be missing in both sums; shown counts still never fall.
             self._shown |= self._finished + Counter(running)
             counts = self._shown.copy()
         done = counts[self.unit]
@@ -212,8 +212,8 @@ class Tracker:
     def watching(self, live: Callable[[], Iterable[Path]]) -> Iterator[None]:
         """Show every second, while the block runs, the counts that running tasks publish.
 
-        `live` returns the files with these counts. If it takes long, as in a folder of many files,
-        it is called less often.
+        `live` returns the files that have these counts. If reading them takes long, as in a folder
+        of many files, they are read less often.
         """
         again = 0.0
 
@@ -272,7 +272,7 @@ def running(live: Iterable[Path]) -> Counter[str]:
 def repeated(action: Callable[[], None], seconds: float) -> Iterator[None]:
     """Call `action` every `seconds` seconds in a thread while the block runs.
 
-    An OSError of the action ends the repetition, but not the block.
+    If `action` raises OSError, it is not called again; the block goes on.
     """
     ended = threading.Event()
 

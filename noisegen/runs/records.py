@@ -33,9 +33,9 @@ SECONDS_HELD = 10.0  # after this time, even fewer lines than BATCH go to a stor
 
 
 class Run(msgspec.Struct, frozen=True):
-    """Content of run.json: the kind of run (`verb`), its configuration, and whether it has ended.
+    """Content of run.json: the kind of run, its configuration, and whether it has ended.
 
-    `verb` names the work of the run, such as 'write' or 'mine'.
+    `verb` names the kind by its work, such as 'write' or 'mine'.
     """
 
     verb: str
@@ -44,7 +44,7 @@ class Run(msgspec.Struct, frozen=True):
 
     @classmethod
     def read(cls, out: Path, verb: str) -> "Run | None":
-        """Return the run that a folder records; None without one, or with another `verb`."""
+        """Return the content of run.json in the folder `out`; None if absent or of another kind."""
         with suppress(OSError, OutputError, ValueError, RecursionError):
             run = msgspec.json.decode((out / RUN).read_text("utf-8"), type=Run)
             return run if run.verb == verb else None
@@ -61,11 +61,11 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class File(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A file of a finished task: its name in the output folder, and signs that it is unchanged.
+    """A file of a finished task: its name in the output folder, and what shows if it has changed.
 
-    `mark` is size and time of the file, or size and tag of an object in a store. If the mark has
-    changed, as in a copy of the folder, `sha256` decides. A file without `sha256` counts as changed
-    then.
+    `mark` has size and time of the file, or size and tag of an object in a store. A file with
+    another mark, as in a copy of the folder, is unchanged if its digest equals `sha256`; if
+    `sha256` is '', it counts as changed.
     """
 
     name: str
@@ -74,7 +74,7 @@ class File(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     @classmethod
     def of(cls, path: Path, out: Path) -> "File":
-        """Hash the file `path` in the folder `out` and return its entry, without a mark."""
+        """Hash the file `path` in the folder `out`; return a `File` without a mark."""
         return cls(path.relative_to(out).as_posix(), file_digest(path))
 
 
@@ -86,7 +86,7 @@ class Record(msgspec.Struct, Generic[N], array_like=True, frozen=True):
     result: N
 
     def marked(self, out: Path) -> "Record[N]":
-        """Return the record with the present marks of its files in the folder `out`."""
+        """Return a copy in which each file has its present mark (size and time) in `out`."""
         files = (File(file.name, file.sha256, mark_of(out / file.name)) for file in self.files)
         return Record(self.number, tuple(files), self.result)
 
@@ -95,8 +95,8 @@ class Record(msgspec.Struct, Generic[N], array_like=True, frozen=True):
 class Records(Generic[N]):
     """The records of finished tasks in the folder `out`.
 
-    `kind` is the type of the tasks' results. `key` stands for the configuration of the run:
-    records of a run with another key are ignored.
+    `kind` is the type of the tasks' results. `key` is `Run.key`, the configuration as bytes:
+    records that were written with another configuration are ignored.
     """
 
     out: Path
@@ -111,12 +111,12 @@ class Records(Generic[N]):
     _seen: dict[str, str] = field(default_factory=dict)  # record file -> mark when it was read
 
     def read(self) -> dict[int, Record[N]]:
-        """Return the records of all processes by task number.
+        """Return {task number: record} of the finished tasks of all processes.
 
-        Only record files that changed since the last call are read.
+        Files of records that have not changed since the last call are not read again.
         """
         decoder = msgspec.json.Decoder(Record[self.kind])  # type: ignore[name-defined]
-        # The oldest process comes first, so that the newest record of a task counts.
+        # Names begin with a time. The oldest file is read first, so that newer records replace its.
         for name, mark in sorted(listing(self.out, LINES)):
             if self._token in name or self._seen.get(name) == mark:
                 continue
@@ -130,7 +130,7 @@ class Records(Generic[N]):
     def add(self, record: Record[N]) -> None:
         """Add the record of a finished task; raises OutputError.
 
-        In a folder its line is written at once, in a store together with later lines.
+        Its line is written at once in a local folder, together with later lines in a store.
         """
         self.by_number[record.number] = record
         line = with_checksum(msgspec.json.encode(record), self.key)
@@ -147,7 +147,7 @@ class Records(Generic[N]):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _upload(self) -> None:
-        """Write the lines that are not yet in the store as one object."""
+        """Write all lines that are not in the store yet, as one object."""
         name = LINES.replace("*", f"{self._token}-{self._objects:05d}")
         if self._held:
             with atomic(self.out / name) as file:
@@ -175,15 +175,15 @@ class Records(Generic[N]):
 
 
 def with_checksum(line: bytes, key: bytes) -> bytes:
-    """Return a line with a checksum before it, made of the line and the `key` of the run."""
+    """Return 'checksum line'; the checksum covers the line and the `key` of the run."""
     return b"%08x %b\n" % (crc32(line, crc32(key)), line)
 
 
 def checked_lines(path: Path, key: bytes) -> Iterator[bytes]:
-    """Yield the lines of a file without their checksums, up to the first with a wrong one.
+    """Yield the lines of a file, without their checksums; stop at the first wrong checksum.
 
-    A checksum is wrong if its line is damaged or belongs to a run with another `key`. A file that
-    cannot be read has no lines.
+    A checksum is wrong if its line is damaged or was written with another `key`. Yields nothing if
+    the file cannot be read.
     """
     start = crc32(key)
     with suppress(OSError, OutputError), path.open("rb") as file:
@@ -195,9 +195,9 @@ def checked_lines(path: Path, key: bytes) -> Iterator[bytes]:
 
 
 class SourceHead(msgspec.Struct, array_like=True):
-    """Rows and bytes of an input file, and the mark of the file when they were counted.
+    """Count of rows and bytes of an input file, and its mark (size and time) at the count.
 
-    Without a mark the file has to be read again.
+    If the mark is '', the file has to be read again.
     """
 
     mark: str = ""
@@ -206,13 +206,13 @@ class SourceHead(msgspec.Struct, array_like=True):
 
 
 def read_heads(out: Path, key: bytes) -> Iterator[SourceHead]:
-    """Yield the heads of the input files, in input order, that an earlier process kept in `out`."""
+    """Yield the `SourceHead` of each input file, in input order, as `write_heads` saved it."""
     for line in checked_lines(out / HEADS, key):
         yield msgspec.json.decode(line, type=SourceHead)
 
 
 def write_heads(out: Path, lines: Iterator[bytes], key: bytes) -> None:
-    """Keep the heads of the input files, a line of JSON each, for later processes of the run."""
-    # Without them a later process reads the input files again, so an error is no loss.
+    """Save the `SourceHead` of each input file, as JSON lines, for later processes of the run."""
+    # If this fails, a later process reads the input files again, so the error is suppressed.
     with suppress(OutputError), atomic(out / HEADS) as file:
         file.writelines(with_checksum(line.rstrip(b"\n"), key) for line in lines)

@@ -17,7 +17,7 @@ from typing import IO, Any, cast
 
 from noisegen.errors import NoisegenError, OutputError
 
-# Protocols of the stores in which an object appears only when it is whole
+# Protocols of the stores in which an object appears only when its upload is complete
 SAFE = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory")
 
 
@@ -101,7 +101,7 @@ class StorePath:
         return (path for path in start.iterdir() if fnmatchcase(path.name, name))
 
     def listing(self, pattern: str) -> Iterator[tuple[str, str]]:
-        """Yield name and mark of the objects in this folder whose names fit a glob pattern."""
+        """Yield (name, mark) of each object in this folder whose name fits a glob pattern."""
         for entry in self._ask("ls", detail=True) if self.is_dir() else []:
             name = entry["name"].rstrip("/").rpartition("/")[2]
             if fnmatchcase(name, pattern):
@@ -112,7 +112,7 @@ class StorePath:
         return _mark(self._ask("info"))
 
     def stat(self) -> Any:
-        """Return time and size of the object, and as `st_ino` a number that changes with it."""
+        """Return time and size of the object; its `st_ino` changes when the content changes."""
         time, size = self._ask("modified").timestamp(), self._ask("size")
         number = int(self._ask("ukey"), 16)
         return SimpleNamespace(st_dev=0, st_ino=number, st_mtime_ns=int(time * 1e9), st_size=size)
@@ -138,9 +138,9 @@ class StorePath:
             return getattr(store, what)(path, **options)
 
     def _store(self, *, own: bool = False) -> tuple[Any, str]:
-        """Return the file system of `fsspec`, and the path of the object in it.
+        """Return the `fsspec` file system of the store, and the path of the object in it.
 
-        With `own` the file system object is not shared with other paths.
+        With `own`, the file system is a new instance, which no other `StorePath` uses.
         """
         from noisegen.data.files import store_of  # imports pyarrow, which is slow
 
@@ -150,7 +150,7 @@ class StorePath:
     @contextmanager
     def upload(self) -> Iterator[IO[bytes]]:
         """Yield a file to write; it becomes an object when the block ends without an error."""
-        store, path = self._store(own=True)  # so that the transaction is this upload alone
+        store, path = self._store(own=True)  # its transaction then has no other upload
         store.transaction.start()
         with _storing(self):
             file = store.open(path, "wb")
@@ -158,7 +158,7 @@ class StorePath:
             yield file
         except BaseException:
             store.transaction.complete(commit=False)
-            with suppress(AttributeError):  # an open file would be uploaded when it is freed
+            with suppress(AttributeError):  # Python would upload an open file when it frees it
                 file.closed = True
             raise
         with _storing(self):
@@ -167,15 +167,15 @@ class StorePath:
 
 
 def _mark(entry: Mapping[str, Any]) -> str:
-    """Return the mark of an object: its size, and the tag or time that the store gives it."""
+    """Return the mark of an object: its size, and its tag or, in stores without tags, its time."""
     tags = (entry.get(name) for name in ("ETag", "etag", "LastModified", "mtime", "created"))
-    tag = next(filter(None, tags), "")  # some stores list a time in place of a tag
+    tag = next(filter(None, tags), "")  # the first that the store lists
     return f"{entry['size']} {tag.timestamp() if isinstance(tag, datetime) else tag}"
 
 
 @contextmanager
 def _storing(path: StorePath) -> Iterator[None]:
-    """Turn any error of the store of `path` into an OutputError of one line."""
+    """Turn any error that the block's use of the store raises into an OutputError of one line."""
     from noisegen.data.files import reason_of
 
     try:
@@ -190,9 +190,10 @@ def _storing(path: StorePath) -> Iterator[None]:
 
 
 def listing(out: Path, pattern: str) -> Iterator[tuple[str, str]]:
-    """Yield name and mark of the files in `out` that fit a pattern, such as data/*.parquet.
+    """Yield (name, mark) of each file in `out` that fits a pattern, such as data/*.parquet.
 
-    A mark is a text that changes with the content of its file. A store is asked once for all files.
+    The mark is a text with the file's size and time: if the content changes, it changes too. A
+    store is asked only once for all files.
     """
     folder, slash, pattern = pattern.rpartition("/")
     place = out / folder if folder else out
@@ -202,9 +203,9 @@ def listing(out: Path, pattern: str) -> Iterator[tuple[str, str]]:
 
 
 def _listing(folder: Path, pattern: str) -> Iterator[tuple[str, str]]:
-    """Yield name and mark of the files in a local folder, one by one.
+    """Yield (name, mark) of each file in a local folder that fits a pattern.
 
-    `pathlib` would hold all names of the folder in memory.
+    `pathlib` is not used, as it would hold all names of the folder in memory.
     """
     with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
         for entry in entries:
