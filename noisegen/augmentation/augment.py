@@ -130,7 +130,7 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
             tracker.add({"rows": part.shard.rows, BYTES: part.size})
             tracker.report()
     totals = _totals(written, 0) | {"as_is": summed([as_is])}
-    return plan.manifest(options.command, totals, shards=[])
+    return plan.manifest(options.command, totals, [])
 
 
 def _tracker(plan: AugmentPlan, options: AugmentOptions, *others: str) -> Tracker:
@@ -171,7 +171,7 @@ class NotedHeads:
         self._noted = noted
         self._lines = BytesIO()
         self._first: FileRange | None = None
-        self._is_same = False  # whether the first file is unchanged since its head was kept
+        self._is_same = False  # True: the first file is unchanged since its head was kept
         self._are_new = False
 
     def head(self, item: FileRange, columns: Columns) -> FileRange | None:
@@ -312,8 +312,7 @@ def finish(
             return folder.end(earlier)
         duplicates = _duplicate_ids(plan, shards) if plan.job.columns.row_id else 0
         totals = _totals(shards.values(), duplicates)
-        missing = tasks - len(shards)
-        manifest = plan.manifest(command, totals, shards=listed, missing_tasks=missing)
+        manifest = plan.manifest(command, totals, listed, tasks - len(shards))
         folder.end(manifest, _card(plan, manifest, shards.values()))
         if folder.share == WHOLE or len(folder.done()) == len(shards):
             return manifest

@@ -37,12 +37,11 @@ from noisegen.version import __version__
 
 @dataclass(frozen=True)
 class AugmentPlan:
-    """A checked request, with everything that a run needs to know before it reads rows.
+    """A checked request: its recipe for the language, input files, and the job of the workers.
 
-    `recipe` is the recipe for the language of the request. `inputs` are the files to read, `job` is
-    what the workers get. `config` is the part of the manifest that the request decides. `hints` are
-    lines for the user, such as one on transforms without data for the language. `skipped` has a
-    line on each file that is not read, with the reason.
+    `config` is the part of the manifest that the request decides. `hints` are lines for the user,
+    such as one on transforms without data for the language. `skipped` has a line on each file that
+    is not read, with the reason.
     """
 
     request: Request
@@ -80,18 +79,21 @@ class AugmentPlan:
         refuse_reserved(self.inputs, self.job.columns)
         return self.tasks_of(self.request.rows_per_shard, self.job.columns, head)
 
-    def manifest(self, command: str | None, totals: dict[str, Any], **more: Any) -> Manifest:
-        """Return the manifest of a run of this plan.
-
-        `command` is the command line, if there is one. `more` sets further fields of the manifest.
-        """
-        command = command or "noisegen augment"
+    def manifest(
+        self,
+        command: str | None,
+        totals: dict[str, Any],
+        shards: list[dict[str, Any]],
+        missing_tasks: int = 0,
+    ) -> Manifest:
+        """Return the manifest of a run of this plan; `command` is the command line, if known."""
         return Manifest(
             kind="augment",
-            command=command,
+            command=command or "noisegen augment",
+            shards=shards,
             totals=totals,
             packages=packages(),
-            **more,
+            missing_tasks=missing_tasks,
             **self.config,
         )
 

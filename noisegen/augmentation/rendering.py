@@ -260,7 +260,7 @@ def _whole_graphemes(example: ShownRow) -> Iterator[ShownEdit]:
 
 
 def _real_changes(example: ShownRow) -> list[ShownEdit]:
-    """Return the edits of a row in order, without those that replace a text by the same text."""
+    """Return the edits of a row in order; an edit that replaces a text by itself is left out."""
     edits = (ShownEdit(**edit) for edit in example.edits)
     changes = sorted(edits, key=lambda change: change[1:])
     return [change for change in changes if len(set(example.texts_of(change))) == 2]

@@ -326,9 +326,9 @@ def _numbers_of(names: Sequence[str]) -> dict[str, int]:
 def carry(
     tokens: Sequence[str], labels: Sequence[Any], noisy: str, edits: Sequence[Edit]
 ) -> tuple[list[str], list[Any]]:
-    """Return the tokens of the noisy text of a row, and their labels.
+    """Return the tokens of a noisy text and their labels.
 
-    `tokens` and `labels` are those of the clean text; `edits` turned it into `noisy`.
+    `tokens` and `labels` belong to the clean text, which `edits` turned into the text `noisy`.
     """
     words, owners = noisy_tokens(tokens, noisy, edits)
     return words, carried(labels, owners)

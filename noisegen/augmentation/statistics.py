@@ -47,9 +47,9 @@ class TransformsPerRow:
 class TransformFigures:
     """Figures of one transform.
 
-    `rows` counts the rows that drew it. `rows_alone` counts those of them that drew no other
-    transform, and `changed_alone` how many of the latter changed. `edits` counts the edits that the
-    transform made, alone or together with others; None if the shards have no edits.
+    `rows` counts the rows that drew it. `rows_alone` counts the rows that drew it and no other
+    transform; `changed_alone` of them changed. `edits` counts the edits that the transform made,
+    alone or together with others; None if the shards have no edits.
     """
 
     name: str
@@ -224,7 +224,7 @@ def wilson(share: float, n: int) -> tuple[float, float]:
     """Return the 95 % score interval of a share of n observations (Wilson, 1927).
 
     Without observations the interval is (0, 1). The share may also be a mean of values from 0 to 1:
-    they vary at most as much as yes-or-no observations do, so the interval is wide enough.
+    their variance is at most the variance of a share, so the interval is wide enough.
     """
     if not n:
         return 0.0, 1.0

@@ -386,8 +386,8 @@ def _reason(source: str | None, target: str | None, kind: Kind) -> str:
 def _table_rows(file: Bitext, dropped: Counter[str]) -> Iterator[tuple[str, str, Kind]]:
     """Yield source text, target text and `Kind` (languages and data set) per row of a table.
 
-    If the rows do not name their languages or data set, those of `file` are yielded. Rows that
-    cannot be read are counted in `dropped`.
+    Rows that do not name their languages or data set get the languages and data set of `file`. Rows
+    that cannot be read are counted in `dropped`.
     """
     columns = TextColumns({})
     for texts in stream_columns(file.paths[0], [file.columns or ()], "bitext", columns):

@@ -77,10 +77,10 @@ def read_columns(source: str, choices: Choices, what: str, advice: str = "") -> 
     """Read the columns of the first list in `choices` whose columns are all in the source.
 
     `source` is a file, folder, glob or hf:...; a text file has one column, its lines.
-    `column_named` explains the names in `choices`. Of rows with the same tweet_id only the first
-    is kept. Rows after the first ROWS_MAX are dropped as `over_limit`. `what` tells in errors what
-    the rows are needed for ('bitext'); `advice` is added to errors about a missing column. Raises
-    SourceError for a missing source or column, and if no row is left.
+    `column_named` explains the names in `choices`. Rows with the tweet_id of an earlier row are
+    dropped, and rows after the first ROWS_MAX as `over_limit`. In errors, `what` names the purpose
+    of the rows ('bitext'); `advice` is added to errors about a missing column. Raises SourceError
+    for a missing source or column, and if no row is left.
     """
     read = TextColumns({})
     rows = list(within_memory(stream_columns(source, choices, what, read, advice), read.dropped))
@@ -145,7 +145,7 @@ class _Choice:
     columns: dict[str, list[str]]
 
     def names(self, file: FileRange) -> list[str]:
-        """Return the columns to read from a file: those of the chosen list, then any tweet_id.
+        """Return the columns to read from a file: the columns of the chosen list, and any tweet_id.
 
         Raises SourceError if every list in `choices` has a column that the first file lacks, or if
         a later file lacks a column of the chosen list.

@@ -156,7 +156,7 @@ def after_comments(lines: Sentence) -> tuple[int, Fields]:
 def sentence_blocks(parts: Iterable[bytes]) -> Iterator[list[bytes]]:
     """Yield the lines of each sentence, with the blank lines around it, as bytes.
 
-    Of a sentence of over TEXT_MAX bytes, only the lines up to this size and the next line are kept.
+    A sentence of over TEXT_MAX bytes keeps only the lines up to this size and the next line.
     `parts` yields the bytes of a file; an error that it raises is passed on.
     """
     held: list[bytes] = []

@@ -163,7 +163,7 @@ def _short_words(column: pa.Array, path: Path) -> pa.Array:
 
 
 def _known_columns(names: list[str], where: str) -> list[str]:
-    """Return those of a file's column names that a mined dictionary uses; ignore other columns.
+    """Return the column names of a file that a mined dictionary uses; ignore other columns.
 
     Raises LexiconError if a required column is missing; `where` names the file in the error.
     """
@@ -249,7 +249,7 @@ def _alternative(where: str, values: Mapping[str, Any], is_text: bool) -> Altern
 
 
 def _wanted(name: str) -> str:
-    """Return what the values of a column must be, for errors: 'one word' for clean."""
+    """Return the requirement on a column's values, for errors: 'one word' for clean."""
     if name in TEXTS:
         return "one word"
     if name == "prob":

@@ -31,8 +31,8 @@ ENTERED_BYTES = 16 << 20  # a compressed text of at least this many bytes is spl
 # Minimum compressed bytes between two offsets where reading can begin: about a block of bzip2
 ENTRY_BYTES = 256 << 10
 
-# First bytes of files that are not UTF-8 text. UTF-32 precedes UTF-16, since the first two bytes
-# of UTF-32LE are also those of UTF-16LE.
+# First bytes of files that are not UTF-8 text. UTF-32 precedes UTF-16: a file in UTF-32LE begins
+# with the mark of UTF-16LE.
 WIDE = {
     codecs.BOM_UTF32_LE: "UTF-32",
     codecs.BOM_UTF32_BE: "UTF-32",

@@ -110,7 +110,7 @@ class NoisySentence:
                 yield line, self.other(number, cells, tokens)
 
     def tokens(self) -> Fields:
-        """Return the fields of each noisy token: those of its clean token, with a new number."""
+        """Return the fields of each noisy token: its clean token's fields, with a new number."""
         columns = []
         for name, values in zip(self.names, zip(*self.words, strict=True), strict=True):
             if name == INDEX:
@@ -155,8 +155,8 @@ class Treebank(NoisySentence):
     """A CoNLL-U sentence, in which each word depends on another word, its head.
 
     The first part of a split word keeps the fields of the word; each other part has the tag X and
-    depends on the first part as `goeswith`. A word merged from several has the fields of the first,
-    and the head and relation of the one that is nearest to the root.
+    depends on the first part as `goeswith`. A word merged from several has the fields of the first
+    word, and the head and relation of the word that is nearest to the root.
     """
 
     def __init__(self, fields: Fields, names: tuple[str, ...], owners: Owners) -> None:

@@ -54,8 +54,8 @@ Head = Callable[[FileRange, Columns], FileRange | None]
 def expand(sources: Strings) -> list[FileRange]:
     """Return the files of sources in order; a source is a file, folder, glob, URL, '-' or 'hf:...'.
 
-    Of a folder that `datasets` saved, the Arrow files of the split `train`, or of the only split,
-    are returned. Raises SourceError for a missing source, and if no file can be read.
+    A folder that `datasets` saved gives the Arrow files of the split `train`, or of the only split.
+    Raises SourceError for a missing source, and if no file can be read.
     """
     given = listed(sources)
     files = [file for source in given for file in _expanded(source)]
@@ -185,7 +185,7 @@ def _token_column(file: FileRange, given: str | None, usual: Sequence[str]) -> s
 def agree(file: FileRange, first: FileRange, columns: Columns) -> FileRange:
     """Return a file with its columns in the order of `first`, the first file of the run.
 
-    Raises SourceError if columns are missing, have a wrong type, or differ from those of `first`.
+    Raises SourceError if columns are missing, have a wrong type, or differ from the first file's.
     """
     if file is not first and file.is_like(first):
         # All files share one schema object, since there may be many
@@ -301,7 +301,7 @@ def _refuse_reserved(file: FileRange, names: Iterable[str]) -> None:
 
 
 def _advice(file: FileRange) -> str:
-    """Return what the user can do about a file without the column of text, for the error."""
+    """Return advice for the error about a file that lacks the column of text."""
     if format_of(file).has_header:
         return "; without a header line, use --text-column 1"
     kinds = [field.type for field in file.schema]

@@ -23,7 +23,7 @@ class NoisyRow(NamedTuple):
     """A noisy row to write: its values by column, and the input line of the clean row."""
 
     values: dict[str, Any]
-    columns: Columns  # which keys of `values` are the text, the tokens and the labels
+    columns: Columns  # keys in `values` of the text, the tokens and the labels
     changed: Collection[str]  # columns that noise changed or added
     line: bytes | None  # input line without its line end; None if the output has another format
     # For each noisy token, the index of the clean token it was made from; None for an added token
