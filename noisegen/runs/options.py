@@ -89,10 +89,7 @@ class PartOptions(RunOptions):
 
     @property
     def share(self) -> Part:
-        """Which of the tasks this process does, as the option `--part I/N` says.
-
-        Raises UsageError if the option is not I/N.
-        """
+        """Which of the tasks this process does, read from `--part I/N`; raises UsageError."""
         if self.part is None:
             return WHOLE
         number, _, count = self.part.partition("/")

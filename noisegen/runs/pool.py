@@ -162,10 +162,7 @@ def _receive(pipe: Connection, messages: "SimpleQueue[bytes]") -> None:
 
 
 def _answer(message: bytes) -> Any:
-    """Unpickle (function, task), call the function, and return a pickled (error, result).
-
-    One of the two is None.
-    """
+    """Call a pickled (function, task); return pickled (None, result) or (error, None)."""
     try:
         function, task = pickle.loads(message)
         return ForkingPickler.dumps((None, function(task)))

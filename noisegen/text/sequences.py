@@ -106,9 +106,6 @@ def may_replace(clean: str, noisy: str) -> bool:
 
 @cache
 def places_of(character: str) -> frozenset[tuple[str, str]]:
-    """Return the contexts in which a character may stand: pairs (text before, text after).
-
-    The texts are those of `_BEFORE` and `_AFTER`.
-    """
+    """Return the pairs (text of `_BEFORE`, text of `_AFTER`) that a character may stand between."""
     around = product(_BEFORE, _AFTER)
     return frozenset(pair for pair in around if not forbidden_sequences(character.join(pair)))
