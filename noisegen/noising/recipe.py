@@ -143,21 +143,25 @@ class Recipe(Mix):
         The chance of a step, such as 'leet.p', is set for all writers. Raises UsageError for an
         unknown step or parameter, or a wrong value.
         """
-        known = [
-            name
-            for mix in self.mixes
-            for step in mix.steps()
-            for name in (step.transform, step.label)
-        ]
         values: dict[str, dict[str, Any]] = {}
         for key, value in settings.items():
-            name, dot, parameter = key.rpartition(".")
-            if not dot or name not in known:
-                labels = dict.fromkeys(step.label for mix in self.mixes for step in mix.steps())
-                near = did_you_mean(name or key, known) or f"; its steps: {', '.join(labels)}"
-                raise UsageError(f"cannot set {key!r}: recipe {self.name} has no such step{near}")
-            values.setdefault(name, {})[parameter] = value
+            step, parameter = self._step_and_parameter(key)
+            values.setdefault(step, {})[parameter] = value
         return self.each_mix(lambda mix: _with_values(mix, values))
+
+    def _step_and_parameter(self, key: str) -> tuple[str, str]:
+        """Split a key such as 'leet.rate' into transform or label of a step, and parameter.
+
+        Raises UsageError if the recipe has no such step.
+        """
+        name, dot, parameter = key.rpartition(".")
+        steps = [step for mix in self.mixes for step in mix.steps()]
+        known = [known for step in steps for known in (step.transform, step.label)]
+        if not dot or name not in known:
+            labels = dict.fromkeys(step.label for step in steps)
+            near = did_you_mean(name or key, known) or f"; its steps: {', '.join(labels)}"
+            raise UsageError(f"cannot set {key!r}: recipe {self.name} has no such step{near}")
+        return name, parameter
 
     def mix_of(self, lang: str) -> "Recipe":
         """Return the mix for a language: its own mix, or else the mix for all languages."""
