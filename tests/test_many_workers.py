@@ -106,13 +106,11 @@ def test_mine_lang8(pairs, tmp_path, eight_workers, monkeypatch):
     rows = (row.split("\t") for row in pairs.read_text().splitlines()[1:])
     entries = ([n, 1, "English", "Dutch", [a], [[b]]] for n, (a, b) in enumerate(rows))
     (tmp_path / "lang8.dat").write_text("".join(f"{json.dumps(entry)}\n" for entry in entries))
-    monkeypatch.setattr(parallel, "ROWS", 60)
     one, many = mined_twice(noisegen.mine_lang8, "lang8.dat", tmp_path, eight_workers, monkeypatch)
     assert many == one
 
 
 def test_mine_pairs(pairs, tmp_path, eight_workers, monkeypatch):
-    monkeypatch.setattr(parallel, "ROWS", 60)
     one, many = mined_twice(noisegen.mine_pairs, str(pairs), tmp_path, eight_workers, monkeypatch)
     assert many == one
 
@@ -122,6 +120,7 @@ def mined_twice(mine, source, tmp_path, eight_workers, monkeypatch):
 
     Return, for each of the two, the totals and the bytes of the files.
     """
+    monkeypatch.setattr(parallel, "ROWS", 60)
     monkeypatch.chdir(tmp_path)  # the workers are elsewhere
     one = mine(source, "one", workers=1)
     with eight_workers.killing(2):

@@ -1,15 +1,14 @@
 """Estimates: rows by bytes, samples that take about a second, and dry runs of commands."""
 
 import gzip
-import io
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from cli.mining_inputs import dump
+from source_files import on_stdin
 
 from noisegen.augmentation import Request
 from noisegen.augmentation import dry_run as module
@@ -147,7 +146,7 @@ def size_of(path: Path) -> int:
 
 
 def test_a_dry_run_of_a_stream_says_that_nothing_is_known(tmp_path, capfd, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"one\ntwo\n")))
+    on_stdin(monkeypatch, b"one\ntwo\n")
     assert run(["augment", "-", "-t", "fing", "--dry-run"]) == 0
     assert "input     of unknown size" in capfd.readouterr().out
 

@@ -1,9 +1,7 @@
 """One noisy file of the format that came in: what noise does not touch stays, byte for byte."""
 
 import gzip
-import io
 import json
-import sys
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from runs import augment, table
+from source_files import on_stdin
 
 from noisegen.cli import run
 from noisegen.data.conll import CONLLU as TREEBANK_COLUMNS
@@ -93,7 +92,7 @@ def test_without_noise_a_file_is_what_it_was(tmp_path, name, data):
 
 @pytest.mark.parametrize("data", [CONLL, CONLL[:-9], CONLLU * 2, NORM])
 def test_a_stream_of_sentences_is_known_by_its_lines(tmp_path, written, monkeypatch, data):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    on_stdin(monkeypatch, data)
     code, out, _ = written("-", tmp_path / "a.conll", "--limit", "1")
     assert (code, out) == (0, "")
     assert data.startswith((tmp_path / "a.conll").read_bytes())
@@ -151,7 +150,7 @@ def test_which_columns_follow_the_tokens_is_told_by_the_first_rows(tmp_path):
 
 def test_a_stream_of_text_is_no_stream_of_sentences(tmp_path, written, monkeypatch):
     text = "One O\nand O\n\nA poem O\n\nO\n"
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    on_stdin(monkeypatch, text.encode())
     assert written("-", "-")[:2] == (0, text)
 
 

@@ -51,6 +51,12 @@ def hasty(monkeypatch):
     monkeypatch.setattr(module, "SECONDS_STALE", 0.5)
 
 
+@pytest.fixture
+def impatient(monkeypatch):
+    """Locks that are tried twice, at once."""
+    monkeypatch.setattr(module, "PAUSES", (0.01,))
+
+
 def locks(out):
     return sorted(path.name for path in (out / STATE).glob("*.lock"))
 
@@ -63,8 +69,7 @@ def forged(out, **changes):
     return path
 
 
-def test_a_folder_in_use_is_refused_in_one_line(out, holder, capfd, monkeypatch):
-    monkeypatch.setattr(module, "PAUSES", (0.01,))
+def test_a_folder_in_use_is_refused_in_one_line(out, holder, capfd, impatient):
     for how in ([], ["--resume"], ["--force"], ["--part", "1/2"]):
         assert run([*words_for(out, "--workers", "1"), *how]) == 1
         [line] = capfd.readouterr().err.splitlines()
@@ -103,8 +108,7 @@ def test_a_damaged_lock_is_nobodys(out):
         assert len(locks(out)) == 1
 
 
-def test_a_lock_that_cannot_be_read_is_a_runs(out, monkeypatch):
-    monkeypatch.setattr(module, "PAUSES", (0.01,))
+def test_a_lock_that_cannot_be_read_is_a_runs(out, impatient):
     (path := out / STATE / "part-1-of-1.00112233aabbccdd.lock").mkdir(parents=True)
 
     with pytest.raises(OutputError, match=f"another run .its lock is {path}"), locked(out):
@@ -151,8 +155,7 @@ def test_a_run_of_another_host_that_beats_no_more_is_dead(out, hasty):
         ("finish", "finish", False),
     ],
 )
-def test_parts_without_a_common_task_share_a_folder(out, one, other, is_free, monkeypatch):
-    monkeypatch.setattr(module, "PAUSES", (0.01,))
+def test_parts_without_a_common_task_share_a_folder(out, one, other, is_free, impatient):
     with locked(out, one):
         refused = nullcontext() if is_free else pytest.raises(OutputError, match="in use")
         with refused, locked(out, other):
@@ -160,9 +163,8 @@ def test_parts_without_a_common_task_share_a_folder(out, one, other, is_free, mo
 
 
 @pytest.mark.parametrize("place", ["folder", "memory"])
-def test_of_many_at_once_one_is_in(tmp_path, place, monkeypatch):
+def test_of_many_at_once_one_is_in(tmp_path, place, impatient):
     out = output_path(tmp_path if place == "folder" else f"memory://{tmp_path.name}/lock")
-    monkeypatch.setattr(module, "PAUSES", (0.05,))
     inside, most = [], []
 
     def enter(number):
