@@ -99,7 +99,7 @@ class RunFolder(Generic[N]):
 
         The configuration is left out for a run without tasks.
         """
-        return Run(self.layout.verb, dict(bound(self.config)) if self.layout.result else {})
+        return Run(self.layout.verb, dict(bounded(self.config)) if self.layout.result else {})
 
     @cached_property
     def records(self) -> Records[N]:
@@ -144,20 +144,20 @@ class RunFolder(Generic[N]):
 
     def _refuse_foreign(self) -> None:
         """Raise OutputError if noisegen did not write a file that has a name of this run."""
-        found = [*self._found()]  # before run.json, which another process may be about to write
+        found = [*self._files()]  # before run.json, which another process may be about to write
         run = Run.read(self.out, self.layout.verb)
         recorded: Mapping[int, Record[N]] = {}
         if run and self.layout.result:
             is_same = run.key == self.requested.key
             recorded = (self.records if is_same else self._records(run)).read()
         for name, mark in found:
-            if not run or not self._is_own(name, mark, run, recorded):
+            if not run or not self._is_of_run(name, mark, run, recorded):
                 raise OutputError(
                     f"noisegen did not {self.layout.verb} {self.out / name}; move it, or use "
                     "another folder"
                 )
 
-    def _is_own(self, name: str, mark: str, run: Run, recorded: Mapping[int, Record[N]]) -> bool:
+    def _is_of_run(self, name: str, mark: str, run: Run, recorded: Mapping[int, Record[N]]) -> bool:
         """Return whether `run`, the run in run.json, wrote the file `name`.
 
         `mark` has present size and time of the file, `recorded` {task number: record}. A damaged
@@ -204,7 +204,7 @@ class RunFolder(Generic[N]):
             return
         if self._is_complete:
             Run(self.requested.verb, self.requested.config, has_ended=True).write(self.out)
-        elif not any(self._found()) and not lock.others():
+        elif not any(self._files()) and not lock.others():
             self._remove_records()
         if self._is_complete or not (self.out / RUN).exists():
             remove(*(other.path for other in lock.others() if not other.is_alive(lock)))
@@ -312,9 +312,9 @@ class RunFolder(Generic[N]):
         if not isinstance(folder, Path):
             return []
         names = (name for name, _ in listing(folder, f"*{LIVE}"))
-        return [folder / name for name in names if self._is_ours(name.removesuffix(LIVE))]
+        return [folder / name for name in names if self._is_of_share(name.removesuffix(LIVE))]
 
-    def _is_ours(self, name: str) -> bool:
+    def _is_of_share(self, name: str) -> bool:
         """Return whether this process does the task that writes the numbered file `name`."""
         number = number_of(name)
         return number is not None and number % self.share[1] == self.share[0]
@@ -351,7 +351,7 @@ class RunFolder(Generic[N]):
 
     # Files.
 
-    def _found(self) -> Iterator[tuple[str, str]]:
+    def _files(self) -> Iterator[tuple[str, str]]:
         """Yield (name, mark) of each file in the folder that has a name of the layout.
 
         The mark has size and time (see `listing`), or is '' if the layout's name is no pattern.
@@ -366,7 +366,7 @@ class RunFolder(Generic[N]):
         """Raise OutputError if an input path is a file of the run, which `--force` would remove."""
         names = (*self.layout.parts, *self.layout.scratch, *self.layout.whole)
         out, resolved = str(self.out.resolve()), cache(os.path.realpath)
-        for path in paths if any(self._found()) else ():
+        for path in paths if any(self._files()) else ():
             is_link = os.path.islink(path)  # noqa: PTH114 - faster for many files
             folder, name = os.path.split(os.path.realpath(path) if is_link else path)
             place = f"{folder if '://' in path else resolved(folder)}/{name}"
@@ -383,7 +383,7 @@ class RunFolder(Generic[N]):
         if not isinstance(self.out, Path):
             return
         left = self._temporary((*self.layout.parts, *self.layout.scratch))
-        remove(*(path for path in left if self._is_ours(path.name.rsplit(".", 2)[0])))
+        remove(*(path for path in left if self._is_of_share(path.name.rsplit(".", 2)[0])))
         if self.share == WHOLE:
             for name in self.layout.whole:
                 inside = self.out.glob(f"{name}/**/*.tmp")
@@ -404,7 +404,7 @@ class RunFolder(Generic[N]):
 
         The records are removed last: without them, the other files would count as foreign.
         """
-        paths = [self.out / name for name, _ in self._found()]
+        paths = [self.out / name for name, _ in self._files()]
         remove(*self._temporary(self.layout.parts), *paths)
         self.remove_scratch()
         self._remove_records()
@@ -454,7 +454,7 @@ def refuse_full(out: Path, *, can_resume: bool = True) -> None:
     raise OutputError(f"{out} is not empty; add {resume}--force to overwrite it")
 
 
-def bound(config: Mapping[str, Any]) -> Mapping[str, Any]:
+def bounded(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a configuration in which a long list of sources is replaced by count and digest."""
     sources = config.get("sources")
     if not isinstance(sources, list) or len(sources) <= SOURCES_BOUND:
@@ -470,7 +470,7 @@ def difference(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
 
     Returns '' for equal configurations.
     """
-    theirs, ours = bound(theirs), bound(ours)
+    theirs, ours = bounded(theirs), bounded(ours)
     name = next((name for name in ours if theirs.get(name) != ours[name]), None)
     if name is None:
         return ""
