@@ -15,7 +15,7 @@ from noisegen.mining.revisions import Revision
 RADIUS = 15  # restoring a text from at most this many edits ago is a revert (mwreverts' default)
 # Edits with more lines than this from the first to the last changed line are not compared
 LINES_MAX = 100_000
-_WITH_THE_PAGE = ""  # in a trail: the clean sentence was lost when an edit rewrote the whole page
+_WITH_THE_PAGE = ""  # in `trail`: the clean sentence was lost when an edit rewrote the whole page
 # Texts per page remembered for reverts; above this, texts older than RADIUS edits are forgotten
 _STANDING_MAX = 100
 
@@ -48,8 +48,8 @@ def changed_lines(old: bytes, new: bytes) -> tuple[list[bytes], list[bytes]] | N
 class _Pending:
     """A pair from edit number `index`, which is dropped if a later revert undoes that edit.
 
-    `trail` follows the clean sentence: (edit number, sentence after this edit) for edit `index` and
-    for each later edit that changed the sentence; the sentence is None if the edit deleted it.
+    `trail` is the history of the clean sentence, from edit `index` on: (edit number, sentence after
+    the edit) per edit that changed it; the sentence is None if the edit deleted it.
     """
 
     index: int
@@ -70,7 +70,7 @@ class History:
     _index: int = 0
     _previous: Revision | None = None
     _digest: Hashable = None
-    # Hash of each text of the page that was not reverted -> number of the edit that saved it
+    # Hash of a page text that no revert undid -> number of the edit that saved it
     _standing: dict[Hashable, int] = field(default_factory=dict)
     _pending: deque[_Pending] = field(default_factory=deque)
 
@@ -124,8 +124,8 @@ class History:
     def rewritten(self, text: bytes) -> None:
         """Record that the latest revision replaced the whole page by `text`.
 
-        The correction of a waiting pair survives if `text` has the clean words of all its word
-        pairs. If it has no word pairs, `text` must have its clean sentence.
+        The correction in a waiting pair survives if `text` has all clean words of its word pairs.
+        Without word pairs, `text` must have the pair's clean sentence.
         """
         for waiting in self._pending:
             if waiting.index < self._index and waiting.trail[-1][1] is not None:
@@ -142,9 +142,9 @@ class History:
     ) -> None:
         """Record what the latest revision did to the clean sentences of waiting pairs.
 
-        It took out the sentences `removed`; `successors` are pairs of an old sentence and the new
-        one that replaced it. The correction of a waiting pair survives if the new sentence has the
-        clean words of all its word pairs. `tokens` splits a sentence into words.
+        The revision removed the sentences `removed`. `successors` are pairs (old sentence, new
+        sentence that replaced it). The correction in a waiting pair survives if the new sentence
+        has all clean words of its word pairs. `tokens` splits a sentence into words.
         """
         next_of = dict(successors)
         for waiting in self._pending:

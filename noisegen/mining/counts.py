@@ -83,7 +83,7 @@ class WordCounter(ExitStack):
             tally.last_unit = pair.unit
 
     def see(self, lang: str, words: Counter[str]) -> None:
-        """Add to the counts how often words occur in last revisions of pages; empty `words`."""
+        """Add the counts of words in last revisions of pages, then clear `words`."""
         for word, times in words.items():
             self._tally(lang, word, word).count += times
         words.clear()
@@ -203,6 +203,6 @@ def portions(rows: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 
 def record_batch(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
-    """Return rows as a record batch; a row may have more values than `schema` has columns."""
+    """Return rows as a record batch; values beyond the columns of `schema` are ignored."""
     arrays = [pa.array([row[at] for row in rows], kind) for at, kind in enumerate(schema.types)]
     return pa.record_batch(arrays, schema)

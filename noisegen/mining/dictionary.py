@@ -35,10 +35,10 @@ from noisegen.runs.manifest import Manifest
 from noisegen.text.segmentation import language
 
 ENTRY_SCHEMA = pa.schema([*WORD_FIELDS, *NUMBER_FIELDS, ("prob", pa.float64())])
-# Additional column of a dictionary whose mining run counted the words of pages
+# Extra column, for dictionaries of mining runs that counted the words of pages
 FREQUENCY = pa.field("frequency", pa.int64())
 ENTRY_ROWS = 65_536  # entries written at once
-# Minimum pages with a word pair whose clean word occurs nowhere in corrected text
+# Minimum pages with a word pair, if its clean word occurs nowhere in corrected text
 SUPPORT_PAGES = 2
 
 Word = tuple[str, str]  # language and word
@@ -123,8 +123,8 @@ def _passing(
 def counts_of(entries: Iterable[Alternative]) -> Iterator[Count]:
     """Return the entries of a dictionary as sorted counts, to be merged and filtered again.
 
-    If a dictionary has an entry and its reverse, with clean and noisy word swapped, the
-    `reverse_count` of each of the two is taken from the `count` of the other.
+    If a dictionary has a word pair and its reverse (clean and noisy word swapped), the `count` of
+    each becomes the `reverse_count` of the other.
     """
     entries = list(entries)
     known = {entry[:3] for entry in entries}

@@ -18,7 +18,7 @@ from noisegen.mining.revisions import read_site
 
 PIECE_BYTES = 64 << 20  # compressed bytes of a large dump per task: a minute of bzip2
 ENDINGS = (".xml", *(f".{name}" for name in MAGICS))
-# Name of a file with a part of one large page: it has the numbers of its first and last revision
+# File with part of a large page: '-p5r1r99.' in its name means revisions 1 to 99 of page 5
 _PART = re.compile(r"(.*-p\d+)r(\d+)r\d+\.")
 _SIGNS = (b"<revision>", b"mediawiki", "mediawiki".encode("utf-16-le"))
 # Language code in a dump -> another value of --lang that is accepted for this dump

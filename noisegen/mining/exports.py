@@ -15,7 +15,7 @@ from noisegen.data.files import metered
 from noisegen.data.rows import FileRange
 from noisegen.mining.revisions import CDATA, END, HEAD, PAGE
 
-# Reading stops after this many parts without the end of a tag, which expat rereads for each part
+# Reading stops if a tag is still open after this many parts: expat rescans it with each part
 STUCK_MAX = 16
 
 
@@ -91,7 +91,7 @@ def _to_page(parts: Iterable[bytes]) -> Iterator[bytes]:
         if (begin := held.find(PAGE)) >= 0 or not part:
             yield from (held[:begin] if part else held, b"", END)
             return
-        if sure := held[: 1 - len(PAGE)]:  # not if empty: an empty part marks a gap
+        if sure := held[: 1 - len(PAGE)]:  # b'' is not yielded: it would mark a gap
             yield sure
         held = held[1 - len(PAGE) :]
     if held:

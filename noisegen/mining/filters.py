@@ -70,7 +70,7 @@ class Delta(NamedTuple):
         if len(self.noisy) == len(self.clean):
             return list(zip(self.noisy, self.clean, strict=True))
         if len(self.clean) == 1 and self.noisy and not is_spaced:
-            # The tokenizer of such a language uses a word list, so it splits a misspelt word.
+            # Without spaces, a tokenizer uses a word list, so it splits a misspelt word.
             return [("".join(self.noisy), self.clean[0])]
         return []
 
@@ -175,10 +175,10 @@ def _same(noisy: str, clean: str) -> bool:
 
 
 def _differing(noisy: str, clean: str, language: Language) -> tuple[int, list[str], list[str]]:
-    """Return the number of tokens that two sentences share at both ends, and the tokens between.
+    """Return the number of tokens that two sentences share at both ends, and the other tokens.
 
-    The tokens between are two lists: noisy and clean. The shared text ends at a character such as a
-    space, so that no token is split. It is tokenized only once, which halves the time.
+    The other tokens are two lists: noisy and clean. Sentences are cut at `language.boundary`, such
+    as a space, so no token is split. Shared text is tokenized once, which halves the time.
     """
     tokens, boundary = language.tokens, language.boundary
     if not boundary:

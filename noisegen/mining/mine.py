@@ -178,10 +178,10 @@ def mine_pairs(
 ) -> Manifest:
     """Mine a dictionary from parallel noisy and clean text.
 
-    `sources` are tables as for `augment`, or one noisy text file; then line i of each of the
-    `clean_files` corrects its line i. `split` splits both texts of a row into sentences and aligns
-    these. `tell` is called with a line per file that is left out. A threshold of None has the value
-    of the profile. Raises NoisegenError.
+    `sources` are tables as for `augment`, or one noisy text file with corrected versions, line by
+    line, in `clean_files`. `split` splits both texts of a row into sentences and aligns these.
+    `tell` is called with a line per file that is left out. A threshold of None has the value of the
+    profile. Raises NoisegenError.
     """
     options = decode(PairsOptions, locals())
     return mine(options.work(), options)
@@ -282,7 +282,7 @@ def _finish(folder: RunFolder[Mined], work: Work, options: MiningOptions) -> Man
 def _manifest(
     folder: RunFolder[Mined], work: Work, options: MiningOptions, records: Sequence[Record[Mined]]
 ) -> Manifest:
-    """Return the manifest of the finished tasks, with zeros for the dictionary, written later."""
+    """Return the manifest of the finished tasks; the figures of the dictionary are still 0."""
     results = [record.result for record in records]
     return Manifest(
         command=options.command or f"noisegen mine-{work.miner.kind}",

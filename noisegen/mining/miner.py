@@ -17,7 +17,7 @@ class WordPair(NamedTuple):
 
     clean: str
     noisy: str
-    kind: str = ""  # kind of noise, if the language knows kinds: homophone, synonym, kana ...
+    kind: str = ""  # kind of noise, such as homophone or kana; '' if it has no kind
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,12 +73,12 @@ class Work:
             "options": self.config,
             "sources": sources,
         }
-        # JSON turns tuples into lists, as in the manifest, with which the result is compared
+        # Turns tuples into lists, for comparison with a manifest that was read from JSON
         as_read: dict[str, Any] = json.loads(json.dumps(config))
         return as_read
 
     def sizes(self) -> dict[int, int]:
-        """Return {number of a task: bytes of its input}; 0 if the size of a file is unknown."""
+        """Return {task number: bytes of its input}; 0 bytes if the size of a file is unknown."""
         sizes = {}
         for task in self.tasks:
             known = [file.size or _written(file.path)["bytes"] for file in task.files]

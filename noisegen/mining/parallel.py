@@ -101,7 +101,7 @@ def table_tasks(
 
 # An addition at the end with at least this many characters is a comment (gector-ja's rule)
 COMMENT_CHARS = 10
-# Only after the first sentence ends of a correction, this many, is a comment looked for
+# Comments are searched for after the first sentence ends only, at most this many
 _ENDS_MAX = 20
 _TAG = re.compile(r"\[(/?)(f-[a-z]+|sline)\]", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?…。！？]+[\"'”’»)\]」』）]*")
@@ -113,7 +113,7 @@ _ALTERNATIVES = ("/", "／", "→", "->", "=>", "＝")
 
 
 class Correction(NamedTuple):
-    """A corrected sentence; or '' and the reason why there is none in a correction."""
+    """A corrected sentence, or '' and the reason why a correction has none."""
 
     text: str
     reason: str | None = None
@@ -333,7 +333,7 @@ def _languages(learnt: str) -> set[str | None]:
 
 
 def _read_all(noisy: str, texts: object) -> list[Correction]:
-    """Read the corrections of a sentence; values that are empty or no text are ignored."""
+    """Read the corrections of a sentence; values that are blank or not strings are ignored."""
     if not isinstance(texts, list) or len(noisy) > _CHARS_MAX:
         return []
     corrections = []

@@ -89,7 +89,7 @@ class Revision(NamedTuple):
         if match := _SHA1_OF_TEXT.search(self.attributes):
             return "text", match[1], len(raw)
         match = _SHA1.search(self.tail) or _SHA1.search(self.head)
-        if match and b"<content" not in self.tail:  # with <content> it hashes more than the text
+        if match and b"<content" not in self.tail:  # with <content>, the hash is not of the text
             return "revision", match[1], len(raw)
         return "raw", hashlib.sha1(raw, usedforsecurity=False).digest(), len(raw)
 
@@ -125,7 +125,7 @@ def read_revisions(
     wanted: Callable[[Page], bool],
     revision_max: int = REVISION_MAX,
 ) -> Iterator[Revision]:
-    """Yield the revisions of all pages in an export for which `wanted` returns True.
+    """Yield the revisions of the pages for which `wanted` returns True.
 
     `parts` are the bytes of the export; the first part must have the element <siteinfo>. Incomplete
     revisions are skipped; a revision over `revision_max` bytes is yielded without its text. `note`
@@ -204,7 +204,7 @@ class Scanner:
                 later = held.rfind(b"<revision", begin + len(b"<revision"), bounds.tag)
             if later >= 0:
                 self.note("a revision without an end was skipped")
-                # If another page begins before the later revision, go on with its header
+                # If a page begins between the two revisions, continue at its header
                 page = held.rfind(PAGE, begin, later)
                 self.at = later if page < 0 else page
                 continue
@@ -216,7 +216,7 @@ class Scanner:
             yield Revision(self._known_page(head), head, attributes, raw, tail)
 
     def _reaches_revision(self) -> bool:
-        """Move `at` to the next revision of a wanted page; return False if none was read yet."""
+        """Move `at` to the next revision of a wanted page; return False if `held` has none."""
         while True:
             if tag := self.skipped:
                 position = self.held.find(tag, self.at)
@@ -279,9 +279,9 @@ class Bounds(NamedTuple):
 
 
 def _bounds(held: bytes, begin: int) -> Bounds | None:
-    """Return the offsets in the revision that begins at `begin`; None if `held` lacks its end.
+    """Find the text of the revision at offset `begin`; None if `held` does not have its end.
 
-    In a revision without a text element, all offsets point to the end tag.
+    Without a <text> tag, all offsets are that of </revision>.
     """
     tag = held.find(b"<text", begin, begin + _NEAR)
     end = held.find(b"</revision>", begin, tag if tag >= 0 else len(held))

@@ -27,7 +27,7 @@ from noisegen.text.resources import rows_of
 from noisegen.text.segmentation import Language
 
 LINE_MAX = 64 << 10  # most bytes of a line; longer lines are dropped
-# Maximum of old and of new lines that an edit changes; more is a rewrite or vandalism
+# Maximum lines that an edit removes, or adds; more is a rewrite or vandalism
 LINES_MAX = 60
 SHRINK = 5  # an edit that leaves less than 1 / SHRINK of a page's bytes blanks it
 CACHE_BYTES = 16 << 20  # maximum bytes of lines per page whose sentences are in the cache
@@ -253,7 +253,7 @@ _BREAK = re.compile(r"<(?:br|hr|p|div|li|td|tr)\b[^<>]*+>", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*+>")
 _QUOTES = re.compile(r"'''''|'''|''")
 _SWITCH = re.compile(r"__[A-Z]{3,30}__")
-# Markup for scripts of a language, -{...}-, if it gives only one text for all of them
+# -{text}-: markup for languages with several scripts; here all scripts have the same text
 _VARIANT = re.compile(r"-\{([^{}:;|]*+)\}-")
 _MEDIA = re.compile(
     r"\.(?:jpe?g|png|svg|gif|tiff?|webp|xcf|og[agv]|web[am]|mp[34]|wav|flac|midi?|pdf|djvu)\s*$",
@@ -284,7 +284,7 @@ def plain_text(line: str) -> str:
     if "[" in line:
         line = _without_links(line)
     if "|" in line:
-        return ""  # a row of a gallery, or a parameter of a template that spans several lines
+        return ""  # a line of a gallery, or of a template with several lines
     if "://" in line:
         line = _ADDRESS.sub("", line)
     if "''" in line:
@@ -305,7 +305,7 @@ def _without_frame(line: str) -> str:
 
 
 def _repeated(pattern: re.Pattern[str], by: str | Callable[[re.Match[str]], str], line: str) -> str:
-    """Replace matches of a pattern by `by`, from the inside out, for at most `PASSES` levels."""
+    """Replace matches of a pattern by `by`, up to `PASSES` times, since they may be nested."""
     for _ in range(PASSES):
         line, count = pattern.subn(by, line)
         if not count:

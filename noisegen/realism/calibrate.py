@@ -40,7 +40,7 @@ from noisegen.text.spans import PROTECTED
 TEXTS_MAX = 20_000  # most texts read from a source
 PRECISION = 0.004  # wanted standard error in the second search, as a share of the rate
 NEAR = 0.001  # the search ends when the rate differs from the target by this share of the target
-# Rows: per measurement in the first search; maximum in the second search; noised in one call
+# Rows per measurement of the first search; maximum of the second search; rows noised in one call
 ROUGH_ROWS, ROWS_MAX, BLOCK_ROWS = 4_000, 400_000, 20_000
 BLOCKS_MIN = 2  # minimum blocks per worker process, since a process takes a second to start
 # A target that exceeds the rate at the highest factor by this many standard errors is out of reach
@@ -49,7 +49,7 @@ FEW_TEXTS = 30  # texts; a calibration on fewer texts gives a warning
 HELD_BACK = 3  # one text in this many is kept out of the search, for the check
 HALVINGS_MAX, STEPS_MAX = 40, 40  # maximum divisions in `_bracket`, maximum iterations in `_root`
 CLOSE = 1e-6  # the search also ends when the logarithms of its two factors differ by less
-# Per rate: a function that counts a text's characters or words, and one that counts its errors
+# Error rate -> (function that counts characters or words, function that counts errors)
 FIGURES: dict[str, tuple[Callable[[str], int], Callable[[str, str], int]]] = {
     "cer": (len, character_errors),
     "wer": (lambda text: len(text.split()), word_errors),
@@ -88,10 +88,10 @@ class CalibrateOptions(WorkerOptions):
 
 @dataclass(frozen=True)
 class RateEstimate:
-    """An error rate measured on `rows` rows, with two standard errors of this rate.
+    """An error rate measured on `rows` rows, and its uncertainty as two standard errors.
 
-    `error` says how much the rate varies with the random draws, on the same texts.
-    `error_between` says how much it varies between samples of similar texts.
+    `error` is for noising the same texts again, with other random draws.
+    `error_between` is for noising other, similar texts.
     """
 
     value: float
@@ -372,7 +372,7 @@ def _factor(
 
 
 class _Search:
-    """Error rates by factor, each measured once; factors above `top` add no further noise."""
+    """Cache of measured error rates by factor; a factor above `top` would not add more noise."""
 
     def __init__(
         self, recipe: Recipe, estimator: RateEstimator, target: float, progress: Show
@@ -407,9 +407,9 @@ class _Search:
 
 
 def _fine_search(rough: RateEstimate) -> tuple[int, float]:
-    """Return settings of the second search: rows per measurement, and the `step` of `_bracket`.
+    """Return, for the second search, the rows per measurement and the `step` of `_bracket`.
 
-    Both depend on the standard error of `rough`, the last rate that the first search measured.
+    Both grow with the standard error of `rough`, the rate that the first search found.
     """
     if not rough.value:
         return ROUGH_ROWS, 2.0

@@ -82,10 +82,10 @@ class CompareOptions(PairOptions, WorkerOptions):
 class Realism:
     """The result of comparing synthetic noise with real noise.
 
-    `is_paired` tells whether both sets have noise on the same clean texts; then only these texts
-    are compared. `warnings` are reasons to doubt the figures; `damaged` are messages about damaged
-    input. `pairs_read` and `names` give the number of pairs and the name of the real set, then of
-    the synthetic set. `examples` are rows: {"clean": text, "real": text, "synthetic": text}.
+    `is_paired` tells whether the two sets share clean texts; then only the noise on these texts is
+    compared. `names` and `pairs_read` are the names and sizes of the real and the synthetic set.
+    `warnings` are reasons to doubt the figures, `damaged` messages about damaged input.
+    `examples` are rows: {"clean": text, "real": text, "synthetic": text}.
     """
 
     lang: str
@@ -157,7 +157,7 @@ def _compare(options: CompareOptions) -> Realism:
 
 
 def _run_name(source: str) -> str:
-    """Return the name of a source, with recipe and seed if `augment` wrote the source."""
+    """Return a name for `source`; if `augment` wrote it, the name includes recipe and seed."""
     try:
         manifest = Manifest.load(source, "augment")
     except NoisegenError:
@@ -215,11 +215,10 @@ def _losses(pairs: Pairs) -> Iterator[str]:
 
 
 def _pairing(real: Pairs, synthetic: Pairs, compared: int | None, limit: int) -> Iterator[str]:
-    """Yield warnings about the choice of the rows that are compared.
+    """Yield warnings about which rows are compared.
 
-    `compared` is the number of these rows if the sets are paired, else None. For paired sets, a
-    warning says how many real pairs are left out. For unpaired sets, a warning says that the topics
-    may differ, and a second one follows if the languages seem to differ.
+    If the sets are paired, `compared` is the number of pairs that are compared, and a warning says
+    if some are left out. If not, it is None, and warnings say that topics or languages may differ.
     """
     if compared is not None:
         if compared < min(len(real), limit):
@@ -238,7 +237,7 @@ def _pairing(real: Pairs, synthetic: Pairs, compared: int | None, limit: int) ->
 
 
 def _examples(real: Pairs, synthetic: Pairs, is_paired: bool) -> Iterator[dict[str, str]]:
-    """Yield example rows: changed in both sets if these are paired, else changed rows of each."""
+    """Yield clean texts with both noisy versions if the sets are paired, else with one of them."""
     if is_paired:
         triples = zip(real.clean, real.noisy, synthetic.noisy, strict=True)
         rows = [

@@ -27,7 +27,7 @@ _LIKE_CHARACTERS = 10_000
 # Minimum similarity of the texts of a pair: 1 - Levenshtein distance / length of the longer text.
 # Two random texts of one language have a similarity of 0.2 to 0.35
 _LIKE_MIN = 0.4
-# Sides look swapped if the clean side's surplus of rare words exceeds this many standard errors
+# Sides look swapped if the clean side has more rare words, by over this many standard errors
 _SWAPPED = 3.0
 _OTHER_LANGUAGE_MAX = 0.2  # maximum share of clean texts in another language without a warning
 _LANGUAGE_CHARS_MIN = 20  # characters; the language of a shorter text is not identified
@@ -51,7 +51,7 @@ def doubts(pairs: Pairs, lang: str = "") -> list[str]:
 
 
 def _few(pairs: Pairs) -> Iterator[str]:
-    """Yield a warning for fewer than `FEW` pairs; it gives an interval for the changed rows."""
+    """Yield a warning for fewer than `FEW` pairs, with an interval of the share of changed rows."""
     if len(pairs) >= FEW:
         return
     changed = sum(a != b for a, b in zip(pairs.noisy, pairs.clean, strict=True)) / len(pairs)

@@ -1,11 +1,11 @@
-"""Choose the words, phrases and gaps whose text a profile stores; count all others without it.
+"""Choose which words, phrases and gaps of real pairs a profile stores as text.
 
 A word is stored if it occurs in at least `min_count` different pairs. Its replacement is stored if
 it occurs in at least `min_count` pairs too, or if it is a slip: at most two letters of the word
 changed. A gap is the text between two words. A gap, like its replacement, is stored if it occurs in
 at least `min_count` pairs and has at most two words. A phrase of two or three words is stored if it
-has the same replacement in at least `min_count` pairs. So no text of more than three words gets
-from the pairs into a profile.
+has the same replacement in at least `min_count` pairs. So a profile contains no text of
+more than three words from the pairs.
 """
 
 from collections import Counter
@@ -27,11 +27,10 @@ from noisegen.text.case import SMALL, case_of, lower, shape_of
 SLIP_MAX = 2
 GAP_WORDS_MAX = 2  # maximum words in a gap that is stored
 FORM_MAX = 60  # maximum characters in a replacement or gap that is stored
-# Letters that no slip changes between two given letters are still counted if at least this many
-# words have them between these two
+# Letter sequences that no slip changes are counted, too, if at least this many words have them
 CONTEXT_MIN = 5
 WRITTEN_MAX = 4  # maximum new letters in one letter change of a slip
-UNLIKE_MAX = 0.5  # maximum share of the letters of a word that a slip changes
+UNLIKE_MAX = 0.5  # a slip changes at most this share of a word's letters
 
 Slips = dict[tuple[str, str], list[LetterKey]]  # (word, replacement) -> letter changes
 
@@ -47,7 +46,7 @@ def kept_profile(found: PairCounts, min_count: int) -> Profile:
     often = {form for form, number in found.seen.items() if number >= min_count}
     every = _without_rare_phrases(found.counts.words, often)
     changed_forms = sorted({(key.clean, key.noisy) for key in every if key.noisy})
-    # The list of letter changes is empty for a replacement that is not a slip
+    # (word, replacement) -> letter changes; [] if the replacement is not a slip
     slips = {form: letter_changes(*form) for form in changed_forms}
     words, shapes = _kept_words(every, often, slips)
     return replace(
@@ -63,8 +62,8 @@ def kept_profile(found: PairCounts, min_count: int) -> Profile:
 def _without_rare_phrases(words: Counter[WordKey], often: set[Form]) -> Counter[WordKey]:
     """Return the counts of words and phrases, with rare phrases split into words.
 
-    `often` has the frequent phrases with their replacements; all other phrases are rare. The
-    replacement of each word of a rare phrase is unknown (None).
+    A phrase is rare unless `often` has it with the same replacement. The words of a rare phrase
+    are counted with the replacement None (unknown).
     """
     counts: Counter[WordKey] = Counter()
     for key, count in words.items():
@@ -78,9 +77,9 @@ def _without_rare_phrases(words: Counter[WordKey], often: set[Form]) -> Counter[
 
 
 def _phrases_that_stayed(rows: Iterable[RowEdits], words: Counter[WordKey]) -> Counter[WordKey]:
-    """Return how often each phrase that `words` has was left unchanged in the pairs.
+    """Count how often each phrase of `words` stayed unchanged: its occurrences minus its changes.
 
-    This is its number of occurrences in the clean texts of `rows`, minus its changes in `words`.
+    Occurrences are counted in the clean texts of `rows`, changes in `words`.
     """
     changed = Counter[WordKey]()
     for key, count in words.items():
@@ -118,8 +117,8 @@ def _kept_words(
 ) -> tuple[Counter[WordKey], Counter[profiles.ShapeKey]]:
     """Return the counts of frequent words, and the counts of rare words without their text.
 
-    Rare words are counted by shape and kind of change. `often` has the frequent words and
-    replacements, `slips` the letter changes of each replacement.
+    A rare word is counted by its shape and kind of change. `often` has the frequent words and
+    replacements; `slips` maps each (word, replacement) to its letter changes.
     """
     kept: Counter[WordKey] = Counter()
     shapes: Counter[profiles.ShapeKey] = Counter()
@@ -237,7 +236,7 @@ def _letter_edits(clean: str, noisy: str) -> list[_LetterEdit]:
 
 
 def _sites(word: str, parts: frozenset[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield (letter before, part, letter after) for each part of a word that is in `parts`."""
+    """Find letter sequences `parts` in a word; yield (letter before, sequence, letter after)."""
     framed = profiles.START + word + END
     for start in range(1, len(framed)):
         for size in range(min(profiles.LETTERS_MAX, len(framed) - 1 - start) + 1):
@@ -249,8 +248,8 @@ def _sites(word: str, parts: frozenset[str]) -> Iterator[tuple[str, str, str]]:
 def _letters(slips: Slips, words: Iterable[str]) -> Counter[LetterKey]:
     """Count the letter changes of all slips, and the words in which each change is possible.
 
-    A change is counted with the letters before and after it. A key whose `noisy` equals its
-    `clean` counts all words with these letters between these two, changed or not.
+    A key has the letters `clean`, their replacement `noisy` and their two neighbours. If `noisy`
+    equals `clean`, the key counts all words with this sequence of letters, changed or not.
     """
     counts = Counter(change for changes in slips.values() for change in changes)
     parts = frozenset(key.clean for key in counts)

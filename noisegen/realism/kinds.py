@@ -93,7 +93,7 @@ class EditInText:
 
 
 def _is_emoticon(found: EditInText) -> bool:
-    """Tell whether the edit lies within an emoticon or a run of emoji of either text."""
+    """Tell whether the edit is inside an emoticon or emoji run of the clean or noisy text."""
     edit = found.edit
     return _in_emoticon(found.clean, edit.clean_start, edit.clean_stop) or _in_emoticon(
         found.noisy, edit.noisy_start, edit.noisy_stop
@@ -201,7 +201,7 @@ class WordChange:
 
     @cached_property
     def is_alike_without_spaces(self) -> bool:
-        """Whether fewer than half of the characters differ, spaces left out of both sides."""
+        """Whether both sides, without spaces, differ in fewer than half of their characters."""
         return _is_similar("".join(self.before.split()), "".join(self.after.split()))
 
 

@@ -36,10 +36,9 @@ Form = tuple[str, str | None]  # (word or gap, its replacement); None stands for
 class PairCounts:
     """Counts over a set of different pairs.
 
-    `counts` has the tables of a profile. `seen` has the number of pairs with a word or gap, and the
-    number of those with a given replacement of it. `rows` has the clean text and the numbers of
-    edits of each pair. `repeats` counts words that occur twice in a text, by word and by whether
-    each occurrence changed.
+    `counts` has the tables of a profile. `seen` counts the pairs with a word or gap, and the pairs
+    with a replacement of it. `rows` has a clean text and its numbers of edits per pair. `repeats`
+    counts words that occur twice in a row, by which of the two occurrences changed.
     """
 
     counts: Profile
@@ -146,9 +145,9 @@ def row_of(clean: str, noisy: str) -> RowKeys:
 
 
 def _form_at(noisy: str, target: Span | None) -> str | None:
-    """Return the noisy form of a word, which has the offsets `target` in the noisy text.
+    """Return the noisy form of a word: the part of `noisy` between the offsets `target`.
 
-    It is '' if the word was removed (None), and None if the offsets are unknown (`_LOST`).
+    Returns '' if `target` is None (a removed word), and None if it is `_LOST` (unknown).
     """
     if target is None:
         return ""
@@ -156,7 +155,7 @@ def _form_at(noisy: str, target: Span | None) -> str | None:
 
 
 def _habits(clean: str, noisy: str) -> list[HabitKey]:
-    """Return a key per habit that would change the row; `shown` marks one that the pair has."""
+    """Return keys of the habits that would change `clean`; `shown` marks the one of `noisy`."""
     habits: list[HabitKey] = []
     is_any_shown = False
     for name, write in profiles.HABITS.items():
@@ -197,10 +196,10 @@ def _word_key(text: str, noisy: str | None, initial: bool, habit: str) -> WordKe
 
 
 def _take_case(words: list[WordKey], number: int) -> int:
-    """Return the new case of `words[number]`, and record in `words` that its case is unchanged.
+    """Return the new case of `words[number]`, and reset it to SAME (no new case) in `words`.
 
-    If the word became upper case, changed its letters or does not exist, the result is SAME (no
-    new case) and `words` stays as it is.
+    Returns SAME, without a reset, for a word that became upper case or got other letters, and for
+    an index beyond the last word.
     """
     key = words[number] if number < len(words) else None
     if key is None or key.noisy != key.clean or key.written == profiles.UPPER_CASE:
@@ -271,10 +270,9 @@ def _are_run_together(clean: str, words: Sequence[Span], form: str) -> bool:
 
 
 def _is_phrase(clean: str, words: Sequence[Span], noisy_tokens: int) -> bool:
-    """Tell whether adjacent clean words are counted as one unit: a single word or a phrase.
+    """Tell whether clean words are a phrase that became fewer noisy tokens, or a single word.
 
-    A phrase has up to `PHRASE_MAX` words with single spaces between them, and is replaced by fewer
-    noisy tokens.
+    A phrase has up to `PHRASE_MAX` words with single spaces between them.
     """
     if len(words) == 1:
         return True
@@ -310,7 +308,7 @@ def _gaps(clean: str, noisy: str, aligned: Sequence[AlignedWord]) -> Iterator[Ga
         if all(word.target != _LOST for word in between):
             if len(gaps) == 1:
                 yield Gap(first, gaps[0], written)
-            # Words were removed, but the gaps around them are unchanged
+            # Only words were removed: the gaps around them count as unchanged
             elif written == reduce(_without_word, gaps):
                 yield from (Gap(word, gap, gap) for word, gap in enumerate(gaps, first))
         first, noisy_stop = number, target[1]

@@ -140,7 +140,7 @@ def _sentences(realism: Realism) -> Iterator[str]:
 
 
 class _KindDifference(NamedTuple):
-    """A kind of edit: its share of real edits minus its share of synthetic ones; both in words."""
+    """A text about a kind of edit, and the difference of its shares: real minus synthetic."""
 
     difference: float
     words: str
@@ -322,7 +322,7 @@ def _lines(profile: Profile, top: int) -> dict[str, list[Line]]:
     for entry in _entries(profile):
         if entry.noisy is not None:
             edits[entry.table, entry.clean, entry.noisy] += entry.times
-        # An unchanged entry of letters already counts changed words, so these are not added to it
+        # Counts of unchanged letters already include changed words, which must not count twice
         if entry.noisy is None or entry.table != "letters":
             cases[entry.table, entry.clean] += entry.times
     lines: dict[str, list[Line]] = {name: [] for name in _CAPTIONS}
@@ -334,7 +334,7 @@ def _lines(profile: Profile, top: int) -> dict[str, list[Line]]:
 
 
 def _habit_lines(profile: Profile) -> Iterator[Line]:
-    """Yield a line per habit seen in rows, with its share of the rows that the habit changes."""
+    """Yield a line per habit of whole rows, such as all in lower case, with its frequency."""
     for habit, name in _HABITS.items():
         shown = profile.habits[HabitKey(habit, True)]
         other = profile.habits[HabitKey(habit, False)]
@@ -343,9 +343,9 @@ def _habit_lines(profile: Profile) -> Iterator[Line]:
 
 
 class _Entry(NamedTuple):
-    """A count of a profile, with the texts that a table of the report shows for it.
+    """A count of a profile, with the texts to show for it in a table of the report.
 
-    `noisy` is None if the text stayed unchanged or its replacement was not recorded.
+    `noisy` is None if `clean` stayed unchanged or its replacement is unknown.
     """
 
     table: str

@@ -63,7 +63,7 @@ def consistency(repeats: Counter[Repeat], words: Counter[WordKey]) -> int:
             changed[key.clean] += count * (key.noisy != key.clean)
     once = sum(count * (repeat.first + repeat.second) / 2 for repeat, count in repeats.items())
     shares = {word: changed[word] / total[word] for word in pairs}
-    # `repeats` has only rows with a change, in which words change more often than in other rows
+    # `repeats` is only from rows with a changed word, where words change more often than elsewhere
     more = once / max(1e-9, sum(count * shares[word] for word, count in pairs.items()))
     twice = sum(count * min(1.0, shares[word] * more) ** 2 for word, count in pairs.items())
     share = (both - twice) / (once - twice) if once > twice else 0.0
@@ -136,7 +136,7 @@ def _likelihoods(profile: Profile, texts: Sequence[str], edits: I64) -> F64:
 
 
 class _Places(NamedTuple):
-    """Words (or gaps) that may change, in the order of rows: row index and chance of each."""
+    """Row index and chance of each word (or each gap) that may change, sorted by row."""
 
     rows: I64
     chances: F64
@@ -179,7 +179,7 @@ def _hit_chances(places: _Places, count: int) -> F64:
     hits[:, :, 0] = 1
     numbers = ordinals(places.rows)
     for number in range(int(numbers.max(initial=-1)) + 1):
-        here = np.flatnonzero(numbers == number)  # the word or gap with this index in each row
+        here = np.flatnonzero(numbers == number)  # word (or gap) `number` of each row
         rows = places.rows[here]
         chance = np.minimum(places.chances[here, None] * _FACTORS, 1)[:, :, None]
         before = hits[rows]

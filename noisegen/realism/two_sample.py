@@ -67,7 +67,7 @@ class Auc:
 
 @dataclass(frozen=True)
 class NgramExample:
-    """A noisy text; from `start` to `stop` it has an n-gram that is rarer in its clean version."""
+    """A noisy text that contains an n-gram, at the offsets from `start` to `stop`."""
 
     text: str
     start: int
@@ -321,9 +321,9 @@ def _rows_with(weights: "csr_matrix") -> I64:
 
 
 def _without_overlaps(names: Sequence[str], numbers: Sequence[int]) -> list[int]:
-    """Return the indices of n-grams that neither contain an n-gram kept before nor are part of one.
+    """Drop n-grams that contain an n-gram kept before, or are part of one; return the others.
 
-    `numbers` are the indices to choose from, in the list of n-grams `names`.
+    N-grams are given (`numbers`) and returned as indices in the list `names`.
     """
     kept: list[int] = []
     for at in numbers:

@@ -288,10 +288,7 @@ def _share_seen(items: Sequence[JudgedItem], kind: int) -> float:
 
 
 def _seen(item: JudgedItem, kind: int) -> list[int]:
-    """Return 1 or 0 for each reviewer who judged an item: whether the reviewer saw this kind in it.
-
-    `kind` is the number of a kind of noise.
-    """
+    """Return, for each reviewer of an item, 1 for seeing the noise number `kind` in it, else 0."""
     return [int(kind in item.kinds.get(reviewer, [])) for reviewer in item.realism]
 
 
@@ -362,8 +359,8 @@ def krippendorff_alpha(
             observed += (np.outer(counts, counts) - np.diag(counts)) / (len(unit) - 1)
     totals = observed.sum(axis=0)
     distance = 1 - np.eye(categories)
-    # Ranking all values, the distance of two categories is the count of values between the middles
-    # of both, squared.
+    # Ordinal distance of two categories: sort all values; count those from the middle of one
+    # category to the middle of the other; square the count.
     if metric == "ordinal":
         middles = np.cumsum(totals) - totals / 2
         distance = (middles[:, None] - middles[None, :]) ** 2

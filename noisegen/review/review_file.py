@@ -37,10 +37,10 @@ _SINGLE = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 
 
 class Refused(Exception):  # noqa: N818 - reads as what happened
-    """Error for a refused request of the page.
+    """Error for a request that is refused.
 
-    `reason` is a word, such as 'taken', for which the page shows a message. `status` is the HTTP
-    status of the response.
+    `reason` is a word such as 'taken'; the page shows a message for it. `status` is the HTTP status
+    of the response.
     """
 
     def __init__(self, reason: str, status: int = 400) -> None:
@@ -103,7 +103,7 @@ class ReviewFile:
         """
         reviewer, name, order = self._reviewer(key)
         query = "SELECT json_group_array(item) FROM latest WHERE reviewer = ? AND question = ?"
-        realism, meaning = (  # as JSON arrays, which SQLite returns faster than rows
+        realism, meaning = (  # answered items; a JSON array is faster than rows
             np.array(json.loads(self._one(query, reviewer, question)[0]), np.int64)
             for question in ("realism", "meaning")
         )
@@ -229,8 +229,8 @@ class ReviewFile:
     def _order(self, folded: str, langs: str, newest: int) -> I64:
         """Return the numbers of the items in the languages `langs`, in the order of a reviewer.
 
-        `folded` is the reviewer's name, folded for comparison. `langs` is a JSON list. Items with
-        a number above `newest` are left out.
+        `folded` is the reviewer's name in lower case, `langs` a JSON list. Items with a number
+        above `newest` are left out.
         """
         rows = self._all(
             "SELECT items.id, stage FROM items JOIN groups ON groups.id = group_id"

@@ -40,7 +40,7 @@ from noisegen.text.spans import PROTECTED
 TEXT_MAX = 2_000  # maximum characters of a text that a reviewer is asked to read
 BEST = "best"
 
-Row = dict[str, Any]  # {column: value}; rows are drawn in the order of the random column "key"
+Row = dict[str, Any]  # {column: value}; rows are drawn in the order of "key", a random number
 StratumName = tuple[str, str, str]
 Sample = list[tuple[Stratum, list[Row]]]
 
@@ -343,9 +343,9 @@ def _drawn(
     """Draw `count` rows of each stratum, or of each stratum named in `only`.
 
     Rows with real noise are drawn even if `only` does not name them, as they have no strength to
-    choose. In each language, no clean text is drawn twice. The texts in `taken`, by language, are
-    not drawn. Returns the rows, and counts of unreadable rows by reason. Raises SourceError if
-    there is no row to draw.
+    choose. No clean text is drawn twice in a language; `taken` has the texts drawn before, by
+    language. Returns the rows, and counts of unreadable rows by reason. Raises SourceError if there
+    is no row to draw.
     """
     dropped = Counter[str]()
     strata = max(len(source.strengths), len(source.sources)) + source.with_real
@@ -380,10 +380,10 @@ def _dealt(pools: "Sequence[_Pool]", count: int, taken: dict[str, set[str]]) -> 
 
 @dataclass
 class _Pool:
-    """Rows of one stratum that may be drawn: the `room` changed rows with the lowest random keys.
+    """Candidates of one stratum: at most `room` changed rows, those with the lowest random keys.
 
-    The key of a row depends on its clean text and on `stream`, the seed of the stratum. The counts
-    in `stratum` include all rows.
+    The seed `stream` and the clean text of a row determine its key. The counts in `stratum` are of
+    all rows.
     """
 
     stratum: Stratum
@@ -408,7 +408,7 @@ class _Pool:
         table = table.select([name for name in columns if name in table.column_names])
         table = table.filter(changed & ~too_long)
         keys = row_keys(self.stream, id_numbers(table["clean"].combine_chunks()))
-        early = np.unique(keys, return_index=True)[1][: self.room]  # one row per text
+        early = np.unique(keys, return_index=True)[1][: self.room]  # lowest keys, one per text
         rows = table.append_column("key", pa.array(keys)).take(early).to_pylist()
         by_text = {row["clean"]: row for row in [*rows, *self.rows]}
         self.rows = sorted(by_text.values(), key=itemgetter("key"))[: self.room]
@@ -475,7 +475,7 @@ def source_of(options: MakeOptions) -> ReviewSource:
 def _recipe_for_text(options: MakeOptions) -> Recipe:
     """Return the recipe that noises the text of a review.
 
-    Raises UsageError if the recipe has the name that rows with real noise have.
+    Raises UsageError for a recipe named 'real noise' in a review with real noise.
     """
     load_code(*listed(options.code))
     recipe = recipe_of(options)
@@ -493,7 +493,7 @@ def _are_outputs(sources: Sequence[str]) -> bool:
 
 
 def _refuse(options: MakeOptions, names: Sequence[str], why: str) -> None:
-    """Raise UsageError with the reason `why` if an option in `names` differs from its default."""
+    """Raise UsageError if an option in `names` is set; `why` is the reason in the error."""
     bare = MakeOptions(options.sources, out=options.out)
     for name in names:
         if getattr(options, name) not in (getattr(bare, name), {}):

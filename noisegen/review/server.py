@@ -205,7 +205,7 @@ def _socket(host: str, port: int) -> socket.socket:
 
 
 def _is_free(host: str, port: int) -> int | None:
-    """Return the port if it can be bound, else None; for port 0 return a free port."""
+    """Return `port` if it is free, any free port if `port` is 0, else None."""
     try:
         with _socket(host, port) as tried:
             return int(tried.getsockname()[1])

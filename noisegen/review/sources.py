@@ -103,7 +103,7 @@ def _recorded(folder: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 
 def _slot_columns(options: Mapping[str, Any]) -> dict[str, str]:
-    """Return {name in SLOT_COLUMNS: name of this column in an output of `augment`}.
+    """Map names in SLOT_COLUMNS to the names of these columns in an output of `augment`.
 
     `options` are the options with which `augment` made the output.
     """
@@ -136,9 +136,9 @@ def _shard(path: Path, slots: Mapping[str, str]) -> Iterator[pa.Table]:
 
 
 def _by_language(table: pa.Table, stratum: Stratum, column: str) -> Iterator[Batch]:
-    """Split the rows of `stratum` by the language in `column`; yield a batch per language.
+    """Split a table by the language in `column`; yield a batch (stratum, rows) per language.
 
-    Without such a column, or if it holds no text, the whole table is one batch.
+    If there is no such column, or its values are not text, the whole table is one batch.
     """
     kind = table[column].type if column in table.column_names else pa.null()
     if pa.types.is_dictionary(kind):  # pandas writes categories as this type
@@ -187,8 +187,8 @@ def _clean_texts(source: ReviewSource, dropped: Counter[str]) -> Iterator[pa.Tab
 def _pairs(source: ReviewSource, dropped: Counter[str]) -> Iterator[pa.Table]:
     measured, pairs = tee(islice(stream_pairs(source.sources, dropped), source.limit))
     rows = ({"id": n, "noisy": noisy, "clean": clean} for n, (noisy, clean) in enumerate(pairs))
-    # A batch has about BATCH_BYTES characters. Each row counts as `least` characters more than it
-    # has, so that a batch of short rows has at most about BATCH_ROWS rows.
+    # A batch ends after about BATCH_BYTES characters. Adding `least` to the length of each row
+    # limits a batch of short rows to about BATCH_ROWS rows.
     least = BATCH_BYTES // BATCH_ROWS
     ends = accumulate(least + len(noisy) + len(clean) for noisy, clean in measured)
     for _, batch in groupby(zip(ends, rows, strict=True), lambda pair: pair[0] // BATCH_BYTES):

@@ -299,8 +299,8 @@ def judged_items(opened: sqlite3.Connection) -> Judged:
 def most_realistic(strata: Mapping[Stratum, Sequence[JudgedItem]]) -> JudgedStrength | None:
     """Return the most realistic strength of the first stage, by the rule of RCP.
 
-    If several strengths are equally realistic, the one with the largest `value` is returned (0 if
-    missing); among equal values, the last in `strata`. Returns None if no row is judged.
+    Of equally realistic strengths, the one with the largest `value` is returned (None counts as 0);
+    of equal values, the last in `strata`. Returns None if no row is judged.
     """
     ranked = []
     for place, (stratum, items) in enumerate(strata.items()):
@@ -315,8 +315,8 @@ def most_realistic(strata: Mapping[Stratum, Sequence[JudgedItem]]) -> JudgedStre
 def mean(shares: Iterable[Fraction | float]) -> float | None:
     """Return the mean of shares; None for no shares.
 
-    The sum is an exact fraction, and only the mean is rounded: summing rounded shares, such as 1/3,
-    could put a mean below the cut-off that it equals.
+    Shares are summed as exact fractions. If shares such as 1/3 were rounded first, a mean that
+    equals the cut-off could come out below it.
     """
     exact = [Fraction(share) for share in shares]
     return float(sum(exact) / len(exact)) if exact else None

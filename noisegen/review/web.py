@@ -174,7 +174,7 @@ def guard(token: str, cookie: str, hosts: frozenset[str]) -> Middleware:
     """
 
     def is_token(given: str) -> bool:
-        # `compare_digest` takes no strings beyond ASCII, which a cookie from elsewhere may have.
+        # Bytes, since `compare_digest` refuses strings with characters beyond ASCII.
         return secrets.compare_digest(given.encode(), token.encode())
 
     async def dispatch(request: Request, call_next: RequestResponseEndpoint) -> Response:
@@ -195,7 +195,7 @@ def refusal(request: Request, hosts: frozenset[str], is_known: bool) -> Response
 
     The host in the request must be an IP address or one of `hosts`: this stops a foreign page whose
     host name has been made to point to this machine. A request that changes data must have the
-    review page as its origin. `is_known` tells that the request has the token.
+    review page as its origin. `is_known` tells whether the request has the token.
     """
     headers, host = request.headers, request.headers.get("host", "")
     if not is_own_host(host, hosts):
