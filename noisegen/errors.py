@@ -120,7 +120,7 @@ def name_extra(error: ImportError, needed: str = "") -> None:
 
 @contextmanager
 def naming_extras(needed: str = "") -> Iterator[None]:
-    """Turn an ImportError of the block into MissingExtra if an extra installs what is missing."""
+    """Turn an ImportError of the block into MissingExtra if an extra installs the module."""
     try:
         yield
     except ImportError as error:

@@ -339,7 +339,7 @@ def noisy_tokens(
 ) -> tuple[list[str], list[int | None]]:
     """Return the tokens of the noisy text, and for each the index of the clean token it came from.
 
-    The clean text is the tokens joined by one space. The noisy text is split at those of the
+    The clean text is the tokens joined by one space. The noisy text is split at the
     joining spaces that no edit changed, and at every space that an edit wrote. A noisy token that
     begins in unchanged text comes from the clean token there. The noisy tokens that begin in a
     changed span are assigned to the clean tokens of the span in order, about equally many to each.

@@ -109,7 +109,7 @@ def _transform_table(figures: Statistics) -> blocks.Table:
 
 
 def _changed_alone(line: TransformFigures) -> tuple[blocks.Cell, blocks.Cell, blocks.Cell]:
-    """Return count, share and bar of the changed rows among those that drew only this transform."""
+    """Return count, share and bar of the changed rows among rows with this transform alone."""
     if not line.rows_alone:
         return blocks.Cell("never alone", kind="n quiet"), blocks.Cell("", kind="n"), _bar(0, 1)
     count = blocks.Cell(f"{line.changed_alone:,} of {line.rows_alone:,}", line.changed_alone)

@@ -108,7 +108,7 @@ def _options_again(
 
 
 def _warn(plan: "AugmentPlan", earlier: "Manifest | None") -> None:
-    """Print which input files are skipped, hints, and what has changed since the earlier run."""
+    """Print the skipped input files, the hints, and any change since the earlier run."""
     from noisegen.runs.folder import difference
 
     for skipped in plan.skipped:

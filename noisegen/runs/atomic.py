@@ -170,7 +170,7 @@ def refuse_existing(path: Path, force: bool | None = None) -> None:
     """Raise OutputError if `path` is an existing file that may not be overwritten.
 
     With `force`, any file may be overwritten, but no folder or device. If `force` is None, the
-    output is an HTML page or picture, and only one that noisegen wrote may be overwritten.
+    output is an HTML page or picture, and may replace only a page or picture of noisegen.
     """
     if not path.exists():
         return

@@ -90,7 +90,7 @@ TOTALS = {"augment": _NoiseTotals, "prepare": _SentenceTotals, **dict.fromkeys(M
 
 
 class _ListFile(msgspec.Struct):
-    """What manifest.json has in place of a long list: the list's file, and count and digest."""
+    """Entry of manifest.json in place of a long list: the list's file, count and digest."""
 
     file: Annotated[str, msgspec.Meta(pattern=r"^manifest\.[a-z]+-[0-9a-f]+\.jsonl$")]
     count: int

@@ -70,7 +70,7 @@ class RunOptions(WorkerOptions):
 
     @property
     def share(self) -> Part:
-        """Which of the tasks this process does: all."""
+        """The part of the tasks that this process does: all of them."""
         return WHOLE
 
     def asked(self) -> Self:
@@ -89,7 +89,7 @@ class PartOptions(RunOptions):
 
     @property
     def share(self) -> Part:
-        """Which of the tasks this process does, read from `--part I/N`; raises UsageError."""
+        """The part of the tasks that this process does, from `--part I/N`; raises UsageError."""
         if self.part is None:
             return WHOLE
         number, _, count = self.part.partition("/")

@@ -98,7 +98,7 @@ class Pace:
         return self
 
     def _since(self) -> tuple[float, float, float]:
-        """Return what the last minute brought: seconds passed, units finished, share finished.
+        """Return the seconds passed, units finished and share finished in the last minute.
 
         These are differences between the oldest and the newest event that are kept.
         """
@@ -176,8 +176,8 @@ class Tracker:
 
     `unit` names the count that is shown first, with its rate; `others` names the counts that are
     shown after it. `total` is the number of input bytes, `most` the maximum of units that the run
-    can finish; 0 means unknown. The share shown as finished is that of the bytes or of the units,
-    whichever is larger.
+    can finish; 0 means unknown. The larger of two shares is shown as finished: the share of the
+    bytes or of the units.
     """
 
     show: Show
