@@ -24,7 +24,7 @@ from noisegen.encoders.stored import write_json
 from noisegen.errors import NoisegenError
 
 CHARACTERS = 50  # character ids per word: begin symbol, at most 48 bytes, end symbol, filling
-CHARACTER_KINDS = 263  # ids: 0 for padding, 1 to 256 for a byte (+ 1), 257 to 262 for symbols
+CHARACTER_KINDS = 263  # number of character ids: 0 padding, 1 to 256 bytes, 257 to 262 symbols
 _BYTES = CHARACTERS - 2
 _BEGIN, _END, _FILL = 259, 260, 261
 PAD, CLS, SEP, MASK = range(4)  # ids of the special words
@@ -102,8 +102,8 @@ class WordIds:
         """Return the bytes of the words with these ids; raises NoisegenError for an expired id."""
         numbers = ids.astype(np.int64) - _FIRST
         words = self._words[numbers % self.kept]
-        # Another thread may overwrite words while they are read. `count` is read after them, so
-        # that the age of an overwritten word shows that it has expired.
+        # Another thread may overwrite words while they are read. `count` is read only after them:
+        # then overwritten words have an age that raises the error.
         ages = (self.count - numbers - 1) % _ID_COUNT
         if ((ages >= min(self.kept, self.count)) & (numbers >= 0)).any():
             kept = f"only the last {self.kept:,} new words are kept"
@@ -241,8 +241,8 @@ class CharacterCNN(nn.Module):
         with torch.no_grad():  # gate biases of 1: untrained highways mostly pass on their input
             for highway in self.highways:
                 nn.init.ones_(highway.get_parameter("bias")[_FILTERS:])
-            # The output of untrained highways has a root mean square of 0.4 (measured). So this
-            # `std` of the weights gives the vectors the standard deviation `spread`.
+            # Before training, the projection's input has a root mean square of 0.4 (measured). With
+            # this `std`, its output has the standard deviation `spread`.
             nn.init.normal_(self.projection.weight, std=spread / 0.4 * _FILTERS**-0.5)
             nn.init.zeros_(self.projection.bias)
 
@@ -291,7 +291,7 @@ class CharacterCNN(nn.Module):
 
 
 def trimmed(characters: Tensor) -> Iterator[Tensor]:
-    """Yield the character ids of the short words, then of the others, both with less filling.
+    """Yield the character ids of the short words, then of the longer words, with less filling.
 
     `characters` are the character ids (words, 50) of words sorted by length. Filling ids follow the
     end symbol of a word. All windows within the filling give equal values, so the maximum needs
@@ -305,5 +305,5 @@ def trimmed(characters: Tensor) -> Iterator[Tensor]:
 
 
 def _needed(characters: Tensor) -> Tensor:
-    """Return for each word how many ids precede the filling, plus the widest window's width."""
+    """Return the number of ids to keep per word: its own, and filling for the widest window."""
     return (characters != characters[:, -1:]).sum(1) + _WIDEST

@@ -41,7 +41,7 @@ WEIGHTS = "model.safetensors"
 NETWORKS = ("bert", "roberta")  # model types whose word embeddings can be replaced
 # Name of CharacterBERT's character embeddings.
 _CHARACTERS = "embeddings.word_embeddings._char_embedding_weights"
-# Name of a size in config.json -> name of a weight whose first dimension must have this size.
+# Setting in config.json -> name of a weight whose first dimension must have this size.
 _SIZES = {
     "hidden_size": "embeddings.LayerNorm.bias",
     "intermediate_size": "encoder.layer.0.intermediate.dense.bias",

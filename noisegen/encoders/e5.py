@@ -169,7 +169,7 @@ class _Bytes:
 
 
 def _unquantised(content: bytes) -> Floats:
-    """Decode the bytes of a quantised tensor, blocks of a scale and 4-bit numbers, to float32."""
+    """Return a tensor as float32, decoded from blocks of a scale and 32 numbers of 4 bits."""
     blocks = np.frombuffer(content, _Q4)
     halves = np.concatenate([blocks["halves"] & 15, blocks["halves"] >> 4], axis=1)
     scales = blocks["scale"].astype(np.float32)[:, None]
@@ -177,7 +177,7 @@ def _unquantised(content: bytes) -> Floats:
 
 
 def _parsed(data: bytes) -> PackedModel:
-    """Return the model in the bytes of the package's file; raises ValueError for another format."""
+    """Parse the content of the package's file; raises ValueError for another format."""
     file = _Bytes(data)
     magic, version, *sizes, block = file.numbers("<4sI7ifi")
     if (magic, version, block) != (MAGIC, VERSION, BLOCK):
@@ -221,7 +221,7 @@ def _network(model: PackedModel) -> Any:
 
 
 def _weight_name(name: str) -> str:
-    """Translate a tensor's name in the file to BertModel's name; 'l0.q.w' belongs to layer 0."""
+    """Return BertModel's name of a tensor in the file, such as 'l0.q.w' (layer 0, query)."""
     if name in _EMBEDDINGS:
         return f"embeddings.{_EMBEDDINGS[name]}"
     layer, part, end = name.split(".")
@@ -264,8 +264,8 @@ def _tokenizer(model: PackedModel) -> Any:
 def _normalizer(characters: dict[str, str]) -> Any:
     """Return the tokenizer's normalizer: some replacements of the file's map, then NFKC.
 
-    `characters` is this map, {character: replacement}. Of its replacements, only removals and
-    spaces are used; NFKC makes all the others. Unlike the map, NFKC also replaces characters of
+    `characters` is this map, {character: replacement}. Only its removals and its replacements by a
+    space are used; NFKC makes all the others. Unlike the map, NFKC also replaces characters of
     later Unicode versions, and joins a letter and its accent into one character.
     """
     from tokenizers import Regex, normalizers

@@ -93,7 +93,7 @@ class Encoder(Protocol):
 
     @property
     def digest(self) -> str:
-        """A hex digest that changes with whatever changes vectors, such as weights or tokenizer."""
+        """A hex digest of all that the vectors depend on, such as weights and tokenizer."""
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
         """Return one vector per text, shape (texts, width); most encoders do not normalise them.
@@ -128,7 +128,7 @@ class Tokenizer(Protocol):
 
 
 def digest_of(*parts: object) -> str:
-    """Return the SHA-256 hex digest of the parts, converted to strings and joined by spaces."""
+    """Return the SHA-256 hex digest of values, converted to strings and joined by spaces."""
     return sha256(" ".join(map(str, parts)).encode()).hexdigest()
 
 

@@ -1,7 +1,7 @@
 """Opening of Hugging Face and sentence-transformers folders as SentenceEncoder, and saving.
 
 Nothing in a folder is executed: its Python files are ignored, and a pickle that holds anything but
-tensors is refused. After the network, a folder may have any number of the modules in `head.STEPS`.
+tensors is refused. After the network, a folder may have modules of the types in `head.STEPS`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -74,13 +74,13 @@ class ModuleEntry(msgspec.Struct):
 
     @property
     def kind(self) -> str:
-        """The name of the class, with its import path if noisegen does not know the package."""
+        """The name of the class, after its import path if the package is unknown to noisegen."""
         is_known = self.type.startswith("sentence_transformers.") or self.type in _NETWORKS.values()
         return self.type.rpartition(".")[2] if is_known else self.type
 
 
 class Prompts(msgspec.Struct):
-    """The prompts by name in config_sentence_transformers.json, and the name of the default one."""
+    """Prompts by name in config_sentence_transformers.json, and the default prompt's name."""
 
     prompts: dict[str, str | None] = {}
     default_prompt_name: str | None = None
@@ -233,7 +233,7 @@ def _check_ids(network: Any, tokenizer: PieceTokenizer, folder: Path) -> None:
 def _open_network(folder: Path) -> Any:
     """Return the network in a folder; raises SourceError.
 
-    Its pooler is taken out of the layers, but kept so that `save_network` can write it.
+    Its pooler, if it has one, is set aside by `_set_pooler_aside`.
     """
     from transformers import AutoModel
 
@@ -255,10 +255,10 @@ def _open_network(folder: Path) -> Any:
 
 
 def _set_pooler_aside(network: Any, *, is_new: bool) -> None:
-    """Take the pooler, which is not trained here, out of the network's layers.
+    """Remove the pooler, which is not trained, from the network's layers.
 
-    It is kept so that `save_network` can write it. With `is_new`, the folder had no weights for it,
-    and it gets the weights of the identity instead of random ones.
+    It is kept so that `save_network` can write it. If `is_new`, the folder had no weights for it,
+    and it gets an identity matrix instead of random weights.
     """
     pooler, network.pooler = network.pooler, None
     for weight in pooler.parameters() if is_new else ():
@@ -352,7 +352,7 @@ def _reads_pooler(folder: Path) -> bool:
 def _default_prompt(folder: Path) -> str:
     """Return the prompt that sentence-transformers puts before each text, or ''.
 
-    Raises SourceError if the settings name a prompt that they lack.
+    Raises SourceError if no prompt has the name of the default prompt.
     """
     path = folder / _PROMPTS
     with reading(path, LookupError, ValueError, hint="; it names a prompt that it lacks"):

@@ -52,8 +52,8 @@ class HeadStep(msgspec.Struct, frozen=True):
     def config(self, width: int, inputs: str) -> dict[str, Any]:
         """Return the content of the step's config.json.
 
-        The step reads vectors of `width` numbers. `inputs` is TOKENS if they are token vectors, and
-        SENTENCE if they are sentence vectors.
+        `width` is the width of the step's input vectors; `inputs` is TOKENS for token vectors,
+        SENTENCE for sentence vectors.
         """
         return msgspec.to_builtins(self) or {}
 
@@ -157,7 +157,7 @@ class DenseLayer(nn.Module):
             self.residual = nn.Linear(width, step.out_features, bias=False)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """Return the activation of the linear layer, plus the input with `use_residual`."""
+        """Apply linear layer and activation; with `use_residual`, add the input."""
         out: Tensor = self.activation(self.linear(vectors))
         if self.use_residual:
             out = out + (self.residual(vectors) if hasattr(self, "residual") else vectors)
@@ -178,7 +178,7 @@ class LayerNorm(HeadStep, frozen=True):
     dimension: Width
 
     def module(self, width: int) -> nn.Module:
-        """Return the layer; raises ValueError if `width` is not its dimension."""
+        """Return the layer; raises ValueError if `dimension` is not `width`."""
         if width != self.dimension:
             raise ValueError(f"a LayerNorm of {self.dimension} numbers cannot read {width}")
         return nn.Sequential(OrderedDict(norm=nn.LayerNorm(self.dimension)))

@@ -24,7 +24,7 @@ from noisegen.errors import SourceError, naming_extras
 from noisegen.runs.atomic import file_digest
 from noisegen.text.normalize import laser_text
 
-START, PAD, END, UNKNOWN = range(4)  # LASER's ids of the special symbols, in any dictionary
+START, PAD, END, UNKNOWN = range(4)  # ids of the special symbols in all LASER dictionaries
 SPECIAL = {"<s>": START, "<pad>": PAD, "</s>": END, "<unk>": UNKNOWN}
 LENGTH_MAX = 12_000  # maximum pieces per text; LASER has the same maximum per batch
 _TEXTS = 8_192  # texts tokenised and sorted by length at once
@@ -117,7 +117,7 @@ class Laser2(LaserEncoder):
         return vectors
 
     def tokenize(self, texts: Sequence[str]) -> Ragged:
-        """Prepare the texts as LASER does, and return one row of piece ids per text, END last."""
+        """Prepare the texts as LASER does, and return a row of piece ids and END per text."""
         prepared = [laser_text(replace_surrogates(text)) for text in texts]
         get, rows = self._dictionary.get, []
         for pieces in self._pieces.encode(prepared, out_type=str):
@@ -157,8 +157,8 @@ def open_pieces(model: Path) -> Any:
 def only_file(folder: Path, pattern: str, needed: str) -> Path:
     """Return the one file in a folder that matches `pattern`.
 
-    Raises SourceError if no file or several files match. `needed` says which files the folder must
-    have, and ends the message of the error.
+    Raises SourceError if no file or several files match. The message ends with `needed`, a list of
+    the files that the folder must have.
     """
     paths = sorted(folder.glob(pattern))
     if len(paths) != 1:

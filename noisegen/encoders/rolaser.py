@@ -136,15 +136,14 @@ class RoLaser(LaserEncoder):
     def _word_ids(self, words: list[str]) -> list[int]:
         """Return the ids of a text's words, with padding up to the text's number of characters.
 
-        c-RoLASER joins the characters of a text into words, but keeps the attention mask of the
-        characters. The transformer therefore attends to the padding after the words too, and the
-        vectors depend on the padding.
+        c-RoLASER masks by the characters of a text, but reads its words, which are fewer. So its
+        transformer also attends to the padding after the words, and the vectors depend on it.
         """
         ids = []
         for word in words:
             known = "".join(sign if sign in self._vocabulary else "<unk>" for sign in word)
             ids.append(self.words.known.get(known) or self.words.add(known))
-        characters = max(1, sum(map(len, words)) + len(words))  # a space counts for each word
+        characters = max(1, sum(map(len, words)) + len(words))  # one space per word
         length = self.settings.prepend_bos + characters + 1
         return [*ids, *[NO_WORD] * (length - len(ids))][: self.longest]
 
@@ -176,7 +175,7 @@ class RoLaser(LaserEncoder):
 
 
 def _named(value: Any) -> Mapping[str, Any]:
-    """Return the values in a dictionary, or the attributes of a namespace, by name.
+    """Return settings, given as a dictionary or a namespace, as a mapping.
 
     Other objects give {}.
     """
@@ -191,7 +190,7 @@ def _part(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
 def _projection(matrix: Tensor | None, hidden: int) -> nn.Linear | None:
     """Return the linear layer that projects token states, with the weights `matrix`.
 
-    Returns None without `matrix`; raises ValueError for an empty one.
+    Returns None if `matrix` is None; raises ValueError for an empty tensor.
     """
     if matrix is None:
         return None
@@ -294,8 +293,8 @@ def read_vocabulary(path: Path) -> dict[str, int]:
     """Read a dictionary of fairseq with lines `SYMBOL COUNT [FLAG]`; return the id of each symbol.
 
     The special symbols have the ids 0 to 3; the ids of the other symbols follow in the order of the
-    lines. A line that repeats a symbol is skipped. With the flag `#fairseq:duplicate`, it gives the
-    symbol a new id instead. Raises SourceError.
+    lines. A line that repeats a symbol is skipped, unless it has the flag `#fairseq:duplicate`,
+    which gives the symbol a new id. Raises SourceError.
     """
     vocabulary, count = dict(SPECIAL), len(SPECIAL)
     with reading(path, OSError, ValueError, hint="; it is no dictionary of fairseq"):

@@ -35,11 +35,11 @@ _CONVERT = (
     "if you trust the file, convert it: safetensors.torch.save_file(torch.load(FILE, "
     "weights_only=False), 'model.safetensors')"
 )
-# Maximum size of the tensors, in sizes of their file. A weight that is stored once under two names
-# counts twice.
+# Maximum size of tensors in memory, divided by the size of their file: a weight that is stored once
+# under two names counts twice.
 _VIEWS_MAX = 2
-# Maximum value of a setting in config.json whose name contains the word.
-# Larger values would cost time and memory even before the weights are read.
+# Word in the name of a setting of config.json -> maximum value of the setting. Larger values would
+# cost time and memory even before the weights are read.
 _BOUNDS = {"layer": 1_000, "label": 100_000, "expert": 1_000, "position": 1_000_000}
 _KEY_BYTES = 16  # bytes per digest of a text, so that different texts never have equal digests
 _ROWS = 8_192  # vectors copied from disk at once
@@ -103,7 +103,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def check_config(config: Mapping[str, Any], path: Path) -> None:
-    """Raise SourceError for huge sizes, epsilons outside [0, 1), and attention code to download.
+    """Raise SourceError for huge sizes, epsilons outside [0, 1), and downloaded attention code.
 
     `config` is the content of the config.json at `path`.
     """
@@ -178,9 +178,9 @@ def check_sizes(tensors: "Mapping[str, Tensor]", path: Path) -> None:
 def load_checkpoint(path: Path, *, mmap: bool = False, inert: bool = False) -> Any:
     """Return the content of a file that torch.save wrote, executing nothing; raises SourceError.
 
-    A file that holds objects other than tensors and Python's basic types is refused. With `inert`
-    it is read, and these objects become `InertObject`. With `mmap`, tensors are mapped from the
-    file, not copied into memory.
+    Objects other than tensors and Python's basic types are refused, or with `inert` replaced by
+    instances of `InertObject`. With `mmap`, tensors are mapped from the file, not copied into
+    memory.
     """
     import pickle
 

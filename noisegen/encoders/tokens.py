@@ -36,13 +36,13 @@ PREPARATIONS: Mapping[str, Callable[[str], str]] = {
 }
 Rows = npt.NDArray[np.int64]
 ATTENTION = "noisegen_packed"
-# Model type that takes packed batches -> whether positions begin at the padding id + 1, not at 0.
+# Model type that takes packed batches -> whether its first position is padding id + 1 (else 0).
 _AFTER_PADDING = {"bert": False, "roberta": True, "xlm-roberta": True}
 # Up to this many tokens per row, attention by plain matrix products is faster than torch's fused
 # kernel (bf16 on a CPU). Measured with 12 heads, forward and backward: 7 ms instead of 57 ms for 64
 # rows of 32 tokens, but 146 ms instead of 102 ms for 4 rows of 512 tokens.
 PLAIN_LONGEST = 256
-_ENDS = {"cls": 0, "lasttoken": 1}  # modes of pooling that take the first or the last token
+_ENDS = {"cls": 0, "lasttoken": 1}  # mode of pooling -> token that it takes: 0 first, 1 last
 
 
 class _Average(NamedTuple):
@@ -174,7 +174,7 @@ class PreparedTokenizer:
 
 
 def with_preparation(tokenizer: Tokenizer, preparation: str) -> PreparedTokenizer:
-    """Return the tokenizer with a preparation of each text, in place of any earlier one."""
+    """Return the tokenizer with `preparation`, a key in PREPARATIONS, as its only preparation."""
     if isinstance(tokenizer, PreparedTokenizer):
         return replace(tokenizer, preparation=preparation)
     return PreparedTokenizer(tokenizer, preparation)
@@ -229,7 +229,7 @@ def plan(
     texts per row), has the token count of each text. Rows are sorted by the length of their first
     text, so that a batch has rows of similar length. A batch has a single row, or at most `budget`
     tokens when padded to its longest text. If the last step has too few batches, the largest
-    batches are halved. If all batches have a single row, the last are joined, whatever the budget.
+    batches are halved. If every batch is a single row, some are joined, even beyond the budget.
     Raises ValueError for fewer rows than `world`.
     """
     if len(lengths) < world:
@@ -316,9 +316,9 @@ class Packed:
     """A packed batch of token ids: row i is `ids[offsets[i]:offsets[i + 1]]`.
 
     `ids`, `positions` (index of a token in its row) and `owner` (index of a token's row) have one
-    int64 per token; `offsets` is int32. `rows` is the count of rows, and `used` the count of their
-    tokens. Rows of padding ids and then empty rows may follow, which neither counts. No row has
-    more than `longest` tokens.
+    int64 per token; `offsets` is int32. `rows` is the count of rows, and `used` of their tokens.
+    Both exclude rows of padding ids and empty rows, which may follow. No row has more than
+    `longest` tokens.
     """
 
     ids: Tensor
@@ -341,10 +341,10 @@ class Packed:
     ) -> "Packed":
         """Join rows of token ids to a packed batch on a device.
 
-        A compiled network is fast only if batches have few different shapes. With `tokens`, rows of
-        `pad_id` are therefore added up to this number of tokens, and then empty rows until the
-        count of rows is a power of two. `Packed.longest` is the length of the longest row, or the
-        argument `longest` if that is more.
+        A compiled network is fast only if batches have few different shapes. If `tokens` is given,
+        rows of `pad_id` are therefore added to reach this number of tokens, then empty rows to
+        reach 2**n rows. `Packed.longest` is `longest`, or the length of the longest row if that is
+        more.
         """
 
         def moved(values: "np.ndarray[Any, Any]") -> Tensor:
@@ -400,7 +400,7 @@ class Packed:
 
 
 def _filled(rows: Ragged, pad_id: int, tokens: int, longest: int) -> Ragged:
-    """Append rows of padding until there are `tokens` tokens, then empty rows up to a power of two.
+    """Append rows of padding to reach `tokens` tokens, then empty rows to reach 2**n rows.
 
     A row of padding has at most `longest` tokens.
     """
@@ -441,8 +441,8 @@ def _attend(
     """Compute attention within each row of a packed batch; the result is (1, tokens, heads, size).
 
     `query`, `key` and `value` have shape (1, heads, tokens, size). `packed` has the arguments that
-    `Packed.states` passes to the network. transformers adds `scaling`, the factor of the products
-    of queries and keys. There is no attention dropout, because `varlen_attn` has none.
+    `Packed.states` passes to the network. transformers adds `scaling`, which multiplies the
+    products of queries and keys. There is no attention dropout, because `varlen_attn` has none.
     """
     scale = packed["scaling"]
     if query.is_cuda and query.dtype in (torch.bfloat16, torch.float16):

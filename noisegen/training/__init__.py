@@ -1,1 +1,1 @@
-"""Training of robust students: data, objectives, the trainer and its methods."""
+"""Training of robust students: data, objectives, training methods, and the trainer."""

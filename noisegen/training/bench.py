@@ -29,15 +29,15 @@ _CHUNKS_SEEN = 3  # chunks of DATA to load while updates are timed
 def bench(options: TrainOptions, seconds: float = 10.0) -> dict[str, Any]:
     """Time updates and data loading of a distillation, `seconds` for each; nothing is written.
 
-    Three speeds are in tokens per second, without padding: `step` of updates on random token ids in
-    memory, `data` of updates that load DATA, `loader` of noise and tokenizer without updates.
-    `loader_cost` is 1 - `data` / `step`, the share of speed lost to loading. `padding` is the share
-    of padding among the computed tokens. `step_mfu` and `mfu` are the shares of the device's bf16
-    peak used at the speeds `step` and `data`; None if the peak is unknown.
+    Three speeds are in tokens per second, padding not counted: `step` for updates on random token
+    ids in memory, `data` for updates on DATA, `loader` for noise and tokenizer alone. `loader_cost`
+    is 1 - `data` / `step`, the share of speed lost to loading. `padding` is the share of padding
+    among the computed tokens. `step_mfu` and `mfu` are the shares of the device's bf16 peak used at
+    the speeds `step` and `data`; None if the peak is unknown.
 
     The teacher's vectors are random numbers and hard negatives are left out, which does not change
-    the speed of updates. Chunks of DATA have fewer rows than in a run, so that several are loaded
-    in the time; their additional padding does not lower `data`. Raises the errors of `train`.
+    the speed of updates. Chunks are smaller than in a run, so that several are loaded within
+    `seconds`; their additional padding does not lower `data`. Raises the errors of `train`.
     """
     settings = settings_of(options)
     if not isinstance(settings, DistilSettings):
@@ -107,7 +107,7 @@ def _speeds(
 def _loader_speed(method: Distillation, seconds: float) -> float:
     """Return the speed of noise, tokenizer and batching, in tokens per second.
 
-    The first chunk of each epoch is made, one epoch after the other, until `seconds` have passed.
+    Makes the first chunk of epoch 1, 2, 3 and so on, until `seconds` have passed.
     """
     began, tokens = time.perf_counter(), 0
     for epoch in count(1):

@@ -71,7 +71,7 @@ class State:
 def save_checkpoint(
     folder: Path, student: nn.Module, optimizer: torch.optim.Optimizer, state: State, keep: int
 ) -> None:
-    """Write a checkpoint into `folder`, and remove the folder's checkpoints but the newest `keep`.
+    """Write a checkpoint into `folder`; keep only the newest `keep` checkpoints there.
 
     A checkpoint is named step-NNNNNNN, after the number of updates so far. Raises OutputError.
     """
@@ -139,10 +139,10 @@ def checkpoints(folder: Path) -> list[Path]:
 def load_checkpoint(
     folder: Path, student: nn.Module, optimizer: torch.optim.Optimizer, config: str
 ) -> State:
-    """Load the newest checkpoint in `folder` into network and optimizer; return its state.json.
+    """Load the newest checkpoint in `folder` into network and optimizer; return its State.
 
     `config` is the digest of this run's settings and data. Raises OutputError if the checkpoint is
-    damaged, or if state.json has another digest.
+    damaged, or if its digest differs from `config`.
     """
     path = max(checkpoints(folder))
     try:

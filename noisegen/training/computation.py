@@ -116,7 +116,7 @@ class Computation:
         self.bf16 = uses_bf16(settings.precision, device)
         self.packed = _packs(settings, student.config, device, self.bf16)
         cuda = device.type == "cuda"
-        self.shape: dict[str, int] = {}  # fixed sizes of batches for a compiled network; else empty
+        self.shape: dict[str, int] = {}  # arguments of `Packed.of` if compiled, else empty
         if isinstance(settings, DistilSettings) and settings.compile:
             tokens, longest = settings.tokens_per_batch(world), student.tokenizer.max_length
             self.shape = {"tokens": tokens, "longest": longest}
@@ -134,10 +134,10 @@ class Computation:
         return torch.autocast(self.device.type, torch.bfloat16) if self.bf16 else nullcontext()
 
     def batch(self, ids: Ragged, counts: MutableMapping[str, Any] | None = None) -> Padded | Packed:
-        """Return rows of ids as a batch on the device; add its rows and tokens to `counts`.
+        """Return rows of token ids as a batch on the device.
 
-        `counts` has the keys "rows", "tokens", and "computed" (tokens with padding). A compiled
-        network gets batches of few shapes, since it may be compiled again for each new shape.
+        Increases counts["rows"], counts["tokens"] and counts["computed"] (tokens with padding). A
+        compiled network gets batches of few shapes: each new shape may cause another compilation.
         """
         tokenizer = self.student.tokenizer
         batch: Padded | Packed
@@ -162,9 +162,9 @@ class Computation:
         return batch.states(self.network)
 
     def vectors(self, ids: Ragged, counts: MutableMapping[str, Any] | None = None) -> Tensor:
-        """Return the student's vectors of rows of ids, (rows, width) float32.
+        """Return the student's vectors of rows of token ids, (rows, width) float32.
 
-        Rows and tokens are added to `counts`, as by `batch`.
+        Counts rows and tokens in `counts`, as `batch` does.
         """
         batch = self.batch(ids, counts)
         vectors: Tensor = self.student.head(self.states(batch), batch)

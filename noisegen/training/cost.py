@@ -55,10 +55,10 @@ def dry_run(method: Method[C], sources: Sequence[str], clock: Clock) -> dict[str
 
 
 def _timings(trainer: Trainer[C], chunk: C) -> tuple[float, float, float]:
-    """Return the seconds per update, per validation, and CPU seconds per second of wall time.
+    """Return seconds per update, seconds per validation, and CPU seconds per wall second.
 
-    The updates use batches of `chunk`. The third figure converts a CPU limit to wall time; it is 1
-    for a run without a CPU limit.
+    Updates are timed on batches of `chunk`. The last figure converts a CPU limit to wall time; it
+    is 1 for a run without a CPU limit.
     """
     clock = trainer.clock
     trainer.method.network.train()

@@ -68,7 +68,7 @@ PAIRS_MAX = 1_000  # maximum pairs per language pair in the retrieval test, as i
 _NOISED = {"noisy": pa.string(), "clean": pa.string(), "transforms": pa.list_(pa.string())}
 _ROWS = 8_192  # vectors read at once while centre and scale are computed, to bound the memory
 CHUNK_BATCHES = 64  # batches per chunk; memory holds the vectors of a whole chunk
-_SPLIT = 2**32  # seeds the choice of held-out pairs; epochs, which seed their batches, are smaller
+_SPLIT = 2**32  # seeds the choice of held-out pairs; larger than all epochs, which seed batches
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def prepare_labelled(
 def _labelled(
     sources: Sequence[str], settings: DisentangleSettings, dropped: Counter[str]
 ) -> Iterator[LabelledPair]:
-    """Yield the pairs of DATA, with labels of the kind that the setting `labels` names."""
+    """Yield the pairs of DATA; labels are languages, "clean" or "noisy", or transform names."""
     if settings.labels == "language":
         langs = (settings.languages[0], settings.languages[1]) if settings.languages else None
         for pair in stream_bitext(all_bitext(sources, langs), dropped):
@@ -170,8 +170,8 @@ def _noised(rows: Iterable[tuple[str, str, str]], dropped: Counter[str]) -> Iter
 def _augmented(sources: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """Yield noisy text, clean text and label for each row that `noisegen augment` wrote.
 
-    The label is the name of the transform that changed the row; it is "several" if no transform or
-    more than one did. Raises SourceError for files that augment did not write.
+    The label is the name of the transform that changed the row, or "several" if not exactly one
+    did. Raises SourceError for files that augment did not write.
     """
     for source in sources:
         for item in expand([shards_of(source)]):
@@ -284,10 +284,10 @@ def retrieval(
     """Return the percentage of texts whose nearest text is the other text of their pair.
 
     `sets` maps a name, such as "en-de", to vectors of sources and vectors of targets; `head` is
-    applied to them first. `retrieval.forward` searches targets with sources, `retrieval.backward`
-    sources with targets; each is a mean over the sets. Each set also has its own percentages, such
-    as `retrieval.forward.en-de`. If k texts are equally near, each is found with chance 1 / k: if
-    all vectors are equal, the percentage is almost 0.
+    applied to all vectors first. `retrieval.forward.en-de` searches the target nearest to each
+    source, `retrieval.backward.en-de` the source nearest to each target. `retrieval.forward` and
+    `retrieval.backward` are means over all sets. If k texts are equally near, the right one counts
+    1 / k.
     """
     forward, backward = {}, {}
     for name, (source, target) in sets.items():

@@ -48,8 +48,8 @@ from noisegen.training.stores import (
 from noisegen.training.students import interpolate, make_student
 from noisegen.training.trainer import Trainer
 
-_VECTORS_SHARE = 0.25  # teacher's vectors: maximum share of the time left until the limit
-_WORDS_SHARE = 0.25  # noisy words: maximum share of the time left after the teacher's vectors
+_VECTORS_SHARE = 0.25  # maximum share of the time left, for the teacher's vectors
+_WORDS_SHARE = 0.25  # maximum share of the time then left, for noisy words
 
 
 class Distillation(PairMethod[PairChunk]):
@@ -75,7 +75,7 @@ class Distillation(PairMethod[PairChunk]):
             self.teacher = prepared(self.teacher, settings.prepare)
         self.start = self.teacher
         self.network = make_student(settings, self.teacher).to(workers.device)
-        if settings.noisy_words:  # pieces_of raises UsageError here, before slow work
+        if settings.noisy_words:  # raises UsageError before slow work
             pieces_of(self.network)
         self.objective = WeightedSum.parse(settings.objective)
         if settings.hard_negatives and not self.objective.needs("negatives"):
@@ -147,10 +147,10 @@ class Distillation(PairMethod[PairChunk]):
     ) -> TeacherVectors:
         """Return the teacher's vectors of the texts in the store `name` of the folder.
 
-        The first process computes the vectors; then the other processes read them from the cache.
-        A run with a limit stops computing after a quarter of the time left. A teacher encodes about
+        The first process computes the vectors; then the other processes read them from the cache. A
+        run with a limit stops computing after a quarter of the time left. A teacher encodes about
         three times as fast as a student learns, so the rest of the time is enough to train on each
-        of these texts once. `progress` calls the vectors `what`.
+        of these texts once. `what` names the vectors in progress events.
         """
         stop = clock.spent + clock.left * _VECTORS_SHARE
         stored = StoredTexts(folder, name, lambda: stop - clock.spent)
@@ -252,9 +252,9 @@ class Distillation(PairMethod[PairChunk]):
     def hold_out(self, rows: Rows) -> None:
         """Make the held-out pairs for `validate`: pairs `rows` of DATA, and pairs of --validation.
 
-        Pairs of DATA get the noise of an epoch that training never reaches. A dry run passes only
-        some of `held_rows`; then it uses the same share of the pairs of --validation. All pairs
-        get token ids, and the teacher's vectors of their clean sides.
+        Pairs of DATA get the noise of an epoch that training never reaches. If `rows` are only some
+        of `held_rows` (dry run), the same share of the pairs of --validation is used. All pairs get
+        token ids, and the teacher's vectors of their clean sides.
         """
         self.held_out = {"": self._held_out_of_data(rows)}
         if self.given is not None:
@@ -342,14 +342,14 @@ class Distillation(PairMethod[PairChunk]):
         )
 
     def validate(self) -> dict[str, float]:
-        """Return the two-term loss of RoLASER, clean drift, distances and xSIM error.
+        """Return validation figures by name.
 
         S are the student's vectors, T the teacher's. `loss`: MSE(T[clean], S[clean]) +
-        MSE(T[clean], S[noisy]), means over all entries, times the width (RoLASER, section 5.1; the
-        factor keeps figures readable). `drift`, `anchored`, `distance`: mean 1 - cosine of S[clean]
-        and T[clean], of S[noisy] and T[clean], and of S[noisy] and S[clean]. `xsim_error`: the
-        percentage of noisy sides for which xSIM finds another clean side than their own. Figures
-        on the pairs of --validation have the same names after the prefix `given_`.
+        MSE(T[clean], S[noisy]), times the width for readable figures (RoLASER, section 5.1).
+        `drift`: mean 1 - cosine of S[clean] and T[clean]; `anchored`: of S[noisy] and T[clean];
+        `distance`: of S[noisy] and S[clean]. `xsim_error`: the percentage of noisy sides for which
+        xSIM finds another clean side than their own. Figures on the pairs of --validation have the
+        prefix `given_`.
         """
         figures = {}
         for prefix, held_out in self.held_out.items():

@@ -50,10 +50,10 @@ class Heads(nn.Module):
 
     @torch.no_grad()
     def absorb_standardisation(self, centre: Tensor, scale: float) -> None:
-        """Build the standardisation of vectors into the layers, which were trained with it.
+        """Change the weights so that the layers take vectors that are not standardised.
 
-        Before the change, the layers take (e - centre) * scale for a vector e; after it, they take
-        e itself, with the same output.
+        The layers were trained on (e - centre) * scale for a vector e. After the change they take e
+        itself, with the same output.
         """
         for layer in (self.meaning, self.language):
             layer.weight.mul_(scale)
@@ -211,10 +211,10 @@ def write_picture(
 ) -> None:
     """Write an HTML page that plots the meaning vectors and the language vectors of texts.
 
-    Four panels show both as points in a plane, by PCA and by t-SNE. `groups` maps each label to the
-    frozen vectors of its texts, which get a colour per label. If there are more than `most` texts,
-    an equal percentage of each label's texts is drawn. Raises MissingExtra without scikit-learn,
-    UsageError for fewer than `TEXTS_MIN` texts.
+    Four panels show each kind of vector as points in a plane, by PCA and by t-SNE, with a colour
+    per label. `groups` maps a label to the frozen vectors of its texts. If there are more than
+    `most` texts, the same percentage of each label's texts is drawn. Raises MissingExtra without
+    scikit-learn, UsageError for fewer than `TEXTS_MIN` texts.
     """
     total = sum(map(len, groups.values()))
     if total < TEXTS_MIN:

@@ -81,5 +81,5 @@ def tensorboard(folder: Path) -> Sink:
 
 
 def line_of(row: Mapping[str, Any]) -> str:
-    """Return the main figures that a row of the log has as one line: 'step 20, loss 0.1'."""
+    """Return the main figures in a row of the log as one line: 'step 20, loss 0.1'."""
     return ", ".join(words.format(row[name]) for name, words in _SHOWN.items() if name in row)

@@ -1,8 +1,8 @@
 """Objectives of all methods: functions from a batch and the network's output to named losses.
 
-Each loss is a mean over the sentences or pairs of the batch. Batches are weighted by their size,
-so one process and several processes give the same gradient. Objectives of distillation come first,
-then objectives of heads on frozen vectors, then contrasts of pre-training.
+Each loss is a mean over the sentences or pairs of the batch. Batches are weighted by their size, so
+one process and several processes give the same gradient. Objectives of distillation come first,
+then objectives of heads on frozen vectors, then contrastive losses of pre-training.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from torch.nn.functional import cosine_similarity, cross_entropy, mse_loss, norm
 
 from noisegen.training.objectives import Losses, objective
 
-TEMPERATURE = 0.05  # default for all contrasts, as in RCP's code for NT-Xent
+TEMPERATURE = 0.05  # default for all contrastive losses, as in RCP's code for NT-Xent
 Classifier = Callable[[Tensor], Tensor]  # from vectors to logits of the languages
 
 
@@ -178,9 +178,9 @@ class Disentangled:
 def dream(batch: PairBatch, output: Disentangled) -> Losses:
     """Return DREAM's losses of the pairs in the first half of a batch.
 
-    Each has a random partner: pair i of the first half has pair i of the second half. The last pair
-    of an odd batch is left out. The reconstruction loss is a squared error. The released code
-    computes a third language term but does not use it; `dream:third-term` uses it.
+    The random partner of pair i is pair i of the second half. The last pair of an odd batch is left
+    out. The reconstruction loss is a squared error. The released code computes a third language
+    term but does not use it; `dream:third-term` uses it.
     """
     half = len(batch.source) // 2
     here, there = slice(0, half), slice(half, 2 * half)
@@ -344,7 +344,7 @@ class Sides:
     """Vectors (2N, width) of both sides of N pairs, noisy sides first, and vectors of other texts.
 
     `others` (any number, width) are the vectors of other texts, used as negatives only. `owners`
-    has the index of the clean text of each vector, `owners_of_others` that of each other vector.
+    has the index of the clean text per row of `vectors`, `owners_of_others` per row of `others`.
     """
 
     vectors: Tensor
@@ -356,8 +356,8 @@ class Sides:
         """Return the cosines of the 2N vectors with all vectors, divided by the temperature.
 
         The shape is (2N, 2N + number of others). The score of a vector with itself is -inf, so that
-        it is no negative. The same applies to vectors of two pairs with one clean text, such as
-        copies of `augment`, or an earlier epoch in a memory.
+        it is no negative. The same holds for two pairs with the same clean text, such as two noisy
+        copies of a sentence.
         """
         units, owners = normalize(self.vectors), self.owners
         scores = units @ units.T / temperature

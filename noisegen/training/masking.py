@@ -70,7 +70,7 @@ class Masked:
         output for `batch`.
         """
         places = np.flatnonzero(self.targets.values != NO_TARGET)
-        if isinstance(batch, Padded):  # add the padding of earlier rows to each place
+        if isinstance(batch, Padded):  # shift indices by the padding of earlier rows
             shift = np.arange(len(self.ids)) * batch.ids.shape[1] - self.ids.offsets[:-1]
             places = places + np.repeat(shift, self.counts())
         index = torch.from_numpy(places).to(states.device)
@@ -109,8 +109,8 @@ class Masker:
     def masked(self, ids: Ragged, pairs: Rows, side: str, epoch: int) -> Masked:
         """Return texts with random masks; each pair, side and epoch has its own masks.
 
-        `pairs` has the indices of the pairs, and `ids` the token ids of one side of each: the side
-        `side`, "noisy" or "clean".
+        `ids` are the token ids of one side of the pairs with the indices `pairs`; `side` is "noisy"
+        or "clean".
         """
         keys = rng.row_keys(
             rng.stream_key(self.seed, f"mask {side}", epoch), pairs.astype(np.uint64)
@@ -135,8 +135,8 @@ class Masker:
 class _HeadNames:
     """Dotted paths of the head's dense layer and norm in a masked-language model of transformers.
 
-    `activation` is the key of the model's config under which the name of the activation function
-    stands; if the key is empty, the function is gelu.
+    `activation` is the key of the activation function's name in the model's config; '' stands for
+    gelu.
     """
 
     dense: str
@@ -242,7 +242,7 @@ class MaskedModel(nn.Module):
     def save(self, folder: Path) -> None:
         """Write a folder that SentenceTransformer, AutoModel and AutoModelForMaskedLM can open."""
         save_folder(self.encoder, folder)
-        save_network(self._whole[0], folder)  # replaces the network by one with its head
+        save_network(self._whole[0], folder)  # overwrites the network, now with its head
 
 
 def open_model(settings: PretrainSettings) -> MaskedModel:

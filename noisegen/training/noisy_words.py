@@ -44,8 +44,8 @@ PIECE_SEEN = 20  # like SEEN, for a form that is a piece of the tokenizer: it ma
 RARE = 0.1  # a word is ignored if fewer than this share of a form's occurrences stand for it
 PHRASE = 4  # maximum number of words in a phrase that a form stands for
 # Training cannot correct a wrong contraction or phrase, since the tokenizer inserts it everywhere.
-# So a form that may be a real word (it is a piece) or initials such as "ID" (at most SHORT letters)
-# needs SHORT_SEEN uses in noisy text, and at most SHORT_TOLERATED uses in clean text for each.
+# So a form that is a piece (a real word?) or has at most SHORT letters (initials?) must occur at
+# least SHORT_SEEN times in noisy text, with SHORT_TOLERATED in place of TOLERATED.
 SHORT, SHORT_SEEN, SHORT_TOLERATED = 3, 100, 0.02
 COVERED = 0.95  # rules are added until they replace this share of contractions and phrases
 MAX_RULES = 200  # maximum replaced contractions and phrases: each costs 0.5 microseconds per post
@@ -60,7 +60,7 @@ _WHOLE_WORD = r"(?<![\w@#/='’-])(?<!\w\.)(?:%s)(?![\w@/=-]|['’.]\w)"
 # Metaspace adds a space before each stretch of text between two added tokens.
 _SPACES = pre_tokenizers.Metaspace()
 _SPLIT = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), _SPACES])
-# Normalizers that turn several spaces into one, which WhitespaceSplit did before.
+# Normalizers that turn several spaces into one, as the replaced WhitespaceSplit did.
 _SINGLE_SPACES = (
     normalizers.Strip(left=False),
     normalizers.Replace(Regex(r"\s+▁"), "▁"),
@@ -81,10 +81,10 @@ def find_noisy_words(
 ) -> Words:
     """Return noisy words: forms that stand for words in noisy text, and are rare in clean text.
 
-    The result counts the words and phrases that each form stood for. The search reads `rows`
-    training pairs: with noise from recipes, pairs are read again with new noise until there are
-    enough; stored pairs are read once. It ends early when `stop`, called with the number of rows
-    read so far, returns true. Raises UsageError for a student whose tokenizer has no word pieces.
+    The result counts the words and phrases that each form stood for. The search reads up to `rows`
+    training pairs. Pairs with noise from recipes are read again with new noise, stored pairs only
+    once. The search ends early when `stop(number of pairs read)` is true. Raises UsageError for a
+    student whose tokenizer has no word pieces.
     """
     pieces = pieces_of(student).tokenizer
     prepare = PREPARATIONS[getattr(student.tokenizer, "preparation", "")]
@@ -308,7 +308,7 @@ def _add_rules(backend: Any, rules: Iterable[Any]) -> None:
 def _whole_word(forms: list[str], where: str = "%s") -> Regex:
     """Return a regular expression that matches any of these forms as a whole word.
 
-    `where` is a longer expression, in which %s stands for this one.
+    `where` is a pattern around this expression, such as "^%s".
     """
     return Regex(where % (_WHOLE_WORD % "|".join(map(re.escape, forms))))
 
@@ -334,10 +334,10 @@ def _most_frequent(counts: Mapping[str, int]) -> str:
 
 
 def _known(pieces: Any, counts: Mapping[str, int]) -> dict[int, int]:
-    """Return the counts of those words in `counts` that are one piece: piece id -> count.
+    """Return {piece id: count} for the words in `counts` that are a single piece.
 
-    Return an empty dictionary if the most frequent word has several pieces: then the form that
-    stands for these words does not become a token.
+    `counts` has the words that a noisy form stands for. If the most frequent one has several
+    pieces, the result is empty: then the form does not become a token.
     """
     found = {word: _piece(pieces, word) for word in counts}
     if found[_most_frequent(counts)] is None:
@@ -354,9 +354,9 @@ def _piece(pieces: Any, word: str) -> int | None:
 def _content(pieces: Any, form: str) -> str | None:
     """Return the text of a new token that matches a form; None if no token can match it.
 
-    If the form is a piece already, an added token of this text would also match inside longer
-    words. An uncased tokenizer then gets the form in upper case, since it lower-cases added tokens
-    before it matches them. For a cased tokenizer, the result is None.
+    The text is the form itself, unless the form is a piece already: then the token would also match
+    inside longer words. For an uncased tokenizer it is then the form in upper case, since the
+    tokenizer lower-cases added tokens before it matches them; for a cased one, None.
     """
     has = pieces.backend_tokenizer.token_to_id
     if has(form) is None:

@@ -113,7 +113,7 @@ class PairMethod(Method[P]):
 
     @abstractmethod
     def batched(self, rows: Rows, epoch: int, number: int) -> P:
-        """Return the pairs `rows` as chunk `number` of an epoch.
+        """Return the chunk with index `number` of an epoch: the pairs with the indices `rows`.
 
         All processes get the same number of batches in each update.
         """
@@ -194,15 +194,15 @@ class PairMethod(Method[P]):
         values["settings"] = yaml.safe_dump(dict(recorded), sort_keys=False, allow_unicode=True)
         values["tables"] = tables(metrics)
         values["prepare"] = getattr(self.computation.student.tokenizer, "preparation", "")
-        # In `values`, figures named validation have replaced the sources of --validation.
+        # "validation" is a list of sources in `recorded`, but figures in `metrics` and `values`.
         values["validation_pairs"] = recorded.get("validation")
         return templates.get_template(self.card).render(values)
 
 
 def xsim_error(noisy: Vectors, clean: Vectors, owners: npt.NDArray[np.integer]) -> float:
-    """Return the xSIM error: the percentage of noisy rows for which a wrong clean row is found.
+    """Return the xSIM error: the percentage of noisy rows matched with a wrong clean row.
 
-    Row i of both arrays belongs to pair i, and `owners[i]` is a number for its clean text. A clean
-    row is right if its clean text is that of the noisy row.
+    Row i of both arrays belongs to pair i. A clean row is right if it has the same number in
+    `owners`, which identifies clean texts, as the noisy row.
     """
     return xsim(noisy, clean, texts=list(map(str, owners.tolist()))).error_rate

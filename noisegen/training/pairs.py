@@ -93,9 +93,9 @@ class Reading:
     """Reader of DATA, with its options.
 
     With `clean_only`, DATA is clean text, and both sides of a pair are the same text. `lang` is the
-    language of clean text whose source is not written LANG=SOURCE. At most `most` rows are read
-    per language pair of a bitext. About `held_out` pairs are held out, but at most the share
-    `share` of all pairs; `seed` determines the choice.
+    language of clean text whose source is not written LANG=SOURCE. From bitext, at most `most` rows
+    per language pair are read. About `held_out` pairs are held out, but at most the share `share`
+    of all pairs; `seed` determines the choice.
     """
 
     clean_only: bool = False
@@ -138,8 +138,8 @@ class Reading:
         """Yield pairs from bitext: text in the teacher's language as clean, translation as noisy.
 
         With `clean_only`, both sides are the text in the teacher's language. Pairs with no text in
-        this language are dropped. Raises SourceError, before any file is read, if no side of a file
-        is in this language.
+        this language are dropped. Raises SourceError, before reading, if a file has neither side in
+        this language.
         """
         for file in files:
             if self.lang not in file.langs and not file.is_mixed:
@@ -284,9 +284,9 @@ class NoiseSource:
     """Source of the noisy sides of pairs, from the value `spec` of the setting `recipe`.
 
     "stored" is the noisy side of DATA. "ugc", or another recipe, adds noise to the clean side.
-    "stored:ugc" adds noise to the noisy side of DATA, in its own language. Recipes draw new noise
-    in every epoch. In "stored+ugc", each row draws one of the sources per epoch. Raises UsageError
-    for unknown recipes; `setting` is the name of the setting in its message.
+    "stored:ugc" adds ugc noise to the noisy side of DATA, in the language of that side. Recipes
+    draw new noise in every epoch. In "stored+ugc", each row draws one of the sources per epoch.
+    Raises UsageError for unknown recipes; the message names the setting `setting`.
     """
 
     spec: str = _STORED

@@ -136,7 +136,7 @@ class Pretraining(PairMethod[MaskedChunk]):
         return Masked(ids, Ragged.joined([noisy.targets, clean.targets]))
 
     def batched(self, rows: Rows, epoch: int, number: int) -> MaskedChunk:
-        """Return the pairs `rows` as chunk `number` of an epoch: masked token ids in batches."""
+        """Return the chunk with index `number` of an epoch: masked token ids of pairs `rows`."""
         settings, seed, world = self.settings, self.settings.seed, self.workers.world
         texts, steps = self.masked(rows, epoch), []
         order = generator(seed, epoch, number, 3).permutation(len(rows))
@@ -228,8 +228,8 @@ class Pretraining(PairMethod[MaskedChunk]):
     ) -> "_Encoded":
         """Return the vectors of texts, and the network's states at their masked tokens.
 
-        `dropout` is the seed of dropout: the same seed drops the same activations. The number of
-        tokens is added to `window`, for the log.
+        `dropout` is the seed of dropout: the same seed drops the same activations. Rows and tokens
+        are counted in `window`, for the log.
         """
         if self.settings.dropout and dropout is not None:
             torch.manual_seed(dropout)
@@ -247,11 +247,10 @@ class Pretraining(PairMethod[MaskedChunk]):
         rows: Rows,
         own: Tensor,
     ) -> Tensor:
-        """Return the gradient of an update's contrast with respect to the vectors `own`.
+        """Return the gradient of an update's contrastive loss with respect to the vectors `own`.
 
-        `own` are the vectors that this process computed, for the rows with the indices `rows`.
-        `every` has the indices of all rows of the update, over all processes; `owners` has the
-        index of the clean text of each of these.
+        This process computed `own` for the rows with the indices `rows`. `every` has the indices of
+        all rows of the update, over all processes, and `owners` the indices of their clean texts.
         """
         if self.contrast is None:
             return torch.zeros_like(own)
@@ -343,9 +342,9 @@ class Pretraining(PairMethod[MaskedChunk]):
         return {"loss": loss, **parts, "distance": distance, "xsim_error": error}
 
     def _contrasts(self, vectors: Tensor) -> Iterator[tuple[int, tuple[Sides, float]]]:
-        """Yield held-out pairs for the contrast, in batches as large as in training.
+        """Yield (number of pairs, arguments of the contrastive loss) per batch of held-out pairs.
 
-        Each item is the number of pairs, and the arguments of the contrast: their vectors, and the
+        Batches are as large as in training. The arguments are vectors of both sides, and the
         temperature.
         """
         pairs, owners = len(vectors) // 2, torch.from_numpy(self.owners).to(vectors.device)
@@ -390,7 +389,7 @@ class KeptGraphs:
 
     @property
     def has_room(self) -> bool:
-        """Whether the next graph should fit, if it is as large as the largest graph so far."""
+        """Whether a graph as large as the largest so far stays within the budget."""
         return self.budget > 0 and self.bytes + self._largest <= self.budget
 
     @contextmanager

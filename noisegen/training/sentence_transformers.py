@@ -187,7 +187,7 @@ class BudgetedBatches(Sampler[list[int]]):
         transform = self.dataset.format["format_kwargs"].get("transform")
         if hasattr(transform, "set_epoch"):
             transform.set_epoch(epoch)
-        lengths = []  # tokens per row, with a column per side
+        lengths = []  # token counts, shape (rows, text columns)
         for first in range(0, len(self.dataset), PIECE_ROWS):
             columns = self.dataset[first : first + PIECE_ROWS].values()
             texts = [column for column in columns if isinstance(column[0], str)]

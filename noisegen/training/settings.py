@@ -141,10 +141,10 @@ class RunSettings:
     """Settings that every training method has.
 
     The length of a run is given by `epochs`, `steps`, `time_limit` or `cpu_limit` (seconds, or 90s,
-    10m, 2h). During the run the learning rate falls to 0 (`schedule` linear), stays (`constant`),
-    or falls after the warm-up as 1 / sqrt(updates) (`inverse_sqrt`). A limit counts from the start
-    of the command, but the learning rate falls only after preparation. A run ends early if the
-    figure that chooses the weights has no new minimum in `patience` validations in a row.
+    10m, 2h). After the warm-up the learning rate falls to 0 (`schedule` linear), stays
+    (`constant`), or falls as 1 / sqrt(updates) (`inverse_sqrt`). A limit counts from the start of
+    the command, but the learning rate falls only after preparation. A run ends early after
+    `patience` validations without a new minimum of the figure that chooses the best weights.
     """
 
     preset: str = DEFAULT
@@ -165,7 +165,7 @@ class RunSettings:
         int | None, option("Validations without a new best until the end", ge=1)
     ] = None
     keep: Annotated[int, option("Checkpoints kept", ge=1)] = 3
-    # Below 2**32, since a multiple of this seed is torch's seed of dropout, at most 64 bits.
+    # Below 2**32: seeds of dropout are multiples of it, and torch's seeds have at most 64 bits.
     seed: Annotated[int, option("Seed of batches, noise and new weights", ge=0, lt=2**32)] = 0
 
     def __post_init__(self) -> None:
@@ -206,8 +206,8 @@ class DistilSettings(RunSettings):
     recipe: str = "stored"
     lang: Annotated[str, option("Language of clean text")] = "en"
     bitext_rows: Annotated[int | None, option("Rows read per language pair and set", ge=1)] = None
-    # How texts are changed before they are tokenized; "plain" means not at all.
-    # None: as the student does, or as a LASER teacher does if the student has no such changes.
+    # How texts are changed before they are tokenized; "plain" means not at all. None: as for the
+    # encoder that the student starts as, else as for a LASER teacher.
     prepare: Annotated[
         Literal["social", "laser", "plain"] | None, option("How texts are prepared")
     ] = None
@@ -278,8 +278,8 @@ class PretrainSettings(RunSettings):
     """All settings of a pre-training run; the run writes these into its config.yaml.
 
     An update learns from up to `batch_pairs` pairs, which go through the network in batches of
-    `batch_tokens` tokens. For the backward pass, each process keeps up to `graph_gb` gigabytes of
-    autograd graphs. It computes the other batches twice, which gives the same gradient.
+    `batch_tokens` tokens. Each process keeps up to `graph_gb` gigabytes of autograd graphs until
+    the backward pass. The other batches go forward twice, which gives the same gradient.
     """
 
     method: Literal["pretrain"] = "pretrain"
@@ -351,7 +351,7 @@ class Preset:
     data: str  # description of suitable DATA
     cost: str  # time and hardware of a run
     command: str
-    tables: Mapping[str, str] | str  # tables of the paper -> command; or a preset that has these
+    tables: Mapping[str, str] | str  # {table of the paper: command}, or a preset with these
     needs: Mapping[str, str]  # settings that users must give, each with a hint for the error
     values: Mapping[str, Any] = field(repr=False)
 
@@ -403,9 +403,9 @@ def load_settings(
 
 
 def _overridden(settings: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings with the values in `layer` added, which replace values of the same name.
+    """Return `settings` updated with the values in `layer`.
 
-    A length of the run in `layer` also replaces a length of another kind: steps replace epochs.
+    A length of the run in `layer` replaces any length in `settings`: `steps` replaces `epochs`.
     """
     has_length = any(layer.get(name) is not None for name in LENGTHS)
     replaced = LENGTHS if has_length else ()

@@ -75,7 +75,7 @@ class TextStore:
         yield from (self.block(number, size) for number in range(-(-len(self) // size)))
 
     def block(self, number: int, size: int) -> list[str]:
-        """Return the block with index `number` when all texts are cut into blocks of `size`."""
+        """Return the texts of block `number`; block 0 has the first `size` texts."""
         first = number * size
         texts: list[str] = self.take(np.arange(first, min(first + size, len(self)))).to_pylist()
         return texts
@@ -222,10 +222,9 @@ def teacher_vectors(
 ) -> TeacherVectors:
     """Return the teacher's vectors of texts, read from `folder` or computed and written there.
 
-    Blocks of texts are encoded in a fixed random order until `limit` is reached, at least one.
-    `progress` gets an event per block, which calls the vectors `what`. Raises NoisegenError if a
-    vector is zero or has numbers that float16 cannot hold, and OutputError for a folder that cannot
-    be written.
+    Blocks of texts are encoded in a fixed random order until `limit` is reached, but at least one.
+    `progress` gets an event named `what` per block. Raises NoisegenError if a vector is zero or has
+    numbers that float16 cannot hold, and OutputError for a folder that cannot be written.
     """
     limit = limit or VectorLimit()
     home = folder / teacher.digest[:16]
@@ -314,8 +313,8 @@ def _has_vectors(path: Path, rows: int, width: int) -> bool:
 class Negatives:
     """Negatives of a batch: `count` random texts, and the hard negatives of its clean texts.
 
-    The random texts are chosen from `vectors`. `hard` has the vectors of hard negatives: those of
-    clean text i have the indices `hard_rows[i]` to `hard_rows[i + 1]` - 1.
+    The random texts are chosen from `vectors`. The hard negatives of clean text i are rows
+    `hard_rows[i]` to `hard_rows[i + 1]` - 1 of `hard`.
     """
 
     vectors: TeacherVectors

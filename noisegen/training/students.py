@@ -50,7 +50,7 @@ def make_student(settings: DistilSettings, teacher: Encoder) -> SentenceEncoder:
 
 
 def _head(settings: DistilSettings, own: HeadSettings, teacher: Encoder) -> HeadSettings:
-    """Return the settings of the student's head; `own` are those of the encoder it starts as.
+    """Return the student's head: `own`, the head of the encoder it starts as, with changes.
 
     The settings of the run may change the pooling, add a projection to the teacher's width, and
     normalise vectors.
@@ -65,16 +65,15 @@ def _head(settings: DistilSettings, own: HeadSettings, teacher: Encoder) -> Head
     if normalize is None:
         normalize = isinstance(teacher, SentenceEncoder) and teacher.head.settings.normalize
     head = head.normalized(normalize)
-    # An unchanged head must be `own` itself, since `_initialise_head` tests its steps with `is`.
+    # An unchanged head must be the object `own`: `_initialise_head` compares steps with `is`.
     return own if head == own else head
 
 
 def _tokenizer(settings: DistilSettings, own: Tokenizer, teacher: Encoder) -> Tokenizer:
-    """Return the student's tokenizer; `own` is that of the encoder it starts as.
+    """Return the student's tokenizer: `own`, that of the encoder it starts as, with changes.
 
     The settings of the run limit the length of texts, and may have texts lower-cased and prepared.
-    By default a student prepares texts as before; if it did not, it prepares them as its teacher
-    does, if this is a LASER encoder.
+    By default the preparation of `own` is kept; if it has none, that of a LASER teacher is used.
     """
     tokenizer = cut(own, settings.max_length, settings.lower)
     is_prepared = isinstance(tokenizer, PreparedTokenizer) and bool(tokenizer.preparation)
@@ -89,8 +88,8 @@ def _tokenizer(settings: DistilSettings, own: Tokenizer, teacher: Encoder) -> To
 def _initialise_head(head: SentenceHead, before: SentenceHead) -> None:
     """Set the first weights of a student's head; `before` is the head of the encoder it starts as.
 
-    Steps of the head that `before` also has keep their weights. A new projection gets weights from
-    N(0, 1 / width), as in RoLASER's code; if it has an activation, it gets torch's initial weights.
+    Steps taken from `before` keep their weights. A new projection has weights from N(0, 1 / width),
+    as in RoLASER's code, or torch's initial weights if it has an activation.
     """
     for step, module, width in zip(head.settings.steps, head.steps, head.widths, strict=False):
         places = [at for at, known in enumerate(before.settings.steps) if known is step]

@@ -55,7 +55,7 @@ def lines(metrics: Mapping[str, Any], out: Path) -> Iterator[str]:
 
 def cost(estimate: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines that are printed after a dry run; `estimate` is the cost that it returned."""
-    if "padding" in estimate:  # methods that read texts have it, heads do not
+    if "padding" in estimate:  # false for heads, which read no texts
         size, flop = estimate["weight_bytes"] / 1e9, estimate["flop_per_token"] / 1e6
         yield (
             f"{estimate['parameters']:,} weights, {estimate['trained']:,} trained ({size:.2f} GB "
@@ -175,9 +175,9 @@ def outlook(curve: Curve) -> str:
 def forecast(curve: Curve, more: float = FORECAST_SECONDS) -> float | None:
     """Return the validation loss expected after `more` seconds; None if the run was too short.
 
-    A loss falls by about the same factor whenever the time of training doubles. So it is expected
-    to fall, per doubling, by the factor of the run's second half. If `more` seconds are over three
-    doublings, the run was too short.
+    A loss falls by about the same factor whenever the time of training doubles; the factor is
+    measured on the second half of the run. The run was too short if `more` seconds would double its
+    time more than three times.
     """
     if len(curve) < 3 or (end := curve[-1][0]) <= 0:
         return None

@@ -43,8 +43,8 @@ from noisegen.training.log import SmoothedLoss
 from noisegen.training.settings import RunSettings, Sink, Tell
 
 LOG_EVERY = 10  # updates per row of the log
-# Time for reading and writing files at the end of a run, per time for saving the best weights:
-# three files of a checkpoint are written, the best weights read, and the student written.
+# Time for files at the end of a run, per time for saving the best weights: writing a checkpoint
+# takes 3, reading the best weights 1, and writing the student 1.
 _FILES_AT_END = 5
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -60,9 +60,8 @@ class Chunk:
 class Rehearsal:
     """Result of a shortened preparation, from which a dry run estimates the cost of a run.
 
-    `vectors`: estimated seconds that a run takes for the teacher's vectors, and other results that
-    are random in a dry run. `shortened`: number of held-out pairs of a run, divided by that of the
-    dry run.
+    `vectors`: estimated seconds of a run for results that are random in a dry run, such as the
+    teacher's vectors. `shortened`: held-out pairs of a run per held-out pair of the dry run.
     """
 
     vectors: float = 0.0
@@ -229,8 +228,8 @@ class Trainer(Generic[C]):
     def steps(self) -> Generator[tuple[C, list[Rows]], None, None]:
         """Yield the data of each update, without end: a chunk, and batches of its rows.
 
-        The first update is that of `position`, which moves on by one update before each yield. A
-        thread makes the next chunk while the current one is in use.
+        Begins with the update at `position`; before each yield, `position` moves to the next
+        update. A thread makes the next chunk while the current one is in use.
         """
 
         def make(at: Position) -> tuple[Position, C]:
@@ -303,8 +302,8 @@ class Trainer(Generic[C]):
     def validate(self) -> None:
         """Validate, and keep the weights if they are the best; raises the errors of `Method.check`.
 
-        The time of validation and saving serves to estimate the time needed at the end of the run;
-        `progress.closing` has the largest estimate so far.
+        Also estimates the time needed at the end of the run, from the time that this takes;
+        `progress.closing` is the largest estimate so far.
         """
         began, now = self.clock.spent, self.progress
         figures = self.method.validate()
@@ -320,7 +319,7 @@ class Trainer(Generic[C]):
         self._since_best = int(self.workers.agreed(since_best))  # maximum over all processes
         closing_seconds = validated - began
         if self.method.changes_best_weights:
-            closing_seconds *= 2  # `export` changes the best weights and validates them again
+            closing_seconds *= 2  # `export` validates again, with changed weights
         closing_seconds += _FILES_AT_END * (self.clock.spent - validated)
         closing_seconds = max(now.closing, self.workers.agreed(closing_seconds))
         self.progress = replace(now, closing=closing_seconds)
@@ -407,8 +406,8 @@ class Trainer(Generic[C]):
     def _share_done(self, now: RunProgress) -> float:
         """Return the share of the run that is done, from 0 to 1.
 
-        The last seconds before a limit are reserved for the last validation and saving. A run is
-        also done if the next update would not end before these seconds.
+        The last seconds before a limit are reserved for the last validation and saving. The share
+        is 1 if another update would not end before these seconds.
         """
         settings, start = self.settings, self._start
         if settings.steps is not None:
@@ -499,8 +498,8 @@ class Trainer(Generic[C]):
     def planned_updates(self) -> int:
         """Number of updates that the run would have made with all its threads busy all the time.
 
-        This exceeds the number of updates made if other programs took CPU time from a run on a CPU
-        with a time limit. In any other case, the two numbers are equal.
+        This exceeds the updates made only under a time limit on a CPU, if other programs took CPU
+        time.
         """
         now, busy = self.progress, 1.0
         if self.is_stopped:
