@@ -60,7 +60,7 @@ class _Tally:
 class WordCounter(ExitStack):
     """Counts of the word pairs of a task; more than `held_max` are moved to temporary files.
 
-    All sentence pairs of one page or input row must be added directly after each other.
+    All sentence pairs of one page or input row must be added consecutively.
     """
 
     def __init__(self, held_max: int = HELD_MAX) -> None:

@@ -33,7 +33,7 @@ class Site(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A page; `number` is its id, or a negative number if the XML that has the id was lost."""
+    """A page; `number` is its id, or a negative number if the XML with the id was lost."""
 
     number: int
     namespace: int
@@ -113,7 +113,7 @@ def read_site(head: bytes) -> Site:
 
 REVISION_MAX = 64 << 20  # most bytes of a revision that is read whole, tags included
 HEADER_MAX = 1 << 20  # most bytes of a page before its first revision
-_NEAR = 4 << 10  # bytes at the beginning of a revision in which its text nearly always begins
+_NEAR = 4 << 10  # the text of a revision nearly always begins within this many bytes
 
 _NS = re.compile(rb"<ns>\s*(-?\d{1,9})")
 _BYTES = re.compile(rb"""\sbytes=["'](-?\d{1,18})["']""")
@@ -258,10 +258,9 @@ class Scanner:
         return Page(_number_in(_ID.search(head)), namespace, title)
 
     def _known_page(self, head: bytes = b"") -> Page:
-        """Return the current page; if its header was lost, report this, return an untitled page.
+        """Return the current page; if its header was lost, report that and return an untitled page.
 
-        `head` is the XML before a revision's text. The number of an unknown page is the negated id
-        of this revision.
+        The number of an untitled page is the negated id of the revision that begins with `head`.
         """
         if self.page is None:
             self.note("revisions without a page")

@@ -170,10 +170,10 @@ class RateEstimator:
 class Calibrated:
     """A recipe scaled by `factor`, with its error rates.
 
-    `given` is the rate of the original recipe, `reached` that of the scaled recipe; both are
-    measured on the texts of the search, whose number is `texts`. `check` is the rate of the scaled
-    recipe on `texts_checked` other texts, with another seed. `about` are the comment lines at the
-    beginning of the recipe file; they quote no text of the source.
+    `given` and `reached` are the rates of the original and of the scaled recipe on the texts of the
+    search; `texts` counts these texts. `check` is the rate of the scaled recipe on `texts_checked`
+    other texts, with another seed. `about` are the comment lines at the beginning of the recipe
+    file; they quote no text of the source.
     """
 
     recipe: Recipe
@@ -351,7 +351,7 @@ def calibrate_rate(
 def _factor(
     recipe: Recipe, estimator: RateEstimator, target: float, progress: Show
 ) -> tuple[float, int]:
-    """Return the factor whose rate is the target, and how many rows this rate was measured on.
+    """Return the factor that gives the target rate, and on how many rows it was measured.
 
     Raises UsageError for a target out of reach.
     """

@@ -78,7 +78,7 @@ def _kind_of_words(before: str, after: str, lang: str) -> str:
 
 @dataclass(frozen=True)
 class EditInText:
-    """An edit that replaces `before` by `after`, and the whole texts: `clean` and `noisy`."""
+    """An edit from `before` to `after`, with the whole texts `clean` and `noisy`."""
 
     clean: str
     noisy: str

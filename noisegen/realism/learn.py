@@ -137,8 +137,8 @@ def merge_profiles(sources: Sequence[str | Path], out: str | Path, force: bool =
 def check_free(out: str | Path, force: bool) -> None:
     """Raise OutputError unless a profile can be written into the folder `out`.
 
-    The folder must be missing or empty. With `force`, it may also contain a profile, or what an
-    interrupted run left there.
+    The folder must be missing or empty. With `force`, it may also contain a profile, or files
+    of an interrupted run.
     """
     folder = Path(out)
     if folder.exists() and not folder.is_dir():

@@ -38,7 +38,7 @@ class PairCounts:
 
     `counts` has the tables of a profile. `seen` counts the pairs with a word or gap, and the pairs
     with a replacement of it. `rows` has a clean text and its numbers of edits per pair. `repeats`
-    counts words that occur twice in a row, by which of the two occurrences changed.
+    counts words that occur twice in a text, by which of the two occurrences changed.
     """
 
     counts: Profile

@@ -286,7 +286,7 @@ def profile_blocks(profile: Profile, top: int = TOP) -> list[blocks.Block]:
 def _with_bars(
     caption: str, heads: Sequence[str], lines: Sequence[tuple[str, int, float] | Line]
 ) -> blocks.Table:
-    """Return a table; each of `lines` has texts, a count and a share, and gets a bar."""
+    """Return a table of lines (texts, count, share), with a bar for each count."""
     most = max((line[-2] for line in lines), default=1)
     rows: list[blocks.Row] = []
     for *texts, count, share in lines:

@@ -48,9 +48,8 @@ class Repeat(NamedTuple):
 def consistency(repeats: Counter[Repeat], words: Counter[WordKey]) -> int:
     """Return the share of writers who write a word in the same way each time, in units of 1/256.
 
-    It is estimated from the number of words that changed at both of two occurrences. The result is
-    0 if the two occurrences change independently, and 256 if always both change or neither. It is
-    linear in between.
+    It is estimated from words that occur twice in a text: 0 if their occurrences change
+    independently, 256 if always both change or neither, and linear in between.
     """
     pairs, both = Counter[str](), 0
     for repeat, count in repeats.items():
@@ -95,7 +94,7 @@ def row_factors(profile: Profile, rows: Sequence[RowEdits]) -> list[Factor]:
 
 
 def _fitted(likelihoods: F64, times: F64) -> F64:
-    """Return the weights of a mixture's components that maximise the likelihood of the rows.
+    """Return the mixture weights that maximise the likelihood of the rows.
 
     `likelihoods` has the likelihood of each row under each component, shape (rows, components);
     rows whose likelihoods are all 0 are left out. `times` has the number of times that each row
@@ -152,7 +151,7 @@ def _expected_hits(places: _Places, count: int) -> F64:
 
 
 def _row_places(profile: Profile, texts: Texts) -> tuple[_Places, _Places]:
-    """Return the words and phrases of texts that may change, and the gaps that may change."""
+    """Return words and phrases in the texts that may change, and gaps that may change."""
     tables = ChannelTables(channel_of(profile))
     words = Words.of(texts)
     units = Units.of(texts, words)

@@ -29,11 +29,11 @@ TEXTS_MIN = 20  # minimum different clean texts; fewer are too few to train a cl
 RESAMPLES = 200  # bootstrap resamples for an interval
 INTERVAL = (2.5, 97.5)  # percentiles of the resamples that bound an interval
 SIZES = (1, 2, 3, 4)  # characters of an n-gram
-ROWS_MIN = 3  # minimum different texts that have an n-gram, for the classifier to use it
+ROWS_MIN = 3  # the classifier ignores an n-gram that fewer different texts have
 CHARACTERS_MAX = 500  # characters of a text that are read
 SHOWN = 12  # maximum n-grams in the report for each set (real, synthetic)
-_SHOWN_ROWS_MIN = 5  # minimum noisy texts that have an n-gram, for the report to show it
-_CANDIDATES = 400  # n-grams of each set from which the report chooses
+_SHOWN_ROWS_MIN = 5  # the report omits an n-gram that fewer noisy texts have
+_CANDIDATES = 400  # n-grams per set, from which the report chooses
 _EDGE = "\n"  # added at both ends of a text, so that n-grams differ at its beginning and end
 # C of LogisticRegression; values from 1 to 100 change the AUC of real sets by less than 0.02
 _INVERSE_PENALTY = 10.0
