@@ -57,7 +57,7 @@ class Bitext:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether columns of the table name the languages of each row."""
+        """Whether the languages are given per row, in columns of the table."""
         return self.columns is not None and len(self.columns) > 2
 
 
@@ -114,7 +114,7 @@ def find_bitext(source: str, langs: Languages | None = None) -> list[Bitext]:
     own = language_pair(name) if named != source else None
     bitext = _find(named, own) if own else _find(source, langs)
     if own and not bitext:
-        expand([named])  # raises its own SourceError if the file is missing or in no known format
+        expand([named])  # SourceError if the file is missing or of an unknown format
         raise SourceError(f"{source} is not bitext: neither two files nor a table with two columns")
     return bitext
 
@@ -175,7 +175,7 @@ def _language_in(name: str) -> str:
 def _with_prefix(prefix: Path, langs: Languages | None) -> list[Bitext]:
     """Return the bitext of two files with a common prefix: 'news.de' and 'news.en' for 'news'.
 
-    Returns [] if no file 'news.LANGUAGE' exists. Raises SourceError for one, or for more than two.
+    Returns [] if no file 'news.LANGUAGE' exists. Raises SourceError for one such file, or over two.
     """
     begin = f"{prefix.name}."
     there = sorted(prefix.parent.glob(f"{escape(begin)}*")) if prefix.name else []
@@ -216,9 +216,9 @@ class _Twins(NamedTuple):
 
 
 def _twins(path: str, langs: Languages | None) -> tuple[_Twins | None, str]:
-    """Return the names of two files of bitext, and the ending of `path`, which is one of the two.
+    """Return the names of the pair of bitext files to which `path` belongs, and its ending.
 
-    Returns None for the names if neither the file name nor its folder names two languages.
+    The names are None if neither the file name nor its folder names two languages.
     """
     stem, _, end = without_compression(path).rpartition(".")
     if end in _SIDE_ENDS:
@@ -277,8 +277,8 @@ def _table(path: Path, given: Languages | None) -> list[Bitext]:
 def _table_names(file: FileRange) -> list[str]:
     """Return the names of a table's columns; [] for plain text.
 
-    If a column is known by another name, as 'source' is by 'sourcestring' in published tables,
-    both names are returned.
+    Adds the usual name of a column that a published table names otherwise: 'source' if it has
+    'sourcestring'.
     """
     is_table = file.format != "txt" or layouts_of(file.path)
     headed = read_head(file, Columns()) if is_table else None
@@ -304,7 +304,7 @@ def _table_of_sides(path: Path, names: Sequence[str], langs: Languages | None) -
 def _columns_by_language(names: Sequence[str]) -> list[str]:
     """Return the column names that are languages.
 
-    `id` beside two or more other columns is taken as a row number, not as Indonesian.
+    In a table of three or more columns, `id` means row ids, not Indonesian.
     """
     spoken = filter(is_known_language, names)
     return [name for name in spoken if name != "id" or len(names) == 2]

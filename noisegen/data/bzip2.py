@@ -20,9 +20,9 @@ def decode_bzip2(
     """Yield the decoded blocks of one or several bzip2 streams; b'' stands for a lost block.
 
     `parts` are the bytes of a file, or with `inside` its bytes from any offset on: decoding starts
-    with the first block found. Decoding ends before the first block that begins at byte `stop` of
-    `parts` or later, so that several calls can each decode a range of one file. Truncated streams
-    and bytes that belong to no stream are reported to `note`.
+    with the first block found. Blocks that begin at byte `stop` of `parts` or later are not
+    decoded, so that a file can be divided among calls. Truncated streams, and bytes that belong to
+    no stream, are reported to `note`.
     """
     scan = _Scan(note, _LOST if inside else _HEADER)
     last = sys.maxsize if stop is None else stop
@@ -46,7 +46,7 @@ def decode_bzip2(
         scan.forget()
     if scan.kind == _BLOCK:
         yield from _unended_block(scan.held, scan.start)
-    # If no block begins in `parts`, the call for the preceding range of the file checks the end
+    # If no block begins in this range, the call for the range before it checks the file's end
     if scan.has_begun or not inside:
         scan.check_end()
 
@@ -97,9 +97,9 @@ class _Scan:
         return len(self.held) - self.start // 8 > BLOCK_MAX
 
     def give_up(self) -> list[bytes]:
-        """Skip all of `held` but its last six bytes, in which the magic of a block may begin.
+        """Skip a damaged block: all of `held` but its last six bytes, where a magic may begin.
 
-        Reports the damaged block and returns [b''], or [] if the block was reported before.
+        Reports the block and returns [b'']. Returns [] if it was reported before.
         """
         lost = [] if self.kind == _LOST else [b""]
         if lost:

@@ -133,10 +133,10 @@ def stream_columns(
 
 @dataclass(frozen=True)
 class _Choice:
-    """Choice among `choices`, alternative lists of column names, by the columns of the first file.
+    """The columns to read: the first list in `choices` whose columns the first file has.
 
-    The first call of `names` makes the chosen names the keys of `columns`. `read_columns` explains
-    `what` and `advice`, which are used in errors.
+    The first call of `names` makes them the keys of `columns`. `read_columns` explains `what` and
+    `advice`, which are for errors.
     """
 
     choices: Choices
@@ -194,8 +194,8 @@ def column_batches(
 ) -> Iterator[tuple[tables.Codes, list[pa.Array]]]:
     """Yield the columns `names` of a file or range in batches of at most `BATCH_ROWS` rows.
 
-    `file` is a result of `read_head`. A batch has an Arrow array per column, and before them an
-    array of codes: per row the index in `tables.REASONS` of the reason why it cannot be read. A
+    `file` is a result of `read_head`. A batch is an array of codes, and an Arrow array per column.
+    A row's code is an index in `tables.REASONS`, which say why a row cannot be read; 0 if it can. A
     JSON line without a value in the first column has the code of `missing_text`.
     """
     rows = range_tables(file, Columns(text=names[0]), BATCH_BYTES)

@@ -53,8 +53,8 @@ def looks_split(head: bytes, wanted: Sequence[str]) -> bool:
     """Tell whether a file with these first bytes has a token per line.
 
     Such a file has blank lines between sentences, and the same number of fields on all other lines.
-    If the fields are split at spaces, the last field must be a tag such as B-x. If the first line
-    has a name in `wanted`, the columns that the user named, the file is a table with a header line.
+    Without tabs, the last field of each line must be a tag such as B-x. A file whose first line has
+    a name in `wanted`, the user's columns, is a table with a header line.
     """
     found = head_sentences(head[: head.rfind(b"\n") + 1] or head)
     lines = [cells for sentence in found for cells in after_comments(sentence)[1]]
@@ -78,10 +78,10 @@ def is_normalisation(head: bytes) -> bool:
 def token_columns(head: bytes, tokens: str | None, labels: str | None) -> tuple[str, ...]:
     """Return the names of a file's columns in their order; () for a file without tokens.
 
-    Columns of CoNLL-U have their standard names. In other files a first column that numbers the
-    tokens is 'index', and the column after it 'tokens'. The last column with tags such as B-x on
-    every line, or else the last column, is 'labels'. All others are 'column_2' and so on. If
-    `tokens` or `labels`, the user's choice, is another column, the default column has a number too.
+    Columns of CoNLL-U have their standard names. Other columns are 'index' (a first column of token
+    numbers), 'tokens' (the next column), 'labels' (the last column with only tags such as B-x, or
+    else the last column), and 'column_2' and so on. If the user chose another column as `tokens` or
+    `labels`, the default one has such a number too.
     """
     found = [after_comments(lines)[1] for lines in head_sentences(head)]
     lines = list(chain.from_iterable(found))
@@ -103,9 +103,9 @@ def token_columns(head: bytes, tokens: str | None, labels: str | None) -> tuple[
 
 
 def _are_numbered(found: Iterable[Fields], width: int) -> bool:
-    """Tell whether the first of three or more columns numbers the tokens of each sentence.
+    """Tell whether there are three or more columns, and the first has token numbers.
 
-    Sentences are ignored if one of their lines has more or fewer than `width` fields.
+    Ignores sentences that have a line with more or fewer than `width` fields.
     """
     whole = [lines for lines in found if all(len(line) == width for line in lines)]
     return width > 2 and bool(whole) and all(map(_counts, whole))
@@ -125,14 +125,14 @@ def _label_place(lines: Fields, first: int, width: int) -> int:
 
 
 def _counts(lines: Fields) -> bool:
-    """Tell whether the first field of each line numbers a sentence's tokens from 0 or 1."""
+    """Tell whether the first fields of the lines are token numbers: 0 1 2 or 1 2 3."""
     numbers = [NUMBER.fullmatch(line[0]) for line in lines]
     whole = [int(match[1]) for match in numbers if match and not match[2]]
     return all(numbers) and whole in ([*range(len(whole))], [*range(1, len(whole) + 1)])
 
 
 def fields_of(lines: Sentence) -> Fields:
-    """Return the fields of each line, split at tabs, or at spaces if the last line has no tab."""
+    """Split each line into fields: at tabs, or at spaces if the last line has no tab."""
     if "\t" in lines[-1]:
         return [line.rstrip("\r\n").split("\t") for line in lines]
     return [FIELD.findall(line) for line in lines]
@@ -254,7 +254,7 @@ def is_tight(cells: Sequence[str]) -> bool:
 
 
 def with_space_note(notes: str, *, tight: bool) -> str:
-    """Return the last column of a word with SpaceAfter=No if `tight`, without it otherwise."""
+    """Return the notes of a word with SpaceAfter=No added if `tight`, else removed."""
     kept = [note for note in notes.split("|") if note not in ("_", _NO_SPACE)]
     if tight:
         kept.append(_NO_SPACE)

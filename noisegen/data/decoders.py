@@ -23,16 +23,16 @@ from noisegen.data.bzip2 import Note, decode_bzip2
 from noisegen.data.files import Damaged, is_url, metered, opened, size_of
 from noisegen.errors import MissingExtra, SourceError
 
-# Bytes of a dump yielded at once, so that they stay in the processor's cache while scanned
+# Bytes of a dump per yielded part, which stays in the processor's cache while scanned
 CHUNK = 512 << 10
 # Bytes of a bzip2 file read at once; small, to read little beyond the last block of a range
 BITS = 64 << 10
-# Compressed bytes decoded at once; at damage, the part being decoded is lost as a whole
+# Compressed bytes decoded at once; where they are damaged, all of them are lost
 PIECE = 8 << 10
-# Decompressed bytes per read of a zstd file; at damage, the part being read is lost as a whole
+# Decompressed bytes read at once from a zstd file; where it is damaged, all of them are lost
 SMALL = 16 << 10
 WINDOW_MAX = 1 << 30  # most bytes of memory that the decoder of an xz file may take
-UNBOUNDED_BYTES = 1 << 30  # decompressed bytes; only files that have more are limited by the ratio
+UNBOUNDED_BYTES = 1 << 30  # decompressed bytes that a file may have at any ratio
 UNBOUNDED_RATIO = 20_000  # most decompressed bytes per compressed byte; real dumps have 20 to 400
 COMPRESSIONS = ("gz", "zst", "bz2", "xz")  # endings of compressed text files; dumps may also be .7z
 _FRAME = b"\x28\xb5\x2f\xfd"  # first bytes of every zstd frame (RFC 8878)
@@ -171,8 +171,8 @@ def _streams(
 ) -> Parts:
     """Decode the streams of a file one after the other, each with a decoder that `new` returns.
 
-    `magic` are the first bytes of every stream. If `magic` is empty, the rest of the file is one
-    stream, and is reported as truncated.
+    `magic` are the first bytes of every stream. An empty `magic` stands for a truncated file with
+    one stream; the truncation is reported.
     """
     with opened(path, start, stop) as file:
         data, decoder = file.read(PIECE), new()

@@ -37,7 +37,7 @@ ANY = "*"  # language of entries that apply to text in every language
 BYTES_MAX = 1 << 30  # most bytes of a mined dictionary; a million entries take 40 MB
 ENTRIES_MAX = 20_000_000
 TEXT_MAX = 100  # most characters of a word or phrase
-# Tolerance for rounded probabilities: of their sum from 1, and of each from the share of its count
+# Most by which rounded probabilities may differ: their sum from 1, each from its count's share
 PROB_SLACK = 0.05
 PARTS = 1_000_000  # factor that turns a probability into a count, in a file without counts
 ROWS = 8_192
@@ -53,7 +53,7 @@ _Word = Annotated[str, Meta(max_length=TEXT_MAX, pattern=r"\A\S+\Z")]
 
 
 class _Weights(msgspec.Struct):
-    """Values from which the weight of a row is computed; 0 for a column that the file lacks."""
+    """Columns that give a row's weight; 0 if the file lacks the column."""
 
     count: Annotated[int, Meta(ge=1, le=COUNT_MAX)] = 0
     weight: Annotated[int, Meta(ge=1, le=COUNT_MAX)] = 0
@@ -91,9 +91,9 @@ class Alternative(NamedTuple):
 def load_dictionary(path: str | Path) -> list[Alternative]:
     """Return the entries of a mined dictionary: a Parquet, TSV or JSON file.
 
-    They are sorted by language, word and falling count. A missing count is a million (`PARTS`)
-    times the probability; a missing probability is the share of the count among all wrong forms of
-    the word. Raises LexiconError with file, row and problem in one line.
+    They are sorted by language, word and falling count. A row without a count gets its weight, or a
+    million (`PARTS`) times its probability. A word without probabilities gets them from its counts.
+    Raises LexiconError with file, row and problem in one line.
     """
     path = Path(path)
     check_size(path, BYTES_MAX)
@@ -285,7 +285,7 @@ COMMON = DICTIONARIES / "bilingual" / "common.tsv"
 # Most decompressed bytes of a dictionary; the largest of MUSE have some 4 MB
 UNPACKED_MAX = 256 << 20
 GROWS_MAX = 50  # most decompressed bytes per compressed byte; lists of words have 3 to 10
-SMALL_FILE = 1 << 16  # bytes; a smaller compressed file may expand to GROWS_MAX * SMALL_FILE bytes
+SMALL_FILE = 1 << 16  # bytes; for GROWS_MAX, a smaller compressed file counts as this large
 TRANSLATIONS_MAX = 1_000_000  # most translations held in memory; MUSE has some 100,000
 WEIGHT_MAX = 1 << 40
 BETWEEN = "|"  # separates alternative words in a cell of a table with a column per language
@@ -305,9 +305,9 @@ class Translations:
         return len({entry.clean for entry in self.entries})
 
     def by_word(self, word: str | None, most: int) -> list[list[Entry]]:
-        """Return a list of entries for each of the first `most` words of the file.
+        """Group the entries by word, and return the first `most` groups.
 
-        With `word`, only its spellings in lower, upper or mixed case are returned ('may', 'May').
+        With `word`, only the groups of its spellings in any case are returned ('may', 'May').
         """
         ordered = sorted(self.entries, key=lambda entry: entry.clean) if word else self.entries
         groups: dict[str, list[Entry]] = {}
@@ -329,9 +329,9 @@ def source_of(
 ) -> tuple[Path, str | None]:
     """Return the path of the dictionary to use, and the target language.
 
-    A file `dictionary` of the user is returned with `into`. Without one, the packaged table is
-    used, and `into` is by default English, or Spanish for English text. Raises UsageError if the
-    packaged table lacks `lang` or the target language.
+    These are `dictionary`, the user's file, and `into`. Without a file the packaged table is used,
+    and `into` is by default English, or Spanish for English text. Raises UsageError if the packaged
+    table lacks `lang` or the target language.
     """
     if dictionary:
         return Path(dictionary), into
@@ -349,8 +349,8 @@ def source_of(
 def load_translations(path: str | Path, lang: str, into: str | None = None) -> Translations:
     """Read translations of words in `lang`; with `into`, only translations into this language.
 
-    A .parquet file is Parquet. In other files the first bytes tell TEI, a table with a header line,
-    and MUSE apart. A file may be compressed (.gz, .xz, .bz2, .zst). The weights of rows with the
+    A .parquet file is Parquet; any other file is TEI, a table with a header line, or MUSE, as its
+    beginning shows. A file may be compressed (.gz, .xz, .bz2, .zst). The weights of rows with the
     same word and translation are added up. Raises LexiconError with a message of one line.
     """
     path = Path(path)
@@ -441,7 +441,7 @@ def _line_rows(
 
     A table begins with a header line: the columns clean and noisy, or a column per language.
     """
-    # Columns of the header line; [] for MUSE, which has none, and None before the first line
+    # Columns: None before the first line is read, [] in MUSE, which has no header line
     names: list[str] | None = None
     for line in lines:
         if line is None:
@@ -534,9 +534,9 @@ class _Entries:
         self.rows: list[Entry | str] = []
         self.path: list[str] = []  # names of the open elements; a `cit` element with its type
         self.headwords, self.translations = list[str](), list[str]()
-        # Parts of the text of the open headword or translation; None if none is open
+        # Text, in parts, of the headword or translation being read; None outside of both
         self.text: list[str] | None = None
-        # The list to which the open text is added: `headwords` or `translations`
+        # The list that `text` is added to at its end: `headwords` or `translations`
         self.texts: list[str] = []
 
     def start(self, name: str, attributes: dict[str, str]) -> None:

@@ -179,7 +179,7 @@ def for_arrow(path: str) -> Iterator[Any]:
                 refuse_endless(path)
                 yield path
         except (pa.ArrowInvalid, UnicodeDecodeError, OSError) as error:
-            # Arrow's OSError has no errno and means damage; an OSError of the system is passed on
+            # An OSError without errno is Arrow's and means damage; any other is raised again
             if isinstance(error, OSError) and (type(error) is not OSError or error.errno):
                 raise
             kind = "a Parquet" if path.lower().endswith(".parquet") else "an Arrow"

@@ -18,7 +18,7 @@ from noisegen.errors import SourceError
 
 T = TypeVar("T")
 
-# A file name without a path, so that a data set cannot name files outside its folder
+# A file name without folders, since a data set must not name files outside its own folder
 Name = Annotated[str, msgspec.Meta(pattern=r"^(?!\.\.?$)[^/\\\x00]+$")]
 
 

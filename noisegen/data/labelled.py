@@ -67,7 +67,7 @@ _CLASSES = {"contradictory": "contradiction"} | {str(n): c for n, c in enumerate
 _WIKIANN_TAGS = ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC")  # in order of number
 # Three files, whose lines n have the tokens, the slots and the intent of request n
 SPLIT_FILES = ("seq.in", "seq.out", "label")
-# Labels of pairs on whose class annotators did not agree: in XNLI, and in Hugging Face's copy
+# Labels of pairs on which annotators disagreed: in XNLI, and in Hugging Face's copy
 _NO_CLASS = ("-", "-1")
 _PREFIXED = re.compile(r"([a-z]{2,3}(?:-[a-z-]+)?):.")
 
@@ -117,8 +117,8 @@ class LabelledRows:
     def add(self, row: LabelledRow | str, *noisy: LabelledRow) -> None:
         """Add a row, and its noisy version if there is one.
 
-        A row is dropped and counted if it or its noisy version is too long. If `row` is a string,
-        the reason why a row was dropped, only the count of this reason is raised.
+        A row is dropped and counted if it or its noisy version is too long. If `row` is the reason
+        why a row was dropped, the reason is counted.
         """
         if isinstance(row, str):
             self.dropped[row] += 1
@@ -261,8 +261,8 @@ def _table_rows(
     rows.damaged += read.damaged
 
 
-# Functions that read SNIPS: {intent: requests}. The text of a request is cut into pieces, so that
-# each slot is one piece: "play ", "Queen" (slot artist).
+# Functions that read SNIPS, JSON files of {intent: requests}. A request is a list of pieces of its
+# text; a slot is a piece: "play ", "Queen" (slot artist).
 
 
 class _Piece(msgspec.Struct):
@@ -369,9 +369,9 @@ def read_tags(source: str, lang: str) -> LabelledRows:
     """Read tokens with tags from WikiANN, another file with a token per line, or a table.
 
     A table has its tokens in the column `tokens`, and its tags in the first of `TAG_COLUMNS` that
-    it has. Numbers become tags by the class names in the table, or by WikiANN's list for `ner_tags`
-    without class names. Rows whose column `langs` has another language than `lang` are dropped.
-    Rows after the first ROWS_MAX are dropped as `over_limit`. Raises SourceError.
+    it has. Numbers are replaced by the table's class names; in `ner_tags` without class names, by
+    WikiANN's tags. Rows whose column `langs` has another language than `lang` are dropped, and rows
+    after the first ROWS_MAX, as `over_limit`. Raises SourceError.
     """
     if _is_wikiann(Path(source)):
         return read_wikiann(source, lang)
@@ -387,7 +387,7 @@ def read_tags(source: str, lang: str) -> LabelledRows:
 
 
 def _is_wikiann(path: Path) -> bool:
-    """Tell whether `path` may be WikiANN: it has no file with a known ending but .txt or .tsv."""
+    """Tell whether `path` may be WikiANN: its files end in .txt, .tsv or an unknown ending."""
     files = in_folder(str(path)) if path.is_dir() else [file_of(path)]
     return path.exists() and all(file.format in ("", "txt", "tsv") for file in files)
 

@@ -41,11 +41,11 @@ def carried_forms(forms: Sequence[str], owners: Owners) -> list[str]:
 
 
 def units(owners: Owners, count: int) -> list[tuple[range, range]]:
-    """Return (range of clean tokens, range of noisy tokens that they became) for a whole sentence.
+    """Return pairs (range of clean tokens, range of noisy tokens made from them) for a sentence.
 
-    `count` is the count of clean tokens. A split token gives a range of several noisy tokens; a
-    merged token has a range of several clean tokens. A deleted token belongs to the range of the
-    clean token before it, or to the first range.
+    `count` is the count of clean tokens. A range has one token, but several noisy tokens if one was
+    split, and several clean tokens if they were merged. A deleted token is in the range of the
+    clean token before it, or in the first range.
     """
     if not owners:
         return []

@@ -42,8 +42,7 @@ WIDE = {
     b"\x28\xb5\x2f\xfd": "zstd",
     b"\xfd7zXZ": "xz",
 }
-# Encoding of a text without a byte order mark. The keys say of each byte in a group of four whether
-# it is mostly zero.
+# Encoding of a text without a byte order mark, by which bytes in a group of four are mostly zero
 UNMARKED: dict[tuple[bool, ...], str] = {
     (False, True, False, True): "UTF-16LE",
     (True, False, True, False): "UTF-16BE",
@@ -204,8 +203,8 @@ def _chunks(parts: Iterable[bytes], size: int) -> Iterator[bytes]:
 def line_ranges(file: FileRange, first: int, step: int) -> Iterator[FileRange]:
     """Split a text file into ranges of `step` lines; the first one has `first` lines.
 
-    In a damaged file the last range ends at the damage: its `stop` is None, and its `rows` is one
-    higher, since the damage will be read as a row.
+    If the file is damaged, the last range has `stop` None, and one more row, since the damage will
+    be read as a row.
     """
     cutter = _LineCutter(file)
     wanted, ends_in_newline = first, True
@@ -243,8 +242,8 @@ class _LineCutter:
         self.rows = 0
         self._first = file.first
         self._block = 0, file.content  # index and decompressed offset of the current block
-        self._head = self._block  # the same two numbers of the block in which the range begins
-        self._counted = 0  # count of blocks whose bytes are in the `size` of earlier ranges
+        self._head = self._block  # index and offset of the block in which the range begins
+        self._counted = 0  # count of blocks in the `size` of earlier ranges
 
     def enter(self, block: int, content: int) -> None:
         """Make `block` the current block; its text begins at offset `content` of the whole text."""

@@ -48,7 +48,7 @@ class M2Sentence:
         return texts
 
     def notes(self, path: str) -> list[str]:
-        """Return `damaged` with file and line; call `corrected` first, which may add to it."""
+        """Return `damaged` as 'file:line: message'; `corrected` adds messages, so call it first."""
         return [f"{path}:{self.line}: {note}" for note in self.damaged]
 
     def add(self, line: str, number: int) -> None:

@@ -37,7 +37,7 @@ def rewritten(
 
     `names` are the columns. `owners` has, for each noisy token, the index of its clean token. `new`
     maps some columns to a value per noisy token. In other columns a noisy token has the value of
-    its clean token, or a tag such as B-x as `labels.carried` returns it. Separators, line ends and
+    its clean token; tags such as B-x are transferred by `labels.carried`. Separators, line ends and
     comments other than `# text` are kept. A sentence without noisy tokens is returned unchanged.
     """
     if not owners:
@@ -122,7 +122,7 @@ class NoisySentence:
         return [list(cells) for cells in zip(*columns, strict=True)]
 
     def other(self, number: str, cells: Sequence[str], tokens: Fields) -> list[str]:
-        """Return the fields `cells` of a line that is no word, with `number` in the first one."""
+        """Return `cells`, the fields of a line that is no word, with `number` as the first."""
         return [number, *cells[1:]]
 
     def _new_ids(self) -> dict[str, str]:
@@ -130,13 +130,13 @@ class NoisySentence:
 
         The new number is '' for a contraction whose words are merged into one token.
         """
-        bounds = {}  # by the number of a word, the new numbers of its first and last noisy token
+        bounds = {}  # {number of a word: new numbers of its first and last noisy token}
         for clean, noisy in self.units:
             for word in clean:
                 number = self.words[word][0]
                 bounds[number] = self.first + noisy.start, self.first + noisy.stop - 1
         ids: dict[str, str] = {}
-        nodes: Counter[object] = Counter()  # count of empty nodes, by new number of the word before
+        nodes: Counter[object] = Counter()  # {new number of a word: count of empty nodes after it}
         for number, *_ in self.fields:
             whole, part = match.groups() if (match := NUMBER.fullmatch(number)) else (number, None)
             first, last = bounds.get(whole, (whole, whole))
@@ -175,7 +175,7 @@ class Treebank(NoisySentence):
         return tokens
 
     def _unit(self, clean: range, noisy: range) -> Fields:
-        """Return the fields of the noisy tokens `noisy`, which were made from tokens `clean`."""
+        """Return the fields of a range of noisy tokens, made from a range of clean tokens."""
         own = self.words[self.owners[noisy.start] or 0]
         top = self.words[min(clean, key=self._depth)]
         relation = [self.ids.get(top[HEAD], top[HEAD]), top[HEAD + 1], self._deps(top[DEPS])]

@@ -78,10 +78,10 @@ class PairRow(NamedTuple):
 
 @dataclass(frozen=True)
 class PairColumns:
-    """Columns of a table that hold pairs: names, or numbers from 1 without a header line.
+    """Columns of pairs in a table: names, or '1', '2' and so on without a header line.
 
-    A clean column may hold lists of clean versions. `advice` is added to errors about a missing
-    column: its first text for a table, its second for a text file.
+    A clean column may hold lists of clean versions. `advice` has two texts to add to errors about a
+    missing column: for tables, and for text files.
     """
 
     noisy: str = "noisy"
@@ -232,7 +232,7 @@ def stream_pairs(
 
 
 def damage(lines: Sequence[str]) -> SourceError:
-    """Return an error with the first of `lines`, which describe damage in the input."""
+    """Return an error about damaged input, with the first of the messages `lines`."""
     return SourceError(f"damaged input: {lines[0]}: fix the file, or drop these rows")
 
 
@@ -244,7 +244,7 @@ def refuse_onto(out: Path, sources: Strings) -> None:
 
 
 def shards_of(source: str) -> str:
-    """Return the folder or glob of the files of pairs in a folder that augment or mine-* wrote.
+    """Return where the pairs are in a folder that augment or mine-* wrote: a folder or glob.
 
     Any other source is returned unchanged.
     """

@@ -19,7 +19,7 @@ ID = "id"  # default column of row ids
 
 @dataclass(frozen=True, slots=True)
 class FileRange:
-    """A file, URL, '-' (standard input) or 'hf:NAME', or a range of the rows of one.
+    """A file, URL, '-' (standard input) or 'hf:NAME', or a range of its rows.
 
     `format` is the name of a registered format; `skipped` says why the file is not read. `schema`
     has the columns in the order of the run's first file, `names` in the order of this file; both
@@ -32,7 +32,7 @@ class FileRange:
 
     `blocks` are offsets in a compressed file at which decompression can begin; the last one is the
     end of the range. The first block begins at offset `content` of the decompressed text. `table`
-    has the rows themselves if worker processes cannot read the file, such as standard input.
+    has the rows of a file that worker processes cannot read, such as standard input.
     """
 
     path: str

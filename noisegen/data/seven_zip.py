@@ -16,9 +16,9 @@ CODERS = {
     b"\x03\x03\x01\x03": lzma.FILTER_X86,
 }
 
-# Directory of an archive, in three parts: the offset of the first stream; per stream its packed
-# bytes, decompressed bytes and filters; per member (packed file) its bytes and checksum. The
-# members follow each other in the decompressed streams. The 7z format calls a stream a folder.
+# Directory of an archive: offset of the first stream, streams, and members (packed files). A stream
+# is (packed size, decompressed size, filters), a member is (size, checksum). The members follow
+# each other in the decompressed streams. The 7z format calls a stream a folder.
 Directory = tuple[int, list[tuple[int, int, list[dict[str, int]]]], list[tuple[int, int]]]
 
 
@@ -46,9 +46,9 @@ def read_directory(path: Path) -> Directory | None:
 
 
 def within(directory: Directory, start: int, stop: int | None) -> Directory:
-    """Return a smaller directory: of the streams that begin at bytes `start` to `stop`.
+    """Return a directory of only the streams that begin at bytes `start` to `stop`.
 
-    It has only the members in these streams.
+    It has the members in these streams.
     """
     begin, streams, members = directory
     starts = list(accumulate((packed for packed, *_ in streams), initial=begin))
@@ -107,9 +107,9 @@ class _Members:
         self._sizes, self._failures = iter(sizes), failures
         self._open(0)
 
-    def _open(self, default: int) -> None:
-        """Begin the next member; without one, `default` surplus bytes will fail the checksum."""
-        self.left, self._expected = next(self._sizes, (default, 0))
+    def _open(self, surplus: int) -> None:
+        """Begin the next member; after the last one, `surplus` bytes will fail the checksum."""
+        self.left, self._expected = next(self._sizes, (surplus, 0))
         self._checksum = 0
 
     def check(self, part: bytes) -> None:

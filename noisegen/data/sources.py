@@ -42,7 +42,7 @@ from noisegen.text.buffers import as_arrow, one_chunk
 
 NUMBERS = pa.list_(pa.int64())  # type of a column of labels that are class numbers
 RESERVED = ("id", "clean", "noisy", "transforms", "edits", "copy", "noisy_tokens", "noisy_labels")
-# Most bytes of a shard of standard input and the like, whose rows are held in memory
+# Most bytes of a shard whose rows are held in memory, as those of standard input
 STREAM_BYTES = 64 << 20
 
 Head = Callable[[FileRange, Columns], FileRange | None]
@@ -137,9 +137,9 @@ def completed(files: Sequence[FileRange], columns: Columns) -> tuple[Columns, li
     """Return the user's columns with defaults filled in, and a message about each default.
 
     The default column of ids is 'id'. Files with a token per line also have default columns of
-    tokens and labels; if the user gives one of them by number, it becomes the column's name. A
-    text column given by number stays a number, since this tells readers that there is no header
-    line. Raises UsageError if only one of tokens and labels is known.
+    tokens and labels; if the user gave one by number, its name replaces the number. The number of a
+    text column stays, since it means that there is no header line. Raises UsageError if only one of
+    tokens and labels is known.
     """
     file = first_file(files, columns)
     meant = replace(columns.of(file.schema.names if file else []), text=columns.text)
@@ -151,7 +151,7 @@ def completed(files: Sequence[FileRange], columns: Columns) -> tuple[Columns, li
 
 
 def _notes_on_defaults(meant: Columns, columns: Columns) -> list[str]:
-    """Return a message about each column in `meant` that is a default, not in `columns`."""
+    """Return a message per default: a column that `meant` has and `columns` lacks."""
     notes = []
     if meant.row_id and not columns.row_id:
         notes.append(f"column {meant.row_id!r} is taken as the id of each row")
@@ -385,7 +385,7 @@ def _first_rows(part: FileRange, rows: int) -> FileRange:
 def _packed(
     files: Sequence[FileRange], columns: Columns, rows_per_shard: int
 ) -> Iterator[list[FileRange]]:
-    """Yield the ranges of each shard; a file read as a stream has shards of its own."""
+    """Yield a list of ranges per shard; a streamed file shares no shard with other files."""
     for streamed, group in groupby(files, is_streamed):
         if streamed:
             for file in group:
@@ -406,7 +406,7 @@ def _packed(
 
 
 def _streamed(file: FileRange, columns: Columns, rows_per_shard: int) -> Iterator[FileRange]:
-    """Yield ranges of a file that only this process can read; each range holds its rows itself."""
+    """Yield ranges of a file that only this process can read, with their rows in `table`."""
     read_here = tables.regroup(range_tables(file, columns), rows_per_shard, STREAM_BYTES)
     for table, size in with_bytes(read_here):
         yield replace(file, rows=len(table), size=size, table=table)
@@ -434,7 +434,7 @@ def read(
 
 
 def _counted(file: FileRange, columns: Columns, batch_bytes: int) -> Iterator[pa.Table]:
-    """Yield the rows of a range in tables; raises SourceError if the file has lost rows since."""
+    """Yield the rows of a range in tables; raises SourceError if the file has too few rows."""
     left = file.rows
     for table in range_tables(file, columns, batch_bytes):
         yield table.slice(0, left)
@@ -497,7 +497,7 @@ def _other_columns(
 def _usable(chunked: pa.ChunkedArray, codes: tables.Codes, null_reason: str) -> pa.Array:
     """Return a column as strings or 64-bit integers.
 
-    In `codes`, rows with an unusable value get the code of the reason; nulls have `null_reason`.
+    Sets `codes` to the code of the reason for unusable values: `null_reason` for nulls.
     """
     column = one_chunk(chunked)
     if pa.types.is_dictionary(column.type):

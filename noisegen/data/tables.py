@@ -81,7 +81,7 @@ def regroup(tables: Iterable[pa.Table], rows_max: int, bytes_max: int) -> Iterat
 def _halved(table: pa.Table, bytes_max: int) -> Iterator[pa.Table]:
     """Halve a table until its parts have at most `bytes_max` bytes; yield the parts.
 
-    A table is not halved if both halves would need most of its bytes, as with a large dictionary.
+    A table stays whole if halving saves few bytes, since both halves share a large dictionary.
     """
     halves = table.slice(0, len(table) // 2), table.slice(len(table) // 2)
     alone = len(table) < 2 or table.nbytes <= bytes_max
@@ -201,7 +201,7 @@ def lines_together(
 
     Raises UnequalFiles after the end of the shortest file if another file has more lines.
     """
-    ended = "(ended)"  # replaces lines after the end of a file; compared by identity, with `is`
+    ended = "(ended)"  # stands for lines after the end of a file; compared with `is`
     for number, lines in enumerate(zip_longest(*files, fillvalue=ended)):
         if any(line is ended for line in lines):
             counts = []

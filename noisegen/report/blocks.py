@@ -14,7 +14,7 @@ from markupsafe import Markup
 from noisegen.text.alignment import edits
 
 NAME_MAX, TEXT_MAX = 60, 400  # most characters shown of a name, and of any other text
-_ALIGNED_MAX, _SIDE_MAX = 2_000, 280  # most characters of an example that are compared, and shown
+_ALIGNED_MAX, _SIDE_MAX = 2_000, 280  # most characters of an example: compared, shown
 _LEAD_MAX = 60  # characters shown before the first difference, if the beginning of a text is cut
 # Characters that are unsafe in HTML and on terminals: control characters and lone surrogates
 _UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -25,10 +25,10 @@ SHADES = 9  # number of background colours that page.css has for the cells of he
 class Cell:
     """A cell of a table: a text, a number or a bar.
 
-    `text` is shown, or `pieces` of text, some of them marked. `value` is the number in `text`, by
-    which a page sorts rows and which it copies. `title` is a tooltip. `kind` has CSS classes.
-    `shade`, from 0 to 1, chooses a background colour. `bar`, from 0 to 1, is drawn as a bar of this
-    length. If `detail` is set, the template macro named by `Table.macro` draws the cell.
+    `text` is shown, or `pieces` of text, some of them marked. `value` is the number in `text`, for
+    sorting and copying. `title` is a tooltip. `kind` has CSS classes. `shade`, from 0 to 1, chooses
+    a background colour. `bar`, from 0 to 1, is drawn as a bar of this length. If `detail` is set,
+    the template macro named by `Table.macro` draws the cell.
     """
 
     text: str
@@ -102,10 +102,10 @@ class Bars:
     title: str
     unit: str
     labels: Sequence[str]
-    series: Mapping[str, Sequence[float]]  # by name of the series, a number per label
+    series: Mapping[str, Sequence[float]]  # {name of a series: a number per label}
     caption: str = ""
     axis: str = ""
-    counts: Mapping[str, Sequence[int]] = field(default_factory=dict)  # by name of the series
+    counts: Mapping[str, Sequence[int]] = field(default_factory=dict)  # {name of a series: counts}
 
     @property
     def most(self) -> float:

@@ -26,7 +26,7 @@ Point = tuple[float, float]
 # Functions that make scales, which convert values to pixels.
 
 _LOG_FROM = 5.0  # a scale is logarithmic if its maximum is at least this multiple of its minimum
-# Greatest ratio of maximum to minimum on a logarithmic scale; lower values are drawn at the edge
+# Greatest ratio of maximum to minimum of a logarithmic scale; smaller values are at its edge
 _SPAN_MAX = 1e4
 _ZERO_ROOM = 18.0  # pixels between the value 0 and the minimum of a logarithmic scale
 _TICKS = 6
@@ -135,8 +135,8 @@ def spread(places: Sequence[float], gap: float, low: float, high: float) -> list
     """Move labels apart as little as possible and return their new places, in the order given.
 
     All numbers are pixels. The new places are at least `gap` apart and inside [low, high], with the
-    smallest sum of squared moves. The method is isotonic regression: sorted by place, the numbers
-    `place - gap * rank` must not fall; neighbours whose numbers fall are set to their mean.
+    smallest sum of squared moves. This is isotonic regression: `place - gap * rank` must not fall
+    from one label to the next; labels where it falls get their mean.
     """
     order = sorted(range(len(places)), key=lambda index: places[index])
     pools: list[tuple[float, int]] = []
@@ -238,7 +238,7 @@ def sample(style: int, name: str) -> tuple[Markup, str]:
 def link_sample(state: str, meaning: str) -> tuple[Markup, str]:
     """Return an entry for the legend `Figure.key`: a coloured line, and its meaning.
 
-    `state`, as of a `DotRow`, decides the colour: 'better', 'worse' or 'same'.
+    The colour depends on `state`: 'better', 'worse' or 'same'.
     """
     return chart(36, 20, state, "", line(f"link {state}", (2, 10), (34, 10))), meaning
 
@@ -455,9 +455,9 @@ def plane(
 ) -> Markup:
     """Return a chart of points and arrows in a plane without axes.
 
-    The chart shows the smallest rectangle with all points in `frame` (default: with all `spots`).
-    With a `frame`, x and y have the same scale, so that the angles of arrows are true. `style` is
-    the style whose colour the title has; `note` is written beside the title.
+    The chart shows the smallest rectangle around the points in `frame` (default: around `spots`).
+    With a `frame`, x and y have the same scale, so that the angles of arrows are true. The title
+    has the colour of `style`; `note` is written beside it.
     """
     height, top, edge, size = 340, 28, 12, 3.0
     points = [(spot.x, spot.y) for spot in spots]
@@ -508,8 +508,8 @@ def _arrow(style: int, start: Point, end: Point) -> list[Markup]:
 def bars(shown: Bars) -> Markup:
     """Return a chart of horizontal bars that begin at 0: for each label one bar per series.
 
-    The first series has the colour of style 1. At the end of each bar its value is written, and its
-    count if `shown.counts` has one; `shown.axis` and `shown.unit` are written at the two axes.
+    Series n has the colour of style n. Beside each bar are its value, and its count if there is one
+    in `shown.counts`. `shown.axis` is written above the labels, `shown.unit` below the ticks.
     """
     thick, gap, start, top = 11, 7, 136, _TOP + 4
     step = thick * len(shown.series) + gap

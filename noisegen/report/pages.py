@@ -54,7 +54,7 @@ def page(
 def _asset(kind: str, macros: Path | None) -> str:
     """Return the CSS styles (if `kind` is 'css') or the script ('js') to include in a page.
 
-    They are page.css or page.js of this package, then any file of the caller beside `macros`.
+    This is page.css or page.js, and after it the caller's file named like `macros`, if any.
     """
     paths = [_TEMPLATES / f"page.{kind}", *([macros.with_suffix(f".{kind}")] if macros else [])]
     return "\n".join(path.read_text("utf-8") for path in paths if path.exists())

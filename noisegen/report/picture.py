@@ -10,7 +10,7 @@ from noisegen.report.charts import bar_labels
 
 _COLORS = ("#0072b2", "#e69f00")  # two colours of Okabe and Ito's palette for colour-blind readers
 _ABOUT = {"Software": "noisegen"}  # metadata that marks a picture as made by noisegen
-_LABELS_MAX = 16  # most labels of a chart for which the picture has its usual height
+_LABELS_MAX = 16  # charts with more labels make the picture higher
 
 
 def picture(title: str, panels: Sequence[Bars]) -> bytes:

@@ -46,8 +46,8 @@ def bar(value: float, most: float, columns: int = BAR_COLUMNS) -> str:
 def titled(title: str = "", heads: bool = True, lines: bool = True) -> Table:
     """Return an empty table without a frame.
 
-    With `heads`, the names of the columns are shown, and with `lines` also a line below the names.
-    A table with a `title` has narrower spaces between columns.
+    With `heads`, the names of the columns are shown, and with `lines` a line below them. A table
+    with a `title` has narrower spaces between columns.
     """
     words = Text(title, "bold") if title else None
     style = box.SIMPLE_HEAD if heads and lines else None
@@ -109,10 +109,9 @@ def _marked(pieces: Sequence[blocks.Piece], kind: str) -> Text:
 
 
 def _around(pieces: Sequence[blocks.Piece]) -> list[blocks.Piece]:
-    """Return the pieces of a text, with each unmarked piece cut to `_BESIDE` characters.
+    """Cut each unmarked piece of a text to the `_BESIDE` characters beside a difference.
 
-    Of the first piece the last characters are kept, since they precede the first difference; of
-    other pieces the first characters.
+    The first piece, before the first difference, keeps its last characters, others their first.
     """
     return [
         (text if is_marked else text[-_BESIDE:] if number == 0 else text[:_BESIDE], is_marked)

@@ -34,10 +34,10 @@ class NoisyRow(NamedTuple):
 class RowWriter:
     """Rules for writing noisy rows as one file of a format.
 
-    `line` is a function that returns a row as a line of text without its line end; None for
-    Parquet. From input in a format that `keeps` names, lines are copied and only noisy values are
-    replaced; from other input new lines are built. `header` tells whether the first line has the
-    names of the columns, `has_columns` whether the file can have columns that noise adds.
+    `line` returns a row as a line of text without its line end; it is None for Parquet. For input
+    in a format that `keeps` names, it returns the input line with noisy values; for other input, a
+    new line. `header` tells whether the first line has the names of the columns, `has_columns`
+    whether the file can have columns that noise adds.
     """
 
     line: Callable[[NoisyRow], str] | None
@@ -51,11 +51,11 @@ class Format:
     """A file format: how its files are recognised, read, split into ranges and written.
 
     `head(file, first bytes, the user's columns)` returns the file with its `schema`, and with
-    `start` after any header line; None for a file without rows. The first bytes are `head_bytes`
-    many, or none if the format is not text. `tables(file or range, the user's columns, size)`
-    yields Arrow tables of about `size` bytes, with all columns of the schema and REASON, which says
-    why a row cannot be read. `cut` is the unit of ranges: lines or row numbers; '' if a file can
-    only be read from its beginning.
+    `start` after any header line; None for a file without rows. `head` gets `head_bytes` bytes of a
+    text file, none of other files. `tables(file or range, the user's columns, size)` yields Arrow
+    tables of about `size` bytes, with all columns of the schema and REASON, which says why a row
+    cannot be read. `cut` tells whether a file is divided by lines or by rows; '' if it can only be
+    read from its beginning.
     """
 
     name: str
@@ -79,7 +79,7 @@ def text_blocks(file: FileRange, batch_bytes: int) -> Iterator[bytes]:
 
 
 def with_raw(table: pa.Table, block: bytes, file: FileRange, columns: Columns) -> pa.Table:
-    """Return `table`; if `columns.raw` names the file's format, add the lines as the column RAW."""
+    """Add the lines of `block` to its table as column RAW, if `columns.raw` names its format."""
     is_wanted = file.format in (columns.raw or ())
     return table.append_column(RAW, raw_lines(block)) if is_wanted else table
 

@@ -63,9 +63,8 @@ def _tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
 def json_types(block: bytes) -> dict[str, pa.DataType]:
     """Return {column: Arrow type} for a block of JSON lines; type null if all values are null.
 
-    A column is left out if all its values are nested over `DEPTH_MAX` levels deep, or if with it
-    all columns would have over `FIELDS_MAX` fields, nested fields included. So many fields arise
-    when objects have a new key in every line.
+    Leaves out a column if all its values are nested over `DEPTH_MAX` levels deep, or if it would
+    raise the count of fields, nested ones included, to over `FIELDS_MAX`.
     """
     kinds: dict[str, _Kind] = {}
     for row, _ in map(_parsed, block.split(b"\n")):
@@ -105,7 +104,7 @@ def _is_deep(value: object, levels: int = DEPTH_MAX) -> bool:
 
 
 def _kind_of(value: object) -> _Kind:
-    """Return the `_Kind` of a value; the Arrow type null for a value that no column can hold."""
+    """Return the type of a JSON value; Arrow's null for a value that no column can hold."""
     if isinstance(value, dict):
         return {name: _kind_of(part) for name, part in value.items() if is_unicode(name)}
     if isinstance(value, list):
@@ -118,9 +117,9 @@ def _kind_of(value: object) -> _Kind:
 
 
 def _common(first: _Kind, second: _Kind) -> _Kind:
-    """Return a kind for values of kinds `first` and `second`: float64 for int64 and float64.
+    """Return a type for values of both types: float64 for int64 and float64.
 
-    If no kind holds both, `first` is returned. A list or object `first` is changed in place.
+    If no type fits both, this is `first`. A list or object `first` is changed in place.
     """
     if isinstance(first, dict) and isinstance(second, dict):
         for name, kind in second.items():
@@ -194,8 +193,8 @@ def block_table(block: bytes, schema: pa.Schema) -> pa.Table | None:
     stops = np.flatnonzero(data == 10)
     starts = np.concatenate([[0], stops[:-1] + 1])
     ends = stops - 1 - (data[stops - 1] == 13)
-    # Arrow would also accept several objects on one line. If every line begins with { and ends with
-    # }, and there are as many objects as lines, each line is one object.
+    # Arrow also accepts several objects per line. Each line has one if every line begins with { and
+    # ends with }, and there are as many objects as lines.
     if (data[starts] != ord("{")).any() or (data[ends] != ord("}")).any():
         return None
     if (stops - starts).max() > LINE_MAX:
@@ -232,7 +231,7 @@ def table_by_line(block: bytes, schema: pa.Schema, text: str) -> tuple[pa.Table,
 
 
 def _fitted(value: Any, kind: _Kind) -> tuple[Any, bool]:
-    """Return a JSON value without what does not fit the kind of its column; True if all fits."""
+    """Return a JSON value as a column of type `kind` can hold it, and whether all of it fits."""
     if value is None:
         return None, True
     if isinstance(kind, dict) and isinstance(value, dict):
@@ -246,13 +245,13 @@ def _fitted(value: Any, kind: _Kind) -> tuple[Any, bool]:
 
 
 def _fitted_list(values: list[Any], kind: _Kind) -> tuple[list[Any], bool]:
-    """Return a list's items without what does not fit `kind`; True if all of them fit."""
+    """Return a list as a column can hold it, with items of type `kind`, and whether all fit."""
     items = [_fitted(value, kind) for value in values]
     return [item for item, _ in items], all(is_whole for _, is_whole in items)
 
 
 def _fitted_object(value: dict[str, Any], kinds: dict[str, _Kind]) -> tuple[dict[str, Any], bool]:
-    """Return an object without what does not fit `kinds`; True if all its fields fit."""
+    """Return an object as a column can hold it, with the fields `kinds`, and whether all fit."""
     fields, is_whole = {}, True
     for name, part in value.items():
         if name in kinds:

@@ -72,9 +72,9 @@ class FileLayout:
         return re.sub(pattern, replacement, block, flags=re.MULTILINE) if pattern else block
 
     def tables(self, path: str, parts: Iterator[bytes]) -> Tables:
-        """Yield the rows of the file at `path`, given its lines in blocks.
+        """Yield the rows of the file at `path`; `parts` are blocks of its lines.
 
-        Raises SourceError if scores are in a separate file with more or fewer lines.
+        Raises SourceError if a separate file of scores has more or fewer lines.
         """
         if self.edits:
             yield from (_edits(part, self.columns) for part in parts)
@@ -99,7 +99,7 @@ class FileLayout:
             )
 
     def _table(self, block: bytes) -> pa.Table:
-        """Return a block of lines as a table; `self.labels` says which labels are renamed."""
+        """Return a block of lines as a table, with labels renamed by `self.labels`."""
         names = list(self.columns)
         table = delimited(self._prepared(block), names, tabs=len(names) > 1, ragged=True)
         if not self.labels:

@@ -37,7 +37,7 @@ _VIEWS = pa.ListViewArray | pa.LargeListViewArray
 # Classes of Arrow arrays whose values are lists; an array of maps is a ListArray too
 _LISTS = pa.ListArray | pa.LargeListArray | pa.FixedSizeListArray | _VIEWS
 _STORED_ONCE = {"PLAIN_DICTIONARY", "RLE_DICTIONARY"}
-# Encodings with which Arrow cannot read a column as a dictionary, even if only some pages have them
+# If any page of a column has one of these encodings, Arrow cannot read it as a dictionary
 _DELTAS = {"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"}
 # Assumed maximum length, in bytes, of a text in a delta-encoded column
 _DELTA_MAX = 8 << 20
@@ -95,9 +95,8 @@ def _rows_decoded(
 ) -> tuple[int, set[str]]:
     """Return how many rows surely fit in DECODED_MAX bytes, and which columns to keep encoded.
 
-    Every text is counted with the length of the longest in its column, which may be in every row.
-    Lists can repeat a long text within a row. If a row could so exceed LINE_MAX bytes, the column
-    of lists is read as dictionaries, which do not copy texts, and it is not counted.
+    Every text is assumed to be as long as the longest in its column. A column of lists, which may
+    repeat a long text, is kept encoded if it could so exceed LINE_MAX bytes, and is not counted.
     """
     chunks = [[group.column(place) for place in range(group.num_columns)] for group in groups]
     once = {chunk.path_in_schema for chunk in chain(*chunks) if _is_stored_once(chunk)}
@@ -137,7 +136,7 @@ def _bounded_rows(batch: pa.RecordBatch, most: int) -> Iterator[pa.Table]:
 
 
 def _nothing(column: pa.Array) -> pa.Array:
-    """Return a column with a single null, for a row that replaces a too long one.
+    """Return a column with a single null, in place of a row that is too long.
 
     A column of list views has an empty list instead, since Arrow cannot make list views of nulls.
     """
@@ -183,7 +182,7 @@ def _longest(column: pa.Array) -> int:
 
 
 def _copied_out(column: pa.Array) -> I64:
-    """Return per row of a column the count of bytes of its texts, decoded from any dictionary."""
+    """Return the size in bytes of the texts in each row of a column, after decoding."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         texts = column.dictionary
@@ -262,7 +261,7 @@ def _checked(batch: pa.RecordBatch) -> pa.RecordBatch:
 
     Without the check Arrow could read memory outside of the batch.
     """
-    # Cast to bytes, texts that are not UTF-8 pass: a later check drops only their rows
+    # As bytes, texts that are not UTF-8 are valid here; a later check drops their rows
     for column in batch.columns:
         column.cast(_BYTES.get(column.type, column.type)).validate(full=True)
     return batch

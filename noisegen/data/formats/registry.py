@@ -100,10 +100,10 @@ def _first_lines(file: FileRange) -> bytes:
 
 
 def _format_in(file: FileRange, head: bytes, text: str) -> str:
-    """Return the name of a text file's format, by its first lines and the user's column of text.
+    """Return the name of a text file's format, by its first lines, `head`.
 
-    A published file has the format of its layout if its lines fit the layout. If the user gives
-    the column `text` by number, the layout is ignored.
+    A published file has the format of its layout if its lines fit the layout. The layout is ignored
+    if `text`, the user's column of text, is a number.
     """
     if published := _published_format(file, head, text):
         return published
@@ -207,9 +207,9 @@ def range_tables(file: FileRange, columns: Columns, batch_bytes: int = SCAN) -> 
 
 
 def _completed(table: pa.Table, names: list[str], file: FileRange, columns: Columns) -> pa.Table:
-    """Return the columns `names` of a table, and RAW if `columns.raw`, a list of formats, is set.
+    """Return the columns `names` of a table, and RAW if `columns.raw` is set.
 
-    RAW holds the input lines of the rows, or nulls if the list lacks the file's format.
+    RAW has the input line of each row, or null if `columns.raw` lacks the file's format.
     """
     rows = table.select(names)
     if columns.raw is not None:

@@ -114,7 +114,7 @@ def csv_tables(parts: Iterable[bytes], names: Sequence[str]) -> Tables:
 def _next_records(records: Iterator[tuple[_Record, str]]) -> list[tuple[_Record, str]]:
     """Return the next records for one table, each with its raw lines.
 
-    Ends after ROWS records, or after the record with which they reach SCAN characters.
+    These are at most ROWS records, or fewer if they reach SCAN characters.
     """
     batch, size = [], 0
     before = csv.field_size_limit(TEXT_MAX)
@@ -134,9 +134,9 @@ def _csv_records(
 ) -> Iterator[tuple[_Record, str]]:
     """Yield the records of a CSV file, or reasons to drop them, each with its raw lines.
 
-    A record must have `width` fields, and may extend over several lines within quotes. If such a
-    record is wrong, only the line that opens the quote is dropped, and reading resumes with the
-    next line. A `Damaged` that `lines` raises is added to `damage`.
+    A record must have `width` fields, and may extend over several lines within quotes. If a record
+    of several lines is wrong, only its first line is dropped, and reading resumes with the next
+    line. A `Damaged` that `lines` raises is added to `damage`.
     """
     again = deque[str]()  # lines after a dropped line, to be read again as new records
     held = list[str]()  # lines of the current record

@@ -56,7 +56,7 @@ def _token_head(file: FileRange, beginning: bytes, columns: Columns) -> FileRang
 
 
 def _reads_pairs(file: FileRange, columns: Columns) -> bool:
-    """Tell whether to read a treebank as pairs: each sentence as written, and as corrected."""
+    """Tell whether to read sentences of a treebank as pairs: as written, and corrected."""
     return file.names == CONLLU and columns.tokens is None and columns.text in PAIR_COLUMNS
 
 
@@ -145,9 +145,8 @@ def _tables(
     """Yield sentences as rows in tables of about SCAN bytes; raises Damaged after the last table.
 
     `row_of` returns the row of a sentence, the reason why it is dropped, or None for lines without
-    tokens, such as comments. `columns` has the types of the columns. The column RAW has the bytes
-    of a sentence, of lines without tokens before it, and of blank lines after it; joined, the
-    values of RAW are the whole file.
+    tokens, such as comments. `columns` maps the columns to their types. RAW divides all bytes of
+    the file among the rows: a sentence, lines without tokens before it, and blank lines after it.
     """
     schema = pa.schema(columns | {RAW: pa.binary()})
     rows: list[Row] = []
@@ -198,7 +197,7 @@ def _sentence(form: str, row: NoisyRow) -> str:
     """Return the lines of a noisy sentence.
 
     If the input has this format, the lines of the clean sentence are rewritten. Otherwise each
-    token becomes a line: the format string `form`, filled with number, token and label.
+    token becomes a line: `form.format(number, token, label)`.
     """
     columns = row.columns
     new = {str(name): row.values[str(name)] for name in (columns.tokens, columns.labels)}
