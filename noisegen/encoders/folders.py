@@ -169,7 +169,7 @@ def open_folder(
 
 
 def open_pooler(spec: str) -> SentenceEncoder:
-    """Open `pooler:SPEC`: the encoder of SPEC, with its network's `pooler_output` as vector.
+    """Open `pooler:SPEC`: the encoder SPEC, whose vectors are its network's `pooler_output`.
 
     Raises UsageError for an encoder without a transformers network, SourceError for a network
     without a pooler.

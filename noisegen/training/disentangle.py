@@ -284,7 +284,7 @@ def retrieval(
     """Return the percentage of texts whose nearest text is the other text of their pair.
 
     `sets` maps a name, such as "en-de", to vectors of sources and vectors of targets; `head` is
-    applied to all vectors first. `retrieval.forward.en-de` searches the target nearest to each
+    applied to all vectors first. `retrieval.forward.en-de` finds the target nearest to each
     source, `retrieval.backward.en-de` the source nearest to each target. `retrieval.forward` and
     `retrieval.backward` are means over all sets. If k texts are equally near, the right one counts
     1 / k.
@@ -379,7 +379,7 @@ class Disentangling(Method[VectorChunk]):
         self.adversary = adam(self.optimizer_class, self.discriminator, settings)
 
     def chunk(self, epoch: int, number: int) -> VectorChunk | None:
-        """Return chunk `number` of an epoch: pairs with their vectors, in batches of `batch_pairs`.
+        """Return the chunk with index `number` of an epoch, in batches of `batch_pairs`.
 
         All batches of an epoch are full: its last pairs are skipped if they fill no batch. Only if
         there are too few training pairs for one batch, all of them form a smaller batch. Return

@@ -107,7 +107,7 @@ class PairMethod(Method[P]):
         return Rehearsal(seconds, len(self.held_rows) / len(rows))
 
     def chunk(self, epoch: int, number: int) -> P | None:
-        """Return chunk `number` of an epoch, in batches; None after the last chunk."""
+        """Return the chunk with index `number` of an epoch; None after the last chunk."""
         chunks = chunks_of(self.pairs.training, self.settings.seed, epoch)
         return self.batched(chunks[number], epoch, number) if number < len(chunks) else None
 

@@ -103,9 +103,9 @@ def _noisy_pairs(options: NoisyPairsOptions) -> Datasets:
 class PairTexts:
     """Transform of a dataset: maps indices of pairs to noisy texts, clean texts and vectors.
 
-    The vectors are the teacher's vectors of the clean texts. Noise depends on the epoch;
-    `set_epoch` changes it, unless `is_fixed`. The epoch is in shared memory, so that the loader's
-    processes see the change. If `both_sides` is false, clean texts are left out.
+    The vectors are the teacher's vectors of the clean texts. Noise depends on the epoch that
+    `set_epoch` sets; with `is_fixed` it stays the same. The epoch is in shared memory, so that
+    the loader's processes see the change. If `both_sides` is false, clean texts are left out.
     """
 
     data: PairData

@@ -202,10 +202,9 @@ def _reopened(paths: list[str | None]) -> TeacherVectors:
 
 @dataclass(frozen=True)
 class VectorLimit:
-    """Limit on computing vectors: a number of texts (`texts`), or else of seconds.
+    """Limit on computing vectors: a number of texts (`texts`), or the time left.
 
-    `seconds_left` returns the seconds left. A block is computed only if these are enough for the
-    slowest block so far.
+    A block is computed only if `seconds_left()` returns enough for the slowest block so far.
     """
 
     texts: int | None = None

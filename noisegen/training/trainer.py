@@ -117,7 +117,7 @@ class Method(ABC, Generic[C]):
 
     @abstractmethod
     def chunk(self, epoch: int, number: int) -> C | None:
-        """Return chunk `number` of an epoch; None after the last chunk.
+        """Return the chunk with index `number` of an epoch; None after the last chunk.
 
         A second thread calls this while the trainer uses the previous chunk.
         """
@@ -498,7 +498,7 @@ class Trainer(Generic[C]):
     def planned_updates(self) -> int:
         """Number of updates that the run would have made with all its threads busy all the time.
 
-        This exceeds the updates made only under a time limit on a CPU, if other programs took CPU
+        It exceeds the actual number only under a time limit on a CPU, if other programs took CPU
         time.
         """
         now, busy = self.progress, 1.0
