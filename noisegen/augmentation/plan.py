@@ -140,15 +140,23 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
 def _config(request: Request, whole: Recipe, job: ShardJob, tagger: str | None) -> dict[str, Any]:
     """Return the part of the manifest that the request decides, without the sources.
 
-    `whole` is the recipe with its steps for all languages, `tagger` names the tagger in use.
+    The options name the columns that were found in the input. `whole` is the recipe with its steps
+    for all languages, `tagger` names the tagger in use.
     """
+    options: dict[str, Any] = {name: getattr(request, name) for name in _RECORDED.split()}
+    columns = job.columns
+    options |= {"id_column": columns.row_id, "tokens": columns.tokens, "labels": columns.labels}
+    if request.group_by:
+        options["group_by"] = request.group_by
+    digests = [digest for _, digest in job.code]
+    options |= {"code": request.code, "nlaug_data": request.nlaug_data, "code_sha256": digests}
     config = {
         "version": __version__,
         "seed": request.seed,
         "recipe": whole.to_dict(),
         "recipe_digest": whole.digest,
         "dictionaries": dictionaries(job.recipe, job.engine().settings),
-        "options": _recorded_options(request, job, tagger),
+        "options": options | {"tagger": tagger},
     }
     # JSON turns tuples into lists, as in the config that a later run reads from a manifest.
     return json.loads(json.dumps(config))  # type: ignore[no-any-return]
@@ -189,18 +197,6 @@ def _job(request: Request, recipe: Recipe, columns: Columns, out: Path) -> Shard
         group_by=request.group_by,
         code=tuple(code),
     )
-
-
-def _recorded_options(request: Request, job: ShardJob, tagger: str | None) -> dict[str, Any]:
-    """Return the options for the manifest, with the names of the columns found in the input."""
-    options: dict[str, Any] = {name: getattr(request, name) for name in _RECORDED.split()}
-    columns = job.columns
-    options |= {"id_column": columns.row_id, "tokens": columns.tokens, "labels": columns.labels}
-    if request.group_by:
-        options["group_by"] = request.group_by
-    digests = [digest for _, digest in job.code]
-    options |= {"code": request.code, "nlaug_data": request.nlaug_data, "code_sha256": digests}
-    return options | {"tagger": tagger}
 
 
 def recipe_of(request: NoiseRequest) -> Recipe:

@@ -232,9 +232,12 @@ class RunFolder(Generic[N]):
             yield
 
     def check_lock(self) -> None:
-        """Raise OutputError if another run has taken the folder over, or the folder is gone."""
-        if self._lock:
-            self._lock.check(self.out)
+        """Raise OutputError if the lock file is gone, since other files may be gone with it."""
+        if self._lock and not self._lock.path.exists():
+            reason = "another run took it over, or its files were removed"
+            raise OutputError(
+                f"lost {self.out} while writing into it: {reason}; run again"
+            ).passes()
 
     # Tasks.
 

@@ -94,15 +94,6 @@ class Lock:
             return f"process {self.owner.pid} on {self.owner.host}"
         return f"its lock is {self.path}"
 
-    def check(self, out: Path) -> None:
-        """Raise OutputError, which names the folder `out`, if the lock file is gone.
-
-        Whoever removed the lock may have removed other files of the run too.
-        """
-        if not self.path.exists():
-            reason = "another run took it over, or its files were removed"
-            raise OutputError(f"lost {out} while writing into it: {reason}; run again").passes()
-
     def beat(self) -> None:
         """Touch the lock file to show that the run is alive; do nothing if the file is gone."""
         with suppress(OSError, OutputError):
