@@ -2,9 +2,9 @@
 
 Each row draws a factor for its words, a factor for its gaps, at most one habit (a change of all its
 text, such as to capitals), and whether equal words are changed alike. A phrase, word or gap is hit
-(chosen for a change) with its own chance times the factor of the row, and then draws one of its
-options for a change. Its draws depend on its index in the row. In rows where equal words are
-changed alike, the draws of a known word depend on the word instead. A row has the random streams
+(chosen for a change) with its own chance times the factor of the row. It then draws one of its
+options (possible changes). Draws depend on the index of the word or gap in its row; where equal
+words are changed alike, the draws of a known word depend on the word. A row has the random streams
 "row", "phrases", "words", "forms" (for words that are changed alike) and "gaps".
 """
 
@@ -51,7 +51,7 @@ DRAWS_EACH = 8  # draws reserved per word or gap: hit, option, coarser option, c
 HIT, OPTION, COARSE, LETTER = range(4)
 ATTEMPTS = 4  # most attempts to misspell a word without unknown letter pairs; then it stays
 _CASING_OF = np.array([0, 1, 2, 1])  # case of a word -> small (0), Title (1) or UPPER (2)
-_WRITTEN_CASES = (SMALL, SMALL, TITLE, UPPER)  # profile.SAME, SMALL_CASE, ... -> case to write in
+_WRITTEN_CASES = (SMALL, SMALL, TITLE, UPPER)  # for profile.SAME, SMALL_CASE, ...
 # A draw of 48 bits is shifted left by this number before it is compared with the product
 # chance * factor * strength, which has more bits.
 _BELOW = CHANCE_BITS + FACTOR_BITS + STRENGTH_BITS - DECISION_BITS
@@ -80,7 +80,7 @@ class ChannelKernel:
         self._strengths = np.array([int(rate * (1 << STRENGTH_BITS)) for rate in rates], np.int64)
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
-        """Return the edits of all rows (see `Kernel.propose`), made for `PART_BYTES` at a time."""
+        """Return the edits of all rows, see `Kernel.propose`; rows are processed in portions."""
         strengths = self._strengths.take(variants["rate"])
         size = max(1, len(texts) * PART_BYTES // max(1, len(texts.window)))
         parts = []
@@ -116,10 +116,9 @@ class ChannelKernel:
         return _with_habits(edits, texts, habits)
 
     def _draws(self, keys: U64, words: Words, units: Units, by_form: Bool) -> tuple[U64, I64]:
-        """Return the random stream of each word and gap, and the index of its first draw there.
+        """Return for each word and gap the key of its random stream, and its first draw's index.
 
-        Streams are given by their keys. In rows flagged in `by_form`, equal words that the channel
-        knows have equal draws.
+        In rows flagged in `by_form`, equal words known to the channel have equal draws.
         """
         streams = np.stack([fork_array(keys, "words"), fork_array(keys, "gaps")], axis=1)
         streams = streams.ravel().take(units.rows * 2 + (units.words < 0))
@@ -155,10 +154,10 @@ class ChannelKernel:
 
 
 def _hit(units: Units, drawn: I64, limits: I64, must: Bool) -> Bool:
-    """Tell which units (words and gaps) are hit: those whose number in `drawn` is below its limit.
+    """Tell which units (words and gaps) are hit: those whose draw is below their limit.
 
-    A row flagged in `must` has at least one hit: if no unit is below its limit, the unit with the
-    smallest ratio of number to limit is hit.
+    A row flagged in `must` has at least one hit: if no draw is below its limit, the unit with the
+    smallest ratio of draw to limit is hit.
     """
     hit: Bool = drawn << _BELOW < limits
     settled = ~must
@@ -223,8 +222,8 @@ class _Batch:
     def _options(self, hit: I64) -> I64:
         """Return the index of the option that each hit word or gap draws from its group.
 
-        If this is the option COARSER, an option of a more general group is drawn instead: for a
-        word, of the group of all unknown words with its shape (case and length class).
+        Instead of an option COARSER, one of a more general group is drawn: for a word, of the
+        group of all unknown words with its shape (case and length class).
         """
         options = self.tables.pick(self.groups.take(hit), self._draws(hit, OPTION))
         coarse = np.flatnonzero(self.tables.kinds.take(options) == COARSER)
@@ -346,7 +345,7 @@ class _Batch:
         target = (draws >> _HALF).astype(np.int64)
         target = low.take(owners) + (target * (high - low).take(owners) >> CHANCE_BITS)
         part = np.searchsorted(sums, target, side="right") - 1
-        order = np.lexsort((part, owners))  # stable: equal parts stay in the order of their draws
+        order = np.lexsort((part, owners))  # stable: of equal parts, the first draw is first
         order = order.take(_compatible(owners.take(order), part.take(order)))
         owners, part, draws = owners.take(order), part.take(order), draws.take(order)
 
@@ -373,11 +372,10 @@ def _recased(word: bytes, how: int) -> str | None:
 
 
 def _compatible(words: I64, parts: I64) -> I64:
-    """Return the indices of the parts of words that can all change: none overlaps an earlier one.
+    """Return which of the drawn parts of words can all change, because they do not overlap.
 
-    `words` has the index of each part's word, `parts` the index of the part itself, as returned by
-    `ChannelTables.parts`. Both are sorted by word, then by part. Of the parts of a word that
-    begin at the same letter, only the first can change.
+    Draw i chose part `parts[i]` (an index in `ChannelTables.parts`) of word `words[i]`. Draws are
+    sorted by word, then by part. Of the parts that begin at the same letter, the first is kept.
     """
     at = parts // SIZES
     ends, keep = at + parts % SIZES, np.ones(len(words), np.bool_)

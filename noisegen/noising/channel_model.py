@@ -39,7 +39,7 @@ _IDEOGRAPHS = "\u2e80"  # first ideograph; its pairs are not recorded: it may st
 
 CHANCE_BITS = 32
 WEIGHT_BITS = 20
-# How many occurrences the more general chance counts for, see `_smoothed`.
+# Weights of the more general chance, in occurrences: `prior` in `_smoothed`.
 WORD_PRIOR, CASE_PRIOR, SHAPE_PRIOR, GAP_PRIOR, LETTER_PRIOR = 3.0, 4.0, 4.0, 10.0, 3.0
 FORM, AS_WRITTEN, WORD_GONE, SOME_LETTERS, COARSER = range(5)  # kinds of an `Option`
 
@@ -237,9 +237,9 @@ def _add_word(
 ) -> None:
     """Add four groups of options for a word or phrase, one per case of the word.
 
-    `cases` has for each case the counts of the replacements. `shape_rates` is the result of
-    `_shape_rates`. A group joins three kinds of options: replacements counted in its case,
-    replacements counted in all cases, and the options of the word's shape.
+    `cases` has the counts of replacements per case. `shape_rates` is the result of `_shape_rates`.
+    The options of a group are the replacements seen in its case, those seen in any case, and
+    `BY_SHAPE`: a change as in unknown words of the same shape.
     """
     pooled = _pooled(word, cases)
     totals = [outcomes.total() for outcomes in cases]
@@ -314,8 +314,8 @@ def _add_letters(channel: Channel, counts: Mapping[LetterKey, int]) -> None:
         far["", part, _place(before, after)][noisy, SAME] += count
     coarser: dict[tuple[str, str, str], tuple[int, float]] = {}
     for key, outcomes in far.items():
-        # `outcomes` counts the words that contain the part, and the changes of the part. If it has
-        # changes but no words, the added 1 keeps the rate below 1.
+        # `outcomes` counts the changes of the part, and the words that contain it. If no word is
+        # counted, the + 1 keeps the rate below 1.
         rate = (outcomes.total() - outcomes[key[1], SAME]) / (outcomes.total() + 1)
         group = channel.add(rate, _form_weights(outcomes, key[1]))
         coarser[key] = group, rate
@@ -346,11 +346,11 @@ def _form_weights(outcomes: Outcomes, clean: str) -> Weights:
 def _add_finer(
     channel: Channel, outcomes: Outcomes, clean: str, coarser: tuple[int, float], prior: float
 ) -> tuple[int, float]:
-    """Add the options of a gap or of letters in one context; return group number and change rate.
+    """Add the group of a gap or of letters in one context; return its number and rate of change.
 
     `outcomes` counts the replacements of `clean`, the gap or letters. `coarser` has the number and
-    rate of the group for all contexts, which counts for `prior` more occurrences. Replacements that
-    the profile does not list are drawn from that group, if it has options.
+    rate of the group for all contexts; its rate has the weight `prior` in `_smoothed`. Rare
+    replacements, which the profile does not list, are drawn from that group if it has options.
     """
     base, rate = coarser
     weights = _form_weights(outcomes, clean)

@@ -1,6 +1,6 @@
 """A channel's groups of options as arrays, and the search for the groups of words and gaps.
 
-`realism.pair_counts`, which counts errors for profiles, finds the same words and gaps row by row.
+The words and gaps are those that `realism.pair_counts` finds when it counts errors for a profile.
 """
 
 from collections.abc import Iterator
@@ -29,8 +29,8 @@ from noisegen.text.buffers import (
 CASINGS = 3  # texts of each option in the pool: in small letters, Title and UPPER
 SIZES = LETTERS_MAX + 1  # possible sizes of a part of a word: 0 to LETTERS_MAX letters
 START_POINT, END_POINT = ord(START), ord(END)
-# Where a part is in its word (start, end, inside) -> code. If the letters around the part are not
-# recorded, the hash of the part is made with this code instead of the letter before it.
+# Position of a part in its word (start, end, inside) -> code. In the hash of a part, the code
+# replaces the letter before the part if the letters around the part are not recorded.
 _PLACES = {START: 1, END: 2, "": 3}
 
 
@@ -60,7 +60,7 @@ class Words(NamedTuple):
             token, starts, stops = _single_characters(texts, starts, stops)
             rows, hashes = rows.take(token), hashes.take(token)
             # The hashes in `tokens` are of whole tokens, lower-cased in ASCII and Latin-1 only.
-            # Cut words, and words with a non-ASCII byte up to the next word, get new hashes.
+            # Words cut from a token, and words with a non-ASCII byte, get new hashes.
             cut = stops - starts < (tokens.stops - tokens.starts).take(token)
             high = np.maximum.reduceat(texts.window, starts - base) >= 0x80
             again = np.flatnonzero(cut | high)
@@ -164,10 +164,10 @@ def _text_table(texts: list[str]) -> HashTable:
 class ChannelTables:
     """The option groups of a channel as arrays, and tables from words, gaps and letters to them.
 
-    A word or gap of group g changes with chance `chances[g]`. A word or gap without a group has the
-    group -1; `chances[-1]` is 0. Options are numbered over all groups. Option o (see `Option`) has
-    its `kind` in `kinds[o]`, its `how` in `hows[o]`, and its texts in `pool[CASINGS * o + casing]`,
-    where casing is 0 (small letters), 1 (Title) or 2 (UPPER). The last text in `pool` is empty.
+    A word or gap of group g changes with chance `chances[g]`. Group -1 means no group, and its
+    chance is 0. The options of all groups are in one sequence. Option o has its `Option.kind` in
+    `kinds[o]`, its `Option.how` in `hows[o]`, and its text in small letters, Title and UPPER in
+    `pool[CASINGS * o]` and the next two. The last text in `pool` is empty.
     """
 
     def __init__(self, channel: Channel) -> None:
@@ -205,9 +205,8 @@ class ChannelTables:
     def _take_gaps(self, channel: Channel, words: list[str]) -> None:
         """Make the table from keys of gaps to their groups.
 
-        The key of a gap joins three numbers: the index of the gap's text, whether the gap begins
-        its row, and the index of the word after the gap. Two further indices stand for any word
-        and for the end of a row.
+        The key of a gap is computed from the index of its text, whether it begins its row, and
+        the index of the next word: a known word, any other word, or the end of the row.
         """
         gaps = {gap: number for number, gap in enumerate(sorted({key[2] for key in channel.gaps}))}
         self._gaps, self._no_gap = _text_table(list(gaps)), gaps.get("", -1)
@@ -338,7 +337,7 @@ class ChannelTables:
         - weights: the weight of each part, 0 for a part that never changes;
         - groups: the option group of each part, -1 for a part that never changes.
 
-        The part with index `SIZES` * l + n has n letters, from index l of the sequence on.
+        Part `SIZES` * i + n consists of n letters of the sequence, the first at index i.
         """
         at, words = within(starts, stops - starts)
         solid = np.flatnonzero((small.take(at) & 0xC0) != 0x80)
@@ -367,11 +366,11 @@ class ChannelTables:
         return begins, firsts, weights.ravel(), groups.ravel()
 
     def _letter_groups(self, framed: I64, at: I64, size: int) -> tuple[I64, I64, I64]:
-        """Return three arrays on the parts of `size` letters: first letter, group and weight.
+        """Look up parts of `size` letters; return three arrays: first letter, group and weight.
 
-        A first letter is given by its index in `framed`, the code points of all words, each between
-        START and END. `at` has the first letters of the parts to look up. A part of two or more
-        letters is left out if the channel never changes it.
+        `at` has the first letters of the parts, as indices in `framed`: the code points of all
+        words, each word between START and END. A part of two or more letters is left out if the
+        channel never changes it.
         """
         letters = _part_hashes(framed.take(np.arange(size)[:, None] + at))
         if size > 1:

@@ -63,7 +63,7 @@ class Draft:
         """Apply edits to the taken rows, and put the rows and their spans back.
 
         `parts` yields the edits in portions, sorted by row and position. `changed` has the spans of
-        all words changed so far, this pass included. `makers` has `1 << step` for each row.
+        all words changed so far, this pass included. `makers` has each row's step: `1 << step`.
         """
         accounts = list[Composed]()
         if self._with_account:
@@ -90,7 +90,7 @@ def _noted(
     """Yield the edits of a pass, portion by portion, and record them in `accounts`.
 
     If the last edit of a portion touches the first edit of the next portion, they are recorded as
-    one edit. `makers` has `1 << step` for each row.
+    one edit. `makers` has each row's step: `1 << step`.
     """
     grown = np.zeros(len(taken.texts), np.int64)
     for part in parts:

@@ -22,7 +22,7 @@ REACH = 192  # bytes before and after an edit that are searched for forbidden se
 
 
 def _faults(text: bytes) -> int:
-    """Count the forbidden letter sequences in UTF-8 bytes; a character cut at an end is skipped."""
+    """Count the forbidden letter sequences in UTF-8 bytes; incomplete characters are skipped."""
     return forbidden_sequences(text.decode(errors="ignore")).total()
 
 
@@ -76,7 +76,7 @@ class Edits:
         """Return the edits of all parts in ascending order; no two of them may overlap.
 
         Edits are sorted by their start, or by `order_by` (one sort key per edit of all parts). The
-        sort is stable. The result has a pool with one text per edit at most.
+        sort is stable. The `pool` of the result has at most one text per edit.
         """
         parts = [part for part in parts if len(part)]
         if not parts:
@@ -143,7 +143,7 @@ class Edits:
         return np.concatenate([[0], np.cumsum(self._sizes - (self.stops - self.starts))])
 
     def growth_at(self, spans: Spans) -> tuple[I64, I64]:
-        """Return how many bytes the edits add before the start and before the stop of each span."""
+        """Return by how many bytes the edits move the start and the stop of each span."""
         before = self._growth[np.searchsorted(self.stops, spans.starts, side="right")]
         within = self._growth[np.searchsorted(self.starts, spans.stops, side="left")]
         return before, within
@@ -203,9 +203,8 @@ class Edits:
     def composed(self, texts: Texts, row_numbers: I64, makers: I64, grown: I64) -> "Composed":
         """Return the account of these edits; edits that touch each other become one edit.
 
-        `row_numbers`, `makers` and `grown` have one entry per row of `texts`: the row's index in
-        the batch, `1 << step`, and how many bytes earlier portions of the same pass, which
-        are not in `self`, added to the row.
+        Each row of `texts` has its index in the batch in `row_numbers`, its step in `makers` (as
+        the bit `1 << step`), and in `grown` the bytes that earlier portions of the pass added.
         """
         origin = texts.offsets[self.rows]
         starts, stops, rows = self.starts - origin, self.stops - origin, row_numbers[self.rows]
@@ -330,10 +329,10 @@ def compose(first: Composed, second: Composed) -> Composed:
     def other_side(edited: I64, middle: tuple[I64, I64], other: tuple[I64, I64]) -> tuple[I64, I64]:
         """Convert the ranges of the joined edits from the middle text to the other text.
 
-        The other text is the clean text if the parameters describe the edits of `first`, and the
-        noisy text if they describe those of `second`. They are the rows, the ranges in the middle
-        text, and the ranges in the other text. No edit crosses an end of a joined range, so each
-        end moves by the bytes that the edits before it in the row add.
+        The parameters describe the edits of `first`, whose other text is the clean one, or of
+        `second`, whose other text is the noisy one: rows, ranges in the middle text, ranges in
+        the other text. No edit crosses an end of a joined range, so each end moves by the bytes
+        that the edits before it in the row add.
         """
         total = np.concatenate([[0], np.cumsum(other[1] - other[0] - middle[1] + middle[0])])
         of_row = total[np.searchsorted(edited, rows, side="left")]

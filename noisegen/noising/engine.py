@@ -44,7 +44,7 @@ from noisegen.text.spans import Spans, protected_in
 BATCH_BYTES = 8 << 20
 HUGE_BYTES = 1 << 20  # rows from this size on are processed alone, in windows
 BY_CHARACTER = (WindowedKernel, RowFunction)  # kernels that may change every character
-FEW = 2_500  # characters per step of the mix; up to it, noising row by row is faster than in arrays
+FEW = 2_500  # characters per step of the mix; shorter texts are noised faster row by row
 RowEditor = Callable[[Row, RowDraws], list[RowEdit]]
 _OFFSETS = ("clean_start", "clean_end", "noisy_start", "noisy_end")
 EDITS = pa.list_(
@@ -59,7 +59,7 @@ class ReadyStep:
     `rates` has the names of the rate parameters; a row draws a strength for each rate. If `needs`
     is not empty, rows that contain none of these bytes are left unchanged. `words_once` is True if
     the step edits words and skips words that other steps have changed. `edit_row` returns the edits
-    of one row. If `sparing` is not None, it makes the kernel for rows with given protected spans.
+    of one row. `sparing` makes a kernel that avoids given spans; it is None for most steps.
     """
 
     transform: str
@@ -131,7 +131,7 @@ class Engine:
 
     @property
     def batch_bytes(self) -> int:
-        """Bytes of text per batch; fewer if a step may change most words or characters."""
+        """Bytes of text per batch: fewer for steps with a high rate."""
         most = 1.0
         for step in self.steps:
             if isinstance(step.kernel, LexicalKernel):

@@ -2,8 +2,8 @@
 
 In each kernel, `edit_row` defines the edits of one row; `propose` returns the same edits for many
 rows at once. A rate is the chance per character or word. Kernels that change characters draw which
-bytes of a row are hit; a hit on the first byte of a character hits the character, other hits count
-for nothing. Thus each character is hit at the given rate, whatever number of bytes it has.
+bytes of a row are hit. A character is hit if its first byte is hit, so its chance does not depend
+on its number of bytes.
 """
 
 import re
@@ -56,9 +56,8 @@ def character_map(entries: Iterable[Entry]) -> WeightedTexts:
 class Substitution:
     """Kernel that replaces each character of a map with a given chance.
 
-    `characters` maps code points to weighted replacements. `gaps` draws the distance from one hit
-    character to the next, with one table per strength. If `bare` is True, characters that carry a
-    combining mark stay unchanged.
+    `characters` maps code points to weighted replacements. `gaps` draws the hits, with one table
+    per strength. If `bare` is True, characters that carry a combining mark stay unchanged.
     """
 
     characters: WeightedTexts
@@ -270,7 +269,7 @@ WordRule = Callable[[str], Sequence[tuple[str, int]]]
 WORDS_MAX = 1 << 18  # with more words, the cache of `WordKernel.propose` is cleared
 FORMS_MAX = 1 << 21  # with more replacements (50 MB), the cache of `WordKernel.propose` is cleared
 ROW_WORDS_MAX = 1 << 14  # most words in the cache of `WordKernel.edit_row`
-RowForms = tuple[list[int], list[str]]  # forms of a word: `WeightedChoices.bounds`, and the texts
+RowForms = tuple[list[int], list[str]]  # forms of a word: cumulative weights, and texts
 
 
 @dataclass(eq=False)
@@ -278,17 +277,17 @@ class WordKernel:
     """Kernel that replaces each word with a given chance by one of its forms, returned by a rule.
 
     `limits` has the 48-bit threshold of the chance at every strength. Draw i of a row decides
-    whether word i is hit, and the low 16 bits of the draw choose a form. With `by_form`, the hash
-    of the word replaces i, so that equal words get equal forms. With `one_way`, one more draw
-    chooses the forms of all hit words of the row.
+    whether word i is hit, and the low 16 bits of the draw choose a form. With `by_form`, the draw
+    depends on the word instead of i, so that equal words get equal forms. With `one_way`, one more
+    draw chooses the forms of all hit words of the row.
 
-    The kernel skips words of fewer than `bytes_min` bytes and, if `needs` is not empty, words with
-    none of these bytes. The rule must return no forms for them. With `names_stay`, the kernel also
-    skips names: words that have a capital but begin no sentence.
+    Words that the kernel skips must have no forms: words of fewer than `bytes_min` bytes and, if
+    `needs` is not empty, words with none of these bytes. With `names_stay`, the kernel also skips
+    names: words that have a capital but begin no sentence.
 
-    `propose` keeps a cache of words: `hashes` (ascending) has the hash of each word, `groups` the
-    index in `choices` of the word's group of forms, -1 for a word without forms. Form f has the
-    text `pool[f]`; `changed[f]` tells whether the form differs from the word.
+    `propose` has a cache of words: `hashes` (ascending) has the hash of each word, `groups` the
+    index of its forms in `choices`, -1 for a word without forms. Form f has the text `pool[f]`;
+    `changed[f]` tells whether the form differs from the word.
     """
 
     rule: WordRule

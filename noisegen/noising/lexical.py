@@ -53,9 +53,9 @@ _TO = int(_hashes_of("to")[0])
 class ListRules:
     """Rules by which the matches of one word list are replaced.
 
-    `limits` has the 48-bit threshold of the rate at every strength. `tags` names a condition for
-    replacing a match, see `lexical`; `tagger` finds the parts of speech if the condition needs
-    them. With `by_form`, equal phrases of a row get equal draws (see `Settings`).
+    `limits` has the 48-bit threshold of the rate at every strength. `tags` limits the matches that
+    are replaced, see `lexical`; where `tags` needs parts of speech, `tagger` finds them. With
+    `by_form`, equal phrases of a row get equal draws (see `Settings`).
     """
 
     limits: I64
@@ -68,9 +68,8 @@ class ListRules:
 class LexicalKernel:
     """Kernel that replaces each phrase of a lexicon with a given chance.
 
-    `table` may hold several lexicons; `lists[n]` has the rules of lexicon n. `propose` applies
-    lexicon `lexicons[r]` to row r (default: lexicon 0). `edit_row` applies lexicon 0, the only one
-    in the kernel of a single step.
+    `table` may hold several lexicons; `lists[n]` has the rules of lexicon n. `propose` searches
+    row r for the phrases of lexicon `lexicons[r]` (default: 0), `edit_row` for those of lexicon 0.
     """
 
     table: PhraseTable
@@ -115,8 +114,8 @@ class LexicalKernel:
     ) -> tuple[list[RowMatch], dict[int, int]]:
         """Drop the matches in one row that have a part of speech excluded by the list's `tags`.
 
-        Returns the other matches, and a dictionary from the index of a match to the group of its
-        replacements in the table.
+        Returns the other matches, and a dictionary: index of the match -> index of the group of
+        its replacements.
         """
         eligible: list[RowMatch] = []
         groups: dict[int, int] = {}
@@ -191,10 +190,10 @@ class LexicalKernel:
         return matches.take(eligible), pos.take(eligible)
 
     def _misfits(self, texts: Texts, matches: Matches, drawn: I64, lexicons: I64) -> I64:
-        """Return the indices of matches whose replacement the `tags` of their list exclude.
+        """Return the indices of matches whose replacement is excluded by the `tags` of their list.
 
-        `drawn` and `lexicons` have one entry per match: the index of the replacement in the pool,
-        and the index of the lexicon.
+        `drawn` has the index of each match's replacement in the pool, `lexicons` the index of its
+        lexicon.
         """
         misfits = np.zeros(len(matches), np.bool_)
         for tags in _MISFITS.keys() & {rules.tags for rules in self.lists}:
@@ -208,25 +207,25 @@ class LexicalKernel:
         return np.flatnonzero(misfits)
 
 
-# Tests whether `tags` exclude a replacement. Each has a form for one match, such as `_is_name`, and
-# a form for arrays of matches, such as `_are_names`.
+# Tests whether `tags` exclude a replacement. Each test is written twice: for one match (`_is_name`)
+# and for arrays of matches (`_are_names`).
 
 
 def _is_name(row: Row, table: PhraseTable, match: RowMatch, _: str) -> bool:
-    """Tell whether a match looks like a name ('Will'), but its list has it without a capital."""
+    """Tell whether a match such as 'Will' looks like a name, but is listed as 'will'."""
     first, _last, key = match
     return not table.cases_asked[key] and row.is_name(first)
 
 
 def _is_alone(row: Row, table: PhraseTable, match: RowMatch, written: str) -> bool:
-    """Tell whether a replacement such as "I'm" has no next word, or one of `BEHIND_GAPS`."""
+    """Tell whether a replacement such as "I'm" lacks the word that it needs after it."""
     last = match[1]
     leads_on = row.is_followed(last) and row.hashes[last + 1] not in _GAP_HASH_SET
     return not leads_on and re.search(CLITICS, written) is not None
 
 
 def _leads_to_noun(row: Row, table: PhraseTable, match: RowMatch, written: str) -> bool:
-    """Tell whether a replacement such as "gonna" needs a verb, but a noun follows the match."""
+    """Tell whether a noun follows a replacement such as "gonna", which needs a verb."""
     first, last, _ = match
     if row.hashes[last] != _TO or first == last or not row.is_followed(last):
         return False
@@ -260,8 +259,8 @@ def _lead_to_nouns(texts: Texts, table: PhraseTable, matches: Matches) -> Bool:
     return lead
 
 
-# Value of `tags` -> test for arrays of matches, and regular expression for ends of replacements.
-# A match is not replaced if its test is True and its replacement has such an end.
+# Value of `tags` -> (test of matches, regular expression). A match is not replaced if its test is
+# True and the expression is found in its replacement.
 _MISFITS = {
     "no-name": (_are_names, ""),
     "clitic": (_are_alone, CLITICS),

@@ -70,8 +70,8 @@ class Lexicon:
     def groups(self) -> dict[tuple[str, str], list[Entry]]:
         """Return a dictionary: (phrase in lower case, part of speech) -> entries.
 
-        If the head has `of`, the weights of each key may sum to `of` at most; else LexiconError is
-        raised. If they sum to less, an entry that keeps the phrase is added with the difference.
+        If the head has `of`, an entry that keeps the phrase is added, so that the weights of each
+        phrase sum to `of`. Raises LexiconError for a phrase whose weights sum to more.
         """
         of, groups = self.head.get("of", ""), dict[tuple[str, str], list[Entry]]()
         for entry in self.entries:
@@ -110,7 +110,7 @@ def parser_of(path: Path) -> Parser:
 
 
 def matchable(phrase: str) -> bool:
-    """Tell whether a phrase is words joined by one ASCII character each: 'a lot', 'e-mail'."""
+    """Tell whether a phrase is a word, or words joined by single ASCII characters: 'e-mail'."""
     return _MATCHABLE.fullmatch(phrase) is not None
 
 
@@ -131,7 +131,7 @@ def head_of(path: Path, *keys: str) -> dict[str, str]:
 
 
 def _json_fields(path: Path) -> dict[str, str]:
-    """Return the text fields of a JSON file, the head of a profile; {} if the file is damaged."""
+    """Return the text fields in the head of a profile, a JSON file; {} if the file is damaged."""
     try:
         content = json.loads(path.read_bytes())
     except ValueError:
@@ -299,8 +299,8 @@ def codespell_dictionary() -> Path:
 def parse_codespell(content: bytes, where: str) -> Lexicon:
     """Read codespell's dictionary, with lines `wrong->right[, right2,][ reason]`, as a lexicon.
 
-    A misspelling has one entry per correction, and the weight 12, divided equally among these
-    entries. Misspellings that people hardly make are dropped, see `_plausible`.
+    Each correction gives an entry; the entries of one misspelling share the weight 12 equally.
+    Misspellings that people hardly make are dropped, see `_plausible`.
     """
     entries = set(chain.from_iterable(map(_misspellings, content.decode().splitlines())))
     return Lexicon(dict(CODESPELL), sorted(e for e in entries if _plausible(e.clean, e.noisy)))

@@ -112,7 +112,7 @@ class Mix:
         return replace(self, writers=tuple(map(change, self.writers)))
 
     def with_habits(self, labels: Collection[str]) -> Self:
-        """Return the mix without the writers' habits for steps that are not in `labels`."""
+        """Return the mix in which writers have habits only for the steps with these labels."""
 
         def with_listed(writer: Writer) -> Writer:
             habits = {label: habit for label, habit in writer.habits.items() if label in labels}
@@ -163,7 +163,7 @@ def steps_below(member: Member, p: float = 1.0) -> Iterator[tuple[Step, float]]:
 
 
 def checked(mix: M) -> M:
-    """Return the mix with unique labels (fing, fing#2), which give each step its own streams.
+    """Return the mix with a unique label for each step (fing, fing#2), which names its streams.
 
     Raises RecipeError for too many steps and UsageError for a wrong parameter.
     """
@@ -288,7 +288,7 @@ def read_odds(options: Mapping[str, Any], where: str) -> tuple[Fraction, int]:
 
 
 def check_keys(content: Mapping[object, object], known: Collection[str], wrong: str) -> None:
-    """Raise RecipeError if `content` has a key that is not `known`; `wrong` begins the message."""
+    """Raise RecipeError for a key that is not `known`; its message begins with `wrong`."""
     if unknown := next((key for key in content if key not in known), None):
         raise RecipeError(f"{wrong} {unknown!r}")
 

@@ -1,7 +1,7 @@
 """The phrase table: a lexicon compiled to a hash table, and the search for its phrases in text.
 
-A phrase is found word by word: the hash of its first words, the character after them, and the hash
-of the next word give the hash of the longer phrase. Matches consist of whole words. If matches
+A phrase is found word by word: its hash is computed from the hash of its words but the last, the
+character after them, and the hash of the last word. Matches consist of whole words. If matches
 overlap, the leftmost is kept; if they begin together, the longest. Compiled lexicons are stored in
 a cache folder, one file per lexicon, and memory-mapped from there.
 """
@@ -46,15 +46,15 @@ def row_forms(row: Row, matches: Sequence[RowMatch]) -> list[int]:
 
 
 def phrase_hash(state: int, gap: str, word: int) -> int:
-    """Return the hash of a phrase that is continued by a character and a word.
+    """Return the hash of a phrase with one more word.
 
-    `state` is the hash of the phrase so far, `gap` the character, `word` the hash of the word.
+    `state` is the hash of the phrase without it, `gap` the character before it, `word` its hash.
     """
     return mix((state + ord(gap) * GOLDEN) & MASK) ^ word
 
 
-# Hash of a phrase -> a number whose XOR with the next word's hash is the `phrase_hash` of the
-# phrase, a space and this word.
+# Cache: hash of a phrase -> number whose XOR with the next word's hash is the `phrase_hash` of
+# phrase, space and word.
 _AFTER_SPACE = Memo[int, int](partial(phrase_hash, gap=" ", word=0))
 
 
@@ -104,8 +104,8 @@ class PhraseTable:
     """A compiled lexicon, or several; each row of text is searched for the phrases of one of them.
 
     - `slots`, `slot_entries`, `sizes`: hash tables from phrases to entries, one table per lexicon.
-      An entry is 2 * key, plus 1 if a longer phrase begins with this phrase. Key 0 means that the
-      words are only the beginning of phrases.
+      An entry is 2 * key, plus 1 if a longer phrase begins with the same words. Phrases have keys
+      from 1; key 0 is for words that only begin phrases.
     - `cases_asked`: for each key, the minimum case class that a match must have (`case_class`).
     - `groups`: index of the group of replacements for each (key, part of speech), -1 for none.
     - `bounds`: weighted choices among the replacements of all groups, see `WeightedChoices`.
@@ -188,7 +188,7 @@ class PhraseTable:
 
     @cached_property
     def first_groups(self) -> list[int]:
-        """For each key, the group of replacements of the first part of speech that has some.
+        """For each key, its first group of replacements; there is one per part of speech.
 
         A look-up in this list takes a hundredth of the time of `argmax` over the groups of a key.
         """
@@ -203,7 +203,7 @@ class PhraseTable:
         return dict(zip(self.slots[taken].tolist(), self.slot_entries[taken].tolist(), strict=True))
 
     def words(self, texts: Texts) -> Tokens:
-        """Return the words of all rows, of the kind `matched_by` that phrases consist of."""
+        """Return the words of all rows, cut as `matched_by` says."""
         return texts.words(self.matched_by)
 
     @cached_property
@@ -224,7 +224,7 @@ class PhraseTable:
 
     @cached_property
     def first_pos(self) -> I64:
-        """For each key, the first column of `groups` (a part of speech) that has replacements."""
+        """For each key, the first part of speech (column of `groups`) that has replacements."""
         first: I64 = np.argmax(self.groups >= 0, axis=1).astype(np.int64)
         return first
 
@@ -258,9 +258,9 @@ class PhraseTable:
     ) -> tuple[I32, I64]:
         """Return key and last word of the longest phrase that begins at each word in `firsts`.
 
-        Words are given by their indices in `words`. `entries` has the entry of each word of
-        `firsts` in the hash table. `lexicon` has for each word in `words` the index of the lexicon
-        of its row. The key is 0 if no phrase is found.
+        Words are given by their indices in `words`. `entries` has the hash table's entry for each
+        word in `firsts`, `lexicon` the index of the lexicon to search for each word in `words`.
+        The key is 0 if no phrase is found.
         """
         keys, lasts = entries >> 1, firsts.copy()
         begun = np.flatnonzero(entries & 1)  # phrases that may continue with the next word

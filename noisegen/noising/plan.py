@@ -60,7 +60,7 @@ class Plan(NamedTuple):
 
     Pairs are sorted by row, then by the order in which the steps are applied. `writers` has one
     entry per row of the batch: the index of the writer that the row drew. `in_order` is True if
-    every row applies its steps in ascending order of their numbers.
+    all rows apply their steps in the order of the recipe.
     """
 
     rows: I64
@@ -71,9 +71,9 @@ class Plan(NamedTuple):
     def passes(self, last: Bool) -> Iterator[tuple[I64, I64]]:
         """Yield the rows and steps of each pass; a row has at most one step in a pass.
 
-        Pass k has the k-th step of each row, sorted by step. Within a pass, steps flagged in `last`
-        (one flag per step of the mix) come after the others. If the plan is `in_order`, there is
-        one pass per step instead, with all rows that drew this step.
+        Pass k has the k-th step of each row, sorted by step. `last` has a flag per step of the
+        mix: flagged steps come last in each pass. If the plan is `in_order`, there is one pass per
+        step instead, with all rows that drew this step.
         """
         if not len(self.rows):
             return
@@ -118,9 +118,9 @@ Turn = int | str  # sort key of a member in its group: a number, or the stream t
 
 
 class Place(NamedTuple):
-    """A step of a recipe, with the conditions and turns (sort keys) of the groups that contain it.
+    """A step of a recipe, with the conditions under which a row gets it, and its sort keys.
 
-    The conditions and the turn of the outermost group come first.
+    `turns` has one sort key per level of nested groups, the outermost group first.
     """
 
     step: Step
@@ -129,9 +129,9 @@ class Place(NamedTuple):
 
 
 class Level(NamedTuple):
-    """The turns (sort keys) of all steps at one depth of a recipe's nested groups.
+    """The sort keys of all steps at one depth of a recipe's nested groups.
 
-    A turn that is the same in all rows is in `numbers`, with 0 in `streams`. A turn that each row
+    A sort key that is the same in all rows is in `numbers`, with 0 in `streams`. One that each row
     draws has 0 in `numbers`, and in `streams` the `name_number` of its random stream.
     """
 
@@ -140,7 +140,7 @@ class Level(NamedTuple):
 
     @classmethod
     def of(cls, turns: Sequence[Turn]) -> "Level":
-        """Make a level from the turn of each step."""
+        """Make a level from the sort key of each step."""
         numbers = [turn if isinstance(turn, int) else 0 for turn in turns]
         streams = [name_number(turn) if isinstance(turn, str) else 0 for turn in turns]
         return cls(np.array(numbers, np.int64), np.array(streams, np.uint64))
@@ -180,8 +180,8 @@ class Conditions(NamedTuple):
 class Schedule:
     """The decisions of a recipe as arrays, so that many rows draw their plan at once.
 
-    Rows with equal writer ids draw the same steps, order and strengths. They also share the random
-    stream of a step that is flagged in `is_habit`; for other steps, each row has its own stream.
+    Rows of one writer (equal writer ids) draw the same steps, order and strengths. In steps flagged
+    in `is_habit` they also share the random stream; in other steps each row has its own.
     """
 
     conditions: Conditions
@@ -241,7 +241,7 @@ class Schedule:
         for start in range(0, len(writers), size):
             rows = np.arange(start, min(start + size, len(writers)))
             drawn = streams.decide(names, rows[:, None])
-            # The last column, to which the padding -1 in `paths` refers, stays True.
+            # The last column, index -1 (the padding in `paths`), stays True.
             met = np.ones((len(rows), len(names) + 1), np.bool_)
             met[:, :-1] = (drawn >= lows) & (drawn < highs.T.take(writers.take(rows), axis=0))
             at, steps = np.nonzero(met[:, paths].all(axis=2))
@@ -307,8 +307,8 @@ def _places(
 ) -> Iterator[Place]:
     """Yield a `Place` for every step in a member (step or group) of a recipe.
 
-    `conditions` and `turns` come from the groups around the member, outermost group first. Habits
-    of the `writers` replace the chances `p` of steps.
+    `conditions` and `turns` (sort keys) come from the groups around the member, outermost first.
+    Habits of the `writers` replace the chances `p` of steps.
     """
     if isinstance(member, Step):
         yield Place(member, conditions, turns)
@@ -330,8 +330,8 @@ def _places(
 def _levels(turns: Sequence[tuple[Turn, ...]]) -> Iterator[Level]:
     """Yield a level for each depth of nested groups, down to the deepest shuffled group.
 
-    `turns` has for each step its turns in the groups around it, outermost group first. A level is
-    left out if all steps have the same turn in it, as it does not affect the order.
+    `turns` has the sort keys of each step in the groups around it, outermost first. A level in
+    which all steps have the same sort key is left out, as it does not affect the order.
     """
     depths = [
         depth for of_step in turns for depth, turn in enumerate(of_step, 1) if isinstance(turn, str)

@@ -2,8 +2,8 @@
 
 A profile has counts of words, of gaps between words and of parts of words, each with its
 replacements; the replacement of a gap may contain up to two words. A profile has no sentences, and
-no chances: `channel_model` estimates them. It may come from an unknown source, so that all files
-are checked for damage and size when they are read.
+no chances: `channel_model` estimates them. It may come from an unknown source, so all files are
+checked for damage and size when they are read.
 """
 
 import hashlib
@@ -25,14 +25,14 @@ from noisegen.version import __version__
 
 START, END = "^", "$"  # mark the edges of a word or row; no word contains them
 SAME, SMALL_CASE, TITLE_CASE, UPPER_CASE = range(4)  # case in which a replacement is written
-# What happened to a word: it was kept, written in another case, changed in one to three places,
+# What happened to a word: it was kept, written in another case, misspelled in one to three places,
 # removed ("gone"), or changed in any other way.
 KEPT, GONE, OTHER = "kept", "gone", "other"
 WRITTEN = (KEPT, "small", "title", "upper")
 LETTERS = ("", "letters1", "letters2", "letters3")
 CHANGES = (*WRITTEN, *LETTERS[1:], GONE, OTHER)
 LETTERS_MAX = 3  # most letters of a part of a word, see `LetterKey`
-PHRASE_MAX = 3  # most words of a phrase, which becomes fewer words: want to -> wanna
+PHRASE_MAX = 3  # most words of a recorded phrase: 'want to' -> 'wanna'
 HABITS: dict[str, Callable[[str], str]] = {"small": lower, "upper": str.upper, "bare": bare}
 
 FACTOR_BITS = 8  # factors are stored in units of 1/256
@@ -42,9 +42,9 @@ WEIGHT_TOTAL = 1 << 16  # sum of the weights of all factors
 FORMAT = 2  # version of the files: raise it when their layout or meaning changes
 HEAD = "profile.json"
 TABLE_ROWS_MAX = 2_000_000
-TABLE_BYTES_MAX = 1 << 29  # bytes of the largest table in memory
+TABLE_BYTES_MAX = 1 << 29  # maximum bytes of a table in memory
 FILE_BYTES_MAX = 1 << 28
-CHARACTERS_MAX = 200  # characters of the longest text in a table
+CHARACTERS_MAX = 200  # maximum characters of a text in a table
 COUNT_MAX = 1 << 40
 
 
@@ -83,8 +83,8 @@ class GapKey(NamedTuple):
 class LetterKey(NamedTuple):
     """A part of a word (up to three letters) between two letters, and its replacement.
 
-    A profile has a count for each key. If `noisy` is equal to `clean`, the count is of words that
-    contain this part between these letters, not of changes.
+    A profile counts the changes of each key. For `noisy` equal to `clean`, it counts the words that
+    contain this part between these letters.
     """
 
     before: str
@@ -112,7 +112,7 @@ class Factor(NamedTuple):
     """Two factors, in units of 1/256, for the chances of the words and of the gaps of a row.
 
     A row draws its factors by `weight`; all weights sum to `WEIGHT_TOTAL`. With `must`, at least
-    one word or gap of the row changes: if none is drawn, the one that came nearest is changed.
+    one word or gap of the row changes: if none is hit, the one nearest to a hit.
     """
 
     words: int

@@ -1,7 +1,7 @@
 """Recipes: mixes of transforms, read from YAML files or packaged with noisegen.
 
-A recipe has a mix for all languages, and may have other mixes for some languages. The mix for a
-language is made ready once per process as an engine, which adds the noise.
+A recipe has a mix for all languages, and may have other mixes for some languages. An engine adds
+the noise of one mix in one language; it is made once per process.
 """
 
 import hashlib
@@ -65,8 +65,8 @@ class Recipe(Mix):
     def from_yaml(cls, path: str | Path, extended_by: Sequence[str] = ()) -> "Recipe":
         """Read a recipe file; raises RecipeError, which says where the file is wrong.
 
-        `extended_by` has the names of the recipes that extend this one. If this recipe extends one
-        of them in turn, RecipeError is raised.
+        `extended_by` names the recipes that extend this one. RecipeError is raised if this recipe
+        extends one of them in turn.
         """
         try:
             with Path(path).open("rb") as file:
@@ -179,7 +179,7 @@ class Recipe(Mix):
         if len(left_out) == len(names):
             registry.get(left_out[0]).check_language(lang)
 
-        def kept(member: Member) -> Member | None:  # the others keep their random streams
+        def kept(member: Member) -> Member | None:  # kept steps keep their labels
             dropped = isinstance(member, Step) and member.transform in left_out
             return None if dropped else over_members(member, kept)
 

@@ -28,8 +28,8 @@ from noisegen.text.languages import MATCHED_BY, normalize_language
 from noisegen.text.rows import Row, RowEdit
 from noisegen.text.spans import Spans
 
-ENTRY_POINTS = "noisegen.transforms"  # group of entry points: transform = module to import
-FAMILIES = "noisegen.transform_families"  # entry points: prefix of names = maker of transforms
+ENTRY_POINTS = "noisegen.transforms"  # entry-point group: transform = module to import
+FAMILIES = "noisegen.transform_families"  # group: name before ':' = maker of transforms
 F = TypeVar("F", bound=Callable[..., Any])
 # Kinds of transforms, which matter in recipes with writers:
 # - habit: a way to write a word, the same wherever a writer uses the word;
@@ -41,7 +41,7 @@ HABITS = ("habit", "script")  # kinds that change a word alike wherever a writer
 
 
 class Kernel(Protocol):
-    """A transform made ready for a language and rates; it proposes the edits of rows.
+    """A transform for one language with its rates; it proposes the edits of rows.
 
     A kernel may have an attribute `needs` of type bytes: rows that contain none of these bytes are
     never changed.
@@ -258,13 +258,13 @@ class Transform:
 
 
 _REGISTERED: dict[str, Transform] = {}
-_CODE: dict[Path, tuple[str, set[str]]] = {}  # file of `--code` -> its hash, its transforms
+_CODE: dict[Path, tuple[str, set[str]]] = {}  # file of `--code` -> (hash, transforms)
 
 
 def register(transform: Transform) -> None:
     """Register a transform; raises UsageError for a taken name, wrong kind or wrong default."""
     if built_in := _own_entry_points().get((ENTRY_POINTS, transform.name)):
-        built_in.load()  # no effect if the built-in itself is being registered
+        built_in.load()  # does nothing while the built-in registers itself
     if transform.name in _REGISTERED:
         raise UsageError(f"a transform named {transform.name!r} is registered already")
     if transform.kind not in get_args(Kind):
@@ -471,7 +471,7 @@ class RowFunction:
 
     @cached_property
     def _scaled(self) -> dict[str, list[float]]:
-        """Dictionary: name of a float parameter -> its values at all strengths, as a list."""
+        """Values of each float parameter, one per strength of the recipe."""
         settings = Settings(factors=self.factors)
         rates = {name: value for name, value in self.values.items() if isinstance(value, float)}
         return {name: list(map(float, settings.rates(rate))) for name, rate in rates.items()}
@@ -486,9 +486,9 @@ def defined_at(defined: Callable[..., Any]) -> str:
 
 
 def called_from(depth: int) -> str:
-    """Return the line from which a function was called as file:line.
+    """Return where a function was called, as file:line.
 
-    With `depth` 1, the function is the caller of `called_from`; with 2, the caller of this caller.
+    With `depth` 1, the function is the one that calls `called_from`; with 2, its caller.
     """
     frame = inspect.stack(0)[depth + 1]
     return f"{frame.filename}:{frame.lineno}"

@@ -26,7 +26,7 @@ from noisegen.text.buffers import I64, U64, Bool, Texts, as_numpy, find_sorted, 
 from noisegen.text.rows import Memo
 
 T = TypeVar("T")
-Variants = Mapping[str, I64]  # rate parameter -> index of the strength that each row drew
+Variants = Mapping[str, I64]  # name of a rate -> each row's strength, as an index
 
 GOLDEN = 0x9E3779B97F4A7C15
 MASK = (1 << 64) - 1
@@ -121,7 +121,7 @@ _fork_number = cache(name_number)  # without a limit: names of forks are constan
 
 
 def draw_array(keys: U64, numbers: I64 | U64 | int) -> U64:
-    """Return for each key the draw at its index in `numbers`; the two arrays are broadcast."""
+    """Return draw `numbers[i]` of the stream `keys[i]`, for each i; the arrays are broadcast."""
     if isinstance(numbers, int):
         return mix_array(keys + np.uint64((numbers + 1) * GOLDEN & MASK))
     return mix_array(keys + (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(GOLDEN))
@@ -160,7 +160,7 @@ def threshold(rate: float | Fraction) -> int:
 
 @cache
 def gap_table(rate: float | Fraction) -> tuple[int, ...]:
-    """Return a table of the gaps between hits, if each position is hit with chance `rate`.
+    """Return a table to draw the gaps between hits, if a position is hit with chance `rate`.
 
     Entry k is 2^48 (1 - (1 - rate)^(k + 1)), the geometric distribution: a decision below it means
     that at most k positions are skipped before the next hit. The table is computed in integers with
@@ -188,8 +188,8 @@ class Hits(NamedTuple):
 class GapTables:
     """Gap tables of several rates, so that each row of a batch may have a rate of its own.
 
-    In all methods, `variants` has the index of a row's rate. `_bounds` is one ascending array with
-    the entries of all tables: v * 2^48 is added to the entries of the table of rate v.
+    In all methods, `variants` has the index of each row's rate. `_bounds` joins all tables into one
+    ascending array: the entries of table v are raised by v * 2^48.
     """
 
     def __init__(self, rates: Sequence[Fraction]) -> None:
@@ -200,8 +200,8 @@ class GapTables:
         self._bases = np.cumsum(self._sizes) - self._sizes
         bounds = np.concatenate([t + (i << DECISION_BITS) for i, t in enumerate(tables)])
         self._bounds = np.append(bounds, np.iinfo(np.int64).max)
-        # `_firsts` saves a search: it has the first bound for each value of a decision's leading
-        # bits. Only where several bounds have the same leading bits (`_wide`), a search is made.
+        # `_firsts` has the first bound for each value of a decision's leading bits. A search is
+        # only needed if several bounds have the same leading bits (`_wide`).
         step = 1 << (DECISION_BITS - _HEAD_BITS)
         edges = np.arange(len(rates) << _HEAD_BITS) * step
         self._firsts = np.searchsorted(self._bounds, edges, side="right")
@@ -209,10 +209,10 @@ class GapTables:
         self._wide = last > self._firsts + 1
 
     def gaps(self, decided: I64, variants: I64) -> tuple[I64, Bool]:
-        """Return for each decision how many positions to skip, and whether the next one is hit.
+        """Return for each decision how many positions to skip, and whether a hit comes next.
 
-        The next one is not hit if the gap is longer than the table: then another decision is
-        needed. `variants` has the index of the rate for each decision.
+        No hit comes if the gap is longer than the table: then another decision is needed.
+        `variants` has the index of the rate for each decision.
         """
         value = decided + (variants << DECISION_BITS)
         head = value >> (DECISION_BITS - _HEAD_BITS)
@@ -382,7 +382,7 @@ def row_hits(
     """
     found = []
     for candidate, number in zip(candidates, numbers or candidates, strict=True):
-        z = (key + (number + 1) * GOLDEN) & MASK  # `draw` written out, which halves the time
+        z = (key + (number + 1) * GOLDEN) & MASK  # inlined from `draw`: half the time
         z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
         z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
         z ^= z >> 31
@@ -417,7 +417,7 @@ class WeightedChoices:
 
     @property
     def groups(self) -> I64:
-        """Ascending numbers of the groups that have alternatives."""
+        """Ascending indices of the groups that have alternatives."""
         return np.unique((self.bounds - 1) >> (self.bits + 1))
 
     def pick(self, groups: I64 | int, drawn: I64) -> I64:
@@ -448,7 +448,7 @@ class WeightedChoices:
         return Memo(of_group)
 
     def shifted(self, groups: int) -> "WeightedChoices":
-        """Return the same choices with `groups` added to the number of every group."""
+        """Return the same choices with all group indices raised by `groups`."""
         return WeightedChoices(self.bounds + (groups << (self.bits + 1)), self.bits)
 
 

@@ -138,8 +138,8 @@ def before_words() -> dict[str, tuple[str, ...]]:
 def _function_words() -> tuple[U64, I64]:
     """Return the ascending hashes of the function words, and the tags of a word after each of them.
 
-    The tags have shape (2, words + 1). Row 0 has the likeliest tag, row 1 the least likely of the
-    listed tags. The last column has the tags after a word that is no function word.
+    The tags have shape (2, words + 1): the likeliest tag in row 0, the least likely listed tag in
+    row 1. The last column has the tags after any other word.
     """
     listed = before_words().items()
     forms = {word.replace("'", mark): tags for word, tags in listed for mark in APOSTROPHES}
