@@ -164,9 +164,9 @@ def _is_name(tokens: Sequence[Any], label: str) -> bool:
 def _capitalised_runs(text: str) -> Iterator[Name]:
     """Yield runs of capitalised words as names, for texts without a parse.
 
-    A run at the beginning of a sentence is no name. The key holds the number of words, the kind of
-    word before the run ('place' for "in" or "near", 'the', or ''), and whether the run ends in s. A
-    text has no names if more than a third of it is upper-case.
+    A run at the beginning of a sentence is no name. The key holds the number of words, what comes
+    before them ('place' for a word such as "in", 'the', or ''), and whether they end in s. A text
+    has no names if more than a third of it is upper-case.
     """
     if sum(character.isupper() for character in text) > len(text) / 3:
         return

@@ -17,7 +17,7 @@ from noisegen.noising.rng import Draws
 Rewrite = Callable[[re.Match[str], Draws], str | None]
 _BEFORE_A_WORD = re.compile(r"[\s-]?\w")
 _ORDINAL_ENDINGS = {1: "st", 2: "nd", 3: "rd"}  # by last digit; other digits take "th"
-_LONG = 3  # digits; in longer numbers one digit changes, other numbers change as a whole
+_LONG = 3  # digits; in longer numbers only one digit changes
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ def _another_word(known: Sequence[str]) -> Rewrite:
 def _within(numbers_near: Callable[[int], range]) -> Rewrite:
     """Return a function that replaces a number by another one in the range `numbers_near(number)`.
 
-    The new number has as many digits as the old one. A number outside its own range is kept: day
-    31, for example, since days are drawn from 1 to 28.
+    The new number has as many digits as the old one. A number that is not in this range is kept:
+    day 31, for example, since days are drawn from 1 to 28.
     """
 
     def rewrite(match: re.Match[str], draws: Draws) -> str | None:

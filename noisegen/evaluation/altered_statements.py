@@ -47,7 +47,7 @@ class Opposite(NamedTuple):
     """
 
     word: str  # the opposite
-    tag: str  # universal part of speech; for verbs the Penn tag, where VB also stands for VBP
+    tag: str  # universal part of speech; for verbs the Penn tag (VB stands for VBP, too)
     not_before: frozenset[str]
     not_after: frozenset[str]
 

@@ -32,7 +32,7 @@ from noisegen.runs.folder import Layout, RunFolder
 from noisegen.runs.manifest import packages
 from noisegen.runs.progress import Progress, Show, silent
 
-# Beginning of a metrics.json, {model: {dataset: {metric: value}}}, by which noisegen knows its own.
+# Matches the beginning of a metrics.json of noisegen: {model: {dataset: {metric: value}}}.
 METRICS_BEGIN = r'\{\n "[^\n]*": \{\n  "[^\n]*": \{'
 LAYOUT: Layout[None] = Layout(
     "write",

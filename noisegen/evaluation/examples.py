@@ -24,8 +24,8 @@ _POINTS_MAX = 500  # points of a map whose distances to each other give `Project
 def example_sets(sets: Sequence[EvaluationSet]) -> list[PairSet]:
     """Return the sets from which the report takes its example pairs.
 
-    These are all sets of natural pairs. If there are none, it is one set of synthetic noise: the
-    last with a mixed recipe (`MIXES`), else the first. The clean texts of such sets are the same.
+    These are all sets of natural pairs. Without natural pairs, it is one set of synthetic noise,
+    as all such sets have the same clean texts: the last with a mixed recipe, else the first.
     """
     pairs = [dataset for dataset in sets if isinstance(dataset, PairSet)]
     natural = [dataset for dataset in pairs if dataset.kind == "pairs"]
@@ -102,12 +102,11 @@ def project(
 ) -> Projection:
     """Project the vectors of all models onto the plane that shows the baseline's vectors best.
 
-    Its axes are the first two principal components of `baseline`, the baseline's vectors of clean
-    texts. `texts` are pairs (clean, noisy). `models` maps each model, the baseline included, to its
-    clean and its noisy vectors; models with vectors of another width are left out. Vectors are
-    normalised first, as in RoLASER. In the result, `spearman` is the rank correlation of the
-    distances between points before and after projection (0.69 in RoLASER's figure 4). Of many pairs
-    or points, an even sample is taken.
+    `texts` are pairs (clean, noisy). `models` maps each model, the baseline included, to its clean
+    and its noisy vectors. `baseline` has the baseline's clean vectors; the axes are their first two
+    principal components. Models with vectors of another width are left out. Vectors are normalised
+    first, as in RoLASER. In the result, `spearman` is the rank correlation of distances before and
+    after projection (0.69 in RoLASER's figure 4). Of many pairs, an even sample is taken.
     """
     with naming_extras():
         from scipy.spatial.distance import pdist

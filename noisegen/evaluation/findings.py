@@ -18,20 +18,20 @@ from noisegen.report.terminal import titled
 
 ALPHA = 0.05  # a difference is shown if its p-value after Holm's correction is below this
 STYLES = 8  # colours that are legible as text; a ninth model has the first colour again
-_AGAINST_BASELINE = ("drift", "anchored_distance")  # hidden if only the baseline is measured
+_AGAINST_BASELINE = ("drift", "anchored_distance")  # no columns if only the baseline is measured
 _COLOURS = {"better": "green", "worse": "red"}
 _NAME_COLUMNS, _WIDEST = 40, 1_000  # characters: widest column of names, widest table
 
 
 class Part(NamedTuple):
-    """Phrases on the sets of one kind for which a metric has the same verdict."""
+    """Phrases on one verdict of a metric: the sets of one kind that have it, and the evidence."""
 
     sets: str  # such as "12 of 13 kinds of noise"
     evidence: str  # such as "most on fing: 0.302 to 0.121, 2.5 times lower"
 
 
 class Clause(NamedTuple):
-    """Metric with one verdict, such as 'better': its title, and a Part for each kind of set."""
+    """Title of a metric, and for each kind of set a Part on its verdict, such as 'better'."""
 
     title: str
     parts: list[Part]
@@ -96,7 +96,7 @@ class Findings:
         return known + [metric_of(name) for name in sorted(names - set(METRICS))]
 
     def charted(self, datasets: Sequence[Dataset]) -> list[Metric]:
-        """Return the metrics to chart: the first measured on these sets for each `Metric.chart`."""
+        """Return the metrics to chart: for each `Metric.chart`, the first that these sets have."""
         first: dict[str, Metric] = {}
         for metric in self.metrics(datasets):
             if metric.chart:
@@ -164,7 +164,7 @@ class Findings:
     def _evidence(self, test: Comparison, *, with_p: bool) -> str:
         """Return the values of baseline and model as a phrase, such as '0.302 to 0.121'.
 
-        If the test counted repaired and broken rows, their numbers follow. With `with_p` the phrase
+        Counts of repaired and broken rows follow, if the test has them. With `with_p` the phrase
         ends with the p-value.
         """
         metric = metric_of(test.metric)

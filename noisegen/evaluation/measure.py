@@ -142,7 +142,7 @@ def pair_distances(noisy: Vectors, clean: Vectors, anchor: Vectors) -> Rows:
 
 
 def _searched(x: Vectors, x_texts: Sequence[str], y: Vectors, y_texts: Sequence[str]) -> Rows:
-    """Search each row of x in y and each row of y in x; return {metric: 100 or 0 for each row}."""
+    """Search each row of x in y and each row of y in x; return {metric: 100 or 0 per row}."""
     found = search_both_ways(x, y, x_texts, y_texts)
     return {
         "xsim_error": _percent(~found.forward.correct),
@@ -161,8 +161,8 @@ def _among_hard(
 ) -> tuple[F64, Figures]:
     """Search each row of x among the rows of y and hard negatives.
 
-    Return 100 for each row of x that found a wrong row, else 0. The second result maps each kind of
-    wrong row, such as a changed number, to the percentage of rows that found one.
+    The first result has 100 for each row of x that found a wrong row, else 0. The second has the
+    percentage of rows that found each kind of wrong row, such as one with a changed number.
     """
     lost = xsim_hard(x, y, hard, texts=y_texts)
     rates = {f"xsim_hard_{kind}": rate for kind, rate in lost.kind_rates.items()}
@@ -399,7 +399,7 @@ def compare(
     *,
     paper_stats: bool = False,
 ) -> list[Comparison]:
-    """Compare a model with the baseline, metric by metric, where both have a value in each row.
+    """Compare a model with the baseline in each metric for which both have a value per row.
 
     `ours` and `theirs` are the measurements of the model and of the baseline, by set. With
     `paper_stats` and at least two noise seeds the test is a two-sample t-test over the seeds, as in

@@ -25,9 +25,9 @@ class Metric:
     are compared: 'mean' by a paired bootstrap of the mean over rows, 'items' by McNemar's test
     where each row is right or wrong (100 or 0), 'spearman' by a bootstrap of a correlation, '' not
     at all. `headline` is the heading of the metric's column in the terminal; `kinds` are the kinds
-    of sets whose tables have this column. Summaries of a report name metrics with `leads` before
-    others. Metrics with the same `chart` (distance or errors) share a chart, which shows the first
-    one measured. A one-sample t-test compares the mean with `null`.
+    of sets whose tables have this column. Metrics with `leads` come first in summaries. Of the
+    metrics with the same `chart` (distance or errors), the first one measured is charted. A
+    one-sample t-test compares the mean with `null`.
     """
 
     name: str

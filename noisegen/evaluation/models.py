@@ -15,7 +15,7 @@ from noisegen.runs.folder import read_config
 from noisegen.runs.progress import Progress, Show
 
 LOG_MAX = 20_000  # rows of a training log that are read
-STUDENT, LOG = "student", "log.jsonl"  # where a training run's folder has its model and its log
+STUDENT, LOG = "student", "log.jsonl"  # model and log in the folder of a training run
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def _check_distinct(models: Sequence[NamedModel]) -> None:
 def _baseline(given: str | None, models: Sequence[NamedModel]) -> NamedModel:
     """Return the baseline: the model `given`, or the default that `named_models` describes.
 
-    A baseline that is also one of `models` takes its name from there, unless `given` is NAME=SPEC.
+    A baseline that is also one of `models` has the same name there, unless `given` is NAME=SPEC.
     """
     baseline = _named(given) if given else _teacher(models[0]) or models[0]
     if given and "=" in given:

@@ -86,8 +86,7 @@ def _drawn(
 ) -> dict[str, tuple[int, str]]:
     """Return {negative: (row index, family)} for the texts with the indices `rows`.
 
-    `families` maps each family to the function that alters a text; the function takes an index into
-    `rows`.
+    `families` maps each family to the function that alters a text, given by its position in `rows`.
     """
     streams = {kind: stream_key(seed, f"hard:{kind}") for kind in families}
     known = set(texts)
@@ -140,8 +139,8 @@ class NoLinesError(SourceError):
 class PublishedNegatives:
     """Published lines of xSIM++, each with the sentence it was made from.
 
-    `file` is the JSON file of the lines. `note` counts the lines that only the JSON file or only
-    the text file beside it has; these are left out.
+    `file` is the JSON file of the lines. Lines that are only in this file, or only in the text file
+    beside it, are left out; `note` counts them.
     """
 
     file: Path

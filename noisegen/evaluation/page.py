@@ -65,7 +65,7 @@ def write(results: Results, path: str | Path) -> None:
 def page(results: Results) -> str:
     """Return the report as HTML.
 
-    Texts of the test sets are escaped, shortened, and freed of control characters.
+    Texts of the test sets are escaped and shortened, and their control characters removed.
     """
     findings = Findings(results)
     students = [model.name for model in findings.students]
@@ -146,9 +146,9 @@ def _trained(training: Mapping[str, Any]) -> str:
 
 
 def _minutes(known: Mapping[str, Any]) -> str:
-    """Return the duration known["seconds"] in words: '42 seconds' or '3.5 minutes'.
+    """Return known["seconds"] in words, such as '42 seconds' or '3.5 minutes'; '' if it is missing.
 
-    Return '' if `known` (settings or a row of a training log) does not have this number.
+    `known` are settings, or a row of a training log.
     """
     seconds = known.get("seconds")
     if not isinstance(seconds, int | float) or seconds <= 0:
@@ -227,7 +227,7 @@ def _change_key(findings: Findings) -> list[tuple[Markup, str]]:
 def _change_rows(
     findings: Findings, metric: Metric, model: Model, datasets: Sequence[Dataset]
 ) -> list[DotRow]:
-    """Return a chart row per set with the values of baseline and model, sorted by the former."""
+    """Return a chart row per set: the values of baseline and model, highest baseline first."""
     rows, names = [], (findings.results.baseline.name, model.name)
     for dataset in datasets:
         before, after = (findings.score(name, dataset.name, metric.name) for name in names)
@@ -506,7 +506,7 @@ def _learning(training: Mapping[str, Any]) -> list[Figure]:
 
 
 def _learning_chart(column: str) -> str:
-    """Return the title of the chart that shows a column of a training log; '' if none does."""
+    """Return the title of the chart for a column of a training log; '' if no chart shows it."""
     if column == "lr":
         return "learning rate"
     if column == "loss" or column.startswith("loss_"):

@@ -45,7 +45,7 @@ ROLASER = tuple("abr1 abr2 abr3 cont dysl fing homo leet slng spac spel week".sp
 # Transforms that imitate online posts and are not among RoLASER's twelve.
 POSTS = tuple("apos caps cens clip diac init join long mash phon punc rebus vowl".split())  # noqa: SIM905
 MIXES = ("mix_all", "ugc")
-POOL_MAX = 50_000  # maximum sentences among which the clean form of a noisy one is searched
+POOL_MAX = 50_000  # maximum clean sentences to search for the clean form of a noisy one
 SOURCE_MAX = 2_000  # sentences without --limit; each is noised by 27 recipes x 10 seeds
 _UNLABELLED = "not labeled"  # CrisisLexT26's label of a text without a label
 _OTHER_COLUMNS = "; name others with --text-column and --label-column"
@@ -58,11 +58,10 @@ _ROWS_MIN = 2
 class PairSet:
     """Clean texts and their noisy forms.
 
-    `noisy` has a list of texts per noise seed; natural pairs have no seeds and one list. Sets of
-    the same `group` have the same clean texts, so the bootstrap draws the same rows for all of
-    them. `pool` has more clean texts; the clean form of a noisy text is searched among all.
-    `strengths` maps a factor to the noisy texts that a mixed recipe gives if all its rates are
-    multiplied by the factor.
+    `noisy` has a list of texts per noise seed, or a single list for natural pairs. Sets of the same
+    `group` have the same clean texts, so the bootstrap draws the same rows for all of them. The
+    clean form of a noisy text is searched in `clean` and `pool`. `strengths` maps each factor to
+    the noisy texts made by a mixed recipe with all its rates multiplied by the factor.
     """
 
     name: str
@@ -99,7 +98,7 @@ class TextSet:
     sts                  first, second, first_noisy, second_noisy  human scores
     retrieval            source, target: a translation             nothing
     classification       clean, noisy                              labels
-    pair_classification  first, second, first_noisy                1: they belong together, or 0
+    pair_classification  first, second, first_noisy                1 if they belong together, else 0
 
     `negatives` maps a column to hard negatives, which a search of the column may find by mistake.
     """
@@ -212,8 +211,8 @@ class _SetReader:
     """
 
     options: EvaluateOptions
-    recipe: Recipe  # noise of STS sets and of labelled sets
-    recipes: Mapping[str, Recipe]  # noise of clean text: a set per recipe, by name
+    recipe: Recipe  # adds noise to STS sets and labelled sets
+    recipes: Mapping[str, Recipe]  # name -> recipe; each gives a set of clean text
     noising: Noising
     sets: Sets
     progress: Show
@@ -492,8 +491,8 @@ def _english_negatives(
 ) -> dict[str, HardNegatives]:
     """Return {column: published hard negatives} for the English column, 'source' or 'target'.
 
-    It is the column from which more published lines were made. If there are no such lines, the
-    result is {}; with `is_required` NoLinesError is raised.
+    English is the column from which more published lines were made. Without such lines, the result
+    is {}, or NoLinesError is raised if `is_required` is True.
     """
     found = {}
     for side, texts in sides.items():
@@ -510,8 +509,8 @@ def _english_negatives(
 def _translations(name: str, source: str) -> dict[str, TextColumns]:
     """Return {name of the set: table of source and target} for the language pairs of bitext.
 
-    If the source is no bitext, the result is {}. A table without rows may occur: it only has counts
-    of dropped rows.
+    If the source is no bitext, the result is {}. A table may have no rows, only counts of dropped
+    rows.
     """
     try:
         files = find_bitext(source, language_pair(name))
@@ -531,8 +530,8 @@ def _translations(name: str, source: str) -> dict[str, TextColumns]:
 def _read_translations(files: Sequence[Bitext]) -> dict[str, TextColumns]:
     """Read bitext files; return {language pair: table of source and target}.
 
-    A table also counts the dropped rows of its language pair. A file with several language pairs
-    has its dropped rows counted in an extra table, without rows, under the path of the file.
+    A table also counts the dropped rows of its language pair. For a file with several language
+    pairs, an extra table without rows counts them, under the path of the file.
     """
     tables: defaultdict[str, TextColumns] = defaultdict(lambda: TextColumns({s: [] for s in SIDES}))
     for file in files:

@@ -30,8 +30,8 @@ _BLOCK = 1 << 17  # numbers converted to float64 at a time, to fit the processor
 def unit(vectors: Vectors, start: int = 0) -> F32:
     """Return the rows of a matrix divided by their lengths, float32; a zero row stays zero.
 
-    Raises UsageError for a row that holds NaN or infinity. The message gives the index of the row,
-    counted from `start`.
+    Raises UsageError for a row that holds NaN or infinity. The message gives the index of the row
+    plus `start`.
     """
     units = np.empty(vectors.shape, np.float32)
     for part in _parts(vectors):
@@ -68,7 +68,7 @@ def _parts(vectors: Vectors) -> list[slice]:
 def _lengths(rows: F64, start: int) -> F64:
     """Return the length of each row; raises UsageError for NaN or infinity.
 
-    The message gives the index of the row, counted from `start`.
+    The message gives the index of the row plus `start`.
     """
     lengths: F64 = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     wrong = np.flatnonzero(~np.isfinite(lengths))
@@ -136,8 +136,8 @@ def mean_class_similarity(vectors: Vectors, labels: Sequence[Hashable]) -> float
 
     This is equation 2 of CT-XLMR-SE. Classes are weighted by their number of texts; classes with
     one text do not count. For the unit vectors u of a class, the cosines of all ordered pairs add
-    up to |sum u|^2 - sum |u|^2, which takes time in proportion to texts x width. Raises UsageError
-    if no class has two texts.
+    up to |sum u|^2 - sum |u|^2, which is fast to compute. Raises UsageError if no class has two
+    texts.
     """
     if len(vectors) != len(labels):
         raise UsageError(f"{len(vectors):,} vectors, but {len(labels):,} labels")

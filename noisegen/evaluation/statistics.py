@@ -139,7 +139,7 @@ def _of_means(names: Columns[K], values: F64, seed: int, resamples: int) -> dict
 
 
 def _correlations(values: F64, scores: npt.ArrayLike, seed: int, resamples: int) -> F64:
-    """Return Spearman's correlation of each column with the scores, (1 + resamples, columns).
+    """Return the Spearman correlation of columns and scores, shape (1 + resamples, columns).
 
     Row 0 is the correlation over all sentences; each other row is over one resample.
     """
@@ -159,11 +159,10 @@ def _correlations(values: F64, scores: npt.ArrayLike, seed: int, resamples: int)
 
 
 def _ranks(weights: F64, values: F64) -> tuple[F64, F64]:
-    """Return each value's rank within each resample, and each resample's sum of squared ranks.
+    """Return the rank of each value in each resample, and each resample's sum of squared ranks.
 
-    Ranks are centred, and equal values have their mean rank. The mean rank of value j is c_j - (w_j
-    - 1) / 2, where w_j is the number of copies of the value itself, and c_j the number of copies of
-    the value and all smaller ones.
+    Ranks are centred. Equal values share their mean rank c - (w - 1) / 2, where w counts the copies
+    of the value, and c its copies and all smaller values.
     """
     _, places = np.unique(values, return_inverse=True)
     order = np.argsort(places, kind="stable")

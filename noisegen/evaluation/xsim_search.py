@@ -73,7 +73,7 @@ def _nearest_to(x: Vectors, x_start: int, y: Vectors, k: int, precision: Precisi
     step = max(1, _PRODUCTS // width)
     start = 0
     while start < len(y):
-        # The first blocks are small. Later blocks skip rows below the k-th best cosine so far.
+        # The first blocks are small, as later ones skip rows below the k-th best cosine so far.
         block = y[start : start + min(_COLUMNS, max(_COLUMNS_FIRST, start))]
         products, least = multiply(unit(block, start)), nearest.cosines[:, -1]
         if k <= len(block) and np.isneginf(least).all():  # first block: no cosines yet
@@ -134,10 +134,9 @@ class XSim:
     """Result of a search, with one item per sentence of x.
 
     `predictions` are the indices of the rows of y that were found; from len(y) on, they are hard
-    negatives. `correct` is a mask of the right ones. `lost_to` has the kind of the hard negative
-    that was found, 'misaligned' for another wrong row, '' for the right row. `kinds` counts the
-    wrong rows of each kind, also kinds never found. Without hard negatives `lost_to` and `kinds`
-    are empty.
+    negatives. `correct` is a mask of the right predictions. `lost_to` has the kind of the hard
+    negative found, 'misaligned' for another wrong row, '' for the right row. `kinds` counts the
+    wrong rows of each kind, 0 included. Without hard negatives `lost_to` and `kinds` are empty.
     """
 
     predictions: I64
@@ -172,8 +171,8 @@ def xsim(
 ) -> XSim:
     """Search every row of x in y, where row i of x belongs to row i of y; y may have more rows.
 
-    The candidates for x_i are its k nearest y_j by cosine. The margin is the mean of two means: the
-    cosines of x_i to its k nearest y, and the cosines of y_j to its k nearest x. The score of a
+    The candidates for x_i are its k nearest y_j by cosine. The margin averages two mean cosines: of
+    x_i and its k nearest rows of y, and of y_j and its k nearest rows of x. The score of a
     candidate is cos(x_i, y_j) divided by the margin (`ratio`; 0 if the margin is 0), minus the
     margin (`distance`), or the plain cosine (`absolute`). The candidate with the best score is
     found; among scores equal to twelve digits, the one with the lowest index. If the `texts` of y
@@ -233,11 +232,11 @@ def xsim_hard(
     margin: Margin = "ratio",
     texts: Sequence[str] | None = None,
 ) -> XSim:
-    """Search every row of x among the rows of y and hard negatives; to find a negative is an error.
+    """Search every row of x among the rows of y and hard negatives; finding a negative is an error.
 
-    If the negative was made from the right row, or from a row with the same text, the error has the
-    negative's kind; every other error is 'misaligned'. The k nearest rows may be negatives, too.
-    All other arguments are described at `xsim`.
+    An error is of the negative's kind if the negative was made from the right row or an equal text,
+    else of the kind 'misaligned'. The k nearest rows may be negatives, too. All other arguments are
+    described at `xsim`.
     """
     _check(x, y, k, margin, texts)
     vectors, sources, kinds = negatives
@@ -270,10 +269,7 @@ def _check(x: Vectors, y: Vectors, k: int, margin: str, texts: Sequence[str] | N
 
 
 def _same(x: I64, y: I64, texts: Sequence[str] | None) -> Bool:
-    """Return a mask that is True at i if the lines with the indices x[i] and y[i] are equal.
-
-    Lines are equal if their `texts` are; without texts, if their indices are.
-    """
+    """Tell for each i if lines x[i] and y[i] have equal `texts`; without texts, equal indices."""
     if texts is None:
         return np.equal(x, y)
     pairs = zip(x.tolist(), y.tolist(), strict=True)
@@ -285,7 +281,7 @@ def _predictions(x: Vectors, y: Vectors, k: int, margin: Margin, precision: Prec
     nearest = neighbours(x, y, 1 if margin == "absolute" else k, precision)
     if margin == "absolute":
         return nearest.rows[:, 0]
-    # For the margin, only candidates are searched back in x; other rows of y do not matter.
+    # The margin needs the nearest rows of x to the candidates only, not to all rows of y.
     candidates, indices = np.unique(nearest.rows, return_inverse=True)
     means = neighbours(y[candidates], x, k, precision).cosines.mean(axis=1)
     return _best(nearest, means[indices].reshape(nearest.rows.shape), margin)

@@ -20,9 +20,9 @@ Test = tuple[str, str, str, str]  # model, language, side, metric
 def spans(tags: Sequence[str]) -> list[Span]:
     """Return the spans in a row of tags, such as ("city", 0, 2) in ["B-city", "I-city", "O"].
 
-    A span of kind x begins at the tag B-x. It also begins at x or I-x if the tag before is O or of
-    another kind, as in conlleval and in seqeval's default mode. So if tags have no B- and I-, each
-    run of equal tags is a span.
+    A span of kind x begins at the tag B-x, and at x or I-x after O or a tag of another kind, as in
+    conlleval and in seqeval's default mode. If tags have no B- and I-, each run of equal tags is a
+    span.
     """
     out: list[Span] = []
     previous = OUTSIDE
@@ -63,7 +63,7 @@ class ClassFigure:
 class WonClasses:
     """Comparison of a model with the first model by the F1 of each class in a test set.
 
-    The model has a higher F1 in `won` classes, a lower F1 in `lost`, the same in `equal` classes.
+    `won`, `lost` and `equal` count the classes in which its F1 is higher, lower and equal.
     """
 
     model: str

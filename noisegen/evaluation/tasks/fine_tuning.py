@@ -76,8 +76,7 @@ class Pieces:
 def prepared_rows(tokenizer: Tokenizer, rows: Sequence[LabelledRow]) -> Sequence[LabelledRow]:
     """Return the rows with their texts prepared as the tokenizer of the model wants them.
 
-    Rows with tags are prepared token by token, so each tag keeps its token, even a token that
-    becomes several words or none.
+    Rows with tags are prepared token by token, so that each tag keeps its token.
     """
     if not isinstance(tokenizer, PreparedTokenizer):
         return rows
@@ -123,8 +122,8 @@ def _first_pieces(
     """Return the index of the first piece of every token; NO_PIECE for a token without a piece.
 
     `text` has the tokens joined by spaces, `offsets` the characters [start, stop) of each piece in
-    it. A piece belongs to the token of its first character that is not white space. Special pieces
-    cover no characters.
+    it (none for special pieces). A piece belongs to the token that contains its first character,
+    white space aside.
     """
     owners = [number for number, token in enumerate(tokens) for _ in range(len(token) + 1)]
     firsts = [NO_PIECE] * len(tokens)
@@ -136,7 +135,7 @@ def _first_pieces(
 
 
 def vocabulary_of(parts: Sequence[Pieces], pad_id: int) -> Rows:
-    """Return all ids in `parts`, and 0 to `pad_id`, sorted; so `renumbered` keeps `pad_id`."""
+    """Return the sorted ids of `parts` and 0 to `pad_id`, so that `renumbered` keeps `pad_id`."""
     return np.unique(np.concatenate([np.arange(pad_id + 1), *(part.ids.values for part in parts)]))
 
 
@@ -148,7 +147,7 @@ def renumbered(part: Pieces, vocabulary: Rows) -> Pieces:
 
 @dataclass(frozen=True)
 class Examples:
-    """Training rows: their pieces, and class indices: one per token's tag, one per row's label."""
+    """Training rows as pieces, with class indices for the tags of tokens and the labels of rows."""
 
     pieces: Pieces
     tags: Ragged

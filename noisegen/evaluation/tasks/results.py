@@ -137,8 +137,8 @@ def figures(model: str, by_seed: Sequence[ByTest]) -> list[TaskFigure]:
     """Return the values of a model for each language, side and metric, and means over languages.
 
     `by_seed` has one mapping per seed: {(language, side): metrics}, where a side is clean, noisy or
-    change (noisy minus clean). Every mean is taken over the languages that `averaged` returns. If
-    this is a single language, there are no means.
+    change (noisy minus clean). Means are over the languages that `averaged` returns, if there are
+    several.
     """
     tested = [
         TaskFigure(model, lang, side, metric, tuple(run[lang, side][metric] for run in by_seed))
@@ -159,7 +159,7 @@ def figures(model: str, by_seed: Sequence[ByTest]) -> list[TaskFigure]:
 
 
 def averaged(figures: Sequence[TaskFigure]) -> list[str]:
-    """Return the languages to average over: those with results for all sides that occur."""
+    """Return the languages to average over: those that have every side that any language has."""
     by_lang: dict[str, set[str]] = defaultdict(set)
     for figure in figures:
         if figure.lang != AVERAGE:
@@ -267,7 +267,7 @@ class TaskResults:
 
 
 def _table_of_won(won: Sequence[WonClasses], models: Sequence[str]) -> Table:
-    """Return a table: in how many classes a model's F1 is above, in how many below the first's."""
+    """Return a table of the counts of classes that each model won and lost, such as '5-2'."""
     table = titled(f"classes won-lost against {models[0]} (the others have equal F1)")
     _add_columns(table, ["", "", "", *models[1:]])
     cells: dict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)
@@ -280,9 +280,6 @@ def _table_of_won(won: Sequence[WonClasses], models: Sequence[str]) -> Table:
 
 
 def _add_columns(table: Table, names: Sequence[str]) -> None:
-    """Add a column per name, aligned to the right for numbers.
-
-    A column with the name '' is aligned to the left, for words.
-    """
+    """Add a column per name: right-aligned for numbers, or left-aligned if the name is ''."""
     for name in names:
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
