@@ -38,10 +38,10 @@ def examples(
 ) -> list[ShownPair]:
     """Return the repaired and the broken pairs of `sets` to show in the report.
 
-    A pair is repaired if its mean cosine distance under the other models is at most half its
-    distance under the baseline; all other pairs are broken. The repaired pairs with the largest
-    gain and the broken pairs with the largest distance come first. `measured` has the measurements
-    by model and set. With the baseline alone all pairs are broken.
+    A pair is repaired if the other models, on average, at least halve the cosine distance that it
+    has under the baseline; all other pairs are broken. First come the repaired pairs with the
+    largest gain and the broken pairs with the largest distance. `measured` has the measurements by
+    model and set. With the baseline alone all pairs are broken.
     """
     rows = _changed_rows(sets)
     if not rows:

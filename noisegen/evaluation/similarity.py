@@ -132,7 +132,7 @@ def spearman(x: F64, y: F64) -> float:
 
 
 def mean_class_similarity(vectors: Vectors, labels: Sequence[Hashable]) -> float:
-    """Return D_avg: the mean cosine of two texts of a class, as a mean over classes.
+    """Return D_avg: the mean cosine of two texts of the same class, averaged over classes.
 
     This is equation 2 of CT-XLMR-SE. Classes are weighted by their number of texts; classes with
     one text do not count. For the unit vectors u of a class, the cosines of all ordered pairs add

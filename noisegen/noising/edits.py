@@ -30,7 +30,7 @@ def _legal(text: bytes, edits: Sequence[tuple[int, int, bytes]]) -> list[bool]:
     """Tell for each edit whether to keep it, so that `text` gets no new forbidden sequences.
 
     An edit is (start, stop, replacement). If all edits together add no forbidden sequence, all are
-    kept. Otherwise each edit is judged in turn by the text around it, as forbidden sequences are
+    kept. Otherwise each edit is checked in turn with the text around it, as forbidden sequences are
     short and never cross a space.
     """
     ends = [0, *(stop for _, stop, _ in edits)]

@@ -189,7 +189,7 @@ class Engine:
         protect: tuple[str, ...] = (),
         account: bool = False,
     ) -> Noised:
-        """Add noise to a string array without nulls; with `account`, list the edits as well.
+        """Add noise to a string array without nulls; with `account`, record the edits as well.
 
         Each row draws its steps. A pass takes rows from the draft, lets kernels propose the edits
         of one step per row, and puts the rewritten rows back into the draft.

@@ -281,8 +281,8 @@ class WordKernel:
     depends on the word instead of i, so that equal words get equal forms. With `one_way`, one more
     draw chooses the forms of all hit words of the row.
 
-    Words that the kernel skips must have no forms: words of fewer than `bytes_min` bytes and, if
-    `needs` is not empty, words with none of these bytes. With `names_stay`, the kernel also skips
+    The kernel skips words for which the rule has no forms: words of fewer than `bytes_min` bytes
+    and, if `needs` is not empty, words with none of these bytes. With `names_stay`, it also skips
     names: words that have a capital but begin no sentence.
 
     `propose` has a cache of words: `hashes` (ascending) has the hash of each word, `groups` the

@@ -309,8 +309,8 @@ def parse_codespell(content: bytes, where: str) -> Lexicon:
 def _misspellings(line: str) -> Iterator[Entry]:
     """Yield an entry for each correction of a misspelling in a line of codespell's dictionary.
 
-    A line whose reason begins with "disabled" has no entries. If a line has several corrections,
-    corrections of several words are left out.
+    A line whose reason begins with "disabled" gives no entries. If a line has several corrections,
+    those of more than one word are left out.
     """
     wrong, _, corrections = line.partition("->")
     rights = [part.strip() for part in corrections.split(",")]

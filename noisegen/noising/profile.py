@@ -112,7 +112,7 @@ class Factor(NamedTuple):
     """Two factors, in units of 1/256, for the chances of the words and of the gaps of a row.
 
     A row draws its factors by `weight`; all weights sum to `WEIGHT_TOTAL`. With `must`, at least
-    one word or gap of the row changes: if none is hit, the one nearest to a hit.
+    one word or gap of the row changes: if none is hit, the one nearest to a hit changes.
     """
 
     words: int

@@ -179,7 +179,7 @@ class Recipe(Mix):
         if len(left_out) == len(names):
             registry.get(left_out[0]).check_language(lang)
 
-        def kept(member: Member) -> Member | None:  # kept steps keep their labels
+        def kept(member: Member) -> Member | None:  # kept steps keep their labels and streams
             dropped = isinstance(member, Step) and member.transform in left_out
             return None if dropped else over_members(member, kept)
 

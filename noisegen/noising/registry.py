@@ -471,7 +471,7 @@ class RowFunction:
 
     @cached_property
     def _scaled(self) -> dict[str, list[float]]:
-        """Values of each float parameter, one per strength of the recipe."""
+        """Dictionary: float parameter -> its values, one per strength of the recipe."""
         settings = Settings(factors=self.factors)
         rates = {name: value for name, value in self.values.items() if isinstance(value, float)}
         return {name: list(map(float, settings.rates(rate))) for name, rate in rates.items()}

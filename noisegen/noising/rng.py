@@ -160,7 +160,7 @@ def threshold(rate: float | Fraction) -> int:
 
 @cache
 def gap_table(rate: float | Fraction) -> tuple[int, ...]:
-    """Return a table to draw the gaps between hits, if a position is hit with chance `rate`.
+    """Return a table to draw the gaps between hits; each position is hit with chance `rate`.
 
     Entry k is 2^48 (1 - (1 - rate)^(k + 1)), the geometric distribution: a decision below it means
     that at most k positions are skipped before the next hit. The table is computed in integers with

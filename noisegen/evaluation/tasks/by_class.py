@@ -41,7 +41,7 @@ def spans(tags: Sequence[str]) -> list[Span]:
 class ClassFigure:
     """Counts of one class in a test set: in the gold data, in predictions, and in both.
 
-    A class of labels is counted in rows, a class of tags in spans.
+    Labels are counted per row, tags per span.
     """
 
     model: str
