@@ -43,9 +43,9 @@ class OutputError(NoisegenError):
 
 @contextmanager
 def resumable() -> Iterator[None]:
-    """Add "with --resume" to the message of a passing error that the block raises.
+    """Add "with --resume" to the message of a passing error raised in the `with` block.
 
-    The block is a run that keeps finished work.
+    The code in the block must keep its finished work. For passing errors see `NoisegenError`.
     """
     try:
         yield
@@ -120,7 +120,7 @@ def name_extra(error: ImportError, needed: str = "") -> None:
 
 @contextmanager
 def naming_extras(needed: str = "") -> Iterator[None]:
-    """Turn an ImportError of the block into MissingExtra if an extra installs the module."""
+    """Turn an ImportError in the `with` block into MissingExtra if an extra installs its module."""
     try:
         yield
     except ImportError as error:

@@ -184,8 +184,8 @@ def parse_values(pairs: Sequence[str]) -> dict[str, Any]:
 class OptionField:
     """A field of an options dataclass, with the content of its annotation.
 
-    `kinds` are the types that one value may have. None is not among them, and neither is Path,
-    since paths become text. `length` is the number of values: 1, N for a tuple of N, or MANY.
+    `kinds` are the types that one value may have, without None, and without Path, since paths
+    become text. `length` is the number of values: 1, N for a tuple of N, or MANY.
     """
 
     name: str

@@ -77,7 +77,7 @@ def run_options(options: type[RunOptions], skip: Collection[str] = ()) -> Callab
 
 
 def run_values(given: dict[str, Any]) -> dict[str, Any]:
-    """Remove the options named in RUN from `given`, and return them as a new mapping.
+    """Remove the options named in RUN from the options `given`; return them as a new mapping.
 
     Its key "command" has the command line of this process: 'noisegen augment a.txt -o out'.
     """

@@ -14,9 +14,9 @@ SECONDS_BETWEEN_LINES = 5.0
 
 @contextmanager
 def progress_on_stderr(quiet: bool = False, start: str = "reading") -> Iterator[Show]:
-    """Yield a function that shows progress events on standard error, or nothing if `quiet`.
+    """Yield a function that shows a `Progress` on standard error, or nothing if `quiet`.
 
-    A terminal shows a bar; `start` is its text before the first event. A file gets a line every few
+    A terminal shows a bar; `start` is its text before the first call. A file gets a line every few
     seconds. The function may be called from several threads.
     """
     if quiet:
@@ -34,7 +34,7 @@ def progress_on_stderr(quiet: bool = False, start: str = "reading") -> Iterator[
 
 @contextmanager
 def _lines() -> Iterator[Show]:
-    """Yield a function that takes events; every few seconds the newest one is printed."""
+    """Yield a function that takes a `Progress`; every few seconds the newest one is printed."""
     pace, newest = Pace(), list[str]()
 
     def show(event: Progress) -> None:
@@ -50,7 +50,7 @@ def _lines() -> Iterator[Show]:
 
 @contextmanager
 def _bar(start: str) -> Iterator[Show]:
-    """Yield a function that shows an event as a progress bar, on one line of the terminal."""
+    """Yield a function that shows a `Progress` as a bar, on one line of the terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar

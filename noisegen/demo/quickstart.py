@@ -61,9 +61,9 @@ SIMILARITY_NOISE = "mix_all"  # recipe for texts with known similarity; not used
 TESTED = (UNSEEN, "learner", SIMILARITY_NOISE, NOISE)  # kinds of noise in the evaluation
 SHOWN = 3  # short example sentences printed at the end
 SHOWN_WORDS = 12  # maximum length of these sentences, in words
-RANKS = (1, 4, 16, 64)  # a sentence is paired with its neighbours of these ranks
+RANKS = (1, 4, 16, 64)  # a sentence is paired with its 1st, 4th, ... nearest neighbour
 SENTENCES = 200  # held-out sentences that get each kind of noise
-TRAINING = "training.txt"  # in texts/; shows that an earlier quickstart wrote the folder
+TRAINING = "training.txt"  # file in texts/ by which a folder of an earlier quickstart is known
 _FOLDERS = ("pairs", "run", "report", "texts")
 NEWS = "lee_background.cor"
 ARTICLES = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
@@ -95,8 +95,8 @@ def quickstart(
 
     Writes four folders to `out`: texts, pairs (by augment), run (by train) and report (by
     evaluate). `time_limit` limits the training; the evaluation takes a few minutes more. Without
-    `force`, `out` must be empty. `tell` is called with lines to print, `progress` with `Progress`
-    events. Raises NoisegenError.
+    `force`, `out` must be empty. `tell` is called with lines to print, `progress` with
+    `Progress` objects. Raises NoisegenError.
     """
     return _quickstart(decode(QuickstartOptions, locals()))
 

@@ -52,7 +52,7 @@ Span = tuple[int, int]
 # Range of a clean sequence and its counterpart in the noisy sequence: (are they equal, start and
 # stop in the clean sequence, start and stop in the noisy sequence).
 Aligned = tuple[bool, int, int, int, int]
-Step = tuple[int, int]  # (count of clean tokens, count of noisy tokens) that are matched
+Step = tuple[int, int]  # a match: (count of its clean tokens, count of its noisy tokens)
 
 
 class TokenEdit(NamedTuple):
@@ -100,13 +100,13 @@ def edits(clean: str, noisy: str) -> list[TokenEdit]:
 def _matched_parts(clean: str, noisy: str) -> Iterator[TokenEdit]:
     """Yield each range of a clean text with its counterpart in the noisy text, in order.
 
-    A range is the space between two neighbouring tokens that both texts share, or one or more
-    tokens that they do not share. A range and its counterpart may be equal.
+    A range is the space between two neighbouring tokens that both texts have, or one or more tokens
+    that differ between the texts. A range and its counterpart may be equal.
     """
     clean_spans, noisy_spans = token_spans(clean), token_spans(noisy)
     clean_tokens = [clean[start:stop] for start, stop in clean_spans]
     noisy_tokens = [noisy[start:stop] for start, stop in noisy_spans]
-    # All tokens between two shared tokens are matched together: `cheapest_steps` decides where an
+    # All tokens between two equal tokens are matched together: `cheapest_steps` decides where an
     # insertion ends and a replacement begins.
     for is_equal, block in groupby(aligned(clean_tokens, noisy_tokens), itemgetter(0)):
         codes = list(block)
@@ -130,8 +130,8 @@ def _matched_parts(clean: str, noisy: str) -> Iterator[TokenEdit]:
 def aligned(clean: Sequence[str], noisy: Sequence[str]) -> Iterator[Aligned]:
     """Align two sequences by Levenshtein distance; yield their equal and different parts in order.
 
-    Sequences longer than `WINDOW` are aligned window by window. The parts of a window are kept up
-    to the last equal part that begins in its first half. The next window begins after that part.
+    Sequences longer than `WINDOW` are aligned in windows of this length. The parts of a window are
+    kept up to the last equal part that begins in its first half; the next window begins after it.
     """
     i = j = 0
     while max(len(clean) - i, len(noisy) - j) > WINDOW:

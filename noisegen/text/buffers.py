@@ -1,7 +1,8 @@
 """Rows of text as Arrow buffers: their bytes, code points and words.
 
 A word consists of word characters: ASCII letters, ASCII digits, underscores, and characters beyond
-ASCII outside the blocks of `SIGNS`. An apostrophe between two word characters belongs to the word.
+ASCII outside the Unicode blocks in `SIGNS`. An apostrophe between two word characters belongs to
+the word.
 """
 
 import unicodedata
@@ -41,14 +42,14 @@ def as_numpy(array: pa.Array) -> npt.NDArray[Any]:
     return np.frombuffer(array.buffers()[1], dtype)[array.offset :][: len(array)]
 
 
-def is_byte(among: bytes) -> Bool:
-    """Return 256 flags, one per byte value: True for the values in `among`."""
-    return np.isin(np.arange(256), list(among))
+def is_byte(wanted: bytes) -> Bool:
+    """Return 256 flags, one per byte value: True for the bytes in `wanted`."""
+    return np.isin(np.arange(256), list(wanted))
 
 
 @cache
-def _table_of(among: bytes) -> bytes:
-    return is_byte(among).tobytes()
+def _table_of(wanted: bytes) -> bytes:
+    return is_byte(wanted).tobytes()
 
 
 def ordinals(rows: I64) -> I64:
@@ -129,8 +130,8 @@ BEFORE = (*range(0xE40, 0xE45), *range(0xEC0, 0xEC5))
 BEHIND = (0xE30, 0xE32, 0xE33, 0xE45, 0xEB0, 0xEB2, 0xEB3)
 WORD_BYTES_MAX = 64  # maximum length of a word in a lexicon; longer words have the hash 0
 APOSTROPHES = "'\u2019"
-# Blocks of characters that belong to no word: quotes, dashes, arrows, variation selectors, emoji.
-# Each block has all characters whose UTF-8 begins with C2, E2, E3 80, EF B8 or F0 9F.
+# Unicode blocks of characters in no word: quotes, dashes, arrows, variation selectors, emoji. They
+# have all characters whose UTF-8 begins with C2, E2, E3 80, EF B8 or F0 9F.
 SIGNS = ((0x80, 0xBF), (0x2000, 0x2FFF), (0x3000, 0x303F), (0xFE00, 0xFE3F), (0x1F000, 0x1FFFF))
 # Code points of scripts without spaces. `Texts.characters` and `Texts.runs` cut text in these
 # scripts into words.
@@ -210,9 +211,9 @@ class Tokens:
         single = self.window.take(stops - self.base, mode="clip").astype(np.int64)
         return np.where(between == 1, single, np.where(between == 0, TOUCHING, 0))
 
-    def holding(self, texts: "Texts", among: bytes) -> Bool:
-        """Tell for each word whether it has a byte in `among`; `texts` has the words' rows."""
-        at = texts.positions_of(among)
+    def holding(self, texts: "Texts", wanted: bytes) -> Bool:
+        """Tell for each word of `texts` whether it has at least one of the bytes in `wanted`."""
+        at = texts.positions_of(wanted)
         before = np.searchsorted(at, np.stack([self.starts, self.stops]))
         holds: Bool = before[1] > before[0]
         return holds
@@ -465,20 +466,20 @@ class Texts:
         """The bytes of all rows; the first byte has the position `offsets[0]`."""
         return self.values[self.offsets[0] : self.offsets[-1]]
 
-    def positions_of(self, among: bytes) -> I64:
-        """Return the positions of all bytes in the rows whose value is in `among`."""
-        found: I64 = np.flatnonzero(self._are(among)) + self.offsets[0]
+    def positions_of(self, wanted: bytes) -> I64:
+        """Return the positions in all rows of the bytes that are in `wanted`."""
+        found: I64 = np.flatnonzero(self._are(wanted)) + self.offsets[0]
         return found
 
-    def rows_holding(self, among: bytes) -> I64:
-        """Return the indices of the rows that contain at least one of the bytes `among`."""
+    def rows_holding(self, wanted: bytes) -> I64:
+        """Return the indices of the rows that have at least one of the bytes in `wanted`."""
         filled = np.flatnonzero(self.lengths)
         starts = self.offsets.take(filled) - self.offsets[0]
-        return filled[np.logical_or.reduceat(self._are(among), starts)] if len(filled) else filled
+        return filled[np.logical_or.reduceat(self._are(wanted), starts)] if len(filled) else filled
 
-    def _are(self, among: bytes) -> Bool:
-        """Tell for each byte of `window` whether it is in `among`."""
-        return np.frombuffer(self.window.tobytes().translate(_table_of(among)), np.bool_)
+    def _are(self, wanted: bytes) -> Bool:
+        """Tell for each byte of `window` whether it is in `wanted`."""
+        return np.frombuffer(self.window.tobytes().translate(_table_of(wanted)), np.bool_)
 
     @cached_property
     def is_ascii(self) -> bool:

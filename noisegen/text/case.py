@@ -66,8 +66,8 @@ def case_class(text: str, any_script: bool = False) -> int:
     """Return the case of a text: 0 for lower case, 1 for a capital at its start, 2 for upper case.
 
     An upper-case text begins with a capital and has a second character; neither the second nor the
-    last character is a small letter. A text that begins beyond Latin-1 has case 0 unless
-    `any_script` is True.
+    last character is a small letter. A text whose first letter is not in Latin-1 has case
+    0 unless `any_script` is True.
     """
     if not (text[0].isupper() if any_script else ord(text[0]) in _FOLD):
         return 0
@@ -192,7 +192,7 @@ def title(text: str) -> str:
 
 
 def shape_of(word: str, case: int) -> int:
-    """Return a shape number: one per case and length class, and one for words like '2nd'."""
+    """Return a number for the case and length class of a word; words such as '2nd' share one."""
     if word[0] in "0123456789":
         return SHAPES - 1
     return case * (len(LENGTHS) + 1) + sum(len(word) >= least for least in LENGTHS)

@@ -41,8 +41,8 @@ _SPREAD, _MASK = 0x9FB21C651E98DF25, (1 << 64) - 1
 class Row:
     """A text with its words, its protected spans and the spans of its changed words.
 
-    The text is split into words only when they are first needed, which three in ten rows never are:
-    they are edited again before. This saves a small batch up to a sixth of its time.
+    The text is split into words only when they are first needed. Three in ten rows never need them,
+    as they are edited again before. This saves a small batch up to a sixth of its time.
     """
 
     def __init__(
@@ -153,10 +153,10 @@ class Row:
     def once(self, edits: list[RowEdit], words: str) -> tuple[list[RowEdit], list[Span]]:
         """Keep at most one edit per word; return these edits and the spans of their words.
 
-        Edits of words that an earlier step changed are left out.
+        Edits of words that an earlier transform changed are left out.
 
         An edit belongs to the words that it overlaps. If it overlaps no word, it belongs to the
-        words that it touches. `words` is the kind of the words, see `cut`. `Edits.once` does this
+        words that it touches. `words` is the kind of words, as in `cut`. `Edits.once` does this
         for many rows.
         """
         kept: list[RowEdit] = []

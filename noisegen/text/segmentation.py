@@ -55,7 +55,7 @@ class Language:
 
     @property
     def boundary(self) -> str:
-        """A character at which a text may be cut into pieces with the same tokens; '' if none."""
+        """A character at which a text may be cut without a change of its tokens; '' if none."""
         return _BOUNDARIES.get(self.code, " " if self.is_spaced else "")
 
     def tokens(self, text: str) -> list[str]:

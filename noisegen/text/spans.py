@@ -43,7 +43,7 @@ def protect_kinds(names: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Spans:
-    """Byte ranges that ascend and do not overlap, such as text that must not change."""
+    """Byte ranges of text, such as text that must not change; they ascend and do not overlap."""
 
     starts: I64
     stops: I64
@@ -55,7 +55,7 @@ class Spans:
 
     @classmethod
     def join(cls, parts: Sequence["Spans"]) -> "Spans":
-        """Merge groups of disjoint spans; return them in ascending order, without empty spans."""
+        """Merge several `Spans`, none of which overlap; empty spans are left out."""
         starts, stops = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("starts", "stops")
         )
@@ -91,16 +91,16 @@ class RowSpans(NamedTuple):
 
     @classmethod
     def of(cls, spans: Spans, texts: Texts, rows: I64) -> "RowSpans":
-        """Convert spans of `texts`, some rows of a batch; `rows` has their indices in the batch."""
+        """Convert spans in `texts`, some rows of a batch; `rows` has their indices in the batch."""
         owners = texts.rows_of(spans.starts)
         base = texts.offsets.take(owners)
         return cls(rows.take(owners), spans.starts - base, spans.stops - base)
 
     def split(self, places: I64, texts: Texts) -> tuple["RowSpans", Spans]:
-        """Return the spans of rows that are not in `texts`, then the spans of rows in `texts`.
+        """Return the spans of rows that are not in `texts`, and the spans of rows in `texts`.
 
-        The second result has positions in `texts`. `places` maps each row of the batch to its index
-        in `texts`, or to -1.
+        The second result has positions in `texts`. `places` has for each row of the batch its index
+        in `texts`, or -1.
         """
         at = places.take(self.rows)
         here, elsewhere = np.flatnonzero(at >= 0), np.flatnonzero(at < 0)
@@ -110,7 +110,7 @@ class RowSpans(NamedTuple):
         return others, Spans(self.starts.take(here) + base, self.stops.take(here) + base)
 
     def joined(self, spans: Spans, texts: Texts, rows: I64) -> "RowSpans":
-        """Return these spans and further `spans` of the rows `texts`; arguments as in `of`."""
+        """Return these spans and further `spans`, given with the arguments of `of`."""
         more = RowSpans.of(spans, texts, rows)
         return RowSpans(*map(np.concatenate, zip(self, more, strict=True)))
 

@@ -28,7 +28,7 @@ class LanguageFiles:
     def read(self, settings: Settings, _: Mapping[str, Any]) -> list[Path]:
         """Return [path of the file for the language in `settings`], or [] if there is no file.
 
-        A transform that reads the file is registered with this method as its list of data files.
+        A transform that reads the file is registered with this method, which lists its data files.
         """
         return existing(self.of(settings.lang))
 

@@ -111,8 +111,8 @@ def is_chosen(row: Row, number: int, chosen: str) -> bool:
 class Recased:
     """Kernel that writes chosen words in upper or lower case, each with chance `rate`.
 
-    `limits` has `rate` at each strength, in units of 2^-48. The i-th random number of a row
-    decides whether its i-th word changes. `case` is a key of `CASES`.
+    `limits` has `rate` at each strength of the recipe, in units of 2^-48. The i-th random number of
+    a row decides whether its i-th word changes. `case` is a key of `CASES`.
     """
 
     limits: I64

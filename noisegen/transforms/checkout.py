@@ -1,7 +1,7 @@
 """The original word lists of NL-Augmenter, read from a user's checkout (`--nlaug-data`).
 
 Data files of the checkout are parsed. A dictionary inside its code is read from the syntax tree, so
-no code of the checkout is imported or run. Phrases that the matcher cannot find are left out.
+no code of the checkout is imported or run. Phrases that a `PhraseTable` cannot find are left out.
 """
 
 import ast
@@ -99,7 +99,7 @@ def _transformations(folder: Path) -> Path:
 def _entries(name: str, paths: list[Path], is_usable: Callable[[str], bool]) -> list[Entry]:
     """Read the files of transform `name`; return entries whose clean text satisfies `is_usable`.
 
-    Equal entries become one entry, weighted by their count. Entries that change nothing, or whose
+    Equal entries become one entry, weighted by their number. Entries that change nothing, or whose
     noisy text is empty or damaged, are left out. Raises LexiconError for a file that cannot be
     read, and if no entry is left.
     """
@@ -124,7 +124,7 @@ def _changes_text(entry: Entry) -> bool:
 
 
 def _is_findable(phrase: str) -> bool:
-    """Tell whether the matcher can find a phrase in a text.
+    """Tell whether a `PhraseTable` can find a phrase in a text.
 
     It finds phrases with words of at most `WORD_BYTES_MAX` bytes and one ASCII sign between words.
     """
@@ -186,7 +186,7 @@ def _flat(path: Path) -> Iterable[tuple[str, str]]:
 
 
 def _rules(path: Path) -> Iterator[tuple[str, str]]:
-    """Read the rules of abr2 and yield pairs of a clean phrase and its abbreviation.
+    """Read the rules of the dictionary abr2; yield pairs of a clean phrase and its abbreviation.
 
     A rule is `noisy = element element ...`. An element is a word (`word`, `"x"` or `word+`), or has
     optional letters: `(optional)`, `w(h)ole`. If several rules match a phrase, the rule with the
@@ -215,7 +215,7 @@ def _choices(element: str) -> list[str]:
 def _acronyms(path: Path) -> Iterable[tuple[str, str]]:
     """Read `SHORT:long form` lines; return both directions: 'brb' <-> 'be right back'.
 
-    If lines share a short form, the first long form is used, and the reverse; case is ignored.
+    The first of several long forms of a short form is used, and the reverse; case is ignored.
     """
     to_long: dict[str, str] = {}
     to_short: dict[str, str] = {}
@@ -229,13 +229,13 @@ def _acronyms(path: Path) -> Iterable[tuple[str, str]]:
 
 
 def _swaps(path: Path) -> Iterable[tuple[str, str]]:
-    """Read a JSON file `{group: {word: other}}`; return the pairs (word, other) and (other, word).
+    """Read a JSON file `{group: {key: value}}`; return the pairs (key, value) and (value, key).
 
-    If a text is both a `word` and the `other` of a second word, it is replaced by that second word.
+    A text that is both a key and a value is replaced by its key.
     """
     groups = _json(path, dict[str, dict[str, str]]).values()
-    words = {word: other for group in groups for word, other in group.items()}
-    return (words | {other: word for word, other in words.items()}).items()
+    words = {key: value for group in groups for key, value in group.items()}
+    return (words | {value: key for key, value in words.items()}).items()
 
 
 def _misspellings(path: Path) -> Iterator[tuple[str, str]]:

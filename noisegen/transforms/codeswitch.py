@@ -51,7 +51,7 @@ def table_of(path: Path, lang: str, into: str | None) -> PhraseTable:
 
 
 def compiled(entries: list[Entry]) -> PhraseTable:
-    """Return a phrase table that holds each translation in `FORMS` forms.
+    """Return a phrase table with each translation in four forms, see `FORMS`.
 
     Words that differ only in case are merged into one word with all their translations. If the
     dictionary lists a word with a capital, such as 'I', 'Monday' or a German noun, its translation
@@ -74,7 +74,7 @@ def compiled(entries: list[Entry]) -> PhraseTable:
 def _spellings(entry: Entry) -> dict[str, str]:
     """Return a dictionary: spelling of an entry's clean word -> translation in the same case.
 
-    The spellings are as listed, Title and UPPER. The matcher ignores case only in ASCII and
+    The spellings are as listed, Title and UPPER. A phrase table ignores case only in ASCII and
     Latin-1, so that 'Și' and 'Дом' need keys of their own.
     """
     clean, noisy = entry.clean, entry.noisy
@@ -91,9 +91,9 @@ class CodeSwitch:
     """Kernel that replaces words and phrases by translations, at least one in a row with a match.
 
     A match is a word or phrase of the dictionary `table` outside the protected `spans`. `limits`
-    has `rate`, the chance of a match, at each strength, in units of 2^-48. The i-th random number
-    of a row decides on its i-th match and chooses the translation. If no match is chosen, the match
-    with the lowest number is replaced. At rate 0 nothing is replaced.
+    has `rate`, the chance of a match, at each strength of the recipe, in units of 2^-48. The i-th
+    random number of a row decides on its i-th match and chooses the translation. If no match is
+    chosen, the match with the lowest random number is replaced. At rate 0 nothing is replaced.
     """
 
     table: PhraseTable
@@ -153,7 +153,7 @@ class CodeSwitch:
         return Edits(matches.rows, matches.starts, matches.stops, written, self.table.pool)
 
     def _translations(self, texts: Texts, matches: Matches, chosen: I64) -> I64:
-        """Return the pool index of each match's translation, chosen as in `_translation_in`."""
+        """Return the index in the table's pool of each translation, as in `_translation_in`."""
         words = texts.tokens
         previous = np.maximum(matches.firsts - 1, 0)
         begins_row = (matches.firsts == 0) | (words.rows.take(previous) != matches.rows)

@@ -50,10 +50,10 @@ _LISTED = LanguageFiles("drop.tsv")
 class Phrases:
     """Phrases of `drop.tsv` that are searched together in a text.
 
-    `kinds[key]` is the index in `KINDS` for the phrase with this key in `table`. `left_out` has for
-    each replacement in `table` how many words it removes from the start of the phrase, or 0 if it
-    replaces the whole phrase. A phrase is removed only at the beginning of a sentence unless
-    `within` is True.
+    `kinds[key]` is the index in `KINDS` of the kind of the phrase with this key in `table`.
+    `left_out` has for each replacement in `table` how many words it removes from the start of the
+    phrase, or 0 if it replaces the whole phrase. A phrase is removed only at the beginning of a
+    sentence unless `within` is True.
     """
 
     table: PhraseTable
@@ -96,9 +96,9 @@ class Omissions:
     """Kernel that leaves out listed phrases before another word.
 
     Each kind of phrase has its own rate and its own random stream. `limits` maps 'article_rate' and
-    so on to the rate at each strength, in units of 2^-48. In a row, the i-th random number of the
-    stream decides on the i-th phrase of the kind and chooses its replacement. If two omissions
-    overlap, only the first is made. If a capitalised phrase is left out, the next word is
+    so on to the rate at each strength of the recipe, in units of 2^-48. In a row, the i-th random
+    number of the stream decides on the i-th phrase of the kind and chooses its replacement. If two
+    omissions overlap, only the first is made. If a capitalised phrase is left out, the next word is
     capitalised.
     """
 
@@ -147,9 +147,9 @@ class Omissions:
 
 
 def _may_go(row: Row, match: RowMatch, phrases: Phrases) -> bool:
-    """Tell whether a match may be left out: it begins a sentence, and a space and a word follow.
+    """Tell whether a phrase may be left out: it begins a sentence, and a space and a word follow.
 
-    With `phrases.within` the match may also stand inside a sentence, unless it begins a name, such
+    With `phrases.within` the phrase may also stand inside a sentence, unless it begins a name, such
     as 'The Hague': it is capitalised in the text, but not in the list.
     """
     first, last, key = match
@@ -164,7 +164,7 @@ def _may_go(row: Row, match: RowMatch, phrases: Phrases) -> bool:
 
 
 def _which_may_go(texts: Texts, matches: Matches, phrases: Phrases) -> Bool:
-    """Return the result of `_may_go` for each match in a batch."""
+    """Return the result of `_may_go` for each phrase found in a batch."""
     values, at = texts.values, matches.starts - texts.offsets[matches.rows]
     before, earlier = (values.take(matches.starts - back, mode="clip") for back in (1, 2))
     may_go: Bool = (at == 0) | IS_BREAK[before] | ((at > 1) & IS_SPACE[before] & IS_END[earlier])
@@ -182,7 +182,7 @@ def _capital(letter: str) -> str:
 
 
 def _omission(row: Row, match: RowMatch, phrases: Phrases, drawn: int) -> RowEdit:
-    """Return the edit of a match; the 16 random bits `drawn` choose its replacement.
+    """Return the edit of a found phrase; the 16 random bits `drawn` choose its replacement.
 
     If the replacement equals the phrase, the edit changes nothing, and `edit_row` drops it.
     """
@@ -200,7 +200,7 @@ def _omission(row: Row, match: RowMatch, phrases: Phrases, drawn: int) -> RowEdi
 
 
 def _omissions(texts: Texts, matches: Matches, phrases: Phrases, drawn: I64) -> Edits:
-    """Return the edits of matches in a batch, as `_omission`, except edits that change nothing."""
+    """Return the edits of phrases in a batch, as `_omission`, except edits that change nothing."""
     table, words = phrases.table, texts.tokens
     forms = table.alternatives(texts.values, matches, table.first_pos.take(matches.keys), drawn)
     goes = np.flatnonzero(table.stays.take(forms // 3) == 0)
@@ -300,8 +300,8 @@ class RunOns:
 
     An opener is a word that often begins a sentence. `openers` has the ascending hashes of the
     capitalised openers; `small` tells for each opener whether it may lose its capital ('I' may
-    not). `limits` has `rate` at each strength, in units of 2^-48. The i-th random number of a row
-    decides on the i-th pair of sentences that may be joined.
+    not). `limits` has `rate` at each strength of the recipe, in units of 2^-48. The i-th random
+    number of a row decides on the i-th pair of sentences that may be joined.
     """
 
     openers: U64
@@ -311,7 +311,7 @@ class RunOns:
 
     @classmethod
     def of(cls, path: Path, limits: I64) -> "RunOns":
-        """Read openers from a file, where they are spelled as inside a sentence: 'but', 'I'."""
+        """Read the openers from a file, which spells them as inside a sentence: 'but', 'I'."""
         words = [word for [word] in rows_of(path)]
         forms = {title(word).replace("'", mark): word for word in words for mark in APOSTROPHES}
         hashes = Texts.from_strings(list(forms)).tokens.hashes
@@ -341,7 +341,7 @@ class RunOns:
             return False
         is_initial = len(before.encode()) == 1
         # Hashes ignore case in ASCII and Latin-1 only, so only there a small letter must be ruled
-        # out: beyond Latin-1, a word has the hash of a capitalised opener only with a capital.
+        # out: beyond Latin-1, a word has the hash of a capitalised word only with a capital.
         return not is_initial and (case_class(word) > 0 or word[0].encode()[0] > _LATIN_1)
 
     @cached_property

@@ -41,7 +41,7 @@ _SENTENCE_END = re.compile(r"[.!?](?= [^a-z0-9])")  # no end before a small lett
 
 
 class Insertion(NamedTuple):
-    """A text that replaces the `width` characters that begin `back` characters before a place."""
+    """A text to insert at a position: it replaces the `width` characters from `back` before it."""
 
     text: str
     back: int
@@ -58,10 +58,10 @@ class Insertion(NamedTuple):
 class Insertions:
     """Kernel that inserts a listed text at each suitable place of a row, with chance `rate`.
 
-    `limits` has `rate` at each strength, in units of 2^-48. `listed` has the insertions, grouped by
-    the kind of place where they fit (START, OPENING, ...), and `choices` their weights, one group
-    per kind. The i-th random number of a row decides on its i-th suitable place and chooses the
-    insertion.
+    `limits` has `rate` at each strength of the recipe, in units of 2^-48. `listed` has the
+    insertions, grouped by the kind of place where they fit (see `ROLES`), and `choices` their
+    weights, one group per kind. The i-th random number of a row decides on its i-th suitable place
+    and chooses the insertion.
     """
 
     choices: WeightedChoices

@@ -153,10 +153,11 @@ class Mashing:
     """Kernel that makes slips in words of three letters or more, each word with chance `rate`.
 
     `keys` maps letters to the letters of neighbouring keys; words with other letters stay. `limits`
-    has `rate` at each strength, in units of 2^-48. The i-th random number of a row decides on its
-    i-th word. The first letter of a word stays, as it is seldom wrong (Kukich, 1992). The other
-    letters are cut into one to three runs, with one slip in each. Slip k of word i uses the random
-    numbers 6i + 2k and 6i + 2k + 1 of the stream "slip"; i and k are counted from 0.
+    has `rate` at each strength of the recipe, in units of 2^-48. The i-th random number of a row
+    decides on its i-th word. The first letter of a word stays, as it is seldom wrong (Kukich,
+    1992). The other letters are cut into one to three runs, with one slip in each. Slip k of word i
+    uses the random numbers 6i + 2k and 6i + 2k + 1 of the random stream "slip"; i and k are counted
+    from 0.
     """
 
     keys: rng.WeightedTexts
@@ -220,7 +221,7 @@ class Mashing:
         limits = self.limits.take(variants["rate"])
         hit, _ = rng.hits(keys, words.rows, limits, has_length)
         letters = self._letters(texts, words, hit)
-        # The arrays below have an element per slip. `owners` has its word, as an index in `hit`.
+        # The arrays below have an element per slip; `owners` has the index in `hit` of its word.
         counts = np.searchsorted(SLIPS_FROM, letters.counts, side="right")
         owners = np.repeat(np.arange(len(hit)), counts)
         run, runs = buffers.ordinals(owners), counts.take(owners)
@@ -247,7 +248,7 @@ class Mashing:
         return edits.keep(self._are_allowed(texts, words, hit.take(owners)[changed], edits))
 
     def _letters(self, texts: Texts, words: Tokens, hit: I64) -> "_Letters":
-        """Return the letters of the words with the indices `hit` in a batch."""
+        """Return the letters of the words in a batch whose indices are in `hit`."""
         starts = words.starts.take(hit)
         at, owners = buffers.within(starts, words.stops.take(hit) - starts)
         points = buffers.code_points(texts.values, at)

@@ -1,4 +1,4 @@
-"""Noise learned from real errors: `wiki` from a mined dictionary, `channel` from a profile.
+"""Noise learned from real errors: `wiki` from a mined dictionary, `channel` from counted edits.
 
 `wiki` puts wrong forms of words into text by the rule that fits the errors released with RCP. In
 each row, n tokens are drawn without replacement, where n is uniform on 1 to ceil(min(4, rate * L))
@@ -7,7 +7,7 @@ is chosen by weight. A token is a run of characters between spaces. As in RCP, i
 of the dictionary, case included, perhaps with punctuation around it: 'word,' matches 'word' and
 keeps its comma.
 
-Dictionaries that are packaged, or mined with the profile `spelling`, also count how often each word
+Dictionaries that are packaged, or mined with `--profile spelling`, also count how often each word
 was right. With these counts, words that people seldom misspell are seldom replaced: 'und' was wrong
 once in a thousand times, so that it rarely becomes 'unde'.
 """
@@ -48,7 +48,7 @@ _PACKAGED = LanguageFiles("wiki.tsv")
 
 
 def compiled(entries: Sequence[Alternative]) -> tuple[rng.WeightedTexts, I64]:
-    """Return a table (hash of a word -> weighted wrong forms), and the `limits` of its words.
+    """Return a table (hash of a word -> weighted wrong forms), and the result of `limits` for it.
 
     `entries` belong to one language and are sorted by their clean word. Words over 64 bytes, which
     have no hash, are left out.
@@ -131,11 +131,11 @@ class WordSubstitution:
 
     The number n is uniform on 1..ceil(min(4, rate * L)), where L is the number of tokens in the
     row. `table` has the wrong forms of words, and `limits` the chance that each word may be
-    replaced (see `limits`). `least` has the result of `least_tokens` for each strength.
+    replaced. `least` has the result of `least_tokens` for each strength of the recipe.
 
     Random number 0 of a row gives n. Number t of the stream "errs" decides whether token t may be
-    replaced. Number 1 + t of the row is its rank and chooses its wrong form. Of the tokens that may
-    be replaced, the n with the lowest ranks are.
+    replaced. Number 1 + t of the row is the rank of token t, and chooses its wrong form. Of the
+    tokens that may be replaced, the n tokens with the lowest ranks are replaced.
     """
 
     table: rng.WeightedTexts
@@ -295,7 +295,7 @@ _PROFILES = LanguageFiles("channel")
 
 
 def _profile_files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
-    """Return all files of the user's profile or, for a packaged profile, only its file `HEAD`.
+    """Return all files of the user's noise profile or, for a packaged one, only its file `HEAD`.
 
     In a packaged profile, this file holds the hash of all files, so it changes with any of them.
     """
@@ -310,9 +310,9 @@ def channel(
 ) -> ChannelKernel:
     """Make the noise learned from real pairs (noisegen learn): 'I believe it' -> 'i beleive it'.
 
-    `rate` multiplies all chances of the profile: 1 keeps them, 2 doubles them. Warns if the profile
-    is of another language. Raises UsageError if there is no profile for the language, SourceError
-    for an unreadable profile.
+    `rate` multiplies the chances of all errors in `profile`: 1 keeps them, 2 doubles them. Warns if
+    the profile is of another language. Raises UsageError if there is no profile for the language,
+    SourceError for an unreadable profile.
     """
     folder = Path(profile) if profile else _PROFILES.of(settings.lang)
     if not profile and not folder.exists():

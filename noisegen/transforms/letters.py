@@ -122,11 +122,11 @@ def _without_marks(word: str, letters: Mapping[str, str]) -> str:
 def spellings(lang: str) -> list[tuple[dict[str, str], int]]:
     """Return the ways to write a language without marks, such as ä always as ae, or always as a.
 
-    A way is a dictionary from letters to plain spellings, with a weight. The list of the language
-    has one or more alternatives per letter. Way k uses alternative k of every letter; a letter with
-    fewer alternatives keeps its last one. The weight of way k is the largest weight of alternative
-    k among the letters with the most alternatives. Where people also keep the mark, alternative 0
-    is the letter itself.
+    A way is a dictionary {letter: plain spelling}, with a weight. The letter list of the language
+    has one or more spellings per letter. Way k uses spelling k of every letter; a letter with fewer
+    spellings keeps its last one. The weight of way k is the largest weight of spelling k among the
+    letters with the most spellings. Where people also keep the mark, spelling 0 is the letter
+    itself.
     """
     groups = []
     for lexicon in map(Lexicon.load, _letter_files(Settings(lang), {})):

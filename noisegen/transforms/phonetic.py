@@ -41,9 +41,9 @@ def rules_of(path: Path) -> tuple[Rule, ...]:
 
 @cache
 def whole_of(path: Path) -> int:
-    """Return the weight of a rule that always applies, given as `of` in the head of its file.
+    """Return the weight of a rule that always applies: the number `of` in the head of the file.
 
-    Returns 0 if the file does not give it. Then the weights say only how likely a rule is compared
+    Returns 0 if the head has no `of`. Then the weights say only how likely a rule is compared
     with other rules.
     """
     return int(head_of(path, "of").get("of", 0)) if path.exists() else 0
@@ -111,10 +111,10 @@ def _likeliest(forms: Mapping[str, int], most: int) -> Forms:
 class Respelling:
     """Kernel that respells words by a list and, outside the matches of the list, by rules.
 
-    Each match and each word has chance `rate`. `listed` and `rules` are the kernels of list and
-    rules. The i-th random number of a row decides on its i-th match; the i-th number of the stream
-    "rules" decides on its i-th word. If the kernels have `by_form` set, equal words get equal
-    random numbers, so that a word is respelled everywhere or nowhere in the row.
+    Each match and each other word has chance `rate`. `listed` and `rules` are the kernels of list
+    and rules. The i-th random number of a row decides on its i-th match; the i-th number of the
+    random stream "rules" decides on its i-th word. If the kernels have `by_form` set, equal words
+    get equal random numbers, so that a word is respelled everywhere or nowhere in the row.
     """
 
     listed: LexicalKernel

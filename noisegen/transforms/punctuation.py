@@ -66,7 +66,7 @@ RATES = ("drop_rate", "comma_rate", "blank_rate", "repeat_rate", "glue_rate")
 LEAVING_OUT = RATES[:2]  # rates of the changes that drop a sign
 
 
-# `_GROUPS` has the replacements: a group of repeated forms per sign, then '' alone, then a space.
+# `_GROUPS` has what is written for a sign: the repeated forms of each sign, then '', then a space.
 
 
 def _repeated(sign: str) -> Forms:
@@ -162,9 +162,10 @@ def changes(sign: Sign) -> dict[str, Change]:
 class Punctuation:
     """Kernel that changes punctuation signs in several ways, each with its own rate.
 
-    `limits` maps 'drop_rate' and so on to the rate at each strength, in units of 2^-48. Each rate
-    has its own random stream, whose i-th number decides on the i-th sign of a row. A dropped sign
-    gets no other change. Signs that touch another sign stay, because '...' and '?!' have a meaning.
+    `limits` maps 'drop_rate' and so on to the rate at each strength of the recipe, in units of
+    2^-48. Each rate has its own random stream, whose i-th number decides on the i-th sign of a row.
+    A dropped sign gets no other change. Signs that touch another sign stay, because '...' and '?!'
+    have a meaning.
     """
 
     limits: Mapping[str, I64]
@@ -252,9 +253,9 @@ _IS_SMALL = is_byte(bytes(byte for byte in range(256) if _SMALL.match(bytes([byt
 
 
 def _signs_of(texts: Texts, lead_bytes: bytes) -> tuple[I64, Bool, Sign]:
-    """Find all signs of a batch; return their rows, whether each is alone, and their facts.
+    """Find all signs of a batch; return their rows, whether each is alone, and facts about them.
 
-    A sign is alone if it touches no other sign. `lead_bytes` has the first byte of every sign.
+    A sign is alone if it touches no other sign. `lead_bytes` has the first UTF-8 byte of each sign.
     """
     starts = texts.positions_of(lead_bytes)
     numbers, known = find_sorted(_POINTS, code_points(texts.values, starts))
@@ -372,9 +373,9 @@ def table_of(path: Path) -> TypedForms:
 class TypedMarks:
     """Kernel that replaces printed strings by typed forms, each string with chance `rate`.
 
-    `limits` has `rate` at each strength, in units of 2^-48. The i-th random number of a row decides
-    on its i-th printed string and chooses the typed form. A string stays if a combining mark
-    follows it.
+    `limits` has `rate` at each strength of the recipe, in units of 2^-48. The i-th random number of
+    a row decides on its i-th printed string and chooses the typed form. A string stays if a
+    combining mark follows it.
     """
 
     table: TypedForms
