@@ -1,11 +1,12 @@
-"""The kernel of a channel learned from real errors: it changes words, gaps, letters and whole rows.
+"""The kernel of a noise channel: it makes errors with the chances that real text pairs show.
 
-Each row draws a factor for its words, a factor for its gaps, at most one habit (a change of all its
-text, such as to capitals), and whether equal words are changed alike. A phrase, word or gap is hit
-(chosen for a change) with its own chance times the factor of the row. It then draws one of its
-options (possible changes). Draws depend on the index of the word or gap in its row; where equal
-words are changed alike, the draws of a known word depend on the word. A row has the random streams
-"row", "phrases", "words", "forms" (for words that are changed alike) and "gaps".
+It changes words, gaps (texts between words), letters and whole rows. Each row draws a factor for
+its words, a factor for its gaps, at most one habit (a change of all its text, such as to capitals),
+and whether equal words are changed alike. A phrase, word or gap is hit (chosen for a change) with
+its own chance times the factor of the row. It then draws one of its options (possible changes).
+Draws depend on the index of the word or gap in its row; where equal words are changed alike, the
+draws of a known word depend on the word. A row has the random streams "row", "phrases", "words",
+"forms" (for words that are changed alike) and "gaps".
 """
 
 from collections.abc import Sequence
@@ -49,7 +50,7 @@ STRENGTH_BITS = 16
 RATE_MAX = 4  # greatest rate: its product with a chance and the largest factor fits 63 bits
 DRAWS_EACH = 8  # draws reserved per word or gap: hit, option, coarser option, changes of letters
 HIT, OPTION, COARSE, LETTER = range(4)
-ATTEMPTS = 4  # most attempts to misspell a word without unknown letter pairs; then it stays
+ATTEMPTS = 4  # most attempts to misspell a word without a letter pair unknown to the channel
 _CASING_OF = np.array([0, 1, 2, 1])  # case of a word -> small (0), Title (1) or UPPER (2)
 _WRITTEN_CASES = (SMALL, SMALL, TITLE, UPPER)  # for profile.SAME, SMALL_CASE, ...
 # A draw of 48 bits is shifted left by this number before it is compared with the product
@@ -60,7 +61,7 @@ _HABITS = list(HABITS.values())
 
 
 class ChannelKernel:
-    """Kernel that changes phrases, words, gaps and letters with the chances of a channel.
+    """Kernel that changes phrases, words, gaps and letters with the chances of a `Channel`.
 
     Each row draws one of the `factors`: a pair of numbers that multiply the chances of its words
     and of its gaps. `rates` has the value of the parameter `rate` at every strength. `consistency`
@@ -118,7 +119,7 @@ class ChannelKernel:
     def _draws(self, keys: U64, words: Words, units: Units, by_form: Bool) -> tuple[U64, I64]:
         """Return for each word and gap the key of its random stream, and its first draw's index.
 
-        In rows flagged in `by_form`, equal words known to the channel have equal draws.
+        In rows whose flag in `by_form` is set, equal words known to the channel have equal draws.
         """
         streams = np.stack([fork_array(keys, "words"), fork_array(keys, "gaps")], axis=1)
         streams = streams.ravel().take(units.rows * 2 + (units.words < 0))
@@ -131,7 +132,7 @@ class ChannelKernel:
         return streams, numbers * DRAWS_EACH
 
     def _phrases(self, keys: U64, words: Words, factors: I64) -> tuple[I64, I64, I64]:
-        """Return the phrases to replace: indices of first and last words, and groups of options.
+        """Return the phrases to replace: indices of first and last words, and option groups.
 
         If drawn phrases overlap, the first is kept; if they begin together, the longest is kept.
         `keys` has the random key of each row, `factors` the factor that it drew for its words.
@@ -172,10 +173,10 @@ def _hit(units: Units, drawn: I64, limits: I64, must: Bool) -> Bool:
 
 @dataclass(frozen=True)
 class _Batch:
-    """The words and gaps of some rows, and what was drawn for each of them.
+    """The words and gaps (texts between words) of some rows, and the draws of each of them.
 
-    `groups` has the group of options of each word or gap, `hit` tells whether it changes, and
-    `draws` (the result of `ChannelKernel._draws`) gives access to its random draws.
+    `groups` has the group of options (possible changes) of each word or gap, `hit` tells whether it
+    changes, and `draws` (the result of `ChannelKernel._draws`) gives access to its random draws.
     """
 
     tables: ChannelTables
@@ -222,8 +223,8 @@ class _Batch:
     def _options(self, hit: I64) -> I64:
         """Return the index of the option that each hit word or gap draws from its group.
 
-        Instead of an option COARSER, one of a more general group is drawn: for a word, of the
-        group of all unknown words with its shape (case and length class).
+        If the option is COARSER, another is drawn from a more general group: for a word, from the
+        group of the unknown words with its shape (case and length class).
         """
         options = self.tables.pick(self.groups.take(hit), self._draws(hit, OPTION))
         coarse = np.flatnonzero(self.tables.kinds.take(options) == COARSER)
@@ -280,7 +281,7 @@ class _Batch:
         before = ~is_joined & ~moved & (padded.take(starts - 1) == 0x20)
         behind = (units.numbers.take(gone) == 0) & is_joined | moved
         behind &= ~self.hit.take(gone + 1) & (padded.take(stops) == 0x20)
-        behind &= ~np.isin(gone + 2, gone)  # the next word's removal includes this space
+        behind &= ~np.isin(gone + 2, gone)  # removing the next word removes this space
         nothing = np.full(len(gone), len(self.tables.pool) - 1)
         return self._edits(gone, starts - before, stops + behind, nothing, self.tables.pool)
 
@@ -301,7 +302,7 @@ class _Batch:
         return np.sort(units), Edits.join([edits for _, edits in parts], units)
 
     def _odd(self, units: I64, edits: Edits) -> list[int]:
-        """Return the unit indices of words in which edits create a letter pair never seen."""
+        """Return the unit indices of words that get a letter pair unknown to the channel."""
         small, base = self.words.small.tobytes(), self.words.base
         edges = edits.starts - base, edits.stops - base, edits.replacements // CASINGS
         found = []
@@ -320,9 +321,9 @@ class _Batch:
     def _respelled(self, hit: I64, counts: I64, attempt: int) -> tuple[I64, Edits]:
         """Return edits that replace parts (up to three letters) of each hit word.
 
-        `counts` has for each word how many of its parts to draw, by their weights. Attempts (0, 1,
-        ...) use different random draws. A drawn part is dropped if it overlaps an earlier part of
-        the word, or begins at the same letter. Equal words are searched for parts only once.
+        `counts` has the number of parts to draw for each word. Parts are drawn by their weights,
+        anew for each `attempt` (0, 1, ...). A drawn part is dropped if it overlaps an earlier part
+        of the word, or begins at the same letter. Equal words are searched for parts only once.
         """
         words, tables, chosen = self.words, self.tables, self.units.words.take(hit)
         starts, stops = words.starts.take(chosen), words.stops.take(chosen)
@@ -372,7 +373,7 @@ def _recased(word: bytes, how: int) -> str | None:
 
 
 def _compatible(words: I64, parts: I64) -> I64:
-    """Return which of the drawn parts of words can all change, because they do not overlap.
+    """Return the indices of drawn parts of words that can all change: they do not overlap.
 
     Draw i chose part `parts[i]` (an index in `ChannelTables.parts`) of word `words[i]`. Draws are
     sorted by word, then by part. Of the parts that begin at the same letter, the first is kept.
@@ -388,8 +389,8 @@ def _compatible(words: I64, parts: I64) -> I64:
 def _with_habits(edits: Edits, texts: Texts, habits: I64) -> Edits:
     """Apply the habit of each row, such as writing in capitals, to all text of the row.
 
-    `habits` has for each row an index in `_HABITS`; `len(_HABITS)` means no habit. The habit
-    changes the replacements of `edits`; edits of the text between them are added.
+    `habits` has for each row an index in `_HABITS`; `len(_HABITS)` means no habit. The replacements
+    of `edits` are rewritten, and edits that rewrite the text between them are added.
     """
     rows = np.flatnonzero(habits < len(_HABITS))
     if not len(rows):

@@ -1,9 +1,9 @@
-"""Channels: the chances of errors, estimated from the counts of a profile.
+"""Noise channels: chances of errors, estimated from the counts of errors in a `Profile`.
 
 A chance known from few examples is corrected ("smoothed") towards a more general chance:
 
 - of a word in its case, towards the word in any case, and on towards words of its length and case;
-- of a gap before a certain word, towards the gap before any word;
+- of a gap (text between words) before one word, towards the same gap before any word;
 - of letters between two certain letters, towards the same letters between any two (counted apart
   for the start, the inside and the end of words).
 
@@ -54,7 +54,7 @@ class Option(NamedTuple):
     - AS_WRITTEN: the word keeps its letters and is written in the case `how`;
     - WORD_GONE: the word is removed, and the next word is written in the case `how`;
     - SOME_LETTERS: letters of the word change in `how` places;
-    - COARSER: an option is drawn from group `how` instead (-1: from the group of the word's shape).
+    - COARSER: an option is drawn from the option group of index `how` (-1: of the word's shape).
     """
 
     kind: int
@@ -87,18 +87,18 @@ class OptionGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class Channel:
-    """Groups of options, and the index of the group of each word, shape, gap and part of a word.
+    """Option groups of words, of shapes (case and length class), of gaps and of parts of words.
 
-    - `words`: (word, case) -> group number;
-    - `shapes`: group number of the unknown words of each shape;
-    - `gaps`: (word after the gap or '' for any, whether the gap begins its row, gap) -> group
-      number;
-    - `letters`: (letter before, letters, letter after) -> (group number, weight), where the weight
+    - `words`: (word, case) -> index in `groups`;
+    - `shapes`: index in `groups` for the unknown words of each shape;
+    - `gaps`: (word after the gap or '' for any, whether the gap begins its row, gap) -> index in
+      `groups`;
+    - `letters`: (letter before, letters, letter after) -> (index in `groups`, weight); the weight
       is the rate of change of these letters; for any letters before and after, the key is
       ('', letters, START, END or '' for the inside of a word);
     - `habits`: cumulative chances of the habits of rows, out of 2^32;
     - `pairs`: pairs of neighbouring letters in the words and replacements of the profile; START and
-      END stand for the edges of a word.
+      END stand for the start and the end of a word.
     """
 
     lang: str
@@ -116,7 +116,7 @@ class Channel:
         return any(map(letter_pairs, made - self.pairs - known))
 
     def add(self, chance: float, weights: Mapping[Option, float]) -> int:
-        """Add a group of weighted options and return its number.
+        """Add a group of weighted options and return its index in `groups`.
 
         `chance` is the rate of change, from 0 to 1. Options of weight 0 are left out.
         """
@@ -129,7 +129,7 @@ class Channel:
 
 
 def letter_pairs(framed: str) -> set[str]:
-    """Return the pairs of neighbouring letters of a text that has START and END at its edges.
+    """Return the pairs of neighbouring letters of `framed`, a word between START and END.
 
     Pairs with an ideograph are left out.
     """
@@ -142,7 +142,7 @@ def letter_pairs(framed: str) -> set[str]:
 
 
 def channel_of(profile: Profile) -> Channel:
-    """Estimate a channel from the counts of a profile."""
+    """Estimate the chances of a channel from the counts of errors in a profile."""
     channel = Channel(profile.lang)
     _add_shapes(channel, profile)
     _add_words(channel, profile)
@@ -194,9 +194,9 @@ def _add_shapes(channel: Channel, profile: Profile) -> None:
 
 
 def _add_numbers(channel: Channel, changed: Counter[str], kept: int) -> int:
-    """Add the group of words that begin with a digit, and return its number.
+    """Add the option group of words that begin with a digit, and return its index.
 
-    Such a word is removed or changes case as often as in the counts; its letters never change.
+    Such a word is removed or changes case as often as in the profile; its letters never change.
     """
     weights = {_OF_CHANGE[name]: float(changed[name]) for name in (*WRITTEN[1:], GONE)}
     number = channel.add(sum(weights.values()) / max(1, changed.total() + kept), weights)
@@ -206,7 +206,7 @@ def _add_numbers(channel: Channel, changed: Counter[str], kept: int) -> int:
 
 
 def _shape_rates(profile: Profile) -> list[float]:
-    """Return the share of changed words per shape, smoothed towards the share of all words."""
+    """Return the share of changed words for each shape, smoothed towards that of all words."""
     seen, changed = Counter[int](), Counter[int]()  # shape -> number of words, of changed words
     for key, count in profile.words.items():
         if " " not in key.clean:
@@ -223,7 +223,7 @@ def _shape_rates(profile: Profile) -> list[float]:
 
 
 def _add_words(channel: Channel, profile: Profile) -> None:
-    """Add the groups of all known words and phrases."""
+    """Add the option groups of all words and phrases in a profile."""
     rates = _shape_rates(profile)
     by_word: dict[str, list[Outcomes]] = defaultdict(lambda: [Counter() for _ in CASES])
     for key, count in sorted(profile.words.items(), key=lambda item: item[0][:2]):
@@ -237,9 +237,9 @@ def _add_word(
 ) -> None:
     """Add four groups of options for a word or phrase, one per case of the word.
 
-    `cases` has the counts of replacements per case. `shape_rates` is the result of `_shape_rates`.
-    The options of a group are the replacements seen in its case, those seen in any case, and
-    `BY_SHAPE`: a change as in unknown words of the same shape.
+    `cases` has the counts of replacements per case of the word. `shape_rates` is the result of
+    `_shape_rates`. The options of a group are the replacements counted in its case, those counted
+    in any case, and `BY_SHAPE`: a change as in unknown words of the same shape.
     """
     pooled = _pooled(word, cases)
     totals = [outcomes.total() for outcomes in cases]
@@ -346,10 +346,10 @@ def _form_weights(outcomes: Outcomes, clean: str) -> Weights:
 def _add_finer(
     channel: Channel, outcomes: Outcomes, clean: str, coarser: tuple[int, float], prior: float
 ) -> tuple[int, float]:
-    """Add the group of a gap or of letters in one context; return its number and rate of change.
+    """Add the group of a gap or of letters in one context; return its index and rate of change.
 
-    `outcomes` counts the replacements of `clean`, the gap or letters. `coarser` has the number and
-    rate of the group for all contexts; its rate has the weight `prior` in `_smoothed`. Rare
+    `outcomes` counts the replacements of `clean`, the gap or letters. The pair `coarser` has index
+    and rate of the group for all contexts; its rate has the weight `prior` in `_smoothed`. Rare
     replacements, which the profile does not list, are drawn from that group if it has options.
     """
     base, rate = coarser

@@ -1,4 +1,4 @@
-"""A channel's groups of options as arrays, and the search for the groups of words and gaps.
+"""A channel's groups of options as arrays, and the search for the group of a word or gap.
 
 The words and gaps are those that `realism.pair_counts` finds when it counts errors for a profile.
 """
@@ -38,8 +38,8 @@ class Words(NamedTuple):
     """Words of rows of text, with one entry per word: byte range, row, case and hash.
 
     The hash is of the word in small letters. In scripts without spaces, each character is a word.
-    `small` has the bytes of all rows in small letters. Byte ranges refer to `Texts.values`, in
-    which the rows begin at byte `base`: byte p there is `small[p - base]` here.
+    Byte ranges refer to `Texts.values`, in which the first row begins at byte `base`. `small` has
+    the bytes of all rows in small letters: `small[p - base]` for byte p of `Texts.values`.
     """
 
     starts: I64
@@ -119,7 +119,7 @@ def _single_characters(texts: Texts, starts: I64, stops: I64) -> tuple[I64, I64,
 
 
 class Units(NamedTuple):
-    """The units of rows: their gaps and words in the order of the text, gap, word, ..., word, gap.
+    """The units of rows: their gaps (texts between words) and words: gap, word, ..., word, gap.
 
     Each unit has a byte range and a row. `numbers` has the index of a word among the words of its
     row, and of a gap among the gaps of its row. `words` has the index of a word among the words of
@@ -247,7 +247,7 @@ class ChannelTables:
         return self._words.find(hashes).astype(np.int64) - 1
 
     def groups(self, texts: Texts, words: Words, units: Units) -> I64:
-        """Return the group of every unit (word or gap), -1 for a gap without a group."""
+        """Return the option group of every unit (word or gap), -1 for a gap without a group."""
         numbers = self.known(words.hashes)
         groups = np.empty(len(units.rows), np.int64)
         is_word = units.words >= 0
@@ -256,7 +256,7 @@ class ChannelTables:
         return groups
 
     def _groups_of_words(self, words: Words, numbers: I64) -> I64:
-        """Return the group of every word; `numbers` has the result of `known` for each word."""
+        """Return the option group of every word; `numbers` is the result of `known`."""
         known, unknown = np.flatnonzero(numbers >= 0), np.flatnonzero(numbers < 0)
         groups = np.empty(len(words.rows), np.int64)
         keys = numbers.take(known) * len(case.CASES) + words.cases.take(known)
@@ -265,9 +265,9 @@ class ChannelTables:
         return groups
 
     def _groups_between(self, texts: Texts, words: Words, units: Units, numbers: I64) -> I64:
-        """Return the group of every gap, -1 for a gap that never changes.
+        """Return the option group of every gap, -1 for a gap that never changes.
 
-        `numbers` has the result of `known` for each word.
+        `numbers` is the result of `known` for all words.
         """
         at = np.flatnonzero(units.words < 0)
         starts, stops = units.starts.take(at), units.stops.take(at)
@@ -368,8 +368,8 @@ class ChannelTables:
     def _letter_groups(self, framed: I64, at: I64, size: int) -> tuple[I64, I64, I64]:
         """Look up parts of `size` letters; return three arrays: first letter, group and weight.
 
-        `at` has the first letters of the parts, as indices in `framed`: the code points of all
-        words, each word between START and END. A part of two or more letters is left out if the
+        `framed` has the code points of all words, each word between START and END; `at` has the
+        index in it of each part's first letter. A part of two or more letters is left out if the
         channel never changes it.
         """
         letters = _part_hashes(framed.take(np.arange(size)[:, None] + at))

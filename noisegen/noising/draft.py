@@ -1,4 +1,4 @@
-"""The draft of a batch: its rows as the passes rewrite them, with protected and changed spans."""
+"""The draft of a batch: its rows while the engine rewrites them pass by pass, and their edits."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -28,9 +28,9 @@ class PassRows:
 class Draft:
     """The rows of a batch, with their protected spans, their changed words and their edits.
 
-    A pass takes some rows, rewrites them, and puts them back. `account` records the edits that turn
-    the clean rows into their latest versions. It stays empty if the draft is made with `account`
-    False.
+    A pass takes some rows, rewrites them, and puts them back. The attribute `account` has the edits
+    that turn the clean rows into their latest versions; if the argument `account` is False, it
+    stays empty.
     """
 
     def __init__(self, clean: pa.Array, protect: tuple[str, ...], account: bool) -> None:
@@ -43,7 +43,7 @@ class Draft:
         self.account = Composed.none()
 
     def take(self, rows: I64, needs: bytes) -> PassRows:
-        """Take rows out of the draft: return their latest texts, with the spans marked in them.
+        """Take rows out of the draft; return their texts, their protected and their changed spans.
 
         `put` returns them to the draft. If `needs` is not empty, rows that contain none
         of these bytes are left out.
@@ -87,7 +87,7 @@ class Draft:
 def _noted(
     taken: PassRows, parts: Iterable[Edits], makers: I64, accounts: list[Composed]
 ) -> Iterator[Edits]:
-    """Yield the edits of a pass, portion by portion, and record them in `accounts`.
+    """Yield the edits of a pass, portion by portion, and add them to the list `accounts`.
 
     If the last edit of a portion touches the first edit of the next portion, they are recorded as
     one edit. `makers` has each row's step: `1 << step`.

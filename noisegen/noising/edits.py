@@ -2,7 +2,7 @@
 
 A transform never writes text. It proposes replacements of byte ranges and `rewritten` writes them,
 so no byte outside of an edit can change. `compose` joins the edits of successive transforms into
-one account of edits, from the clean text to the noisy text.
+edits that lead from the clean text to the noisy text.
 """
 
 from collections.abc import Iterable, Sequence
@@ -73,10 +73,10 @@ class Edits:
 
     @classmethod
     def join(cls, parts: Sequence["Edits"], order_by: I64 | None = None) -> "Edits":
-        """Return the edits of all parts in ascending order; no two of them may overlap.
+        """Join several sets of edits into one, in ascending order; no two edits may overlap.
 
-        Edits are sorted by their start, or by `order_by` (one sort key per edit of all parts). The
-        sort is stable. The `pool` of the result has at most one text per edit.
+        Edits are sorted by their start, or by `order_by`, which has a sort key for each edit of all
+        sets. The sort is stable. The `pool` of the result has at most one text per edit.
         """
         parts = [part for part in parts if len(part)]
         if not parts:
@@ -125,7 +125,7 @@ class Edits:
         return self.keep(kept)
 
     def from_row(self, first: int) -> "Edits":
-        """Return the edits for a larger batch, in which row 0 of these edits is row `first`."""
+        """Return the same edits for a larger batch, in which row 0 has the index `first`."""
         return replace(self, rows=self.rows + first)
 
     def written(self) -> Texts:
@@ -160,7 +160,7 @@ class Edits:
         pieces and the replacements in turn.
         """
         count = len(self)
-        cuts = np.empty(2 * count + 2, np.int64)  # edges of the pieces: kept, removed, ..., kept
+        cuts = np.empty(2 * count + 2, np.int64)  # edges of the bytes kept, replaced, ..., kept
         cuts[0], cuts[-1] = 0, len(stretch)
         cuts[1:-1:2], cuts[2:-1:2] = self.starts - base, self.stops - base
         pool = Texts.from_arrow(self.pool)
@@ -201,10 +201,10 @@ class Edits:
         return self.keep(kept), Spans(starts.take(free), stops.take(free))
 
     def composed(self, texts: Texts, row_numbers: I64, makers: I64, grown: I64) -> "Composed":
-        """Return the account of these edits; edits that touch each other become one edit.
+        """Return the edits as `Composed`; edits that touch each other become one edit.
 
-        Each row of `texts` has its index in the batch in `row_numbers`, its step in `makers` (as
-        the bit `1 << step`), and in `grown` the bytes that earlier portions of the pass added.
+        For each row of `texts`, `row_numbers` has its index in the batch, `makers` its step (as the
+        bit `1 << step`), and `grown` the number of bytes that earlier portions of the pass added.
         """
         origin = texts.offsets[self.rows]
         starts, stops, rows = self.starts - origin, self.stops - origin, row_numbers[self.rows]
@@ -258,7 +258,7 @@ class Composed(NamedTuple):
 
     @classmethod
     def none(cls) -> "Composed":
-        """Return an empty account."""
+        """Return no edits: arrays of length 0."""
         return cls(*np.zeros((6, 0), np.int64))
 
     def take(self, chosen: Bool | I64 | slice) -> "Composed":
@@ -282,7 +282,7 @@ class Composed(NamedTuple):
 
     @classmethod
     def join(cls, parts: Iterable["Composed"]) -> "Composed":
-        """Join accounts of different rows into one account, sorted by row."""
+        """Join sets of edits, each of other rows, into one set sorted by row."""
         parts = [part for part in parts if len(part.rows)] or [cls.none()]
         joined = (
             parts[0] if len(parts) == 1 else cls(*map(np.concatenate, zip(*parts, strict=True)))
@@ -293,7 +293,7 @@ class Composed(NamedTuple):
 
     @classmethod
     def touching(cls, parts: Sequence["Composed"]) -> "Composed":
-        """Join the accounts of ascending portions of a pass; edits that touch become one edit."""
+        """Join the edits of ascending portions of a pass; edits that touch become one edit."""
         account = cls.join(parts)
         heads = _group_heads(account.rows, account.clean_starts, account.clean_stops)
         if len(heads) == len(account.rows):
@@ -309,10 +309,10 @@ _ROW = 1 << 32
 
 
 def compose(first: Composed, second: Composed) -> Composed:
-    """Join two accounts into one: the edits of `first`, followed by the edits of `second`.
+    """Join the edits `first` and the edits `second`, which follow them, into one set of edits.
 
     The noisy text of `first` is the clean text of `second`: the middle text. Edits of the two
-    accounts that overlap or touch on the middle text become one edit. The joined edit covers the
+    sets that overlap or touch in the middle text become one edit. The joined edit covers the
     whole range from the first to the last of these edits, in the clean and in the noisy text.
     """
     if not len(first.rows) or not len(second.rows):
@@ -320,7 +320,7 @@ def compose(first: Composed, second: Composed) -> Composed:
     rows = np.concatenate([first.rows, second.rows])
     starts = np.concatenate([first.noisy_starts, second.clean_starts])
     stops = np.concatenate([first.noisy_stops, second.clean_stops])
-    order = np.argsort(rows * _ROW + starts, kind="stable")  # fast, as both accounts are sorted
+    order = np.argsort(rows * _ROW + starts, kind="stable")  # fast, as both sets are sorted
     rows, starts, stops = rows[order], starts[order], stops[order]
     heads = _group_heads(rows, starts, stops)
     makers = np.concatenate([first.makers, second.makers])[order]
@@ -329,10 +329,10 @@ def compose(first: Composed, second: Composed) -> Composed:
     def other_side(edited: I64, middle: tuple[I64, I64], other: tuple[I64, I64]) -> tuple[I64, I64]:
         """Convert the ranges of the joined edits from the middle text to the other text.
 
-        The parameters describe the edits of `first`, whose other text is the clean one, or of
-        `second`, whose other text is the noisy one: rows, ranges in the middle text, ranges in
-        the other text. No edit crosses an end of a joined range, so each end moves by the bytes
-        that the edits before it in the row add.
+        The other text is the clean one for `first`, the noisy one for `second`. `edited` has the
+        rows of the edits in one of these sets, `middle` their ranges in the middle text, and
+        `other` their ranges in the other text. No edit crosses an end of a joined range, so each
+        end moves by the bytes that the edits before it in the row add.
         """
         total = np.concatenate([[0], np.cumsum(other[1] - other[0] - middle[1] + middle[0])])
         of_row = total[np.searchsorted(edited, rows, side="left")]
@@ -347,7 +347,7 @@ def compose(first: Composed, second: Composed) -> Composed:
 
 
 def _group_heads(rows: I64, starts: I64, stops: I64) -> I64:
-    """Group the ranges that overlap or touch, and return the index of each group's first range.
+    """Group the byte ranges that overlap or touch; return the index of each group's first range.
 
     Ranges must be sorted by row and start; ranges of different rows never touch.
     """

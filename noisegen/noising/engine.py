@@ -59,7 +59,7 @@ class ReadyStep:
     `rates` has the names of the rate parameters; a row draws a strength for each rate. If `needs`
     is not empty, rows that contain none of these bytes are left unchanged. `words_once` is True if
     the step edits words and skips words that other steps have changed. `edit_row` returns the edits
-    of one row. `sparing` makes a kernel that avoids given spans; it is None for most steps.
+    of one row. `sparing` makes a kernel that avoids protected spans; it is None for most steps.
     """
 
     transform: str
@@ -97,9 +97,9 @@ class ReadyStep:
 
 
 class Noised(NamedTuple):
-    """The noisy rows of a batch, the plan of their steps, and the account of their edits.
+    """The noisy rows of a batch, the plan of their steps, and their edits, named `account`.
 
-    The account is empty if `Engine.noise` was called without `account`.
+    `account` is empty if `Engine.noise` was called without the flag `account`.
     """
 
     noisy: pa.Array
@@ -108,7 +108,7 @@ class Noised(NamedTuple):
 
 
 class Engine:
-    """A mix made ready to run in one language: its schedule, and its steps with their kernels.
+    """A mix made ready to run in one language: its `Schedule`, and its steps with their kernels.
 
     `note` is a line for the user that names the recipe's steps without data for the language; it is
     '' if all steps have data.
@@ -189,7 +189,7 @@ class Engine:
         protect: tuple[str, ...] = (),
         account: bool = False,
     ) -> Noised:
-        """Add noise to a string array without nulls; with `account`, record the edits as well.
+        """Add noise to a string array without nulls; if `account` is True, record the edits too.
 
         Each row draws its steps. A pass takes rows from the draft, lets kernels propose the edits
         of one step per row, and puts the rewritten rows back into the draft.
@@ -251,7 +251,7 @@ class Engine:
         return map(slice, starts, [*starts[1:], len(steps)])
 
     def kernel_for(self, steps: I64, spans: Spans) -> Kernel:
-        """Return the kernel for the rows of one slice of `_runs`; `spans` are protected."""
+        """Return the kernel for rows of one slice of `_runs`; `spans` are their protected spans."""
         if steps[0] != steps[-1]:  # several word lists
             return replace(self._word_lists, lexicons=self._list_numbers[steps])
         step: ReadyStep = self.steps[steps[0]]

@@ -54,7 +54,7 @@ def character_map(entries: Iterable[Entry]) -> WeightedTexts:
 
 @dataclass(frozen=True)
 class Substitution:
-    """Kernel that replaces each character of a map with a given chance.
+    """Kernel that replaces each character that is in a map with a given chance.
 
     `characters` maps code points to weighted replacements. `gaps` draws the hits, with one table
     per strength. If `bare` is True, characters that carry a combining mark stay unchanged.
@@ -156,8 +156,8 @@ class CountedSubstitution:
     def _counts(self, lengths: I64, candidates: I64, variants: I64) -> I64:
         """Return the number of draws of every row, 0 for a row without candidates.
 
-        `lengths` has the number of characters of each row, `candidates` the number of its
-        candidates, and `variants` the index of its rate.
+        `lengths` has the number of characters of each row, `candidates` the number of those that
+        can be replaced, and `variants` the index of the row's rate.
         """
         counts = np.zeros(len(lengths), np.int64)
         for row in np.flatnonzero(candidates).tolist():
@@ -274,20 +274,20 @@ RowForms = tuple[list[int], list[str]]  # forms of a word: cumulative weights, a
 
 @dataclass(eq=False)
 class WordKernel:
-    """Kernel that replaces each word with a given chance by one of its forms, returned by a rule.
+    """Kernel that replaces each word with a given chance by one of its forms.
 
-    `limits` has the 48-bit threshold of the chance at every strength. Draw i of a row decides
-    whether word i is hit, and the low 16 bits of the draw choose a form. With `by_form`, the draw
-    depends on the word instead of i, so that equal words get equal forms. With `one_way`, one more
-    draw chooses the forms of all hit words of the row.
+    `rule` returns the forms (possible replacements) of a word. `limits` has the 48-bit threshold of
+    the chance at every strength. Draw i of a row decides whether word i is hit, and its low 16 bits
+    choose a form. With `by_form`, the draw depends on the word instead of i, so that equal words
+    get equal forms. With `one_way`, a single draw chooses the forms of all hit words of a row.
 
     The kernel skips words for which the rule has no forms: words of fewer than `bytes_min` bytes
     and, if `needs` is not empty, words with none of these bytes. With `names_stay`, it also skips
     names: words that have a capital but begin no sentence.
 
     `propose` has a cache of words: `hashes` (ascending) has the hash of each word, `groups` the
-    index of its forms in `choices`, -1 for a word without forms. Form f has the text `pool[f]`;
-    `changed[f]` tells whether the form differs from the word.
+    group of its forms in `choices`, -1 for a word without forms. Form f of the cache has the text
+    `pool[f]`; `changed[f]` tells whether it differs from its word.
     """
 
     rule: WordRule
@@ -372,7 +372,7 @@ class WordKernel:
         self.pool = Texts.from_strings([]).to_arrow()
 
     def _groups_of(self, values: U8, starts: I64, stops: I64) -> I64:
-        """Return for the word in each byte range the group of its forms in `choices`.
+        """Return for each word, given as a byte range, the group of its forms in `choices`.
 
         The group is -1 for a word that has no forms or is too long. New words are added to the
         cache.

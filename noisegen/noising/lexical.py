@@ -53,8 +53,8 @@ _TO = int(_hashes_of("to")[0])
 class ListRules:
     """Rules by which the matches of one word list are replaced.
 
-    `limits` has the 48-bit threshold of the rate at every strength. `tags` limits the matches that
-    are replaced, see `lexical`; where `tags` needs parts of speech, `tagger` finds them. With
+    `limits` has the 48-bit threshold of the rate at every strength. `tags` says which matches may
+    be replaced, see `lexical`; where `tags` needs parts of speech, `tagger` finds them. With
     `by_form`, equal phrases of a row get equal draws (see `Settings`).
     """
 
@@ -114,8 +114,8 @@ class LexicalKernel:
     ) -> tuple[list[RowMatch], dict[int, int]]:
         """Drop the matches in one row that have a part of speech excluded by the list's `tags`.
 
-        Returns the other matches, and a dictionary: index of the match -> index of the group of
-        its replacements.
+        Returns the other matches, and a dictionary from the index of a match to the group of its
+        replacements.
         """
         eligible: list[RowMatch] = []
         groups: dict[int, int] = {}

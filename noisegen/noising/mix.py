@@ -60,7 +60,7 @@ Member = Step | Group
 
 @dataclass(frozen=True)
 class Habit:
-    """A writer's use of a step: the chance `p` of the step, and a factor for the step's rates."""
+    """How a writer uses a step: the chance `p` that a row gets it, and a factor for its rates."""
 
     p: Fraction
     strength: Fraction = Fraction(1)
@@ -68,9 +68,9 @@ class Habit:
 
 @dataclass(frozen=True)
 class Writer:
-    """A style of writing in a mix; `habits` maps the label of a step to the writer's habit.
+    """A style of writing that a row may draw, with a chance proportional to `weight`.
 
-    A row draws its writer with a chance proportional to `weight`.
+    `habits` maps the labels of steps to a `Habit`: how often and how strongly the writer uses it.
     """
 
     name: str
@@ -100,7 +100,7 @@ class Mix:
     def factors(self) -> tuple[Fraction, ...]:
         """All factors that may multiply a rate.
 
-        First come the factors of `strength`, then their products with the strengths of habits.
+        First come the factors in `strength`, then their products with the factors of all habits.
         """
         drawn = [factor for factor, _ in self.strength]
         strengths = [habit.strength for writer in self.writers for habit in writer.habits.values()]
@@ -108,11 +108,11 @@ class Mix:
         return tuple(dict.fromkeys([*drawn, *products]))
 
     def with_writers(self, change: Callable[[Writer], Writer]) -> Self:
-        """Return the mix with `change` applied to every writer."""
+        """Return a copy of the mix in which each writer is replaced by `change(writer)`."""
         return replace(self, writers=tuple(map(change, self.writers)))
 
     def with_habits(self, labels: Collection[str]) -> Self:
-        """Return the mix in which writers have habits only for the steps with these labels."""
+        """Return a copy of the mix without the writers' habits for steps with other labels."""
 
         def with_listed(writer: Writer) -> Writer:
             habits = {label: habit for label, habit in writer.habits.items() if label in labels}
@@ -138,7 +138,7 @@ def step_values(step: Step) -> dict[str, Any]:
 
 
 def over_members(member: Member, change: Callable[[Member], Member | None]) -> Member:
-    """Return a group with `change` applied to each member; members that become None are dropped.
+    """Return a group with each member replaced by `change(member)`, or dropped if that is None.
 
     A step, which has no members, is returned as it is.
     """
@@ -163,7 +163,7 @@ def steps_below(member: Member, p: float = 1.0) -> Iterator[tuple[Step, float]]:
 
 
 def checked(mix: M) -> M:
-    """Return the mix with a unique label for each step (fing, fing#2), which names its streams.
+    """Return the mix with a unique label for each step (fing, fing#2): the name of its streams.
 
     Raises RecipeError for too many steps and UsageError for a wrong parameter.
     """

@@ -48,7 +48,8 @@ def row_forms(row: Row, matches: Sequence[RowMatch]) -> list[int]:
 def phrase_hash(state: int, gap: str, word: int) -> int:
     """Return the hash of a phrase with one more word.
 
-    `state` is the hash of the phrase without it, `gap` the character before it, `word` its hash.
+    `state` is the hash of the phrase so far, `word` the hash of the word that is added, and `gap`
+    the character between them.
     """
     return mix((state + ord(gap) * GOLDEN) & MASK) ^ word
 
@@ -104,8 +105,8 @@ class PhraseTable:
     """A compiled lexicon, or several; each row of text is searched for the phrases of one of them.
 
     - `slots`, `slot_entries`, `sizes`: hash tables from phrases to entries, one table per lexicon.
-      An entry is 2 * key, plus 1 if a longer phrase begins with the same words. Phrases have keys
-      from 1; key 0 is for words that only begin phrases.
+      An entry is 2 * key of the phrase, plus 1 if a longer phrase begins with the same words. Keys
+      count from 1; key 0 is for words that are no phrase but begin one.
     - `cases_asked`: for each key, the minimum case class that a match must have (`case_class`).
     - `groups`: index of the group of replacements for each (key, part of speech), -1 for none.
     - `bounds`: weighted choices among the replacements of all groups, see `WeightedChoices`.
@@ -235,7 +236,7 @@ class PhraseTable:
     def find(self, texts: Texts, lexicons: I64 | None = None) -> Matches:
         """Find the matches in many rows, as `find_row` does.
 
-        `lexicons` has the index of the lexicon whose phrases to find in each row (default: 0).
+        `lexicons` has for each row the index of the lexicon to search it for (default: 0).
         """
         words = self.words(texts)
         lexicon = None if lexicons is None else lexicons.take(words.rows)

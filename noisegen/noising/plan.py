@@ -118,9 +118,9 @@ Turn = int | str  # sort key of a member in its group: a number, or the stream t
 
 
 class Place(NamedTuple):
-    """A step of a recipe, with the conditions under which a row gets it, and its sort keys.
+    """A step of a recipe, the conditions under which a row gets it, and the keys of its order.
 
-    `turns` has one sort key per level of nested groups, the outermost group first.
+    `turns` has a sort key for each of the nested groups around the step, the outermost first.
     """
 
     step: Step
@@ -129,10 +129,10 @@ class Place(NamedTuple):
 
 
 class Level(NamedTuple):
-    """The sort keys of all steps at one depth of a recipe's nested groups.
+    """The keys by which steps are ordered in the groups at one depth of a recipe's nested groups.
 
-    A sort key that is the same in all rows is in `numbers`, with 0 in `streams`. One that each row
-    draws has 0 in `numbers`, and in `streams` the `name_number` of its random stream.
+    Each step has an entry in both arrays. A key that is the same in all rows is in `numbers`, with
+    0 in `streams`. If each row draws the key, `streams` has the `name_number` of its random stream.
     """
 
     numbers: I64
@@ -140,14 +140,14 @@ class Level(NamedTuple):
 
     @classmethod
     def of(cls, turns: Sequence[Turn]) -> "Level":
-        """Make a level from the sort key of each step."""
+        """Make a level; `turns` has the sort key of each step."""
         numbers = [turn if isinstance(turn, int) else 0 for turn in turns]
         streams = [name_number(turn) if isinstance(turn, str) else 0 for turn in turns]
         return cls(np.array(numbers, np.int64), np.array(streams, np.uint64))
 
 
 class Conditions(NamedTuple):
-    """All conditions of a recipe as arrays, and the conditions of each step.
+    """The conditions under which rows get the steps of a recipe, as arrays.
 
     `streams` and `lows` have one entry per condition; `highs` has shape (conditions, writers). A
     row of text gets step s if it meets all conditions whose indices are in `paths[s]`; an index of
@@ -161,9 +161,9 @@ class Conditions(NamedTuple):
 
     @classmethod
     def of(cls, places: Sequence[Place], writers: int) -> "Conditions":
-        """Collect the conditions of all steps; equal conditions are stored once.
+        """Make arrays of the conditions of all `places` (steps); equal conditions are stored once.
 
-        `writers` is the number of writers.
+        `writers` is the number of writers in the recipe.
         """
         every = list(dict.fromkeys(each for place in places for each in place.conditions))
         longest = max((len(place.conditions) for place in places), default=0)
@@ -178,10 +178,10 @@ class Conditions(NamedTuple):
 
 @dataclass(frozen=True)
 class Schedule:
-    """The decisions of a recipe as arrays, so that many rows draw their plan at once.
+    """The random decisions that a recipe asks of each row, as arrays: many rows draw at once.
 
     Rows of one writer (equal writer ids) draw the same steps, order and strengths. In steps flagged
-    in `is_habit` they also share the random stream; in other steps each row has its own.
+    in `is_habit` they also make equal draws; in other steps each row has a stream of its own.
     """
 
     conditions: Conditions
@@ -195,7 +195,7 @@ class Schedule:
 
     @classmethod
     def of(cls, recipe: Mix) -> "Schedule":
-        """Convert the decisions of a recipe to arrays."""
+        """Convert the random decisions of a mix to arrays."""
         writers = recipe.writers or (Writer("", 1, {}),)
         places = list(_places(recipe.root, (), (), writers))
         steps = [place.step for place in places]

@@ -1,9 +1,9 @@
-"""Profiles: counts of errors in real pairs of clean and noisy text, stored as a folder of files.
+"""Noise profiles: counts of errors in pairs of clean and noisy text, stored as a folder of files.
 
-A profile has counts of words, of gaps between words and of parts of words, each with its
-replacements; the replacement of a gap may contain up to two words. A profile has no sentences, and
-no chances: `channel_model` estimates them. It may come from an unknown source, so all files are
-checked for damage and size when they are read.
+A profile counts words, gaps (texts between words) and parts of words, each with its replacements;
+the replacement of a gap may contain up to two words. A profile has no sentences, and no chances
+of errors: `channel_model` estimates the chances. It may come from an unknown source, so all files
+are checked for damage and size when they are read.
 """
 
 import hashlib
@@ -49,7 +49,7 @@ COUNT_MAX = 1 << 40
 
 
 class WordKey(NamedTuple):
-    """A word or phrase and its replacement, both in small letters, and the case of each.
+    """A word or phrase and its replacement, both in small letters, and the case of each in text.
 
     A phrase has single spaces between its words; its case is the case of its first word. `written`
     is the case in which the replacement is written (SAME, ...). `noisy` has three special values:
@@ -66,7 +66,7 @@ class WordKey(NamedTuple):
 
 
 class GapKey(NamedTuple):
-    """A gap before the word `right`, and its replacement.
+    """A gap (text between words) before the word `right`, and its replacement.
 
     `right` is '' for all words that are not recorded one by one. `initial` is True if the gap
     begins its row. `noisy` is None for all replacements that are not recorded one by one. `written`
@@ -94,14 +94,14 @@ class LetterKey(NamedTuple):
 
 
 class ShapeKey(NamedTuple):
-    """The shape of an unrecorded word (see `case.shape_of`), and its change: one of `CHANGES`."""
+    """The shape (`case.shape_of`) of a word not recorded itself, and its change (in `CHANGES`)."""
 
     shape: int
     change: str
 
 
 class RowKey(NamedTuple):
-    """The numbers of words, of changed words and of changed gaps in a row."""
+    """Numbers of words, of changed words and of changed gaps (texts between words) in a row."""
 
     words: int
     word_edits: int
@@ -109,7 +109,7 @@ class RowKey(NamedTuple):
 
 
 class Factor(NamedTuple):
-    """Two factors, in units of 1/256, for the chances of the words and of the gaps of a row.
+    """Two factors, in units of 1/256, for the chances that the words and gaps of a row change.
 
     A row draws its factors by `weight`; all weights sum to `WEIGHT_TOTAL`. With `must`, at least
     one word or gap of the row changes: if none is hit, the one nearest to a hit changes.
@@ -125,9 +125,9 @@ Factors = list[Factor]
 
 
 class HabitKey(NamedTuple):
-    """A habit of whole rows: one of `HABITS`.
+    """A habit (a change of all text of a row), one of `HABITS`, and whether a row shows it.
 
-    `shown` is True for rows that show the habit, False for rows that could show it but do not.
+    `shown` is False for rows that could show the habit but do not.
     """
 
     habit: str
@@ -138,9 +138,9 @@ class HabitKey(NamedTuple):
 class Profile:
     """Counts of the errors in real pairs of clean and noisy text.
 
-    `factors` has the factors that a row may draw for its chances. `consistency` is the share of
-    rows, out of 256, in which equal words are changed alike (see `realism.row_factors`). `source`
-    and `license` describe the pairs; they are '' if unknown.
+    `factors` has the pairs of factors that a noised row may draw, see `Factor`. `consistency` is
+    the share of rows, out of 256, in which equal words are changed alike (see
+    `realism.row_factors`). `source` and `license` describe the text pairs; '' if unknown.
     """
 
     lang: str
@@ -167,7 +167,7 @@ class Profile:
 
 
 def merged(profiles: Sequence[Profile]) -> Profile:
-    """Add up the counts of several profiles; raises UsageError unless all have one language."""
+    """Add up the counts of several profiles; raises UsageError unless they share one language."""
     langs = sorted({profile.lang for profile in profiles})
     if len(langs) != 1:
         raise UsageError(f"profiles of several languages cannot be merged: {', '.join(langs)}")

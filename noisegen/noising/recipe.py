@@ -120,11 +120,11 @@ class Recipe(Mix):
 
     @property
     def mixes(self) -> list["Recipe"]:
-        """All mixes: first the mix for all languages, then the mixes for single languages."""
+        """All mixes of the recipe: first the one for all languages, then those for one language."""
         return [self, *self.languages.values()]
 
     def each_mix(self, change: Callable[["Recipe"], "Recipe"]) -> "Recipe":
-        """Return the recipe with `change` applied to each of its mixes."""
+        """Return a copy of the recipe in which each mix is replaced by `change(mix)`."""
         languages = {lang: change(mix) for lang, mix in self.languages.items()}
         return replace(change(self), languages=languages)
 

@@ -41,7 +41,7 @@ HABITS = ("habit", "script")  # kinds that change a word alike wherever a writer
 
 
 class Kernel(Protocol):
-    """A transform for one language with its rates; it proposes the edits of rows.
+    """A transform made ready for one language and given rates; it proposes the edits of rows.
 
     A kernel may have an attribute `needs` of type bytes: rows that contain none of these bytes are
     never changed.
@@ -58,7 +58,7 @@ class Kernel(Protocol):
 
 @runtime_checkable
 class RowKernel(Kernel, Protocol):
-    """A kernel that can also edit one row; `propose` must return the edits of `edit_row`."""
+    """A kernel that can also edit a single row; `propose` must return the same edits for it."""
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Return the edits of one row."""
@@ -79,7 +79,7 @@ class SparingKernel(Kernel, Protocol):
     """A kernel that must know the protected spans before it proposes edits."""
 
     def sparing(self, spans: Spans) -> Kernel:
-        """Return a kernel that proposes no edits inside the spans."""
+        """Return a kernel that proposes no edits inside the protected `spans`."""
         ...
 
 
@@ -132,11 +132,11 @@ class Settings:
         return tuple(asked if asked >= 1 else min(asked * f, Fraction(1)) for f in self.factors)
 
     def limits(self, rate: float) -> I64:
-        """Return the 48-bit threshold of a rate at every strength of the recipe."""
+        """Return the threshold for 48-bit draws of a rate at every strength of the recipe."""
         return np.array([threshold(part) for part in self.rates(rate)], np.int64)
 
     def gaps(self, rate: float) -> GapTables:
-        """Return the tables of gaps between hits for a rate at every strength of the recipe."""
+        """Return tables to draw gaps between hits, for a rate at every strength of the recipe."""
         return GapTables(self.rates(rate))
 
 
@@ -429,8 +429,8 @@ def _register_function(
 class RowFunction:
     """A plain function as a kernel: it rewrites one row after another.
 
-    `values` are the parameters of the function. `factors` are the factors that may multiply its
-    rates, one per strength of the recipe.
+    `values` are values of the function's parameters. `factors` are the factors that may multiply
+    its rates, one per strength of the recipe.
     """
 
     name: str

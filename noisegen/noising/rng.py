@@ -186,7 +186,7 @@ class Hits(NamedTuple):
 
 
 class GapTables:
-    """Gap tables of several rates, so that each row of a batch may have a rate of its own.
+    """The gap tables (see `gap_table`) of several rates: each row of a batch may have its own.
 
     In all methods, `variants` has the index of each row's rate. `_bounds` joins all tables into one
     ascending array: the entries of table v are raised by v * 2^48.
@@ -209,10 +209,10 @@ class GapTables:
         self._wide = last > self._firsts + 1
 
     def gaps(self, decided: I64, variants: I64) -> tuple[I64, Bool]:
-        """Return for each decision how many positions to skip, and whether a hit comes next.
+        """Return for each 48-bit draw how many positions to skip, and whether a hit comes next.
 
-        No hit comes if the gap is longer than the table: then another decision is needed.
-        `variants` has the index of the rate for each decision.
+        No hit comes if the gap is longer than the table: then another draw is needed.
+        `variants` has the index of the rate for each draw in `decided`.
         """
         value = decided + (variants << DECISION_BITS)
         head = value >> (DECISION_BITS - _HEAD_BITS)

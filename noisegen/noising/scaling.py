@@ -32,7 +32,7 @@ def scaled(mix: M, factor: float) -> M:
     if factor == 1:
         return mix
     with_habits = {label for writer in mix.writers for label in writer.habits}
-    left = dict[str, float]()  # label of a member -> factor left after its groups
+    left = dict[str, float]()  # label of a member -> what its groups leave of the factor
 
     def scaled_member(member: Member, factor: float) -> Member:
         left[member.label] = factor

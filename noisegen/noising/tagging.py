@@ -78,7 +78,7 @@ class RuleTagger:
     """Tagger that goes by the word before a match: noun after 'the', adjective after 'very'.
 
     If that word allows a noun and an adjective, and a content word follows the match, the adjective
-    is the best tag. If the word before is not in the list, the match can only be an adverb.
+    is the best tag. If the word before is not in `before_words`, the match can only be an adverb.
     """
 
     name = "rule"
@@ -129,7 +129,7 @@ def make_tagger(kind: str, lang: str) -> Tagger:
 
 @cache
 def before_words() -> dict[str, tuple[str, ...]]:
-    """Return the list of `RuleTagger`: function word -> tags of the next word, likeliest first."""
+    """Return {function word: tags that the next word may have, likeliest first}."""
     rows = rows_of(DICTIONARIES / "en" / "before.tsv")
     return {word: tuple(allowed.split()) for word, allowed in rows}
 
