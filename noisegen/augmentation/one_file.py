@@ -133,7 +133,7 @@ def target_of(out: str, to: str | None, plan: AugmentPlan) -> Target | None:
     ending = ENDINGS.get(name.rpartition(".")[2], "") if "." in name else ""
     if not _is_one_file(out, to, ending):
         return None
-    source = plan.format()
+    source = plan.first.format if plan.first else ""
     kind = _format_of(to, ending, source, plan)
     if kind == "norm" and source in ("conll", "conllu"):
         _check_norm(source, plan.job.columns.labels)

@@ -39,7 +39,8 @@ from noisegen.version import __version__
 class AugmentPlan:
     """A checked request: its recipe for the language, input files, and the job of the workers.
 
-    `config` is the part of the manifest that the request decides. `hints` are lines for the user,
+    `first` is the first input file with rows, its head read; None without rows. `config` is the
+    part of the manifest that the request decides. `hints` are lines for the user,
     such as one on transforms without data for the language. `skipped` has a line on each file that
     is not read, with the reason.
     """
@@ -47,15 +48,11 @@ class AugmentPlan:
     request: Request
     recipe: Recipe
     inputs: list[FileRange]
+    first: FileRange | None
     job: ShardJob
     config: dict[str, Any]
     hints: list[str]
     skipped: list[str]
-
-    def format(self) -> str:
-        """Return the format, such as jsonl, of the first input file with rows; '' without any."""
-        file = first_file(self.inputs, self.job.columns)
-        return file.format if file else ""
 
     def absolute(self) -> "AugmentPlan":
         """Return the plan with absolute paths, for workers in other folders or machines."""
@@ -76,7 +73,8 @@ class AugmentPlan:
 
         Raises SourceError for an input column with the name of an output column.
         """
-        refuse_reserved(self.inputs, self.job.columns)
+        if self.first:
+            refuse_reserved(self.first, self.job.columns)
         return self.tasks_of(self.request.rows_per_shard, self.job.columns, head)
 
     def manifest(
@@ -122,8 +120,9 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
     inputs = [item for item in found if not item.skipped]
     asked = Columns(request.text_column, request.id_column, request.tokens, request.labels)
     columns, hints = completed(inputs, asked)
+    first = first_file(inputs, columns)
     if request.group_by:
-        _check_groups(request.group_by, recipe, inputs, columns)
+        _check_groups(request.group_by, recipe, first)
     job = _job(request, recipe, columns, out)
     tagger = job.engine().tagger
     if tagger:  # so that every worker uses the tagger that was found here
@@ -134,7 +133,7 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
     if note := whole.note_on(request.lang):
         hints = [*hints, note]
     skipped = [f"{item.path}: {item.skipped}" for item in found if item.skipped]
-    return AugmentPlan(request, recipe, inputs, job, config, hints, skipped)
+    return AugmentPlan(request, recipe, inputs, first, job, config, hints, skipped)
 
 
 def _config(request: Request, whole: Recipe, job: ShardJob, tagger: str | None) -> dict[str, Any]:
@@ -162,15 +161,14 @@ def _config(request: Request, whole: Recipe, job: ShardJob, tagger: str | None) 
     return json.loads(json.dumps(config))  # type: ignore[no-any-return]
 
 
-def _check_groups(name: str, recipe: Recipe, inputs: Sequence[FileRange], columns: Columns) -> None:
+def _check_groups(name: str, recipe: Recipe, file: FileRange | None) -> None:
     """Check that rows can be grouped by the column `name`, which --group-by gives.
 
-    Raises UsageError if the recipe has no writers to share, and SourceError if the first input with
-    rows lacks the column.
+    Raises UsageError if the recipe has no writers to share, and SourceError if `file`, the first
+    input with rows, lacks the column.
     """
     if not recipe.writers:
         raise UsageError(f"--group-by needs a recipe with writers; {recipe.name} has none")
-    file = first_file(inputs, columns)
     if file and name not in file.schema.names:
         raise no_column(file.path, name, file.schema.names)
 

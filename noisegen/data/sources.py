@@ -286,10 +286,9 @@ def _carried(file: FileRange, columns: Columns) -> list[str]:
     return [name for name in file.schema.names if name not in used]
 
 
-def refuse_reserved(files: Sequence[FileRange], columns: Columns) -> None:
+def refuse_reserved(file: FileRange, columns: Columns) -> None:
     """Raise SourceError if an input column has the name of an output column, such as 'noisy'."""
-    if file := first_file(files, columns):
-        _refuse_reserved(file, _carried(file, columns.of(file.schema.names)))
+    _refuse_reserved(file, _carried(file, columns.of(file.schema.names)))
 
 
 def _refuse_reserved(file: FileRange, names: Iterable[str]) -> None:

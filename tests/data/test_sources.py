@@ -38,7 +38,7 @@ from source_files import (
 import noisegen
 from noisegen.data import sources, tables
 from noisegen.data.files import metered
-from noisegen.data.sources import Columns, expand, read, refuse_reserved, shard_ranges
+from noisegen.data.sources import Columns, expand, first_file, read, refuse_reserved, shard_ranges
 from noisegen.errors import MissingExtra, SourceError
 
 
@@ -134,8 +134,10 @@ def test_only_a_run_that_carries_columns_refuses_names_of_its_own(
 ) -> None:
     path = file("a.csv", data)
     assert clean(path, columns=columns) == ["a"]
+    first = first_file(expand([str(path)]), columns)
+    assert first
     with pytest.raises(SourceError, match=f"'{name}' has a name of the output; rename it"):
-        refuse_reserved(expand([str(path)]), columns)
+        refuse_reserved(first, columns)
 
 
 def test_a_missing_file_is_named() -> None:
