@@ -18,19 +18,19 @@ from typing import IO
 from noisegen.errors import NoisegenError, OutputError
 from noisegen.runs.store import StorePath
 
-# Ending of the name -> bytes near the start of the HTML pages and pictures that noisegen writes.
+# Ending of a file name -> bytes near the start of each HTML page or picture that noisegen writes.
 MARKS = {
     ".html": b'<meta name="generator" content="noisegen">',
     ".png": b"Software\0noisegen",
 }
-TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.tmp$")  # end of a temporary name
+TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.tmp$")  # end of the name of a temporary file
 
 
 @contextmanager
 def writing(path: Path, hint: str = "") -> Iterator[None]:
-    """Turn an OSError raised while the block writes `path` into an OutputError of one line.
+    """Turn an OSError that the `with` block raises into an OutputError: cannot write `path`.
 
-    The line ends with `hint`, or with advice to free space if the disk is full.
+    Its message is one line; it ends with `hint`, or if the disk is full, with advice to free space.
     """
     try:
         yield
@@ -44,7 +44,7 @@ def writing(path: Path, hint: str = "") -> Iterator[None]:
 
 @contextmanager
 def atomic(path: Path, hint: str = "") -> Iterator[IO[bytes]]:
-    """Yield an open file that appears as `path` when the block ends without an error.
+    """Yield an open file that appears as `path` when the `with` block ends without an error.
 
     If the block fails, the file is removed. An OSError becomes an OutputError that ends with
     `hint`, a MemoryError becomes a NoisegenError.
@@ -119,7 +119,7 @@ def remove_left(folder: Path, name: str = "*") -> None:
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Yield an empty folder to fill; it is renamed to `path` when the block ends.
+    """Yield an empty folder to fill; it is renamed to `path` when the `with` block ends.
 
     If another process has made a folder `path` meanwhile, that folder stays and this one is
     removed. It is also removed if the block fails. Raises OutputError.

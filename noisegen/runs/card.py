@@ -15,7 +15,7 @@ _BOUNDS = "1K 10K 100K 1M 10M 100M 1B 10B 100B 1T"
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """Content of a dataset card that the manifest does not have.
+    """Content of a dataset card that the manifest of the run does not have.
 
     `title`, `tags`, `tasks` and `license` are fields of the Hugging Face Hub. `verb` is the past
     participle in the heading, such as 'made'. `template` is a Jinja template of the text; it can

@@ -93,7 +93,7 @@ _idle: ContextVar[dict[int, Pool] | None] = ContextVar("idle", default=None)
 
 @contextmanager
 def workers_reused() -> Iterator[None]:
-    """Within the block, let each `run` use the worker processes of the previous `run`.
+    """In the `with` block, let each `run` use the worker processes of the previous `run`.
 
     This saves about a second per run, the time to start processes.
     """

@@ -53,11 +53,11 @@ _TEMPORARY = re.compile(r"\.(?:[0-9a-f]{16}|(?:new)?live)\.tmp$")
 class Layout(Generic[N]):
     """Names of the files that one kind of run writes.
 
-    `verb` is used in error messages: 'noisegen did not write ...'. `parts` has glob patterns of the
-    numbered files, which tasks write. `scratch` has patterns of intermediate files, all in one
-    folder; the run removes them at its end. `whole` maps the name or pattern of every other file or
-    folder to a regular expression. A file whose text does not begin with a match is foreign; ''
-    accepts any content.
+    `verb`, such as 'write', names the kind of run in errors: 'noisegen did not write ...'. `parts`
+    has glob patterns of the numbered files, which tasks write. `scratch` has patterns of
+    intermediate files, all in one folder; the run removes them at its end. `whole` maps the name or
+    pattern of every other file or folder to a regular expression. A file whose text does not begin
+    with a match is foreign; '' accepts any content.
 
     `result` is the type of a task's result; None for a run without tasks. `columns` are columns
     that every Parquet file of the run has. With `is_overwritten`, `--force` does not empty the
@@ -90,7 +90,7 @@ class RunFolder(Generic[N]):
 
     @property
     def shards(self) -> Path:
-        """The folder in which `augment` and `prepare` write their shards."""
+        """The folder in which the runs of `augment` and `prepare` write their Parquet files."""
         return self.out / "data"
 
     @cached_property
@@ -116,7 +116,7 @@ class RunFolder(Generic[N]):
     def claimed(
         self, *, resume: bool = False, force: bool, can_resume: bool = True, show: Show = silent
     ) -> Iterator[None]:
-        """Make the folder or check its content, and hold its lock while the block runs.
+        """Make the folder or check its content, and hold its lock while the `with` block runs.
 
         With `force`, the files of an earlier run are removed first. Raises OutputError if the
         folder cannot be written, is in use by another run, has a foreign file with a name of this
@@ -160,10 +160,10 @@ class RunFolder(Generic[N]):
     def _is_of_run(self, name: str, mark: str, run: Run, recorded: Mapping[int, Record[N]]) -> bool:
         """Return whether `run`, the run in run.json, wrote the file `name`.
 
-        `mark` has present size and time of the file, `recorded` {task number: record}. A damaged
-        table counts as the run's, so that the task writes it again. A readable table is foreign if
-        the run has ended and recorded another size. A table with other columns and a text with
-        another beginning are always foreign.
+        `mark` has the present size and time of the file, `recorded` is {task number: record}. A
+        damaged table counts as the run's, so that its task writes it again. A readable table is
+        foreign if the run has ended and recorded another size. A table with other columns and a
+        text with another beginning are always foreign.
         """
         number = number_of(name)
         if number is None:
@@ -180,7 +180,7 @@ class RunFolder(Generic[N]):
         return self._has_our_columns(name)
 
     def _is_written_once(self, name: str) -> bool:
-        """Return whether a file that no task writes has a name and content as in the layout."""
+        """Return whether a file that no task writes has a name and a beginning as in `Layout`."""
         for pattern, start in self.layout.whole.items():
             if fnmatchcase(name, pattern):
                 return _begins_with(self.out / name, start) and self._has_our_columns(name)
@@ -198,7 +198,7 @@ class RunFolder(Generic[N]):
         return 2 * shared > len(self.layout.columns)
 
     def _leave(self, lock: Lock) -> None:
-        """Record in run.json that a complete run has ended; remove run.json if no file exists."""
+        """Record in run.json that a complete run has ended; remove run.json if no output exists."""
         self.records.close()
         if not lock.path.exists():  # another run has removed the lock and taken the folder over
             return
@@ -227,7 +227,7 @@ class RunFolder(Generic[N]):
 
     @contextmanager
     def alone(self, step: str) -> Iterator[None]:
-        """Hold the lock of a step, such as 'finish', in the block; wait for other processes."""
+        """Hold the lock of a step, such as 'finish', in the `with` block; wait if it is held."""
         with locked(self.out, step, wait=True):
             yield
 
@@ -355,9 +355,9 @@ class RunFolder(Generic[N]):
     # Files.
 
     def _files(self) -> Iterator[tuple[str, str]]:
-        """Yield (name, mark) of each file in the folder that has a name of the layout.
+        """Yield (name, mark) of each file in the folder whose name is in `Layout`.
 
-        The mark has size and time (see `listing`), or is '' if the layout's name is no pattern.
+        The mark has size and time (see `listing`), or is '' if the name in `Layout` is no pattern.
         """
         for pattern in (*self.layout.parts, *self.layout.scratch, *self.layout.whole):
             if "*" in pattern:
@@ -426,7 +426,7 @@ class RunFolder(Generic[N]):
 
     @contextmanager
     def removed_on_error(self) -> Iterator[None]:
-        """If the block fails, remove all files of the run, and the folder if it is empty then."""
+        """If the `with` block fails, remove all files of the run, and the folder if then empty."""
         try:
             yield
         except BaseException:

@@ -71,13 +71,13 @@ def _started(pid: int) -> str:
 
 @dataclass(frozen=True)
 class Lock:
-    """The lock file of a run; its name begins with the scope of the lock."""
+    """The lock file of a run; its name begins with the scope, the work that the lock protects."""
 
     path: Path
 
     @property
     def scope(self) -> str:
-        """Work that the lock protects: 'part-I-of-N' of the tasks, or a step such as 'finish'."""
+        """Work that the lock protects: 'part-I-of-N' of all tasks, or a step such as 'finish'."""
         return self.path.name.partition(".")[0]
 
     @property
@@ -107,7 +107,7 @@ class Lock:
         return [Lock(path) for path in self.path.parent.glob("*.lock") if path != self.path]
 
     def rivals(self, show: Show) -> "list[Lock]":
-        """Return the locks of living runs that exclude this run; remove the locks of dead runs.
+        """Return other locks, of living runs, that exclude this lock; remove those of dead runs.
 
         `show` is called with a message if it takes long to see whether a run is alive.
         """
@@ -126,8 +126,8 @@ class Lock:
 
         A run on another host is alive if it touched its lock file less than SECONDS_STALE before
         this run touched `own`: both times come from the file system, so clocks of hosts need not
-        agree. With `show`, the file is watched for the rest of SECONDS_STALE before the run counts
-        as dead.
+        agree. With `show`, the lock file is watched for the rest of SECONDS_STALE before the run
+        counts as dead.
         """
         try:
             owner = self.owner
@@ -161,7 +161,7 @@ def part_name(share: Part) -> str:
 def _excludes(one: str, other: str) -> bool:
     """Return whether locks with these scopes exclude each other.
 
-    They do if the scopes are equal, or if both are parts of the tasks and have a task in common.
+    They do if the scopes are equal, or if both are shares of the tasks with a task in common.
     """
     parts = _PART.fullmatch(one), _PART.fullmatch(other)
     if not (parts[0] and parts[1]):
@@ -174,7 +174,7 @@ def _excludes(one: str, other: str) -> bool:
 def locked(
     out: Path, scope: str = part_name(WHOLE), show: Show = silent, *, wait: bool = False
 ) -> Iterator[Lock]:
-    """Hold the lock of a scope in the folder `out` while the block runs, and yield the lock.
+    """Hold and yield the lock for the work `scope` on the folder `out` in the `with` block.
 
     If another run holds it, try again; raise OutputError after a few tries unless `wait` is True.
     """

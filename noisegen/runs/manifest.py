@@ -44,7 +44,7 @@ KEYS = {  # keys of manifest.json for each kind of run, in the order of the file
 }
 _RUNS = {"augment": "an augment run", "prepare": "a prepare run"}
 LISTED = 100_000  # a list with more entries is not in manifest.json but in a file of its own
-# List -> name of its own file; '*' stands for a digest of the content
+# Field with a list -> name of the list's own file; '*' stands for a digest of its content
 LISTS = {name: f"manifest.{name}-*.jsonl" for name in ("shards", "sources")}
 
 
@@ -181,7 +181,7 @@ class Manifest:
             raise OutputError(f"{path} is not the manifest of {wanted}: {error}") from error
 
     def to_json(self, **lists: object) -> str:
-        """Return the text of manifest.json; `lists` has other values for fields, by field name."""
+        """Return the text of manifest.json; `lists` has entries in place of long lists, by name."""
         to_do = (_TO_DO,) if self.missing_tasks else ()
         content = {name: getattr(self, name) for name in (*KEYS[self.kind], *to_do)} | lists
         return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
@@ -249,7 +249,7 @@ class Manifest:
 
 
 def _save_list(out: Path, name: str, entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Write the list `name` to a file of JSON lines; return its entry in manifest.json."""
+    """Write a list (shards or sources) to JSON lines; return its entry in manifest.json."""
     digest = hashlib.sha256()
     for entry in entries:
         digest.update(msgspec.json.encode(entry) + b"\n")

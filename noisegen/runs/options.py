@@ -30,7 +30,7 @@ Splitter = Annotated[Literal["sentencex", "punkt", "spacy"], option("Sentence sp
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerOptions:
-    """How many workers run the tasks, and where; the output never depends on it."""
+    """How many workers run the tasks of a run, and where; the output never depends on it."""
 
     workers: Annotated[int, option("Worker processes", ge=1)] = 1
     executor: Annotated[

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SECONDS_BETWEEN_UPDATES = 1.0
-LOOKING = 0.05  # at most this share of the time is spent on reading the counts of tasks
+LOOKING = 0.05  # at most this share of the time goes into reading the counts of tasks
 WINDOW = 60.0  # a rate is measured over the events of so many seconds
 SURE = 1.0  # rate and time left are shown only after so many seconds of a stage
 LIVE = ".live.tmp"  # ending of the file in which a running task publishes its counts
@@ -154,7 +154,7 @@ def _rounded(number: float) -> str:
 
 @contextmanager
 def reading(show: Show, doing: str, total: int = 0) -> Iterator[None]:
-    """Show every second how many input bytes the block has read, of `total` (0 if unknown)."""
+    """Show every second how many of `total` bytes (0: unknown) the `with` block has read."""
     from noisegen.data.files import metered  # imports pyarrow, which is slow
 
     with metered() as meter:
@@ -176,8 +176,8 @@ class Tracker:
 
     `unit` names the count that is shown first, with its rate; `others` names the counts that are
     shown after it. `total` is the number of input bytes, `most` the maximum of units that the run
-    can finish; 0 means unknown. The larger of two shares is shown as finished: the share of the
-    bytes or of the units.
+    can finish; 0 means unknown. The finished share of the bytes or that of the units is
+    shown, whichever is larger.
     """
 
     show: Show
@@ -196,7 +196,7 @@ class Tracker:
             self._finished.update(counts)
 
     def report(self, running: Mapping[str, int] | None = None) -> None:
-        """Show the counts of finished tasks, plus the counts `running` of running tasks."""
+        """Show the counts of finished tasks plus `running`, the counts of running tasks."""
         with self._lock:
             # A task that has just ended may be missing in both sums; shown counts still never fall.
             self._shown |= self._finished + Counter(running)
@@ -210,10 +210,10 @@ class Tracker:
 
     @contextmanager
     def watching(self, live: Callable[[], Iterable[Path]]) -> Iterator[None]:
-        """Show every second, while the block runs, the counts that running tasks publish.
+        """In the `with` block, show every second the counts that running tasks publish.
 
-        `live` returns the files that have these counts. If reading them takes long, as in a folder
-        of many files, they are read less often.
+        The function `live` returns the files with these counts. If reading them takes long, as in
+        a folder of many files, they are read less often.
         """
         again = 0.0
 
@@ -236,7 +236,7 @@ def live_path(output: Path) -> Path:
 
 @contextmanager
 def publishing(path: Path, *counts: Mapping[str, int]) -> Iterator[None]:
-    """Write the counts of a running task to the file `path` every second while the block runs.
+    """In the `with` block, write every second the `counts` of a running task to a file.
 
     The file is removed at the end. Nothing is written if `path` is in an object store.
     """
@@ -260,7 +260,7 @@ def publishing(path: Path, *counts: Mapping[str, int]) -> Iterator[None]:
 
 
 def running(live: Iterable[Path]) -> Counter[str]:
-    """Return the sum of the counts in the files `live`, which running tasks publish."""
+    """Return the sum of the counts that running tasks publish in the files `live`."""
     total: Counter[str] = Counter()
     for path in live:
         with suppress(OSError, ValueError):  # the task has just ended and removed its file
@@ -270,9 +270,9 @@ def running(live: Iterable[Path]) -> Counter[str]:
 
 @contextmanager
 def repeated(action: Callable[[], None], seconds: float) -> Iterator[None]:
-    """Call `action` every `seconds` seconds in a thread while the block runs.
+    """Call `action` every `seconds` seconds in a thread while the `with` block runs.
 
-    If `action` raises OSError, it is not called again; the block goes on.
+    If `action` raises OSError, it is not called again, and the block goes on.
     """
     ended = threading.Event()
 

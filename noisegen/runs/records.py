@@ -35,7 +35,7 @@ SECONDS_HELD = 10.0  # after this time, even fewer lines than BATCH go to a stor
 class Run(msgspec.Struct, frozen=True):
     """Content of run.json: the kind of run, its configuration, and whether it has ended.
 
-    `verb` names the kind by its work, such as 'write' or 'mine'.
+    `verb` tells what the kind of run does, such as 'write' or 'mine'.
     """
 
     verb: str
@@ -95,7 +95,7 @@ class Record(msgspec.Struct, Generic[N], array_like=True, frozen=True):
 class Records(Generic[N]):
     """The records of finished tasks in the folder `out`.
 
-    `kind` is the type of the tasks' results. `key` is `Run.key`, the configuration as bytes:
+    `kind` is the Python type of the tasks' results. `key` is `Run.key`, the configuration as bytes:
     records that were written with another configuration are ignored.
     """
 

@@ -149,7 +149,7 @@ class StorePath:
 
     @contextmanager
     def upload(self) -> Iterator[IO[bytes]]:
-        """Yield a file to write; it becomes an object when the block ends without an error."""
+        """Yield a file to write; it becomes an object when the `with` block ends without error."""
         store, path = self._store(own=True)  # its transaction then has no other upload
         store.transaction.start()
         with _storing(self):
@@ -175,7 +175,7 @@ def _mark(entry: Mapping[str, Any]) -> str:
 
 @contextmanager
 def _storing(path: StorePath) -> Iterator[None]:
-    """Turn any error that the block's use of the store raises into an OutputError of one line."""
+    """Turn any error of the `with` block, which uses a store, into an OutputError of one line."""
     from noisegen.data.files import reason_of
 
     try:
