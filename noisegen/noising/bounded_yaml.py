@@ -36,7 +36,7 @@ def _check_size(node: Any, where: str) -> None:
     """Raise RecipeError if a document is nested too deep, or has too many nodes or a long number.
 
     `node` is the root of the document; `where` is its name, with which the message begins. Each
-    alias of a node counts as one more node. A node that contains itself is nested too deep.
+    alias counts as a copy of its node. A node that contains itself is nested too deep.
     """
     nodes = [(node, 1)] if node else []
     for _ in range(NODES_MAX):

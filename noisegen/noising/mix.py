@@ -112,7 +112,7 @@ class Mix:
         return replace(self, writers=tuple(map(change, self.writers)))
 
     def with_habits(self, labels: Collection[str]) -> Self:
-        """Return a copy of the mix without the writers' habits for steps with other labels."""
+        """Return a copy of the mix in which writers keep only habits for steps in `labels`."""
 
         def with_listed(writer: Writer) -> Writer:
             habits = {label: habit for label, habit in writer.habits.items() if label in labels}
