@@ -71,7 +71,7 @@ def table(name: str) -> list[list[str]]:
 
 
 def words(name: str, *kinds: str) -> tuple[str, ...]:
-    """Return the words of data/`name`.tsv that have one of the given kinds.
+    """Return the words of data/`name`.tsv (columns word, kind) that have one of these kinds.
 
     All words of the first kind come first. Words of the same kind are in file order.
     """

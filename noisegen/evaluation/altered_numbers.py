@@ -13,7 +13,7 @@ from noisegen.evaluation.alterations import Alteration, capital_like, table
 from noisegen.noising.rng import Draws
 
 # Function that returns the replacement of a number, or None to keep the number.
-# Its arguments are the match of a rule's pattern, in which group 1 is the number, and the draws.
+# Its arguments are the match of a pattern, whose group 1 is the number, and random draws.
 Rewrite = Callable[[re.Match[str], Draws], str | None]
 _BEFORE_A_WORD = re.compile(r"[\s-]?\w")
 _ORDINAL_ENDINGS = {1: "st", 2: "nd", 3: "rd"}  # by last digit; other digits take "th"
@@ -22,7 +22,7 @@ _LONG = 3  # digits; in longer numbers only one digit changes
 
 @dataclass(frozen=True)
 class NumberRule:
-    """Pattern of one kind of number, and the function that replaces the number (group 1 of it)."""
+    """Pattern of one kind of number, and the function that replaces group 1 of a match."""
 
     pattern: re.Pattern[str]
     rewrite: Rewrite
@@ -54,12 +54,12 @@ def number_changes(text: str, draws: Draws, lang: str = "en") -> list[Alteration
 
 
 def _another(numbers: Iterable[int], old: int, draws: Draws) -> str:
-    """Draw a number other than `old` from `numbers`, and return it as text."""
+    """Draw one of `numbers` other than `old`, and return it as text."""
     return str(draws.pick([number for number in numbers if number != old]))
 
 
 def _another_word(known: Sequence[str]) -> Rewrite:
-    """Return a function that replaces a word by another word of `known` with the same capitals."""
+    """Return a function that replaces a word by another one in `known`, capitalised alike."""
 
     def rewrite(match: re.Match[str], draws: Draws) -> str:
         old = match[1]
@@ -70,7 +70,7 @@ def _another_word(known: Sequence[str]) -> Rewrite:
 
 
 def _within(numbers_near: Callable[[int], range]) -> Rewrite:
-    """Return a function that replaces a number by another one in the range `numbers_near(number)`.
+    """Return a function that replaces a number by another one in its range `numbers_near(number)`.
 
     The new number has as many digits as the old one. A number that is not in this range is kept:
     day 31, for example, since days are drawn from 1 to 28.
@@ -155,7 +155,7 @@ def _other_digits(core: str, draws: Draws, *, is_count: bool) -> str:
 
 
 def _in_script(text: str, like: str) -> str:
-    """Write the ASCII digits of a text in the script of the digits `like`."""
+    """Write the ASCII digits of a text in the script (such as Devanagari) of the digits `like`."""
     zero = ord(like[0]) - int(like[0])
     return "".join(chr(zero + int(sign)) if sign.isdigit() else sign for sign in text)
 

@@ -42,7 +42,7 @@ _SINGULARS = ("he", "she", "it", "this", "that")
 class Opposite(NamedTuple):
     """Opposite of a word that has the part of speech `tag`.
 
-    The word has another sense before a word of `not_before` and after a word of `not_after`, so it
+    The word has another sense before a word in `not_before` and after a word in `not_after`, so it
     is not replaced there.
     """
 
@@ -248,10 +248,10 @@ def _opposite(token: Any) -> Opposite | None:
 
 
 def _is_safe(other: Opposite, token: Any, present: set[str]) -> bool:
-    """Return whether a sentence says the opposite after `other` has replaced the word `token`.
+    """Return whether replacing the word `token` by its opposite `other` reverses the sentence.
 
     It does not if the neighbours of `token` give it another sense, if the sentence already has the
-    word `other`, or if `other` would be a second negation. `present` are the words of the sentence.
+    opposite, or if the opposite would be a second negation. `present` has the sentence's words.
     """
     before, after = neighbour(token, -1), neighbour(token, 1)
     if after in other.not_before or before in other.not_after or "-" in (before, after):

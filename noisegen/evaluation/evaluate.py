@@ -82,10 +82,10 @@ def evaluate(
     """Evaluate models against a baseline; write metrics.json, metrics.csv, results.json, a report.
 
     `models` and `baseline` are SPECs (a model name or a folder), or NAME=SPEC to name a model in
-    tables. For recipes of several steps on `source` texts, the report charts distance and error
-    against the strength of the noise: `strengths` are factors on all noise rates, () leaves the
-    chart out. `progress` is called with progress events. A folder `out` that is not empty needs
-    `force`, which overwrites the four files. Raises NoisegenError.
+    tables. For recipes of several steps on `source` texts, the report charts cosine distance and
+    xSIM error against the strength of the noise: `strengths` are factors on all noise rates,
+    () leaves the chart out. `progress` is called with progress events. A folder `out` that is not
+    empty needs `force`, which overwrites the four files. Raises NoisegenError.
     """
     return _evaluate(decode(EvaluateOptions, locals()))
 
@@ -113,10 +113,10 @@ def _evaluate(options: EvaluateOptions) -> Results:
 def _target_store(
     spec: str | None, models: Sequence[NamedModel], encoders: Mapping[str, Encoder], progress: Show
 ) -> VectorStore | None:
-    """Return the vector store of the model that encodes translations; None without --target-model.
+    """Return the model that encodes translations, as a VectorStore; None without --target-model.
 
-    A model that is evaluated as well is not opened twice. Raises UsageError if this model has
-    another number of values per vector than an evaluated model.
+    A model that is evaluated as well is not opened twice. Raises UsageError if its vectors have
+    another width than those of an evaluated model.
     """
     if spec is None:
         return None
@@ -144,7 +144,7 @@ class _Measurement:
     models: list[Model] = field(default_factory=list)
     measured: dict[str, dict[str, Measured]] = field(default_factory=dict)  # model -> set -> values
     strengths: list[StrengthCurve] = field(default_factory=list)
-    # The baseline's vectors of the clean texts, by `PairSet.group`.
+    # {group: the baseline's vectors of the clean texts}; all sets of a `PairSet.group` share them.
     anchors: dict[str, Vectors] = field(default_factory=dict)
     # {set: {model: (clean vectors, noisy vectors)}} of the pairs that the report's maps show.
     mapped: dict[str, dict[str, tuple[Vectors, Vectors]]] = field(default_factory=dict)
@@ -234,8 +234,8 @@ class _Measurement:
     def _notes(self) -> list[str]:
         """Return a note on each metric that is left out.
 
-        Clean drift and anchored distance need vectors of the baseline's width. A correlation is
-        left out where all cosines of a model are equal.
+        Clean drift and anchored distance compare vectors with the baseline's, so they need the same
+        width. A correlation is left out where all cosines of a model are equal.
         """
         first, *others = self.models
         notes = [

@@ -18,14 +18,14 @@ from noisegen.evaluation.similarity import F64, Vectors, check_pairs, principal_
 EXAMPLES = 20  # maximum repaired pairs in the report, and maximum broken pairs
 PAIRS_MAX = 200  # pairs that a map shows
 _FITTED_MAX = 5_000  # vectors that the principal components are fitted to
-_POINTS_MAX = 500  # points of a map whose distances to each other give `Projection.spearman`
+_POINTS_MAX = 500  # points of a map from which `Projection.spearman` is computed
 
 
 def example_sets(sets: Sequence[EvaluationSet]) -> list[PairSet]:
     """Return the sets from which the report takes its example pairs.
 
-    These are all sets of natural pairs. Without natural pairs, it is one set of synthetic noise,
-    as all such sets have the same clean texts: the last with a mixed recipe, else the first.
+    These are all sets of natural pairs (noise written by people). If there are none, it is one set
+    of synthetic noise: the last whose recipe is in `MIXES`, else the first.
     """
     pairs = [dataset for dataset in sets if isinstance(dataset, PairSet)]
     natural = [dataset for dataset in pairs if dataset.kind == "pairs"]

@@ -18,20 +18,20 @@ from noisegen.report.terminal import titled
 
 ALPHA = 0.05  # a difference is shown if its p-value after Holm's correction is below this
 STYLES = 8  # colours that are legible as text; a ninth model has the first colour again
-_AGAINST_BASELINE = ("drift", "anchored_distance")  # no columns if only the baseline is measured
+_AGAINST_BASELINE = ("drift", "anchored_distance")  # need a model besides the baseline
 _COLOURS = {"better": "green", "worse": "red"}
 _NAME_COLUMNS, _WIDEST = 40, 1_000  # characters: widest column of names, widest table
 
 
 class Part(NamedTuple):
-    """Phrases on one verdict of a metric: the sets of one kind that have it, and the evidence."""
+    """Sets of one kind on which a metric is better, worse or the same, and its values, in words."""
 
     sets: str  # such as "12 of 13 kinds of noise"
     evidence: str  # such as "most on fing: 0.302 to 0.121, 2.5 times lower"
 
 
 class Clause(NamedTuple):
-    """Title of a metric, and for each kind of set a Part on its verdict, such as 'better'."""
+    """A metric that is better, worse or the same: its title, and a Part for each kind of set."""
 
     title: str
     parts: list[Part]
@@ -96,7 +96,7 @@ class Findings:
         return known + [metric_of(name) for name in sorted(names - set(METRICS))]
 
     def charted(self, datasets: Sequence[Dataset]) -> list[Metric]:
-        """Return the metrics to chart: for each `Metric.chart`, the first that these sets have."""
+        """Return the metrics to chart: the first distance and first error that these sets have."""
         first: dict[str, Metric] = {}
         for metric in self.metrics(datasets):
             if metric.chart:
@@ -116,8 +116,7 @@ class Findings:
         """Return the metrics in which a model has the verdict `state`, with the sets that show it.
 
         `state` is 'better', 'worse' or 'same', compared with the baseline. For 'better' and 'same'
-        only leading metrics (`Metric.leads`) are returned, or all if no leading metric has the
-        verdict.
+        only main metrics (`Metric.leads`) are returned, or all if no main metric has the verdict.
         """
         kinds = {dataset.name: dataset.kind for dataset in self.results.datasets}
         groups: Groups = defaultdict(list)
@@ -164,8 +163,8 @@ class Findings:
     def _evidence(self, test: Comparison, *, with_p: bool) -> str:
         """Return the values of baseline and model as a phrase, such as '0.302 to 0.121'.
 
-        Counts of repaired and broken rows follow, if the test has them. With `with_p` the phrase
-        ends with the p-value.
+        Counts of the rows that only the model gets right (repaired) and only the baseline (broken)
+        follow, if the test has them. With `with_p` the phrase ends with the p-value.
         """
         metric = metric_of(test.metric)
         names = (self.results.baseline.name, test.model)

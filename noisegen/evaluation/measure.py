@@ -34,7 +34,7 @@ _POINTS = 100  # STS results are 100 x Spearman's correlation
 
 
 class VectorStore:
-    """Encoder that keeps the vectors of texts it has encoded, up to `cache_bytes`."""
+    """Encoder that caches the vectors of texts it has encoded, up to `cache_bytes` bytes."""
 
     def __init__(
         self, encoder: Encoder, progress: Progress | None = None, cache_bytes: int = CACHE_BYTES
@@ -68,10 +68,10 @@ Figures = dict[str, float]  # metric -> its value, for metrics that are not a me
 
 @dataclass(frozen=True)
 class Measured:
-    """Values of a model on a set.
+    """Values of the metrics of a model on a test set.
 
-    `seeds` maps each metric to its value under each noise seed. `rows` maps a metric that is
-    computed from rows to a value per row, averaged over the noise seeds. For a correlation this is
+    `seeds` maps each metric to its value under each noise seed. `rows` maps each metric that is
+    computed row by row to a value per row, averaged over the noise seeds. For a correlation this is
     the cosine of the two sentences in the row.
     """
 
@@ -142,7 +142,10 @@ def pair_distances(noisy: Vectors, clean: Vectors, anchor: Vectors) -> Rows:
 
 
 def _searched(x: Vectors, x_texts: Sequence[str], y: Vectors, y_texts: Sequence[str]) -> Rows:
-    """Search each row of x in y and each row of y in x; return {metric: 100 or 0 per row}."""
+    """Search each row of x in y and each row of y in x; return {metric: a value per row}.
+
+    The value is 100 for a row that finds its own row, else 0; for errors it is the reverse.
+    """
     found = search_both_ways(x, y, x_texts, y_texts)
     return {
         "xsim_error": _percent(~found.forward.correct),
@@ -222,10 +225,10 @@ def _similarity(dataset: TextSet, vectors: Mapping[str, Vectors]) -> tuple[Rows,
 def _retrieval(
     dataset: TextSet, vectors: Mapping[str, Vectors], stores: Mapping[str, VectorStore]
 ) -> tuple[Rows, Figures]:
-    """Search translations in both directions; return {metric: 100 or 0 for each row}.
+    """Search translations in both directions; return {metric: 100 or 0 per row}, {metric: value}.
 
     If the set has hard negatives, one direction is searched once more with them as candidates. The
-    second result has the percentage of rows that found each kind of negative.
+    second result then has the percentage of rows that found each kind of negative.
     """
     columns, figures = dataset.columns, Figures()
     rows = _searched(vectors["source"], columns["source"], vectors["target"], columns["target"])
@@ -277,8 +280,8 @@ def _pair_classification(dataset: TextSet, vectors: Mapping[str, Vectors]) -> tu
 def _over_seeds(by_seed: Sequence[tuple[Rows, Figures]]) -> Measured:
     """Combine the measurements made with different noise seeds.
 
-    Each metric gets one value per seed: the given value, or else the mean over its rows. Each row
-    gets its mean over the seeds.
+    Each metric gets one value per seed: the mean over its rows or, if it has no rows, its value.
+    Each row gets its mean over the seeds.
     """
     seeds: dict[str, tuple[float, ...]] = {}
     means: Rows = {}

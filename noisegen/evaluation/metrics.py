@@ -25,9 +25,9 @@ class Metric:
     are compared: 'mean' by a paired bootstrap of the mean over rows, 'items' by McNemar's test
     where each row is right or wrong (100 or 0), 'spearman' by a bootstrap of a correlation, '' not
     at all. `headline` is the heading of the metric's column in the terminal; `kinds` are the kinds
-    of sets whose tables have this column. Metrics with `leads` come first in summaries. Of the
-    metrics with the same `chart` (distance or errors), the first one measured is charted. A
-    one-sample t-test compares the mean with `null`.
+    of sets whose tables have this column. With `leads` the metric comes first in summaries.
+    `chart` is its chart, distance or errors, which shows the first of its metrics that was
+    measured. `null` is the mean against which a one-sample t-test tests the metric.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Metric:
         return f"± {self.number(score.sd or 0)}"
 
     def with_interval(self, score: Score) -> str:
-        """Format a score with its unit and interval, and with stars for `Score.p_null`."""
+        """Format a score with its unit and interval, and stars for the p-value `Score.p_null`."""
         mark = "" if score.p_null is None else stars(score.p_null)
         return f"{self.with_unit(score.value)}{mark} {self.interval(score)}".strip()
 
@@ -126,7 +126,7 @@ KINDS = {
 def published_sets() -> list[dict[str, str]]:
     """Return published test sets that noisegen reads unchanged.
 
-    Each set is a dictionary of paper, command, address, licence.
+    Each is a row of published.tsv: name, paper, command, address (`get`), licence and note.
     """
     return _table("published.tsv")
 

@@ -1,4 +1,4 @@
-"""Name the models of an evaluation, choose the baseline, find the run that trained a student."""
+"""Name the models of an evaluation, choose the baseline, find the training run of a student."""
 
 import json
 from collections.abc import Sequence

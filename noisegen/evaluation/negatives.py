@@ -28,7 +28,7 @@ KINDS = ("number", "entity", "causality")
 CHARS_MAX = 2_000  # characters; longer texts get no negatives: a parser's memory grows with them
 _TRIES = 3  # draws for each negative, because some draws repeat an earlier negative
 
-Alter = Callable[[int, Draws], str | None]  # (index of a text, draws) -> altered text or None
+Alter = Callable[[int, Draws], str | None]  # (index of a text, random draws) -> new text
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def _drawn(
     seed: int,
     per_kind: int,
 ) -> dict[str, tuple[int, str]]:
-    """Return {negative: (row index, family)} for the texts with the indices `rows`.
+    """Return {negative: (row index, family)} for the texts at the indices in `rows`.
 
     `families` maps each family to the function that alters a text, given by its position in `rows`.
     """
@@ -104,7 +104,7 @@ def _new_texts(
 ) -> list[str]:
     """Alter a text until there are `wanted` new results or no tries are left; return the results.
 
-    A result is new if it is not in `known`, to which it is then added.
+    A result is new if it is not in the set `known`, to which it is then added.
     """
     new: list[str] = []
     for _ in range(wanted * _TRIES):
@@ -125,19 +125,19 @@ def _first_rows(texts: Sequence[str]) -> dict[str, int]:
 
 
 class _Origin(msgspec.Struct):
-    """Sentence from which a published line was made, and the type of the change (`errtype`)."""
+    """Sentence from which a line of xSIM++ was made, and the type of the change (`errtype`)."""
 
     src: str
     errtype: str
 
 
 class NoLinesError(SourceError):
-    """No published line was made from any of the given sentences."""
+    """No published negative of xSIM++ was made from any of the given sentences."""
 
 
 @dataclass(frozen=True)
 class PublishedNegatives:
-    """Published lines of xSIM++, each with the sentence it was made from.
+    """Lines (published hard negatives) of xSIM++, each with the sentence it was made from.
 
     `file` is the JSON file of the lines. Lines that are only in this file, or only in the text file
     beside it, are left out; `note` counts them.

@@ -246,7 +246,7 @@ def _change_rows(
 
 
 def _heads(findings: Findings, *first: str) -> list[Cell | str]:
-    """Return the column heads of a table: the texts `first`, then the name of each model."""
+    """Return the column heads of a table: the texts in `first`, then the name of each model."""
     names = [model.name for model in findings.models]
     return [*first, *(Cell(name, kind=f"m{findings.style(name)} named") for name in names)]
 

@@ -58,10 +58,10 @@ _ROWS_MIN = 2
 class PairSet:
     """Clean texts and their noisy forms.
 
-    `noisy` has a list of texts per noise seed, or a single list for natural pairs. Sets of the same
-    `group` have the same clean texts, so the bootstrap draws the same rows for all of them. The
-    clean form of a noisy text is searched in `clean` and `pool`. `strengths` maps each factor to
-    the noisy texts made by a mixed recipe with all its rates multiplied by the factor.
+    `noisy` has a list of texts per noise seed, or a single list for natural pairs (noise written by
+    people). Sets of the same `group` have the same clean texts, so the bootstrap draws the same
+    rows for all of them. The clean form of a noisy text is searched in `clean` and in the list
+    `pool`. `strengths` maps a factor on all rates of the recipe to the noisy texts made with it.
     """
 
     name: str
@@ -176,10 +176,10 @@ def unique_names(names: Sequence[str]) -> list[str]:
 def chosen_recipes(given: Sequence[str], lang: str) -> dict[str, Recipe]:
     """Return {name: recipe} for the names given with --transforms.
 
-    `all` stands for `ROLASER`, `POSTS` and `MIXES`, except transforms without data for the
-    language. Names are separated by commas, except in a transform with parameters. Transforms have
-    their default rates. Raises UsageError if no name is given, for unknown names, and for other
-    transforms without data.
+    `all` stands for the names in `ROLASER`, `POSTS` and `MIXES`, except transforms without data for
+    the language. Names are separated by commas, except in a transform with parameters. Transforms
+    have their default rates. Raises UsageError if no name is given, for unknown names, and for
+    other transforms without data.
     """
     chosen: dict[str, Recipe] = {}
     for text in given:
@@ -207,7 +207,7 @@ def _all_for(lang: str) -> list[str]:
 class _SetReader:
     """Reader of test sets, with a method for each kind of source.
 
-    `sets` collects notes on dropped rows, and reports of damage.
+    `sets` collects the notes on dropped rows and the reports of damaged input.
     """
 
     options: EvaluateOptions
@@ -401,7 +401,7 @@ class _SetReader:
     ) -> tuple[dict[str, list[str]], list[str]]:
         """Return an even sample of the rows of a table, and a note if rows are left out.
 
-        The sample has as many rows as --limit allows, or `most` without this option. Raises
+        The sample has as many rows as --limit allows, or `most` rows without this option. Raises
         SourceError for fewer than two rows.
         """
         self._note_losses(table, name)
@@ -491,8 +491,8 @@ def _english_negatives(
 ) -> dict[str, HardNegatives]:
     """Return {column: published hard negatives} for the English column, 'source' or 'target'.
 
-    English is the column from which more published lines were made. Without such lines, the result
-    is {}, or NoLinesError is raised if `is_required` is True.
+    English is the column from which more of the negatives were made. If none was, the result is {},
+    or NoLinesError is raised if `is_required` is True.
     """
     found = {}
     for side, texts in sides.items():
@@ -507,14 +507,14 @@ def _english_negatives(
 
 
 def _translations(name: str, source: str) -> dict[str, TextColumns]:
-    """Return {name of the set: table of source and target} for the language pairs of bitext.
+    """Return {name of a test set: its rows}, a test set for each language pair of parallel text.
 
-    If the source is no bitext, the result is {}. A table may have no rows, only counts of dropped
-    rows.
+    The rows have the columns source and target. A pair without rows only counts dropped rows. The
+    result is {} if the source is no bitext that names its languages.
     """
     try:
         files = find_bitext(source, language_pair(name))
-    except UsageError:  # a table without language names: bitext needs them, a table does not
+    except UsageError:  # bitext must name its languages; a table need not
         return {}
     tables = _read_translations(files)
     filled = sum(len(table) > 0 for table in tables.values())
@@ -531,7 +531,7 @@ def _read_translations(files: Sequence[Bitext]) -> dict[str, TextColumns]:
     """Read bitext files; return {language pair: table of source and target}.
 
     A table also counts the dropped rows of its language pair. For a file with several language
-    pairs, an extra table without rows counts them, under the path of the file.
+    pairs, an extra table without rows counts them; its key is the path of the file.
     """
     tables: defaultdict[str, TextColumns] = defaultdict(lambda: TextColumns({s: [] for s in SIDES}))
     for file in files:

@@ -120,7 +120,7 @@ def _paired(ours: Columns[K], theirs: Columns[K]) -> tuple[F64, F64]:
 
 
 def _weights(count: int, seed: int, resamples: int) -> Iterator[F64]:
-    """Yield blocks (resamples, sentences) that count how often a resample drew a sentence."""
+    """Yield arrays (resamples, sentences) that count how often a resample drew a sentence."""
     generator = np.random.Generator(np.random.PCG64(seed))
     step = max(1, _BLOCK // count)
     for start in range(0, resamples, step):
@@ -162,7 +162,7 @@ def _ranks(weights: F64, values: F64) -> tuple[F64, F64]:
     """Return the rank of each value in each resample, and each resample's sum of squared ranks.
 
     Ranks are centred. Equal values share their mean rank c - (w - 1) / 2, where w counts the copies
-    of the value, and c its copies and all smaller values.
+    of the value in the resample, and c its copies and all smaller values.
     """
     _, places = np.unique(values, return_inverse=True)
     order = np.argsort(places, kind="stable")
@@ -173,7 +173,7 @@ def _ranks(weights: F64, values: F64) -> tuple[F64, F64]:
 
 
 def _estimates(names: Columns[K], figures: F64) -> dict[K, Resampled]:
-    """Return the values in row 0 of `figures`, with interval and p-value from the other rows."""
+    """Return row 0 of `figures` with interval and p-value from the other rows, the resamples."""
     drawn = figures[1:]
     lesser = np.minimum((drawn <= 0).sum(axis=0), (drawn >= 0).sum(axis=0))
     p_values = np.minimum(1, 2 * (lesser + 1) / (len(drawn) + 1))

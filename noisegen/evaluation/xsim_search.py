@@ -47,11 +47,11 @@ class Neighbours(NamedTuple):
 def neighbours(x: Vectors, y: Vectors, k: int, precision: Precision = "auto") -> Neighbours:
     """Return the k rows of y (all, if there are fewer) that are nearest to each row of x.
 
-    Cosines are computed in blocks, so x and y may be memory maps. A fast multiplication in
-    `precision` finds the pairs that can be among the nearest. Only their cosines are then computed
-    in float64 and rounded to twelve digits, so all precisions and numbers of threads give the same
-    result. `auto` takes bfloat16 for large searches if torch is installed and the processor
-    computes in bfloat16, else float32.
+    Cosines are computed in blocks of rows, so x and y may be memory maps. A fast multiplication
+    in `precision` finds the pairs that can be among the nearest. Only their cosines are then
+    computed in float64 and rounded to twelve digits, so all precisions and numbers of threads give
+    the same result. `auto` takes bfloat16 for large searches if torch is installed and the
+    processor computes in bfloat16, else float32.
     """
     check_widths(x, y)
     if precision == "auto":
@@ -62,7 +62,7 @@ def neighbours(x: Vectors, y: Vectors, k: int, precision: Precision = "auto") ->
 
 
 def _nearest_to(x: Vectors, x_start: int, y: Vectors, k: int, precision: Precision) -> Neighbours:
-    """Return the k rows of y nearest to each row of x; y is read in blocks.
+    """Return the k rows of y nearest to each row of x; y is read in blocks of rows.
 
     `x_start` is the index that error messages give to the first row of x.
     """
@@ -133,8 +133,8 @@ _K = 4  # nearest neighbours, as in LASER
 class XSim:
     """Result of a search, with one item per sentence of x.
 
-    `predictions` are the indices of the rows of y that were found; from len(y) on, they are hard
-    negatives. `correct` is a mask of the right predictions. `lost_to` has the kind of the hard
+    `predictions` has the index of the row of y that was found; an index from len(y) on is a hard
+    negative. `correct` is a mask of the right predictions. `lost_to` has the kind of the hard
     negative found, 'misaligned' for another wrong row, '' for the right row. `kinds` counts the
     wrong rows of each kind, 0 included. Without hard negatives `lost_to` and `kinds` are empty.
     """
@@ -146,17 +146,17 @@ class XSim:
 
     @property
     def errors(self) -> int:
-        """The number of sentences of x that found a wrong line."""
+        """The number of sentences of x that found a wrong row."""
         return int((~self.correct).sum())
 
     @property
     def error_rate(self) -> float:
-        """The percentage of sentences of x that found a wrong line."""
+        """The percentage of sentences of x that found a wrong row."""
         return 100 * self.errors / len(self.correct)
 
     @property
     def kind_rates(self) -> dict[str, float]:
-        """The percentage of sentences of x that found a wrong line, by the kind of the line."""
+        """The percentage of sentences of x that found a wrong row, by the kind of that row."""
         return {kind: 100 * count / len(self.correct) for kind, count in self.kinds.items()}
 
 
@@ -269,7 +269,7 @@ def _check(x: Vectors, y: Vectors, k: int, margin: str, texts: Sequence[str] | N
 
 
 def _same(x: I64, y: I64, texts: Sequence[str] | None) -> Bool:
-    """Tell for each i if lines x[i] and y[i] have equal `texts`; without texts, equal indices."""
+    """Tell for each i if texts[x[i]] equals texts[y[i]]; without texts, if x[i] equals y[i]."""
     if texts is None:
         return np.equal(x, y)
     pairs = zip(x.tolist(), y.tolist(), strict=True)

@@ -39,7 +39,7 @@ class StratumFigures:
     """Figures of one stratum: a language, recipe and strength.
 
     `items` counts the rows in the review, `judged` those with an answer on realism, `second_stage`
-    those that `more` added. `realistic`, `moderate_or_better` and `meaning_kept` are the share of
+    those of the second stage. `realistic`, `moderate_or_better` and `meaning_kept` are the share of
     reviewers who gave this answer, averaged over the judged rows; None if no row is judged. `low`
     and `high` bound the 95 % Wilson interval of `realistic`. `rows`, `changed` and `too_long` count
     rows of the source.
@@ -91,7 +91,7 @@ class KindShares:
     """Kinds of noise that reviewers saw in one language.
 
     `items` counts the judged items of the language. `shares` maps each kind to the share of
-    reviewers of an item who saw it, averaged over these items.
+    reviewers who saw it in an item, averaged over these items.
     """
 
     lang: str
@@ -279,7 +279,7 @@ def _kinds(
 
 
 def _share_seen(items: Sequence[JudgedItem], kind: int) -> float:
-    """Return the share of reviewers of an item who saw a kind of noise in it, averaged over items.
+    """Return the share of reviewers who saw a kind of noise in an item, averaged over the items.
 
     Returns 0 if there are no items.
     """
@@ -370,7 +370,7 @@ def krippendorff_alpha(
     return float(1 - (totals.sum() - 1) * (observed * distance).sum() / expected)
 
 
-# Blocks of the report, for a terminal and for a page.
+# Sections of the report, for a terminal and for a page.
 
 _PASSES = {
     True: Cell("pass", kind="better"),

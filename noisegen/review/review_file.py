@@ -1,4 +1,4 @@
-"""An open review file, which gives items to reviewers and stores each answer at once."""
+"""An open review file: gives items (clean and noisy text) to reviewers, stores each answer."""
 
 import json
 import secrets
@@ -186,7 +186,7 @@ class ReviewFile:
 
         Kinds that reviewers added come last: such a kind is offered for all languages until
         somebody uses it, then only for the languages in which it is used. The kinds with the
-        numbers `chosen` are offered in any language.
+        numbers in `chosen` are offered in any language.
         """
         used_elsewhere = (
             "SELECT kind.value FROM latest, json_each(latest.value) AS kind"

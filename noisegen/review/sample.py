@@ -117,9 +117,10 @@ class MoreOptions:
 class SampleSummary:
     """Counts of the rows that were added to a review.
 
-    `drawn` has the number of added rows per stratum, and `asked` the number requested for each.
-    `unjudged` counts rows of the first stage that nobody has judged yet, so that the best strength
-    was chosen without them. `dropped` counts unreadable rows and files of the sources, by reason.
+    `drawn` has the number of added rows per stratum (language, recipe, strength), and `asked` the
+    number requested for each. `unjudged` counts rows of the first stage that nobody has judged yet,
+    so that the best strength was chosen without them. `dropped` counts unreadable rows and files of
+    the sources, by reason.
     """
 
     path: Path
@@ -238,7 +239,7 @@ def _more(options: MoreOptions) -> SampleSummary:
 
 
 def _stored_source(database: sqlite3.Connection, options: MoreOptions) -> ReviewSource:
-    """Return the stored source of a review, with the sources and code that the options name.
+    """Return the sources and noise options stored in a review, updated from `options`.
 
     Raises UsageError if the review was made with code files but the options name none, or from
     standard input but the options name no sources. Raises SourceError for a damaged review.
@@ -262,7 +263,7 @@ def _unjudged(judged: Judged) -> int:
 
 
 def _of_strength(judged: Judged, strength: str) -> set[StratumName]:
-    """Return the names of all strata with this strength, except real noise.
+    """Return the (language, recipe, strength) of all strata with this strength, except real noise.
 
     Raises UsageError if the review has no such stratum.
     """
@@ -275,10 +276,10 @@ def _of_strength(judged: Judged, strength: str) -> set[StratumName]:
 
 
 def _best(judged: Judged) -> set[StratumName]:
-    """Return the name of the most realistic stratum of each (language, recipe) that has rows.
+    """Return (language, recipe, most realistic strength) of each language and recipe with rows.
 
-    Real noise has no strengths and is left out. Raises UsageError for a language and recipe without
-    a judged row.
+    Real noise has no strengths and is left out. Raises UsageError if no row of a language and
+    recipe is judged.
     """
     chosen = set()
     for (lang, recipe), strata in judged.items():
@@ -302,8 +303,9 @@ def _add(
 ) -> tuple[list[tuple[Stratum, int]], Counter[str]]:
     """Draw `count` rows per stratum and add them to a review, in a shuffled order.
 
-    `only` limits the strata by name. Returns the number of rows from each stratum, and counts of
-    dropped rows of the source by reason. Raises UsageError if another process added rows meanwhile.
+    `only` has the strata to draw from, as (language, recipe, strength); None is all. Returns the
+    number of rows from each stratum, and counts of dropped rows of the source by reason. Raises
+    UsageError if another process added rows meanwhile.
     """
     newest = database.execute("SELECT max(id) FROM items").fetchone()
     taken: dict[str, set[str]] = {}
@@ -340,12 +342,12 @@ def _drawn(
     taken: dict[str, set[str]],
     only: Collection[StratumName] | None,
 ) -> tuple[Sample, Counter[str]]:
-    """Draw `count` rows of each stratum, or of each stratum named in `only`.
+    """Draw `count` rows of each (language, recipe, strength) in `only`, or of all if it is None.
 
-    Rows with real noise are drawn even if `only` does not name them, as they have no strength to
-    choose. No clean text is drawn twice in a language; `taken` has the texts drawn before, by
-    language. Returns the rows, and counts of unreadable rows by reason. Raises SourceError if there
-    is no row to draw.
+    Rows with real noise are drawn even if `only` lacks them, as they have no strength to choose. No
+    clean text is drawn twice in a language; `taken` maps each language to the texts drawn before.
+    Returns the rows, and counts of unreadable rows by reason. Raises SourceError if there is no row
+    to draw.
     """
     dropped = Counter[str]()
     strata = max(len(source.strengths), len(source.sources)) + source.with_real
@@ -363,7 +365,7 @@ def _drawn(
 
 
 def _dealt(pools: "Sequence[_Pool]", count: int, taken: dict[str, set[str]]) -> Sample:
-    """Draw up to `count` rows from each pool, and add their clean texts to `taken`.
+    """Draw up to `count` rows from each pool of candidates; add their clean texts to `taken`.
 
     One row is drawn from each pool in turn, so that all strata get rows if there are few texts.
     """
@@ -383,7 +385,7 @@ class _Pool:
     """Candidates of one stratum: at most `room` changed rows, those with the lowest random keys.
 
     The seed `stream` and the clean text of a row determine its key. The counts in `stratum` are of
-    all rows.
+    all rows of the source.
     """
 
     stratum: Stratum
@@ -443,11 +445,11 @@ def slots_of(tokens: Sequence[Any], labels: Sequence[Any]) -> list[tuple[str, st
     return slots
 
 
-# The source that the options of `make` describe.
+# Options of `make` as a ReviewSource, which a review stores.
 
 
 def source_of(options: MakeOptions) -> ReviewSource:
-    """Return the source that `options` describe.
+    """Return the sources and noise options of a new review.
 
     Raises UsageError for options that do not fit the type of the sources.
     """

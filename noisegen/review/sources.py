@@ -64,9 +64,10 @@ class ReviewSource:
     with_real: bool = False
 
     def batches(self, dropped: Counter[str]) -> Iterator[Batch]:
-        """Yield all rows of the sources in batches; all rows of a batch are of one stratum.
+        """Yield all rows of the sources in batches, each of one stratum.
 
-        Unreadable rows and files are counted in `dropped`, by reason.
+        A stratum is one language, recipe and strength. Unreadable rows and files are counted
+        in `dropped`, by reason.
         """
         load_code(*self.code)
         yield from _noised(self, dropped) if self.recipe else _outputs(self)
@@ -115,7 +116,7 @@ def _slot_columns(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _shard(path: Path, slots: Mapping[str, str]) -> Iterator[pa.Table]:
-    """Yield the rows of a shard in tables.
+    """Yield the rows of a shard (Parquet file of an output) in tables.
 
     `slots` maps the names in SLOT_COLUMNS to columns of the shard. Raises SourceError if the file
     is damaged or is no shard of `augment`.

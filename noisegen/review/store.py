@@ -56,7 +56,7 @@ class NoiseKind(NamedTuple):
     langs: str
 
     def is_of(self, lang: str) -> bool:
-        """Tell whether a language is one of those that `langs` names.
+        """Tell whether a language, given by its code, has this kind of noise.
 
         A language of unknown script counts as one with capital letters.
         """
@@ -169,7 +169,7 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def stored(opened: sqlite3.Connection, name: str) -> str:
-    """Return a value that was stored when the review was made: 'id', 'seed' or 'plan'.
+    """Return a value that was stored when the review was made: 'id', 'seed' or 'plan' (sources).
 
     Raises SourceError if the review has no value of this name.
     """
@@ -251,7 +251,7 @@ class JudgedItem:
         return Fraction(sum(answer in values for answer in answers), len(answers))
 
 
-# Items of each stratum, by (language, recipe)
+# {(language, recipe): {stratum: its items}}
 Judged = dict[tuple[str, str], dict[Stratum, list[JudgedItem]]]
 
 
@@ -264,7 +264,7 @@ class JudgedStrength(NamedTuple):
 
 
 def judged_items(opened: sqlite3.Connection) -> Judged:
-    """Return all rows of a review with their answers, by (language, recipe) and stratum.
+    """Return all rows of a review with answers, {(language, recipe): {stratum: rows}}.
 
     Strata and rows are in the order in which they were added. Raises SourceError for an answer that
     its question does not allow.
@@ -299,7 +299,7 @@ def judged_items(opened: sqlite3.Connection) -> Judged:
 def most_realistic(strata: Mapping[Stratum, Sequence[JudgedItem]]) -> JudgedStrength | None:
     """Return the most realistic strength of the first stage, by the rule of RCP.
 
-    Of equally realistic strengths, the one with the largest `value` is returned (None counts as 0);
+    Of equally realistic strengths, the largest by `Stratum.value` is returned (None counts as 0);
     of equal values, the last in `strata`. Returns None if no row is judged.
     """
     ranked = []

@@ -55,7 +55,7 @@ Content = dict[str, Any]
 def application(review: ReviewFile, token: str, cookie: str, hosts: frozenset[str]) -> Starlette:
     """Return the web application that serves a review; `guard` checks every request to it.
 
-    `guard` explains `token`, `cookie` and `hosts`.
+    The arguments `token`, `cookie` and `hosts` are explained there.
     """
 
     def file(path: str, name: str, kind: str) -> Route:

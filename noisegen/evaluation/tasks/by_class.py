@@ -14,7 +14,7 @@ from noisegen.evaluation.tasks.fine_tuning import Answer
 from noisegen.evaluation.tasks.kinds import LabelledTask
 
 Span = tuple[str, int, int]  # kind, first token, token after the last
-Test = tuple[str, str, str, str]  # model, language, side, metric
+Test = tuple[str, str, str, str]  # model, language, 'clean' or 'noisy', metric
 
 
 def spans(tags: Sequence[str]) -> list[Span]:

@@ -44,7 +44,7 @@ LAYOUT: Layout[None] = Layout(
 
 
 class Variant(NamedTuple):
-    """Training rows and hyperparameters; `suffix` is added to the name of the trained model."""
+    """One way to fine-tune: rows and hyperparameters. `suffix` is added to the model's name."""
 
     suffix: str
     rows: list[LabelledRow]
@@ -121,7 +121,7 @@ def _measured(
 
 @dataclass
 class _TaskRun:
-    """Fine-tuning and tests of models: every model in all variants with all seeds.
+    """Fine-tuning and tests of models: each in all variants (rows, settings) with all seeds.
 
     Progress: `done` of `total` rows are processed.
     """

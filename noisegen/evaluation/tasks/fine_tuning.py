@@ -1,8 +1,8 @@
 """Fine-tune an encoder with linear heads for the label of a text and the tag of every token.
 
-Rows are tokenised to piece ids; a token is represented by its first piece. The training loop cannot
-resume and has one process, because a run takes minutes. `noisegen.training` has the loop for long
-runs.
+Rows are tokenised to ids of word pieces; a token is represented by its first piece. The training
+loop cannot resume and has one process, because a run takes minutes. `noisegen.training` has the
+loop for long runs.
 """
 
 from collections.abc import Callable, Sequence
@@ -135,7 +135,7 @@ def _first_pieces(
 
 
 def vocabulary_of(parts: Sequence[Pieces], pad_id: int) -> Rows:
-    """Return the sorted ids of `parts` and 0 to `pad_id`, so that `renumbered` keeps `pad_id`."""
+    """Return, sorted, all ids in `parts`, and the ids up to `pad_id`, which `renumbered` keeps."""
     return np.unique(np.concatenate([np.arange(pad_id + 1), *(part.ids.values for part in parts)]))
 
 
@@ -419,7 +419,7 @@ class Trial:
 
         A token without a piece gets the tag OUTSIDE.
         """
-        labels, tags = [*self.labels, ""], [*self.tags, OUTSIDE]  # NO_PIECE (-1) is the last item
+        labels, tags = [*self.labels, ""], [*self.tags, OUTSIDE]  # NO_PIECE (-1) is the last index
         return [Answer(labels[label], [tags[tag] for tag in row]) for label, row in answers]
 
     def run(

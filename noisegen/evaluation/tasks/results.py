@@ -159,7 +159,7 @@ def figures(model: str, by_seed: Sequence[ByTest]) -> list[TaskFigure]:
 
 
 def averaged(figures: Sequence[TaskFigure]) -> list[str]:
-    """Return the languages to average over: those that have every side that any language has."""
+    """Return the languages to average over: those with every side (clean, noisy) that any has."""
     by_lang: dict[str, set[str]] = defaultdict(set)
     for figure in figures:
         if figure.lang != AVERAGE:
@@ -267,7 +267,7 @@ class TaskResults:
 
 
 def _table_of_won(won: Sequence[WonClasses], models: Sequence[str]) -> Table:
-    """Return a table of the counts of classes that each model won and lost, such as '5-2'."""
+    """Return a table of the classes (by F1) won and lost against the first model, such as '5-2'."""
     table = titled(f"classes won-lost against {models[0]} (the others have equal F1)")
     _add_columns(table, ["", "", "", *models[1:]])
     cells: dict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)

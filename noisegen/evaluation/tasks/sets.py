@@ -163,10 +163,10 @@ def _read_test(data: TaskData, lang: str, clean: str, noisy: str | None) -> Lang
 
 
 def _paired(clean: Sequence[LabelledRow], noisy: Sequence[LabelledRow]) -> list[int] | None:
-    """Return for each noisy row the index of its clean row: the row with the same key.
+    """Return for each noisy row the index of its clean row: the row with the same id.
 
-    Without keys, it is the row at the same index. Returns None if a clean row is not found, or if
-    without keys the clean and noisy rows differ in number.
+    Without ids, it is the row at the same index. Returns None if a clean row is not found, or if
+    without ids the clean and noisy rows differ in number.
     """
     by_key = {row.key: number for number, row in enumerate(clean) if row.key}
     keys = [row.key for row in noisy]
