@@ -16,7 +16,7 @@ RADIUS = 15  # restoring a text from at most this many edits ago is a revert (mw
 # Edits with more lines than this from the first to the last changed line are not compared
 LINES_MAX = 100_000
 _WITH_THE_PAGE = ""  # in `trail`: the clean sentence was lost when an edit rewrote the whole page
-# Texts per page remembered for reverts; above this, texts older than RADIUS edits are forgotten
+# Hashes of texts stored per page; above this, those from over RADIUS edits ago are removed
 _STANDING_MAX = 100
 
 FIRST, SAME, REVERT, WITHHELD, EDIT = "first", "null_edits", "reverts", "withheld", "edits"
@@ -46,7 +46,7 @@ def changed_lines(old: bytes, new: bytes) -> tuple[list[bytes], list[bytes]] | N
 
 @dataclass
 class _Pending:
-    """A pair from edit number `index`, which is dropped if a later revert undoes that edit.
+    """A pair found in edit number `index`; it is dropped if a later revert undoes that edit.
 
     `trail` is the history of the clean sentence, from edit `index` on: (edit number, sentence after
     the edit) per edit that changed it; the sentence is None if the edit deleted it.
@@ -61,8 +61,8 @@ class _Pending:
 class History:
     """Latest revisions of a page: tells edits from reverts, and withdraws pairs of reverted edits.
 
-    Texts are compared by the hashes in the export or, with `trusts_hashes` False, by hashes that
-    are computed from the texts.
+    Texts are compared by the hashes in the XML export or, with `trusts_hashes` False, by hashes
+    that are computed from the texts.
     """
 
     trusts_hashes: bool = True
@@ -124,8 +124,8 @@ class History:
     def rewritten(self, text: bytes) -> None:
         """Record that the latest revision replaced the whole page by `text`.
 
-        The correction in a waiting pair survives if `text` has all clean words of its word pairs.
-        Without word pairs, `text` must have the pair's clean sentence.
+        The correction in a pair of an earlier edit survives if `text` has the clean words of all
+        its word pairs or, for a pair without word pairs, its clean sentence.
         """
         for waiting in self._pending:
             if waiting.index < self._index and waiting.trail[-1][1] is not None:
@@ -140,11 +140,11 @@ class History:
         successors: Iterable[tuple[str, str]],
         tokens: Callable[[str], list[str]],
     ) -> None:
-        """Record what the latest revision did to the clean sentences of waiting pairs.
+        """Record what the latest revision did to the clean sentences of stored pairs.
 
-        The revision removed the sentences `removed`. `successors` are pairs (old sentence, new
-        sentence that replaced it). The correction in a waiting pair survives if the new sentence
-        has all clean words of its word pairs. `tokens` splits a sentence into words.
+        The revision removed the sentences in `removed`; `successors` are pairs (old sentence, new
+        sentence that replaced it). The correction in a stored pair survives if the new sentence
+        has the clean words of all its word pairs. `tokens` splits a sentence into words.
         """
         next_of = dict(successors)
         for waiting in self._pending:
@@ -158,7 +158,7 @@ class History:
     def settled(self, *, ended: bool = False) -> Iterator[tuple[SentencePair, bool]]:
         """Yield each pair that reverts can no longer withdraw, and whether its correction survived.
 
-        If `ended` is True, the page has no more revisions, and all waiting pairs are yielded.
+        If `ended` is True, the page has no more revisions, and all stored pairs are yielded.
         """
         while self._pending and (ended or self._pending[0].index <= self._index - RADIUS):
             waiting = self._pending.popleft()
@@ -178,8 +178,8 @@ def align(old: Sequence[str], new: Sequence[str], dropped: Counter[str]) -> list
     """Pair old sentences with similar new ones; return the pairs in the order of `old`.
 
     The most similar pair is chosen first, and each sentence is used once. Sentences that are in
-    both lists, at any position, are unchanged and not paired. If the lists exceed `WORK_MAX` or
-    `PAIRS_MAX`, the result is empty, and edit_many_sentences is counted in `dropped`.
+    both lists, at any position, are unchanged and not paired. If they are more than `WORK_MAX` or
+    `PAIRS_MAX` allows, the result is empty, and edit_many_sentences is counted in `dropped`.
     """
     ours, theirs = _only(old, new), _only(new, old)
     if not (ours and theirs):

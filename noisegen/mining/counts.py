@@ -171,7 +171,7 @@ def read_counts(source: Path | IO[bytes]) -> Iterator[Count]:
 
 
 def words_of(pairs: Path) -> Path:
-    """Return the path of the word counts of a shard: words/NAME for the pairs in pairs/NAME."""
+    """Return the path of the word counts for a file of pairs: words/NAME for pairs/NAME."""
     return pairs.parent.with_name("words") / pairs.name
 
 

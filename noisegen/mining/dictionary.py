@@ -191,7 +191,7 @@ def save_dictionary(
 
 
 def _head_lines(head: Mapping[str, str]) -> list[bytes]:
-    """Return a comment line per key of `head`; raises UsageError for a value of several lines."""
+    """Return a comment line per key of `head`, a dict; raises UsageError for a multi-line value."""
     for key, value in head.items():
         if len(value.splitlines()) > 1:
             raise UsageError(f"{key} {value!r} must be one line")

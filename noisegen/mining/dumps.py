@@ -1,4 +1,4 @@
-"""Tasks of dump files: a file, a range of a large file, or the files of one large page."""
+"""Mining tasks: a dump file, a range of a large file, or the files of one large page."""
 
 import glob
 import os
@@ -28,7 +28,7 @@ _SAME = {"no": "nb", "nb": "no", "simple": "en"}
 def tasks_of(
     sources: Sequence[str], lang: str, piece_bytes: int | None = None
 ) -> tuple[list[Task], list[str]]:
-    """Return the tasks of dump files, and a message for each file that is left out.
+    """Return the mining tasks of dump files, and a message for each file that is left out.
 
     A file that can be decoded from several offsets becomes tasks of about `piece_bytes` compressed
     bytes (default: `PIECE_BYTES`). Files with parts of the same page (named like p1r2r3) become one
@@ -66,7 +66,7 @@ def _chosen_files(sources: Sequence[str], lang: str) -> tuple[list[str], list[st
 
 
 def _grouped(files: Sequence[str]) -> list[tuple[str, ...]]:
-    """Group files: the files of one split page in order of revision, each other file alone."""
+    """Group files: the files of one large page in order of revision, each other file alone."""
     groups: dict[str, list[tuple[int, str]]] = {}
     for name in files:
         part = _PART.match(name)
@@ -78,7 +78,7 @@ def _grouped(files: Sequence[str]) -> list[tuple[str, ...]]:
 def _pieces(names: Sequence[str], piece_bytes: int) -> list[tuple[FileRange, ...]]:
     """Return the files of a dump as one task, or the ranges of one large file as several tasks.
 
-    Several files of one page, and an export in an unusual form, are not split.
+    Several files of one page, and XML that must be rewritten first, are not split.
     """
     starts = [0] if names[1:] else entries(names[0], piece_bytes)
     if not starts[1:] or not is_plain(head_of(names[0])):

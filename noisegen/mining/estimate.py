@@ -39,7 +39,7 @@ class _Stopwatch:
             if not self.pairs:
                 self.start, began = now - called, now
             if account.input[BYTES] > self.read > 0 and now - began > SAMPLE_SECONDS:
-                break  # at the start of a new block, so that only whole blocks are measured
+                break  # at the start of a new block of input: only whole blocks are measured
             self.pairs += 1
             self.read, self.seconds = account.input[BYTES], now - began
             yield pair

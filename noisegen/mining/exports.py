@@ -1,7 +1,7 @@
 """Prepare the XML of a dump for the scanner in `revisions`.
 
-XML in an unusual form is rewritten, and a piece of a large dump is cut at page boundaries. An
-export is read in parts (bytes objects). An empty part marks a gap: bytes that were lost to damage.
+XML in an unusual form is rewritten, and a range of a large dump is cut at page boundaries. The XML
+is read in parts (bytes objects). An empty part marks a gap: bytes that were lost to damage.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,16 +15,16 @@ from noisegen.data.files import metered
 from noisegen.data.rows import FileRange
 from noisegen.mining.revisions import CDATA, END, HEAD, PAGE
 
-# Reading stops if a tag is still open after this many parts: expat rescans it with each part
+# Reading stops if a tag does not end within this many parts: expat rescans it with each part
 STUCK_MAX = 16
 
 
 class _Refused(Exception):  # noqa: N818  (it ends the parser and nothing else)
-    """The parser refuses to read an export that declares a document type."""
+    """The parser refuses to read XML that declares a document type."""
 
 
 def as_exported(parts: Iterable[bytes], note: Callable[[str], None]) -> Iterator[bytes]:
-    """Yield an export unchanged, or rewritten if it has an unusual header or CDATA."""
+    """Return the XML of a wiki export, rewritten if it has an unusual header or CDATA."""
     parts = dropwhile(lambda part: not part, parts)
     head, part = b"", None
     while len(head) < HEAD and (part := next(parts, None)):
@@ -39,7 +39,7 @@ def as_exported(parts: Iterable[bytes], note: Callable[[str], None]) -> Iterator
 
 
 def is_plain(head: bytes) -> bool:
-    """Tell whether an export with these first bytes can be scanned without rewriting."""
+    """Tell whether XML with these first bytes can be scanned without rewriting."""
     # <revision> without <mediawiki>: the root element was lost to damage
     is_export = b"<mediawiki" in head or b"<revision>" in head
     return is_export and CDATA not in head
@@ -51,28 +51,28 @@ def head_of(path: str) -> bytes:
         return next(filter(None, parts), b"")
 
 
-def pages_of(piece: FileRange, own: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the pages that begin in a piece of a plain export, as a complete export.
+def pages_of(span: FileRange, own: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the pages that begin in a range of a dump, as XML with a root element.
 
-    `own` are the decompressed bytes of the piece, in parts. Bytes before its first page or gap are
-    skipped: they belong to a page of the piece before. The last page is completed with the bytes
-    after the piece, up to the next page or gap.
+    The parts in `own` are the decompressed bytes of the range. Bytes before its first page or gap
+    are skipped: they belong to a page of the range before. The last page is completed with the
+    bytes after the range, up to the next page or gap.
     """
-    if piece.start:
+    if span.start:
         own = _from_page(own)
         if (first := next(own, None)) is None:
             yield END
             return
-        yield head_of(piece.path).partition(PAGE)[0][:HEAD]
+        yield head_of(span.path).partition(PAGE)[0][:HEAD]
         yield first
     yield from own
-    if piece.stop is not None:
-        with closing(salvage(piece.path, lambda text: None, piece.stop)) as after:
+    if span.stop is not None:
+        with closing(salvage(span.path, lambda text: None, span.stop)) as after:
             yield from _to_page(after)
 
 
 def _from_page(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the parts from the first page on, or from a gap that comes before the first page."""
+    """Yield the bytes from the first page on, or from a gap that comes before the first page."""
     parts, held = iter(parts), b""
     for part in parts:
         held += part
@@ -84,7 +84,7 @@ def _from_page(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _to_page(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the parts up to the first page or gap, then a gap and the end tag of an export."""
+    """Yield the bytes up to the first page or gap, then a gap and the end tag of the root."""
     held = b""
     for part in parts:
         held += part

@@ -1,9 +1,9 @@
 """Filters for sentence pairs and word pairs; each dropped pair is counted under a reason.
 
-Reasons for sentence pairs: equal, too_short, too_long, length_differs, too_different. The profile
-strict adds markup, numbers_differ and held_key (a letter five times in a row). Reasons for word
-pairs: word_no_letter, word_equal, word_too_far, word_moved. The profiles spelling and strict add
-word_case; spelling also adds word_other_signs. Some languages add reasons of their own.
+Reasons for sentence pairs: equal, too_short, too_long, length_differs, too_different. The filter
+profile strict adds markup, numbers_differ and held_key (a letter five times in a row). Reasons for
+word pairs: word_no_letter, word_equal, word_too_far, word_moved. The profiles spelling and strict
+add word_case; spelling also adds word_other_signs. Some languages add reasons of their own.
 """
 
 import re
@@ -104,7 +104,7 @@ def judge(
 def _reason_against_words(
     noisy: str, clean: str, kind: str, language: Language, profile: FilterProfile
 ) -> str | None:
-    """Return the reason why the profile drops a word pair; None if it passes.
+    """Return the reason why a filter profile drops a word pair; None if it passes.
 
     `kind` is the kind of noise that `language` found in the word pair, such as 'case', or ''.
     """

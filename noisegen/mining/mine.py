@@ -105,8 +105,8 @@ def mine_wiki(
 
     `dumps` are files, folders or globs. With `skip` False, whole pages are compared instead of
     changed lines, which is slow and gives the same word pairs. `tell` is called with a line per
-    file that is left out. A threshold of None has the value of the profile (see `Thresholds`).
-    Raises NoisegenError.
+    file that is left out. A threshold of None has the default of the filter profile (see
+    `Thresholds`). Raises NoisegenError.
     """
     options = decode(WikiOptions, locals())
     return mine(options.work(), options)
@@ -140,7 +140,7 @@ def mine_lang8(
     """Mine learners' sentences from Lang-8 entries (a JSON array per line) or M2 files.
 
     `with_uncorrected` keeps a sentence that nobody corrected as a pair of equal sides. A threshold
-    of None has the value of the profile. Raises NoisegenError.
+    of None has the default of the filter profile. Raises NoisegenError.
     """
     options = decode(Lang8Options, locals())
     return mine(options.work(), options)
@@ -180,8 +180,8 @@ def mine_pairs(
 
     `sources` are tables as for `augment`, or one noisy text file with corrected versions, line by
     line, in `clean_files`. `split` splits both texts of a row into sentences and aligns these.
-    `tell` is called with a line per file that is left out. A threshold of None has the value of the
-    profile. Raises NoisegenError.
+    `tell` is called with a line per file that is left out. A threshold of None has the default of
+    the filter profile. Raises NoisegenError.
     """
     options = decode(PairsOptions, locals())
     return mine(options.work(), options)
@@ -240,7 +240,7 @@ def mine(work: Work, options: AnyOptions) -> Manifest:
 def _mine(
     folder: RunFolder[Mined], work: Work, done: Mapping[int, Record[Mined]], options: AnyOptions
 ) -> Manifest:
-    """Mine the unfinished tasks of the share `options.share`; finish the run if all are done."""
+    """Mine this process's unfinished tasks (`options.share`); finish the run if all are done."""
     remainder, count = options.share
     missing = [t for t in work.tasks if t.number % count == remainder and t.number not in done]
     sizes = work.sizes()
@@ -337,7 +337,7 @@ def _merge(out: Path, pairs: list[Path], thresholds: Thresholds) -> dict[str, An
 
 
 def _pages_in_several_files(pairs: Sequence[Path]) -> int:
-    """Return the number of pages that have pairs in several shards."""
+    """Return the number of pages that have pairs in several files."""
     pages = [np.zeros(0, np.int64)]
     for path in pairs:
         with counts.readable(path) as source, pq.ParquetFile(source) as file:

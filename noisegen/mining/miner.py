@@ -81,8 +81,8 @@ class Account:
     """Counts of what a task read and of what it dropped, and its messages about damage.
 
     `dropped` counts by reason. `input` counts the bytes read so far, before decompression. `words`
-    counts the words in last revisions of pages, only with the profile spelling; `mine_task` moves
-    these counts to its `WordCounter`.
+    counts the words in last revisions of pages, only with the filter profile spelling; `mine_task`
+    moves these counts to its `WordCounter`.
     """
 
     input: Counter[str] = field(default_factory=Counter)
@@ -93,7 +93,7 @@ class Account:
 
 
 class Miner(Protocol):
-    """A callable that yields the pairs of a task.
+    """A callable that yields the sentence pairs of a mining task.
 
     It is pickled with every task, so it must hold options only.
     """
@@ -105,7 +105,7 @@ class Miner(Protocol):
         """The language of the run."""
 
     def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
-        """Yield the pairs of the task; counts and damage are added to `account`."""
+        """Yield the pairs of the task; what was read, dropped and damaged is added to `account`."""
 
 
 THRESHOLD_OPTIONS = {  # shared by mining runs and `dictionary filter`

@@ -40,7 +40,7 @@ Profile = Annotated[
 
 @dataclass(frozen=True)
 class Work:
-    """Tasks of a run, and the miner of these tasks.
+    """Tasks of a mining run, and the miner of these tasks.
 
     `config` has the options that decide which pairs are mined. `left_out` has a message for each
     file that is not mined.
@@ -104,7 +104,7 @@ def _written(path: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class MiningOptions(PartOptions):
-    """Options shared by all mining runs; a threshold of None has the value of the profile."""
+    """Options shared by all mining runs; a threshold of None has the default of `profile`."""
 
     lang: Lang = "en"
     profile: Profile = "rcp"
@@ -131,7 +131,7 @@ class MiningOptions(PartOptions):
         return {name: getattr(self, name) for name in (*shared, *names)}
 
     def pair_profile(self) -> FilterProfile:
-        """Return the filters of the profile, changed by --max-char-distance; raises UsageError."""
+        """Return the filter profile, changed by --max-char-distance; raises UsageError."""
         chosen, distance = PROFILES[self.profile], self.max_char_distance
         if distance is None:
             return chosen

@@ -113,7 +113,7 @@ _ALTERNATIVES = ("/", "／", "→", "->", "=>", "＝")
 
 
 class Correction(NamedTuple):
-    """A corrected sentence, or '' and the reason why a correction has none."""
+    """A corrected sentence, or '' and the reason why a Lang-8 correction has none."""
 
     text: str
     reason: str | None = None

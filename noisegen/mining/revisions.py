@@ -127,9 +127,9 @@ def read_revisions(
 ) -> Iterator[Revision]:
     """Yield the revisions of the pages for which `wanted` returns True.
 
-    `parts` are the bytes of the export; the first part must have the element <siteinfo>. Incomplete
-    revisions are skipped; a revision over `revision_max` bytes is yielded without its text. `note`
-    is called with a message whenever data was lost.
+    `parts` are the bytes of the XML export; the first part must have the element <siteinfo>.
+    Incomplete revisions are skipped; one over `revision_max` bytes is yielded without its text.
+    `note` is called with a message whenever data was lost.
     """
     scanner = Scanner(note, wanted, revision_max)
     for part in parts:
@@ -138,7 +138,7 @@ def read_revisions(
 
 
 class Scanner:
-    """Scanner that finds the revisions of wanted pages in an export, which it gets in parts.
+    """Scanner that finds the revisions of wanted pages in an XML export, which it gets in parts.
 
     Between parts, it keeps only the bytes of an incomplete revision or page header, at most
     `revision_max` or `header_max` bytes.
@@ -154,7 +154,7 @@ class Scanner:
         self.note, self.wanted = note, wanted
         self.revision_max, self.header_max = revision_max, header_max
         self.held, self.at = b"", 0
-        self.parts: list[bytes] = []  # parts after `held` that are not joined to it yet
+        self.parts: list[bytes] = []  # bytes after `held` that are not joined to it yet
         self.site: Site | None = None
         self.page: Page | None = None
         self.skipped = b""  # end tag of the page or revision that is being skipped
@@ -216,7 +216,7 @@ class Scanner:
             yield Revision(self._known_page(head), head, attributes, raw, tail)
 
     def _reaches_revision(self) -> bool:
-        """Move `at` to the next revision of a wanted page; return False if `held` has none."""
+        """Move the offset `at` to the next revision of a wanted page; False if there is none."""
         while True:
             if tag := self.skipped:
                 position = self.held.find(tag, self.at)
@@ -260,7 +260,7 @@ class Scanner:
     def _known_page(self, head: bytes = b"") -> Page:
         """Return the current page; if its header was lost, report that and return an untitled page.
 
-        The number of an untitled page is the negated id of the revision that begins with `head`.
+        The number of an untitled page is the negated id of the revision with the XML `head`.
         """
         if self.page is None:
             self.note("revisions without a page")
@@ -278,7 +278,7 @@ class Bounds(NamedTuple):
 
 
 def _bounds(held: bytes, begin: int) -> Bounds | None:
-    """Find the text of the revision at offset `begin`; None if `held` does not have its end.
+    """Find the text of the revision at offset `begin`; None if the bytes `held` lack its end.
 
     Without a <text> tag, all offsets are that of </revision>.
     """

@@ -3,7 +3,7 @@
 Dropped items are counted under the reasons of the filters and under: page_other_namespace,
 revision_not_wikitext, edit_shrinks (the page was blanked), edit_many_lines and edit_many_sentences
 (the page was rewritten), edit_out_of_order (revisions were imported), line_too_long, line_not_utf8,
-reverted and, with the profile strict, not_survived.
+reverted and, with the filter profile strict, not_survived.
 """
 
 import html
@@ -115,7 +115,7 @@ class _PageMiner:
             self._count_words(last or b"")
 
     def _count_words(self, text: bytes) -> None:
-        """Add the words of the page's last revision to the account."""
+        """Add the words of the page's last revision to the counts in `account`."""
         for line in text.split(b"\n"):
             for sentence in self._sentences_of(line):
                 self.account.words.update(filter(is_word, self.language.tokens(sentence)))

@@ -81,7 +81,7 @@ class Search:
     span: int = SPAN  # candidates per task that compares pairs
 
     def edges(self) -> I64:
-        """Return the index of each portion's first candidate, then the count of all candidates."""
+        """Return the first candidate index of each input portion, then the count of candidates."""
         edges: I64 = np.load(self.out / WORK / "edges.npy")
         return edges
 
@@ -91,7 +91,7 @@ class Search:
         return np.memmap(path, np.int8, mode, shape=path.stat().st_size)
 
     def found(self, kind: str, number: int) -> I64:
-        """Memory-map the array that task `number` wrote; `kind` is in FOUND. Raises OutputError."""
+        """Memory-map the array that a task wrote; `kind` is one of FOUND. Raises OutputError."""
         path = work_path(self.out, kind, number)
         with checked(path):
             array: I64 = np.load(path, mmap_mode="r")
@@ -268,9 +268,10 @@ def equal_ranges(size: int, count: int) -> list[Range]:
 
 
 def _settle(codes: Codes, similar: I64, span: Range) -> None:
-    """Turn each code LINKED of a span into KEPT or NEAR; earlier spans must have none left.
+    """Turn each code LINKED (undecided) of a span of candidates into KEPT or NEAR.
 
-    `similar` has pairs (later, earlier) of similar candidates, sorted by the later one.
+    Earlier spans must have none left. `similar` has pairs (later, earlier) of similar
+    candidates, sorted by the later one.
     """
     # The task of a later span may be reading these codes, so they are changed in one write.
     here = codes[span.start : span.stop].copy()

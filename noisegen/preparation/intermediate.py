@@ -1,4 +1,4 @@
-"""Intermediate files of `prepare`: candidates and their keys, and results of the search.
+"""Intermediate files of `prepare`: candidates, their keys, and found duplicates.
 
 The files are in the folder WORK of the output and are removed at the end of a run.
 """
@@ -28,13 +28,14 @@ INTERMEDIATE = (
     *(f"{WORK}/{kind}-*.npy" for kind in FOUND),
 )
 BATCH = 8_192  # candidates per record batch; only the last batch of a file has fewer
-HELD = 500_000  # rows of a key file that are sorted in memory at once: about 30 MB
+HELD = 500_000  # rows of a file of keys that are sorted in memory at once: about 30 MB
 
 
 def work_path(out: Path, kind: str, number: int) -> Path:
-    """Return the path of an intermediate file of a portion or task in the output folder `out`.
+    """Return the path of an intermediate file in the output folder `out`.
 
-    `kind` is in CANDIDATES for a file of portion `number`, and in FOUND for one of task `number`.
+    `number` is the index of a portion of the input if `kind` is one of CANDIDATES, and of a task
+    if it is one of FOUND.
     """
     ending = "npy" if kind in FOUND else "arrow"
     return out / WORK / f"{kind}-{number:05d}.{ending}"
@@ -42,7 +43,7 @@ def work_path(out: Path, kind: str, number: int) -> Path:
 
 @contextmanager
 def checked(path: Path) -> Iterator[None]:
-    """Raise OutputError if the block fails to read the intermediate file `path`.
+    """Raise OutputError if the `with` block fails to read the intermediate file `path`.
 
     A damaged file is removed, so that a resumed run makes it again.
     """
@@ -82,10 +83,10 @@ def is_whole(path: Path) -> bool:
 
 @contextmanager
 def key_writer(path: Path, *names: str, held_max: int = HELD) -> Iterator[Callable[..., None]]:
-    """Yield a function that adds rows to a key file; it takes a sequence for each column.
+    """Yield a function that adds rows to a file of keys; it takes a sequence for each column.
 
-    The first column has the keys, the last one the indices of their candidates in the portion. Rows
-    are written in runs of about `held_max`, each sorted by key, so that a range of keys can be read
+    The first column has the keys, the last one the indices of their candidates in the portion. Runs
+    of about `held_max` rows are sorted by key and written, so that a range of keys can be read
     without the rest of the file.
     """
     schema = pa.schema([(name, pa.uint64()) for name in names])
@@ -104,13 +105,13 @@ def key_writer(path: Path, *names: str, held_max: int = HELD) -> Iterator[Callab
                 write_run()
 
         yield add
-        # Write the rows still held. The empty array gives a file without rows one run, too.
+        # Write the remaining rows. Without rows, the empty array makes an empty run.
         held.append(np.zeros((len(names), 0), np.uint64))
         write_run()
 
 
 def keys_between(paths: Sequence[Path], firsts: Sequence[int], start: int, stop: int) -> U64:
-    """Read the rows of key files whose keys are at least `start` and below `stop`, as columns.
+    """Read the rows of files of keys whose keys are at least `start` and below `stop`, as columns.
 
     Other rows are not read. `firsts` has for each file the index of its first candidate in the run.
     It is added to the last column, which turns indices in a portion into indices in the run.
@@ -128,7 +129,7 @@ def keys_between(paths: Sequence[Path], firsts: Sequence[int], start: int, stop:
 
 
 def _runs(path: Path) -> Iterator[list[U64]]:
-    """Yield the columns of each sorted run of a key file, memory-mapped."""
+    """Yield the columns of each sorted run of rows in a file of keys, memory-mapped."""
     file = pa.ipc.open_file(pa.memory_map(str(path)))
     for number in range(file.num_record_batches):
         yield [column.to_numpy() for column in file.get_batch(number).columns]

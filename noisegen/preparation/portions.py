@@ -51,7 +51,7 @@ class Candidates:
     dropped: dict[str, int] = field(default_factory=dict)  # dropped sentences by reason
 
     def is_of(self, rows: "Rows") -> bool:
-        """Return whether the portion that was counted has the same first row and row count."""
+        """Return whether the counts are of the portion with these `Rows` (first row, row count)."""
         return (self.first_row, self.rows_in) == rows
 
 
@@ -144,7 +144,7 @@ def _ranges(
 
 
 @dataclass
-class _Account:
+class _Counts:
     """Running counts of a portion whose candidates are being made."""
 
     read: Counter[str] = field(default_factory=Counter)  # rows, sentences and bytes, for progress
@@ -154,12 +154,12 @@ class _Account:
 
 def make_candidates(job: PortionJob, portion: Portion) -> Record[Candidates]:
     """Write the candidates of a portion and their keys; return the record of the files."""
-    account = _Account()
-    candidates, rows = _candidates(job, portion, account), 0
+    counts = _Counts()
+    candidates, rows = _candidates(job, portion, counts), 0
     paths = {kind: work_path(job.out, kind, portion.number) for kind in CANDIDATES}
     with (
         atomic(paths["texts"]) as file,
-        publishing(live_path(paths["texts"]), account.read),
+        publishing(live_path(paths["texts"]), counts.read),
         pa.ipc.new_file(file, job.schema) as texts,
         key_writer(paths["forms"], "key", "mark", "row") as add_forms,
         key_writer(paths["bands"], "key", "row") as add_bands,
@@ -169,7 +169,7 @@ def make_candidates(job: PortionJob, portion: Portion) -> Record[Candidates]:
             texts.write_batch(pa.record_batch(list(map(pa.array, columns)), schema=job.schema))
             indices = np.arange(rows, rows + len(batch))
             rows += len(batch)
-            account.read["sentences"] = rows
+            counts.read["sentences"] = rows
             if job.duplicates != "keep":
                 add_forms(keys, marks, indices)
             if job.duplicates == "near":
@@ -181,9 +181,9 @@ def make_candidates(job: PortionJob, portion: Portion) -> Record[Candidates]:
         first_row=portion.first_row,
         rows_in=portion.rows,
         rows=rows,
-        sentences=rows + account.dropped.total(),
-        damaged=dict(account.damaged),
-        dropped=dict(account.dropped),
+        sentences=rows + counts.dropped.total(),
+        damaged=dict(counts.damaged),
+        dropped=dict(counts.dropped),
     )
     return Record(portion.number, tuple(_file(path, job.out) for path in paths.values()), made)
 
@@ -196,7 +196,7 @@ def _file(path: Path, out: Path) -> File:
 
 
 def _candidates(
-    job: PortionJob, portion: Portion, account: _Account
+    job: PortionJob, portion: Portion, counts: _Counts
 ) -> Iterator[tuple[int, str, Any, str, str, int, int]]:
     """Yield the candidates of a portion; count dropped sentences by reason.
 
@@ -207,7 +207,7 @@ def _candidates(
     """
     seen_texts: set[int] = set()
     seen_forms: set[int] = set()
-    for source, row_id, ordinal, text in _rows(job, portion, account):
+    for source, row_id, ordinal, text in _rows(job, portion, counts):
         for sentence in sentences(text, job.spoken, job.criteria):
             reason, form, mark, key = sentence.reason, "", 0, 0
             if not reason and job.duplicates != "keep":
@@ -215,7 +215,7 @@ def _candidates(
                 reason = "duplicate" if mark in seen_texts else ""
                 seen_texts.add(mark)
             if reason:
-                account.dropped[reason] += 1
+                counts.dropped[reason] += 1
                 continue
             if job.duplicates == "near":
                 form = normal_form(sentence.text)
@@ -227,7 +227,7 @@ def _candidates(
 
 
 def _rows(
-    job: PortionJob, portion: Portion, account: _Account
+    job: PortionJob, portion: Portion, counts: _Counts
 ) -> Iterator[tuple[str, Any, int, str]]:
     """Yield for each row of a portion: source, id, index of the row in the whole input, text.
 
@@ -237,12 +237,12 @@ def _rows(
     for source, task in portion.parts:
         kept = 0
         for batch in read([task], job.columns, batch_rows=ROWS_AT_ONCE):
-            account.damaged.update(batch.dropped)
+            counts.damaged.update(batch.dropped)
             ids, texts = batch.table["id"].to_pylist(), batch.table["clean"].to_pylist()
             for row_id, text in zip(ids, texts, strict=True):
                 ordinal = first + (row_id - task.first if numbered else kept)
                 yield source, ordinal if numbered else str(row_id), ordinal, text
                 kept += 1
             rows = len(texts) + batch.dropped.total()
-            account.read.update({"rows": rows, BYTES: task.size * rows // task.rows})
+            counts.read.update({"rows": rows, BYTES: task.size * rows // task.rows})
         first += task.rows

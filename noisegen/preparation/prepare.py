@@ -237,8 +237,8 @@ def prepare(
 ) -> Manifest:
     """Write the clean sentences of `sources` to `out` as Parquet shards; return the manifest.
 
-    The rows do not depend on the number of workers and parts. While tasks of other parts are
-    missing, the manifest is not written, and the returned one has their count, `missing_tasks`.
+    The rows do not depend on `workers` or `part`. While tasks of other parts are missing, the
+    manifest is not written, and the returned one has their count, `missing_tasks`.
     `progress` is called with a `Progress` every second and after each task. Raises NoisegenError.
     """
     return _run(decode(PrepareOptions, locals()))
@@ -282,13 +282,13 @@ def _prepared(
     options: PrepareOptions,
     tracker: Tracker,
 ) -> Manifest:
-    """Make the candidates that this part lacks; finish the run once all portions are done."""
+    """Make the missing candidates of this process's portions; finish the run if all are done."""
     with folder.alone("finish"):
         if manifest := _finished(folder):
             return manifest
     portions = _make_portions(folder, job, planned, done, options, tracker)
     with folder.alone("finish"):
-        if manifest := _finished(folder):  # another part finished meanwhile
+        if manifest := _finished(folder):  # another process finished the run meanwhile
             return manifest
         done = folder.done()
         present = {
@@ -300,7 +300,7 @@ def _prepared(
         there = list(present.values())
         if missing := len(portions) - len(there):
             return _manifest(folder, options, there, missing_tasks=missing)
-        folder.share = WHOLE  # this process does the rest of the run for all parts
+        folder.share = WHOLE  # this process does the rest of the run alone
         return _finish(folder, job, there, options)
 
 
@@ -312,8 +312,9 @@ def _make_portions(
     options: PrepareOptions,
     tracker: Tracker,
 ) -> dict[int, Rows]:
-    """Make the candidates that this part lacks; return the `Rows` of each portion of the run.
+    """Make the missing candidates of this process's portions (see `--part`).
 
+    Return the `Rows` (first row, row count) of each portion of the run, by number.
     `planned` are all portions of the run, `done` the records of finished portions by number.
     """
     remainder, parts = folder.share
@@ -342,7 +343,7 @@ def _make_portions(
         tracker.report()
 
     to_do = missing()
-    if head := list(islice(to_do, 1)):  # new candidates: an earlier search is out of date
+    if head := list(islice(to_do, 1)):  # new candidates: found duplicates are out of date
         remove(*(path for kind in FOUND for path in (job.out / WORK).glob(f"{kind}-*")))
     with tracker.watching(partial(folder.live, job.out / WORK)):
         folder.run(partial(make_candidates, job), chain(head, to_do), options, finished)
@@ -389,7 +390,7 @@ def _finish(
     counts = [note.rows for note in notes]
     # There is one task per SPAN candidates, so further processes would have no work.
     options = replace(options, workers=min(options.workers, sum(counts) // SPAN + 1))
-    with _at_hand(folder, len(notes), options) as (out, options):
+    with _local_folder(folder, len(notes), options) as (out, options):
         search = Search(out, job.duplicates == "near", job.shingle, options.similarity, job.batch)
         search.begin(counts)
         search.find(lambda do, tasks, then: folder.run(do, tasks, options, then), options.progress)
@@ -401,7 +402,7 @@ def _finish(
 
 
 @contextmanager
-def _at_hand(
+def _local_folder(
     folder: RunFolder[Candidates], portions: int, options: PrepareOptions
 ) -> Iterator[tuple[Path, PrepareOptions]]:
     """Yield a local folder with the candidates, and the run's options for tasks that read it.

@@ -42,7 +42,7 @@ PRECISION = 0.004  # wanted standard error in the second search, as a share of t
 NEAR = 0.001  # the search ends when the rate differs from the target by this share of the target
 # Rows per measurement of the first search; maximum of the second search; rows noised in one call
 ROUGH_ROWS, ROWS_MAX, BLOCK_ROWS = 4_000, 400_000, 20_000
-BLOCKS_MIN = 2  # minimum blocks per worker process, since a process takes a second to start
+BLOCKS_MIN = 2  # minimum blocks of rows per process, since a process takes a second to start
 # A target that exceeds the rate at the highest factor by this many standard errors is out of reach
 SURE = 6
 FEW_TEXTS = 30  # texts; a calibration on fewer texts gives a warning
@@ -407,7 +407,7 @@ class _Search:
 
 
 def _fine_search(rough: RateEstimate) -> tuple[int, float]:
-    """Return, for the second search, the rows per measurement and the `step` of `_bracket`.
+    """Return two values for the second search: rows per measurement, and `step` for `_bracket`.
 
     Both grow with the standard error of `rough`, the rate that the first search found.
     """

@@ -254,7 +254,7 @@ def _examples(real: Pairs, synthetic: Pairs, is_paired: bool) -> Iterator[dict[s
 
 
 def _spread(rows: Sequence[dict[str, str]], most: int) -> Sequence[dict[str, str]]:
-    """Return at most `most` of the rows, evenly spaced."""
+    """Return at most `most` rows, evenly spaced."""
     return rows[:: max(1, len(rows) // most)][:most]
 
 

@@ -20,7 +20,7 @@ from noisegen.text.languages import is_other_language, model_for
 
 FEW = 100  # pairs; for fewer, a warning states how uncertain the shares are
 SAMPLE = 10_000  # most pairs that the checks read
-# Maximum share of dissimilar pairs without a warning; real sets have at most 0.04 (MuCGEC)
+# Maximum share of dissimilar pairs without a warning; real corpora have at most 0.04 (MuCGEC)
 UNRELATED_MAX = 0.2
 # Only this many characters of a text are compared: the time grows with the square of the length
 _LIKE_CHARACTERS = 10_000

@@ -84,7 +84,7 @@ def measure(
 ) -> tuple[NoiseFigures, RowCounts]:
     """Return the figures of pairs, and the counts that each row adds to each histogram.
 
-    `lang` is the language of the texts; `kind_of` has rules that depend on it. Raises ValueError if
+    `lang` is the language of the texts; some kinds of edit depend on it. Raises ValueError if
     the two sides have different numbers of rows.
     """
     rows = list(zip(clean, noisy, strict=True))

@@ -1,4 +1,4 @@
-"""Choose which words, phrases and gaps of real pairs a profile stores as text.
+"""Choose which words, phrases and gaps of real pairs a noise profile stores as text.
 
 A word is stored if it occurs in at least `min_count` different pairs. Its replacement is stored if
 it occurs in at least `min_count` pairs too, or if it is a slip: at most two letters of the word
@@ -23,11 +23,12 @@ from noisegen.text.alignment import token_spans
 from noisegen.text.buffers import is_word
 from noisegen.text.case import SMALL, case_of, lower, shape_of
 
-# Maximum letter edits (Damerau-Levenshtein) of a slip, which is stored even if it is seen only once
+# Maximum letter edits (Damerau-Levenshtein) of a slip: a misspelling stored even if seen only once
 SLIP_MAX = 2
 GAP_WORDS_MAX = 2  # maximum words in a gap that is stored
 FORM_MAX = 60  # maximum characters in a replacement or gap that is stored
-# Letter sequences that no slip changes are counted, too, if at least this many words have them
+# Letters that no slip changes are counted too if at least this many words have them between the
+# same neighbours
 CONTEXT_MIN = 5
 WRITTEN_MAX = 4  # maximum new letters in one letter change of a slip
 UNLIKE_MAX = 0.5  # a slip changes at most this share of a word's letters
@@ -39,7 +40,7 @@ Slips = dict[tuple[str, str], list[LetterKey]]  # (word, replacement) -> letter 
 
 
 def kept_profile(found: PairCounts, min_count: int) -> Profile:
-    """Return the profile of counted pairs; its row factors are fitted later.
+    """Return the noise profile of counted pairs, still without row factors.
 
     A word or a replacement counts as frequent if at least `min_count` different pairs have it.
     """
@@ -62,8 +63,8 @@ def kept_profile(found: PairCounts, min_count: int) -> Profile:
 def _without_rare_phrases(words: Counter[WordKey], often: set[Form]) -> Counter[WordKey]:
     """Return the counts of words and phrases, with rare phrases split into words.
 
-    A phrase is rare unless `often` has it with the same replacement. The words of a rare phrase
-    are counted with the replacement None (unknown).
+    A phrase is rare unless the set `often` has it with the same replacement. The words of a rare
+    phrase are counted with the replacement None (unknown).
     """
     counts: Counter[WordKey] = Counter()
     for key, count in words.items():
@@ -77,9 +78,9 @@ def _without_rare_phrases(words: Counter[WordKey], often: set[Form]) -> Counter[
 
 
 def _phrases_that_stayed(rows: Iterable[RowEdits], words: Counter[WordKey]) -> Counter[WordKey]:
-    """Count how often each phrase of `words` stayed unchanged: its occurrences minus its changes.
+    """Count how often each phrase in `words` stayed unchanged: its occurrences minus its changes.
 
-    Occurrences are counted in the clean texts of `rows`, changes in `words`.
+    Occurrences are counted in the clean texts of `rows`; changes are taken from `words`.
     """
     changed = Counter[WordKey]()
     for key, count in words.items():
@@ -117,8 +118,8 @@ def _kept_words(
 ) -> tuple[Counter[WordKey], Counter[profiles.ShapeKey]]:
     """Return the counts of frequent words, and the counts of rare words without their text.
 
-    A rare word is counted by its shape and kind of change. `often` has the frequent words and
-    replacements; `slips` maps each (word, replacement) to its letter changes.
+    A rare word is counted by its shape (see `shape_of`) and kind of change. `often` has the
+    frequent words and replacements; `slips` maps each (word, replacement) to its letter changes.
     """
     kept: Counter[WordKey] = Counter()
     shapes: Counter[profiles.ShapeKey] = Counter()
@@ -154,7 +155,7 @@ def _is_kept(clean: str, noisy: str, often: set[Form]) -> bool:
 
 
 def _kept_gaps(gaps: Counter[GapKey], often: set[Form]) -> Counter[GapKey]:
-    """Return the counts of frequent gaps.
+    """Return the counts of frequent gaps (texts between two words).
 
     A gap is counted with the word after it and with its replacement; a rare one is left out.
     """
@@ -185,7 +186,7 @@ def _breaks(text: str) -> bool:
 
 
 def letter_changes(clean: str, noisy: str) -> list[LetterKey]:
-    """Return the letter changes between two words; [] if there are too many for a slip.
+    """Return the letter changes between two words; [] if there are too many for a misspelling.
 
     The letters are aligned with the fewest changes; two swapped letters are one change.
 
@@ -236,7 +237,7 @@ def _letter_edits(clean: str, noisy: str) -> list[_LetterEdit]:
 
 
 def _sites(word: str, parts: frozenset[str]) -> Iterator[tuple[str, str, str]]:
-    """Find letter sequences `parts` in a word; yield (letter before, sequence, letter after)."""
+    """Yield each letter sequence in `parts` that a word has: (letter before, it, letter after)."""
     framed = profiles.START + word + END
     for start in range(1, len(framed)):
         for size in range(min(profiles.LETTERS_MAX, len(framed) - 1 - start) + 1):
@@ -246,7 +247,7 @@ def _sites(word: str, parts: frozenset[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def _letters(slips: Slips, words: Iterable[str]) -> Counter[LetterKey]:
-    """Count the letter changes of all slips, and the words in which each change is possible.
+    """Count the letter changes of all slips (misspellings), and the words that each may change.
 
     A key has the letters `clean`, their replacement `noisy` and their two neighbours. If `noisy`
     equals `clean`, the key counts all words with this sequence of letters, changed or not.

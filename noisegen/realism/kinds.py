@@ -132,7 +132,7 @@ def _is_moved(found: EditInText) -> bool:
 
 
 def _is_elsewhere(words: str, text: str, other: str) -> bool:
-    """Tell whether `other` has each word of `words` at least as often as `text` has it."""
+    """Tell whether the text `other` has each word in `words` at least as often as `text` has it."""
     ours, theirs = _words(text), _words(other)
     return all(theirs[word] >= ours[word] for word in _words(words))
 

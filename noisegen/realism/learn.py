@@ -1,7 +1,7 @@
-"""Learn profiles from real pairs: count the changes of words, gaps, letters and rows.
+"""Learn noise profiles from real pairs: count the changes of words, gaps, letters and rows.
 
 The module `pair_counts` counts the changes, `kept` chooses the counts that a profile keeps, and
-`row_factors` fits the factors of rows.
+`row_factors` fits how noisy each row is.
 """
 
 import json
@@ -49,7 +49,7 @@ LAYOUT: Layout[None] = Layout(
 
 @dataclass(frozen=True)
 class LearnOptions(PairOptions, WorkerOptions):
-    """Options of learning: the real pairs and the folder that the profile is written to."""
+    """Options of learning: the real pairs, and the folder for the noise profile."""
 
     sources: Annotated[Strings, argument("PAIRS...")]
     out: Annotated[Folder, option("Folder for the profile", "-o", "--out", metavar="PROFILE")]
@@ -62,7 +62,7 @@ class LearnOptions(PairOptions, WorkerOptions):
 
 @dataclass(frozen=True)
 class Learned:
-    """A profile that was written, and notes on its pairs.
+    """A noise profile that was written, and notes on its pairs.
 
     `warnings` are reasons to doubt the pairs, `dropped` has the number of dropped pairs by reason,
     and `damaged` are messages about damaged input.
@@ -99,7 +99,7 @@ def learn(
     min_count: int = 2,
     force: bool = False,
 ) -> Learned:
-    """Learn a profile from real pairs and write it into the folder `out`.
+    """Learn a noise profile from real pairs and write it into the folder `out`.
 
     `sources` are tables, M2 files or folders (see `data.pairs.read_pairs`). The profile stores the
     text of a word or replacement if at least `min_count` different pairs have it. Raises
@@ -123,7 +123,7 @@ def _learn(options: LearnOptions) -> Learned:
 
 
 def merge_profiles(sources: Sequence[str | Path], out: str | Path, force: bool = False) -> Profile:
-    """Add up the counts of profiles of one language; write and return the sum.
+    """Add up the counts of noise profiles of one language; write and return the sum.
 
     Raises NoisegenError.
     """
@@ -152,7 +152,7 @@ def check_free(out: str | Path, force: bool) -> None:
 
 
 def save(profile: Profile, folder: str | Path) -> None:
-    """Write the files of a profile, with the rows of each table sorted by key.
+    """Write the files of a noise profile, with the rows of each table sorted by key.
 
     Raises OutputError.
     """
@@ -184,11 +184,11 @@ def save(profile: Profile, folder: str | Path) -> None:
 def profile_of(
     pairs: Pairs, lang: str = "en", min_count: int = MIN_COUNT, workers: WorkerOptions = ALONE
 ) -> Profile:
-    """Return the profile of pairs, with the counts that the module `kept` chooses.
+    """Return the noise profile of pairs, with the counts that the module `kept` chooses.
 
-    Row factors are fitted to half of the pairs, with chances of errors learned from the other half.
-    With chances learned from the same pairs, the errors of a row would look likelier than they are.
-    With fewer than `FEW` different pairs, all of them are used for chances and for factors.
+    Row factors (how noisy each row is) are fitted to half of the pairs, with chances of errors
+    learned from the other half. With chances learned from the same pairs, the errors of a row would
+    look likelier than they are. With fewer than `FEW` different pairs, all are used for both.
     """
     distinct = list(Counter(zip(pairs.clean, pairs.noisy, strict=True)).items())
     if len(distinct) < FEW:

@@ -26,7 +26,7 @@ from noisegen.text.case import TITLE, bare, case_of, cased, lower
 
 ROW_WORDS_MAX = 200  # words; a row with more is counted as a row with this many
 EDITS_MAX = 60  # changed words or gaps; a row with more is counted as a row with this many
-_LOST = (-1, -1)  # stands for unknown offsets of a word in the noisy text
+_UNKNOWN = (-1, -1)  # stands for unknown offsets of a word in the noisy text
 
 CountedPair = tuple[tuple[str, str], int]  # ((clean text, noisy text), number of occurrences)
 Form = tuple[str, str | None]  # (word or gap, its replacement); None stands for any replacement
@@ -34,11 +34,11 @@ Form = tuple[str, str | None]  # (word or gap, its replacement); None stands for
 
 @dataclass
 class PairCounts:
-    """Counts over a set of different pairs.
+    """Counts over a set of different pairs (clean text, noisy text).
 
-    `counts` has the tables of a profile. `seen` counts the pairs with a word or gap, and the pairs
-    with a replacement of it. `rows` has a clean text and its numbers of edits per pair. `repeats`
-    counts words that occur twice in a text, by which of the two occurrences changed.
+    `counts` is a noise profile with the changes. `seen` counts the pairs with a word or gap, and
+    the pairs with a replacement of it. `rows` has a clean text and its numbers of edits per pair.
+    `repeats` counts words that occur twice in a text, by which of the two occurrences changed.
     """
 
     counts: Profile
@@ -105,7 +105,7 @@ def _repeats(words: Sequence[WordKey]) -> Iterator[Repeat]:
 
 
 class RowKeys(NamedTuple):
-    """The keys under which a pair is counted: a key per word, gap and habit.
+    """The keys under which a pair is counted: a key per word, gap between words, and habit.
 
     A habit is a way to write a whole row, such as all in lower case. `habits` has each habit that
     would change the clean row, and whether the noisy row is written in this way. `edits` is the
@@ -119,7 +119,7 @@ class RowKeys(NamedTuple):
 
 
 def row_of(clean: str, noisy: str) -> RowKeys:
-    """Return the keys under which a pair is counted.
+    """Return the keys (words, gaps, habits) under which a pair is counted.
 
     An edit before a word may be the cause of its new case ('Es alta' -> 'Ella es alta'). So if the
     gap before a word changed, or the word before it was removed, its new case is counted with that
@@ -147,15 +147,18 @@ def row_of(clean: str, noisy: str) -> RowKeys:
 def _form_at(noisy: str, target: Span | None) -> str | None:
     """Return the noisy form of a word: the part of `noisy` between the offsets `target`.
 
-    Returns '' if `target` is None (a removed word), and None if it is `_LOST` (unknown).
+    Returns '' if `target` is None (a removed word), and None if it is `_UNKNOWN`.
     """
     if target is None:
         return ""
-    return None if target == _LOST else noisy[slice(*target)]
+    return None if target == _UNKNOWN else noisy[slice(*target)]
 
 
 def _habits(clean: str, noisy: str) -> list[HabitKey]:
-    """Return keys of the habits that would change `clean`; `shown` marks the one of `noisy`."""
+    """Return a key per habit that would change `clean`; `shown` is True for the habit of `noisy`.
+
+    A habit is a way to write a whole row, such as all in lower case.
+    """
     habits: list[HabitKey] = []
     is_any_shown = False
     for name, write in profiles.HABITS.items():
@@ -167,7 +170,7 @@ def _habits(clean: str, noisy: str) -> list[HabitKey]:
 
 
 def _could_show(habit: str, clean: str) -> bool:
-    """Tell whether a habit would change at least two characters of a clean row."""
+    """Tell whether a habit such as "upper" would change two or more characters of a clean row."""
     if habit == "small":
         return sum(a != b for a, b in zip(clean, lower(clean), strict=True)) > 1
     if habit == "upper":
@@ -179,7 +182,7 @@ def _word_key(text: str, noisy: str | None, initial: bool, habit: str) -> WordKe
     """Return the key of the word or phrase `text` and its noisy form.
 
     `noisy` is '' if the word was removed, None if its form is unknown. `initial` is True for the
-    first word of a row. Changes of case or accents that the row's `habit` causes are not counted.
+    first word of a row. Changes that the row's `habit`, such as 'upper', causes are not counted.
     """
     clean, case = lower(text), case_of(text.partition(" ")[0], initial)
     if not noisy:
@@ -196,10 +199,10 @@ def _word_key(text: str, noisy: str | None, initial: bool, habit: str) -> WordKe
 
 
 def _take_case(words: list[WordKey], number: int) -> int:
-    """Return the new case of `words[number]`, and reset it to SAME (no new case) in `words`.
+    """Return the new case of the word `words[number]`, and reset it there to SAME (unchanged).
 
-    Returns SAME, without a reset, for a word that became upper case or got other letters, and for
-    an index beyond the last word.
+    Nothing is reset, and SAME is returned, if the word became upper case, if its letters changed,
+    or if there is no word with this index.
     """
     key = words[number] if number < len(words) else None
     if key is None or key.noisy != key.clean or key.written == profiles.UPPER_CASE:
@@ -214,7 +217,7 @@ def _take_case(words: list[WordKey], number: int) -> int:
 class AlignedWord(NamedTuple):
     """Offsets of a word or phrase in the clean text (`span`) and in the noisy text (`target`).
 
-    `target` is None if the word was removed, `_LOST` if its offsets are unknown.
+    `target` is None if the word was removed, `_UNKNOWN` if its offsets are unknown.
     """
 
     span: Span
@@ -243,7 +246,7 @@ def _targets(
 ) -> Iterator[AlignedWord]:
     """Yield the words among the clean tokens `ours`, with their offsets in the noisy text.
 
-    `theirs` are the noisy tokens that replace `ours`. Words that are replaced by fewer words, as in
+    The noisy tokens `theirs` replace them. Words that are replaced by fewer words, as in
     'going to' -> 'gonna', are yielded as one phrase.
     """
     words = [span for span in ours if is_word(clean[span[0]])]
@@ -260,7 +263,7 @@ def _targets(
     elif are_words and _is_phrase(clean, words, len(theirs)):
         yield AlignedWord((words[0][0], words[-1][1]), whole)
     else:
-        yield from (AlignedWord(word, _LOST) for word in words)
+        yield from (AlignedWord(word, _UNKNOWN) for word in words)
 
 
 def _are_run_together(clean: str, words: Sequence[Span], form: str) -> bool:
@@ -300,12 +303,12 @@ def _gaps(clean: str, noisy: str, aligned: Sequence[AlignedWord]) -> Iterator[Ga
     edges = [start, *aligned, end]
     first = noisy_stop = 0
     for number, (_, target) in enumerate(edges[1:], 1):
-        if target is None or target == _LOST:
+        if target is None or target == _UNKNOWN:
             continue
         between = edges[first : number + 1]
         gaps = [clean[a.span[1] : b.span[0]] for a, b in pairwise(between)]
         written = noisy[noisy_stop : target[0]]
-        if all(word.target != _LOST for word in between):
+        if all(word.target != _UNKNOWN for word in between):
             if len(gaps) == 1:
                 yield Gap(first, gaps[0], written)
             # Only words were removed: the gaps around them count as unchanged

@@ -1,4 +1,4 @@
-"""Blocks of reports on a comparison, a calibrated recipe or a profile, for page and terminal."""
+"""Tables, charts and texts of reports on a comparison, a calibration or a noise profile."""
 
 import re
 from collections import Counter
@@ -16,8 +16,8 @@ from noisegen.runs.manifest import counted
 if TYPE_CHECKING:
     from noisegen.realism.calibrate import Calibrated
 
-TOP = 15  # most lines of a table of a profile
-EDITS_SHOWN = 12  # edits per row; the last line of the table counts rows with this many or more
+TOP = 15  # maximum lines per table in the report on a noise profile
+EDITS_SHOWN = 12  # last line of the table "edits per row": rows with this many or more
 _SIDES = ("real", "synthetic")
 KINDS_NAMED = 3  # most kinds of edit that a sentence calls too rare or too frequent
 # Minimum difference between the real and the synthetic share of a kind that a sentence names
@@ -26,7 +26,7 @@ _VISIBLE = str.maketrans({" ": "␣", "\n": "¶", "\t": "→"})
 _FOLDERS = re.compile(r"[^\s,(]*/(?=\S)")  # folders of a path, which a title leaves out
 _WRITTEN = ("", "in lower case", "with a capital", "in upper case")
 _HABITS = {"small": "all in lower case", "upper": "all in upper case", "bare": "no diacritics"}
-_CAPTIONS = {  # titles of the tables of a profile, by the name of the counts
+_CAPTIONS = {  # captions of tables, by the field of `Profile` that has the counts
     "words": "words, with their share of all cases of the word",
     "gaps": "between words",
     "letters": "letters between their neighbours, in different words",
@@ -35,7 +35,7 @@ _CAPTIONS = {  # titles of the tables of a profile, by the name of the counts
 
 
 class Line(NamedTuple):
-    """A line in a table of a profile: an edit, and how often it occurs.
+    """A line in a table of a noise profile: an edit, and how often it occurs.
 
     `share` is `times` divided by the number of occurrences of `clean`, edited or not.
     """
@@ -140,7 +140,7 @@ def _sentences(realism: Realism) -> Iterator[str]:
 
 
 class _KindDifference(NamedTuple):
-    """A text about a kind of edit, and the difference of its shares: real minus synthetic."""
+    """A kind of edit in words, with its shares, and its real minus its synthetic share."""
 
     difference: float
     words: str
@@ -256,7 +256,7 @@ def calibration(calibrated: "Calibrated") -> blocks.Table:
 
 
 def profile_blocks(profile: Profile, top: int = TOP) -> list[blocks.Block]:
-    """Return a summary of a profile, and tables with its `top` most frequent edits of each type."""
+    """Return a summary of a noise profile, and tables of its `top` most frequent edits by type."""
     totals, pairs = profile.totals, max(1, profile.totals["pairs"])
     different = len({key.clean for key in profile.words})
     summary = {
@@ -317,7 +317,7 @@ def _row_edits(profile: Profile) -> Counter[int]:
 
 
 def _lines(profile: Profile, top: int) -> dict[str, list[Line]]:
-    """Return the `top` most frequent edits of each table of a profile, as lines."""
+    """Return {table: lines of its `top` most frequent edits} for the tables in `_CAPTIONS`."""
     cases, edits = Counter[tuple[str, str]](), Counter[tuple[str, str, str]]()
     for entry in _entries(profile):
         if entry.noisy is not None:
@@ -334,7 +334,7 @@ def _lines(profile: Profile, top: int) -> dict[str, list[Line]]:
 
 
 def _habit_lines(profile: Profile) -> Iterator[Line]:
-    """Yield a line per habit of whole rows, such as all in lower case, with its frequency."""
+    """Yield a line per habit (way to write a whole row, such as all in lower case) that occurs."""
     for habit, name in _HABITS.items():
         shown = profile.habits[HabitKey(habit, True)]
         other = profile.habits[HabitKey(habit, False)]
@@ -343,7 +343,7 @@ def _habit_lines(profile: Profile) -> Iterator[Line]:
 
 
 class _Entry(NamedTuple):
-    """A count of a profile, with the texts to show for it in a table of the report.
+    """A count in a noise profile, with the texts to show for it in the table `table`.
 
     `noisy` is None if `clean` stayed unchanged or its replacement is unknown.
     """
@@ -355,7 +355,7 @@ class _Entry(NamedTuple):
 
 
 def _entries(profile: Profile) -> Iterator[_Entry]:
-    """Yield the counts of words, gaps and letters of a profile."""
+    """Yield the counts of words, gaps between words, and letters in a noise profile."""
     for word, count in profile.words.items():
         noisy = word.noisy if word.noisy != word.clean else f"({_WRITTEN[word.written]})"
         is_edit = word.noisy is not None and (word.noisy, word.written) != (word.clean, SAME)

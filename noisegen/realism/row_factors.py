@@ -2,10 +2,11 @@
 
 Errors are not spread evenly: some rows have many, many rows have none. Each row therefore draws a
 pair of factors: one multiplies the chances of its words to change, the other the chances of its
-gaps. All pairs on a grid have weights, fitted by maximum likelihood (Kiefer and Wolfowitz, 1956;
-Laird, 1978) with the EM algorithm. Each pair has two weights, for free and for forced rows. In a
-free row, chance alone decides. In a forced row, at least one word or gap changes: if chance changes
-none, the one that came closest to a change is changed. Rows with the factors (0, 0) stay unchanged.
+gaps. All pairs in a fixed grid have weights, fitted by maximum likelihood (Kiefer and Wolfowitz,
+1956; Laird, 1978) with the EM algorithm. Each pair has two weights, for free and for forced rows.
+In a free row, chance alone decides. In a forced row, at least one word or gap changes: if chance
+changes none, the one that came closest to a change is changed. Rows with the factors (0, 0) stay
+unchanged.
 """
 
 from collections import Counter
@@ -70,9 +71,9 @@ def consistency(repeats: Counter[Repeat], words: Counter[WordKey]) -> int:
 
 
 def row_factors(profile: Profile, rows: Sequence[RowEdits]) -> list[Factor]:
-    """Fit factors to the numbers of changed words and gaps of rows; return them with weights.
+    """Fit pairs of row factors to the changed words and gaps of rows; return them with weights.
 
-    `profile` gives the chance of each word and gap to change.
+    The noise profile `profile` gives the chance of each word and gap to change.
     """
     rows = sorted(rows)[:: len(rows) // ROWS_MAX + 1]
     if not rows:
@@ -112,7 +113,7 @@ def _fitted(likelihoods: F64, times: F64) -> F64:
 
 
 def _likelihoods(profile: Profile, texts: Sequence[str], edits: I64) -> F64:
-    """Return the likelihood of each row's edits under each pair of factors, free and forced.
+    """Return the likelihood of each row's edits under each pair of factors, if free and if forced.
 
     `texts` are the clean texts of the rows. `edits` has the numbers of changed words and changed
     gaps, shape (rows, 2). The result has shape (rows, 2 * pairs): free pairs, then forced pairs.
@@ -135,14 +136,14 @@ def _likelihoods(profile: Profile, texts: Sequence[str], edits: I64) -> F64:
 
 
 class _Places(NamedTuple):
-    """Row index and chance of each word (or each gap) that may change, sorted by row."""
+    """Words (or gaps) that may change: their row index and chance to change, sorted by row."""
 
     rows: I64
     chances: F64
 
 
 def _expected_hits(places: _Places, count: int) -> F64:
-    """Return the expected number of changes in each of `count` rows, for each factor of the grid.
+    """Return the expected number of changes in each of `count` rows, for each of `_FACTORS`.
 
     The result has shape (rows, factors).
     """
@@ -170,7 +171,7 @@ def _row_places(profile: Profile, texts: Texts) -> tuple[_Places, _Places]:
 
 
 def _hit_chances(places: _Places, count: int) -> F64:
-    """Return the chances of 0, 1, ... changes in each of `count` rows, for each factor of the grid.
+    """Return the chances of 0, 1, ... changes in each of `count` rows, for each of `_FACTORS`.
 
     The result has shape (rows, factors, EDITS_MAX + 1); the last column is `EDITS_MAX` or more.
     """
@@ -178,7 +179,7 @@ def _hit_chances(places: _Places, count: int) -> F64:
     hits[:, :, 0] = 1
     numbers = ordinals(places.rows)
     for number in range(int(numbers.max(initial=-1)) + 1):
-        here = np.flatnonzero(numbers == number)  # word (or gap) `number` of each row
+        here = np.flatnonzero(numbers == number)  # the word (or gap) with this index in each row
         rows = places.rows[here]
         chance = np.minimum(places.chances[here, None] * _FACTORS, 1)[:, :, None]
         before = hits[rows]
