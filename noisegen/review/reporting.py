@@ -192,7 +192,7 @@ def measure(opened: sqlite3.Connection) -> ReviewReport:
 def _comments(
     strata: Mapping[Stratum, Sequence[JudgedItem]], names: Mapping[int, str]
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield every comment: the name of the reviewer, the stratum of the row, and the text."""
+    """Yield every comment: the reviewer's name, the language, recipe and strength, the text."""
     for stratum, items in strata.items():
         place = f"{stratum.lang}, {stratum.recipe} at {stratum.strength}"
         for item in items:

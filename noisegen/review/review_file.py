@@ -229,8 +229,8 @@ class ReviewFile:
     def _order(self, folded: str, langs: str, newest: int) -> I64:
         """Return the numbers of the items in the languages `langs`, in the order of a reviewer.
 
-        `folded` is the reviewer's name in lower case, `langs` a JSON list. Items with a number
-        above `newest` are left out.
+        `folded` is the reviewer's name in lower case, `langs` a JSON list. `newest`, the number
+        of the newest item, keeps the cache from returning an order without it.
         """
         rows = self._all(
             "SELECT items.id, stage FROM items JOIN groups ON groups.id = group_id"

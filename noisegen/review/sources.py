@@ -74,7 +74,7 @@ class ReviewSource:
 
 
 def _outputs(source: ReviewSource) -> Iterator[Batch]:
-    """Yield the rows of outputs of `augment` in batches; all rows of a batch are of one stratum."""
+    """Yield outputs of `augment` in batches of one stratum (language, recipe, strength) each."""
     labels = source.strengths or (None,) * len(source.sources)
     if len(labels) != len(source.sources):
         raise UsageError(
@@ -137,7 +137,7 @@ def _shard(path: Path, slots: Mapping[str, str]) -> Iterator[pa.Table]:
 
 
 def _by_language(table: pa.Table, stratum: Stratum, column: str) -> Iterator[Batch]:
-    """Split a table by the language in `column`; yield a batch (stratum, rows) per language.
+    """Split a table by the language in a column; yield (stratum, its rows) per language.
 
     If there is no such column, or its values are not text, the whole table is one batch.
     """
