@@ -115,7 +115,7 @@ class WordIds:
     def distinct(self, ids: Ints) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int64]]:
         """Return the distinct words of a batch, and for each id the index of its word among them.
 
-        `ids` are word ids of any shape. The words are character ids, shape (words, 50), sorted by
+        `ids` are word ids of any shape. Each word is a row of 50 character ids. Words are sorted by
         length in bytes and then by bytes, so their order does not depend on the ids. The indices
         have the shape of `ids`.
         """
@@ -223,10 +223,10 @@ def renamed(name: str) -> str:
 class CharacterCNN(nn.Module):
     """A CNN over the characters of words, in place of a network's word embeddings.
 
-    It maps word ids, shape (rows, words), to vectors, shape (rows, words, hidden); `table` has the
-    words of the ids. Its layers are convolutions of several widths, the maximum of each filter over
-    the word, two highway layers, and a projection. Before training, the numbers in the vectors have
-    the standard deviation `spread`.
+    It maps word ids, shape (rows, words), to vectors, shape (rows, words, hidden); `table` maps ids
+    to words. Its layers are convolutions of several widths, the maximum of each filter over the
+    word, two highway layers, and a projection. Before training, the numbers in the vectors have the
+    standard deviation `spread`.
     """
 
     def __init__(self, hidden: int, table: WordIds, spread: float = 0.02) -> None:
@@ -291,11 +291,11 @@ class CharacterCNN(nn.Module):
 
 
 def trimmed(characters: Tensor) -> Iterator[Tensor]:
-    """Yield the character ids of the short words, then of the longer words, with less filling.
+    """Yield character ids of the short words, then of the longer words, with less filling.
 
     `characters` are the character ids (words, 50) of words sorted by length. Filling ids follow the
-    end symbol of a word. All windows within the filling give equal values, so the maximum needs
-    only one of them. Filling beyond the widest window is therefore cut off.
+    end symbol of a word. All convolution windows within the filling give equal values, so their
+    maximum needs only one of them. Filling beyond the widest window is therefore cut off.
     """
     needed = _needed(characters)
     short = int((needed <= SHORT).sum())
@@ -305,5 +305,5 @@ def trimmed(characters: Tensor) -> Iterator[Tensor]:
 
 
 def _needed(characters: Tensor) -> Tensor:
-    """Return the number of ids to keep per word: its own, and filling for the widest window."""
+    """Return how many ids to keep of each word: its own, and filling for the widest window."""
     return (characters != characters[:, -1:]).sum(1) + _WIDEST

@@ -136,8 +136,9 @@ class RoLaser(LaserEncoder):
     def _word_ids(self, words: list[str]) -> list[int]:
         """Return the ids of a text's words, with padding up to the text's number of characters.
 
-        c-RoLASER masks by the characters of a text, but reads its words, which are fewer. So its
-        transformer also attends to the padding after the words, and the vectors depend on it.
+        c-RoLASER's padding mask counts the characters of a text, but its network reads words, which
+        are fewer. So its transformer also attends to the padding after the words, and the vectors
+        depend on it.
         """
         ids = []
         for word in words:

@@ -30,14 +30,15 @@ def bench(options: TrainOptions, seconds: float = 10.0) -> dict[str, Any]:
     """Time updates and data loading of a distillation, `seconds` for each; nothing is written.
 
     Three speeds are in tokens per second, padding not counted: `step` for updates on random token
-    ids in memory, `data` for updates on DATA, `loader` for noise and tokenizer alone. `loader_cost`
-    is 1 - `data` / `step`, the share of speed lost to loading. `padding` is the share of padding
-    among the computed tokens. `step_mfu` and `mfu` are the shares of the device's bf16 peak used at
-    the speeds `step` and `data`; None if the peak is unknown.
+    ids, `data` for updates on the texts of DATA, `loader` for adding noise and tokenizing alone.
+    `loader_cost` is 1 - `data` / `step`, the share of speed lost to loading. `padding` is the share
+    of padding among the computed tokens. `step_mfu` and `mfu` are the shares of the device's bf16
+    peak used at the speeds `step` and `data`; None if the peak is unknown.
 
     The teacher's vectors are random numbers and hard negatives are left out, which does not change
-    the speed of updates. Chunks are smaller than in a run, so that several are loaded within
-    `seconds`; their additional padding does not lower `data`. Raises the errors of `train`.
+    the speed of updates. Chunks (parts of an epoch) are smaller than in a run, so that several are
+    loaded within `seconds`; their additional padding does not lower `data`. Raises the errors of
+    `train`.
     """
     settings = settings_of(options)
     if not isinstance(settings, DistilSettings):
@@ -75,7 +76,7 @@ def bench(options: TrainOptions, seconds: float = 10.0) -> dict[str, Any]:
 def _speeds(
     method: Distillation, folder: Path, options: TrainOptions, seconds: float
 ) -> tuple[Speed, Speed, float]:
-    """Return the speeds of updates on random ids and on DATA, and the result of `_loader_speed`."""
+    """Return three speeds: of updates on random token ids, of updates on DATA, of the loader."""
     settings, progress = method.settings, options.progress
     method.rehearse()
     trainer = Trainer(method, folder)
@@ -105,9 +106,9 @@ def _speeds(
 
 
 def _loader_speed(method: Distillation, seconds: float) -> float:
-    """Return the speed of noise, tokenizer and batching, in tokens per second.
+    """Return the speed of adding noise, tokenizing and batching, in tokens per second.
 
-    Makes the first chunk of epoch 1, 2, 3 and so on, until `seconds` have passed.
+    Makes the first chunks of epochs 1, 2, 3 and so on, until `seconds` have passed.
     """
     began, tokens = time.perf_counter(), 0
     for epoch in count(1):

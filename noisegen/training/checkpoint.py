@@ -26,7 +26,7 @@ from noisegen.runs.atomic import atomic_folder, remove, sync, writing
 
 @dataclass(frozen=True)
 class Position:
-    """Indices of a run's next update: epoch, chunk in the epoch, step in the chunk; all from 0."""
+    """Indices from 0 of a run's next update: epoch, chunk (part of an epoch), step in the chunk."""
 
     epoch: int = 0
     chunk: int = 0

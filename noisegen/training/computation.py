@@ -99,10 +99,10 @@ def join_group(device: torch.device) -> None:
 
 
 class Computation:
-    """Computes a student's vectors from rows of token ids, packed or padded, in bf16 or float32.
+    """Computes a student's vectors from rows of token ids, in bf16 or float32.
 
-    Raises UsageError if settings and device conflict. `network` is the student's network, compiled
-    if the settings ask for it.
+    The rows of a batch are padded, or packed: joined without padding. Raises UsageError if settings
+    and device conflict. `network` is the student's network, compiled if the settings ask for it.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Computation:
         self.bf16 = uses_bf16(settings.precision, device)
         self.packed = _packs(settings, student.config, device, self.bf16)
         cuda = device.type == "cuda"
-        self.shape: dict[str, int] = {}  # arguments of `Packed.of` if compiled, else empty
+        self.shape: dict[str, int] = {}  # fixed size of packed batches if compiled
         if isinstance(settings, DistilSettings) and settings.compile:
             tokens, longest = settings.tokens_per_batch(world), student.tokenizer.max_length
             self.shape = {"tokens": tokens, "longest": longest}
@@ -154,7 +154,7 @@ class Computation:
     def states(self, batch: Padded | Packed) -> Tensor:
         """Return the network's last hidden states for a batch.
 
-        A padded batch has states (rows, longest, hidden), a packed batch (tokens, hidden).
+        Their shape is (rows, longest row, hidden), or (tokens, hidden) if the batch is packed.
         """
         if isinstance(batch, Padded) and self.bf16:
             with attending_fast(self.student.config, batch):

@@ -57,8 +57,8 @@ def dry_run(method: Method[C], sources: Sequence[str], clock: Clock) -> dict[str
 def _timings(trainer: Trainer[C], chunk: C) -> tuple[float, float, float]:
     """Return seconds per update, seconds per validation, and CPU seconds per wall second.
 
-    Updates are timed on batches of `chunk`. The last figure converts a CPU limit to wall time; it
-    is 1 for a run without a CPU limit.
+    Updates are timed on the batches in `chunk`. The last figure converts a CPU limit to wall time;
+    it is 1 for a run without a CPU limit.
     """
     clock = trainer.clock
     trainer.method.network.train()
@@ -78,7 +78,7 @@ Speed = dict[str, float]  # updates, tokens, computed (tokens with padding) and 
 def speed(trainer: Trainer[C], steps: Iterable[tuple[C, list[Rows]]], seconds: float) -> Speed:
     """Do updates for about `seconds`, at least one update; return their speed.
 
-    `steps` yields the data of each update: a chunk, and batches of its rows.
+    `steps` yields the data of each update: a chunk, and batches of row indices in this chunk.
     """
     device = trainer.workers.device
     settle = torch.cuda.synchronize if device.type == "cuda" else lambda device: None

@@ -75,9 +75,9 @@ _SPLIT = 2**32  # seeds the choice of held-out pairs; larger than all epochs, wh
 class LabelledPairs:
     """Pairs of a source text and a target text, each with a label.
 
-    `sides[i]` has two indices in `texts`: of source and target of pair i. `labels[i]` has two
-    indices in `names`: of the source's label and the target's label. `dropped` counts the rows of
-    DATA that give no pair, by reason.
+    For pair i, `sides[i]` has the indices of source and target in the store `texts`, and
+    `labels[i]` the indices of their labels in the tuple `names`. `dropped` counts the rows of DATA
+    that give no pair, by reason.
     """
 
     texts: TextStore
@@ -105,9 +105,9 @@ def prepare_labelled(
 ) -> LabelledPairs:
     """Read the labelled pairs of DATA, and store their distinct texts in the folder.
 
-    Dropped and counted are rows with an empty side, and rows whose noisy text equals the clean
-    text, since one vector cannot have two labels. Raises SourceError if there are no pairs, only
-    one label, too many labels, or if all sources or all targets are the same text.
+    A row is dropped, and counted, if a side is empty, or if its noisy text equals the clean text:
+    one vector cannot have two labels. Raises SourceError if there are no pairs, only one label, too
+    many labels, or if all sources or all targets are the same text.
     """
     folder.mkdir(parents=True, exist_ok=True)
     dropped: Counter[str] = Counter()
@@ -273,7 +273,7 @@ class PairVectors:
 
 @dataclass(frozen=True)
 class VectorChunk(Chunk):
-    """Chunk with the standardised vectors of its pairs on the device; batches are slices of it."""
+    """Chunk with the standardised vectors of its pairs on the device; a batch is a slice."""
 
     pairs: PairBatch
 
@@ -283,11 +283,11 @@ def retrieval(
 ) -> dict[str, float]:
     """Return the percentage of texts whose nearest text is the other text of their pair.
 
-    `sets` maps a name, such as "en-de", to vectors of sources and vectors of targets; `head` is
-    applied to all vectors first. `retrieval.forward.en-de` finds the target nearest to each
-    source, `retrieval.backward.en-de` the source nearest to each target. `retrieval.forward` and
-    `retrieval.backward` are means over all sets. If k texts are equally near, the right one counts
-    1 / k.
+    `sets` maps the labels of pairs, such as "en-de", to vectors of their sources and targets; the
+    function `head` is applied to all vectors first. `retrieval.forward.en-de` finds the target
+    nearest to each source, `retrieval.backward.en-de` the source nearest to each target.
+    `retrieval.forward` and `retrieval.backward` are means over all sets. If k texts are equally
+    near, the right one counts 1 / k.
     """
     forward, backward = {}, {}
     for name, (source, target) in sets.items():

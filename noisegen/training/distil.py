@@ -121,7 +121,7 @@ class Distillation(PairMethod[PairChunk]):
         return PairChunk(steps, sides, self.pairs.owner[rows])
 
     def prepare(self, folder: Path, progress: Show, clock: Clock = UNLIMITED) -> None:
-        """Compute the teacher's vectors, make the held-out pairs, and add noisy words.
+        """Compute the teacher's vectors, make held-out pairs, and teach the student noisy words.
 
         Noisy words come from training pairs. Single words, such as "ppl", become tokens of the
         student; its tokenizer replaces contractions and phrases, such as "dont" by "don't".
@@ -295,7 +295,7 @@ class Distillation(PairMethod[PairChunk]):
 
     @property
     def _noisy_rows(self) -> int:
-        """Number of rows to search for noisy words; at most one per pair if all noise is stored."""
+        """Number of rows to search for noisy words: at most one per pair if no recipe is used."""
         most = inf if self.words_noise.is_drawn else len(self.pairs.training)
         return int(min(self.settings.noisy_words, most))
 
@@ -386,10 +386,10 @@ class Distillation(PairMethod[PairChunk]):
 
 
 def _noise_for_words(noise: NoiseSource, also: str | None) -> NoiseSource:
-    """Return the source of noise for the search for noisy words.
+    """Return the source of noise for the search for noisy words, such as `ppl`.
 
-    It mixes the noise of training with noise of the recipes that `also` names (the setting
-    `noisy_words_also`). Raises UsageError if `also` names stored noise.
+    It mixes `noise`, the source for training, with the recipes in `also`, the value of the setting
+    `noisy_words_also`. Raises UsageError if `also` has "stored", the noisy side of DATA.
     """
     if not also:
         return noise

@@ -133,10 +133,11 @@ def load_heads(folder: Path) -> tuple[Heads, HeadConfig]:
 
 
 def save_students(heads: Heads, encoder: Encoder, out: Path) -> None:
-    """Write encoders of meaning vectors (RUN/student) and of language vectors (RUN/language).
+    """Write an encoder of meaning vectors to RUN/student, one of language vectors to RUN/language.
 
-    Each is `encoder` with a trained head as last layer. Nothing is written if `encoder` is not a
-    SentenceEncoder: then only `heads:RUN/heads` opens these encoders.
+    `out` is the folder RUN. Each encoder is the frozen `encoder` with a trained head as last layer.
+    Nothing is written if `encoder` is not a SentenceEncoder: then only the SPEC `heads:RUN/heads`
+    opens an encoder with a head.
     """
     if not isinstance(encoder, SentenceEncoder):
         return

@@ -25,8 +25,8 @@ SAMPLED = 10_000  # maximum pairs of --validation that are used, spread evenly o
 class HeldOut:
     """Held-out pairs of texts, the teacher's vectors of their clean sides, and their token ids.
 
-    `owners[i]` identifies the clean text of pair i: pairs with the same clean text have the same
-    number. `tokenize` sets the token ids, `noisy_ids` and `clean_ids`.
+    The number `owners[i]` identifies the clean text of pair i: equal clean texts have equal
+    numbers. `tokenize` sets the token ids, `noisy_ids` and `clean_ids`.
     """
 
     noisy: Sequence[str]

@@ -134,7 +134,7 @@ def _squared(teacher: Tensor, student: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class PairBatch:
-    """Pairs for the heads: vectors (pairs, width) and label indices (pairs,) of each side."""
+    """Pairs for heads: vectors (pairs, width) and label indices (pairs,) of source and target."""
 
     source: Tensor
     target: Tensor
@@ -178,9 +178,10 @@ class Disentangled:
 def dream(batch: PairBatch, output: Disentangled) -> Losses:
     """Return DREAM's losses of the pairs in the first half of a batch.
 
-    The random partner of pair i is pair i of the second half. The last pair of an odd batch is left
-    out. The reconstruction loss is a squared error. The released code computes a third language
-    term but does not use it; `dream:third-term` uses it.
+    Each pair is compared with a random partner: pair i of the first half with pair i of the second
+    half. The last pair of an odd batch is left out. The reconstruction loss is a squared error. The
+    released code computes a third language term but does not use it; the objective
+    `dream:third-term` does.
     """
     half = len(batch.source) // 2
     here, there = slice(0, half), slice(half, 2 * half)
@@ -343,8 +344,8 @@ def _mean(values: Tensor) -> Tensor:
 class Sides:
     """Vectors (2N, width) of both sides of N pairs, noisy sides first, and vectors of other texts.
 
-    `others` (any number, width) are the vectors of other texts, used as negatives only. `owners`
-    has the index of the clean text per row of `vectors`, `owners_of_others` per row of `others`.
+    `others` (any number, width) are the vectors of other texts, used as negatives only. For each
+    row of `vectors`, `owners` has the index of its clean text; for `others`, `owners_of_others`.
     """
 
     vectors: Tensor
@@ -356,8 +357,8 @@ class Sides:
         """Return the cosines of the 2N vectors with all vectors, divided by the temperature.
 
         The shape is (2N, 2N + number of others). The score of a vector with itself is -inf, so that
-        it is no negative. The same holds for two pairs with the same clean text, such as two noisy
-        copies of a sentence.
+        it is no negative. It is also -inf for vectors of two pairs with the same clean text, such
+        as two noisy copies of a sentence.
         """
         units, owners = normalize(self.vectors), self.owners
         scores = units @ units.T / temperature

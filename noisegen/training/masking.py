@@ -195,15 +195,15 @@ class Memory(nn.Module):
         self.register_buffer("filled", torch.zeros((), dtype=torch.int64))
 
     def with_negatives(self, vectors: Tensor, owners: Tensor) -> Sides:
-        """Return the vectors of an update, with the vectors in memory as their negatives.
+        """Return the vectors of an update, with the vectors of earlier updates as their negatives.
 
-        `owners` has the index of the clean text of each vector.
+        For each of `vectors`, `owners` has the index of its clean text.
         """
         count = int(self.filled)
         return Sides(vectors, owners, self.vectors[:count], self.owners[:count])
 
     def add(self, vectors: Tensor, owners: Tensor) -> None:
-        """Add vectors and the indices of their clean texts; drop the oldest if memory is full."""
+        """Store vectors and the indices of their clean texts; drop the oldest beyond `size`."""
         count = int(self.filled)
         for kept, new in ((self.vectors, vectors), (self.owners, owners)):
             newest = torch.cat([new.detach(), kept[:count]])[: len(kept)]
@@ -212,10 +212,11 @@ class Memory(nn.Module):
 
 
 class MaskedModel(nn.Module):
-    """A mean-pooling sentence encoder, with a head that predicts masked tokens, and a memory.
+    """A mean-pooling sentence encoder, with a head that predicts masked tokens, and a `Memory`.
 
     Encoder and head are parts of `whole`, a model of transformers. `is_new` is true if the model's
-    folder has no head: then the head starts with random weights. The memory has `memory` vectors.
+    folder has no head: then the head starts with random weights. `memory` is the size of the
+    `Memory`.
     """
 
     def __init__(

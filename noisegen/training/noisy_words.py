@@ -37,7 +37,7 @@ from noisegen.encoders.tokens import (
 from noisegen.text.alignment import aligned, token_spans
 from noisegen.training.pairs import PIECE_ROWS, VALIDATION_EPOCH, NoiseSource, PairData
 
-SEEN = 3  # minimum occurrences of a form in noisy text; chosen on development tweets
+SEEN = 3  # minimum occurrences of a noisy form in noisy text; chosen on development tweets
 SHARE = 0.5  # minimum share of a form's occurrences that stand for its most frequent word
 TOLERATED = 0.2  # maximum occurrences of a form in clean text, per occurrence in noisy text
 PIECE_SEEN = 20  # like SEEN, for a form that is a piece of the tokenizer: it may be a real word
@@ -79,10 +79,10 @@ def find_noisy_words(
     rows: int,
     stop: Callable[[int], bool] = lambda read: False,
 ) -> Words:
-    """Return noisy words: forms that stand for words in noisy text, and are rare in clean text.
+    """Return noisy words: forms, such as `ppl`, that stand for words and are rare in clean text.
 
     The result counts the words and phrases that each form stood for. The search reads up to `rows`
-    training pairs. Pairs with noise from recipes are read again with new noise, stored pairs only
+    training pairs. Pairs with noise from recipes are read again with new noise, other pairs only
     once. The search ends early when `stop(number of pairs read)` is true. Raises UsageError for a
     student whose tokenizer has no word pieces.
     """
@@ -106,7 +106,7 @@ def find_noisy_words(
 
 
 def _is_noisy(pieces: Any, form: str, words: Counter[str], usual: int) -> bool:
-    """Return whether a form stands for one word often enough, and is rare enough in clean text.
+    """Return whether a form (`ppl`) stands for one word often enough, and is rare in clean text.
 
     `words` counts the words that the form stood for in noisy text. `usual` is the count of the form
     in clean text.
@@ -126,8 +126,8 @@ def _rows(
 ) -> Iterator[tuple[str, str]]:
     """Yield the noisy and the clean text of training pairs, until `rows` pairs are read.
 
-    The noise comes from epochs that training never reaches. If stored noise is mixed with noise
-    from recipes, equal pairs are yielded once: stored noise is the same in every epoch.
+    The noise comes from epochs that training never reaches. If the noisy text of DATA is mixed with
+    noise from recipes, equal pairs are yielded once: the text of DATA is the same in every epoch.
     """
     training, read, epoch = pairs.training, 0, VALIDATION_EPOCH
     known = set[int]()
@@ -174,10 +174,10 @@ def add_noisy_words(
 ) -> tuple[int, int]:
     """Teach the student noisy words; return the counts of new tokens and of replaced forms.
 
-    A form that stands for a word of one piece becomes a token, whose embedding starts as the
-    embedding of the piece. The tokenizer replaces the most frequent forms of contractions and
-    phrases, at most `max_rules`. Raises UsageError for a student whose tokenizer has no word
-    pieces.
+    A form (`ppl`) that stands for a word of one piece becomes a token, whose embedding starts as
+    the embedding of the piece. For the most frequent contractions and phrases, at most `max_rules`,
+    the tokenizer replaces noisy forms, `dont` by `don't`. Raises UsageError for a student whose
+    tokenizer has no word pieces.
     """
     whole = pieces_of(student)
     replacements = _replacements(whole.tokenizer, words, max_rules)
@@ -203,7 +203,7 @@ def _start_embeddings(
 ) -> None:
     """Set the embedding of each new token to a weighted mean of the embeddings of some pieces.
 
-    `starts` maps the text of a new token to these pieces: id -> weight.
+    `starts` maps the text of a new token to the weights of these pieces, by piece id.
     """
     network: Any = student.network
     old = network.get_input_embeddings().weight.detach()
@@ -243,10 +243,10 @@ def _with_words_at_spaces(pieces: Any) -> Any:
 
 
 def _replacements(pieces: Any, words: Words, max_rules: int) -> dict[str, list[str]]:
-    """Return contractions and phrases of several pieces, each with the noisy forms it replaces.
+    """Return {contraction or phrase: noisy forms to replace by it}, the most frequent first.
 
-    The most frequent come first. The list ends when they cover the share `COVERED` of all
-    occurrences of such contractions and phrases, and has at most `max_rules` of them.
+    Only contractions and phrases of several pieces count. The result has as many as cover the share
+    `COVERED` of all their occurrences, but at most `max_rules`.
     """
     added = {token.content.lower() for token in pieces.added_tokens_decoder.values()}
     forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -352,11 +352,11 @@ def _piece(pieces: Any, word: str) -> int | None:
 
 
 def _content(pieces: Any, form: str) -> str | None:
-    """Return the text of a new token that matches a form; None if no token can match it.
+    """Return the text under which a noisy form is added as a token; None if it cannot be added.
 
-    The text is the form itself, unless the form is a piece already: then the token would also match
-    inside longer words. For an uncased tokenizer it is then the form in upper case, since the
-    tokenizer lower-cases added tokens before it matches them; for a cased one, None.
+    The text is the form itself, unless the vocabulary has it as a piece of words: then the token
+    would also match inside longer words. In that case the text is the form in upper case if the
+    tokenizer is uncased, since it lower-cases added tokens before matching; otherwise None.
     """
     has = pieces.backend_tokenizer.token_to_id
     if has(form) is None:

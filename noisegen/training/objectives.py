@@ -26,7 +26,7 @@ F = TypeVar("F", bound=Callable[..., Losses])
 
 @dataclass(frozen=True)
 class Objective:
-    """A registered objective of a method; `needs` names the optional inputs (`NEEDS`) it uses."""
+    """A registered objective of a method; `needs` are the names of optional inputs that it uses."""
 
     name: str
     method: str

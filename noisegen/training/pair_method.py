@@ -91,10 +91,10 @@ class PairMethod(Method[P]):
 
     @abstractmethod
     def hold_out(self, rows: Rows) -> None:
-        """Add noise to the pairs `rows`, tokenise both sides, and keep them for `validate`."""
+        """Add noise to the pairs with the indices `rows`, and keep them for `validate`."""
 
     def use_stand_ins(self) -> float:
-        """Replace slow results of preparation by random ones, for a dry run.
+        """Replace slow results, such as the teacher's vectors, by random ones for a dry run.
 
         Return the estimated seconds that a run takes for the real results.
         """
@@ -119,7 +119,7 @@ class PairMethod(Method[P]):
         """
 
     def tokens(self, rows: Rows, epoch: int, *, both_sides: bool) -> tuple[Ragged, ...]:
-        """Return the token ids of the pairs `rows` in an epoch: noisy sides, or both sides."""
+        """Return the token ids of pairs with the indices `rows`: noisy sides, or both sides."""
         tokenizer, pairs = self.computation.student.tokenizer, self.pairs
         noisy, clean = [], []
         for first in range(0, len(rows), PIECE_ROWS):

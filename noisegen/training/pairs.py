@@ -269,7 +269,7 @@ def _held_out(clean: TextStore, count: int, seed: int) -> npt.NDArray[np.bool_]:
 
 
 class NoisePart(NamedTuple):
-    """One source of noise: a recipe, and the side of each pair that it is applied to.
+    """One part of a NoiseSource: a recipe, and the side of each pair that it is applied to.
 
     The recipe adds noise to the stored noisy side if `is_stored`, else to the clean side. If
     `recipe` is empty, the stored noisy side is used unchanged.
@@ -285,8 +285,8 @@ class NoiseSource:
 
     "stored" is the noisy side of DATA. "ugc", or another recipe, adds noise to the clean side.
     "stored:ugc" adds ugc noise to the noisy side of DATA, in the language of that side. Recipes
-    draw new noise in every epoch. In "stored+ugc", each row draws one of the sources per epoch.
-    Raises UsageError for unknown recipes; the message names the setting `setting`.
+    draw new noise in every epoch. In "stored+ugc", each row draws one of the parts per epoch.
+    Raises UsageError for unknown recipes; `setting` is the name of the setting in the message.
     """
 
     spec: str = _STORED
@@ -317,7 +317,7 @@ class NoiseSource:
 
     @property
     def parts(self) -> list[NoisePart]:
-        """The sources that `spec` names, joined by "+"."""
+        """The parts that `spec` names, joined by "+"."""
         parts = []
         for name in map(str.strip, self.spec.split("+")):
             side, _, recipe = name.partition(":")
@@ -327,12 +327,12 @@ class NoiseSource:
 
     @property
     def is_stored(self) -> bool:
-        """Whether any of the sources uses the noisy side of DATA."""
+        """Whether any of the parts uses the noisy side of DATA."""
         return any(part.is_stored for part in self.parts)
 
     @property
     def is_drawn(self) -> bool:
-        """Whether any of the sources has a recipe, which draws new noise in every epoch."""
+        """Whether any of the parts has a recipe, which draws new noise in every epoch."""
         return any(part.recipe for part in self.parts)
 
     def noisy(self, data: PairData, rows: Rows, epoch: int) -> list[str]:
@@ -348,7 +348,7 @@ class NoiseSource:
     def _noisy_of_part(
         self, part: NoisePart, data: PairData, rows: Rows, epoch: int
     ) -> npt.NDArray[np.object_]:
-        """Return the noisy texts that one source gives for the pairs with the indices `rows`."""
+        """Return the noisy texts that one part gives for the pairs with the indices `rows`."""
         texts = data.noisy.take(rows) if part.is_stored else data.clean.take(data.owner[rows])
         out = np.empty(len(rows), object)
         if not part.recipe:
@@ -368,7 +368,7 @@ class NoiseSource:
 
 
 def _has_own_langs(data: PairData, part: NoisePart) -> bool:
-    """Return whether `data` records the language of each text that this source adds noise to.
+    """Return whether `data` records the language of each text that this part adds noise to.
 
     The clean sides of pairs have no recorded languages: all are in the teacher's language.
     """

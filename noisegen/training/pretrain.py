@@ -1,4 +1,4 @@
-"""Pre-training on pairs (RCP): loss = contrast(noisy, clean) + MLM(noisy) + MLM(clean).
+"""Pre-training on pairs (RCP): loss = contrastive(noisy, clean) + MLM(noisy) + MLM(clean).
 
 The loss of an update depends on the vectors of all its texts, and on the network's states at all
 masked tokens. An update has three steps (gradient caching: Gao and others, 2021, section 3.2).
@@ -46,7 +46,7 @@ SCORES_MAX = 2**27  # maximum scores (masked tokens x vocabulary) at once: 0.5 G
 class MaskedChunk(PairChunk):
     """Masked texts of pairs: row i is the noisy side of pair i, row `pairs` + i its clean side.
 
-    `masks[i]` is the number of masked tokens in row i. Both sides of a pair are in the same step,
+    `masks[i]` is the number of masked tokens in row i. Both sides of a pair are in the same update,
     but not always in the same batch, since the rows of a batch have similar lengths.
     """
 
@@ -60,9 +60,9 @@ class MaskedChunk(PairChunk):
 
 
 class Pretraining(PairMethod[MaskedChunk]):
-    """Trains a masked-language model on both sides of pairs, with a contrast of their vectors.
+    """Trains a masked-language model on pairs, with a contrastive loss on their vectors.
 
-    With the objective `mlm` alone, there is no contrast.
+    With the objective `mlm` alone, there is no contrastive loss.
     """
 
     card = "language_model.md"
@@ -116,7 +116,7 @@ class Pretraining(PairMethod[MaskedChunk]):
         self.hold_out(self.held_rows)
 
     def hold_out(self, rows: Rows) -> None:
-        """Keep the pairs `rows` for `validate`, with noise and masks that never change."""
+        """Keep the pairs with the indices `rows` for `validate`, with fixed noise and masks."""
         self.held_out = self.masked(rows, VALIDATION_EPOCH)
         if not self.held_out.counts().any():
             raise SourceError(
@@ -153,8 +153,8 @@ class Pretraining(PairMethod[MaskedChunk]):
     ) -> int:
         """Accumulate the gradient of this process's batches; return the update's pair count.
 
-        With a contrast, the loss depends on the vectors of all batches together. Without one, the
-        batches are independent, and go forward and back one by one.
+        A contrastive loss depends on the vectors of all batches together. Without one, the batches
+        are independent, and go forward and back one by one.
         """
         every = np.sort(np.concatenate(batches))  # noisy sides first, then clean sides
         masks = np.array([chunk.masks[side].sum() for side in np.split(every, 2)])
@@ -249,8 +249,9 @@ class Pretraining(PairMethod[MaskedChunk]):
     ) -> Tensor:
         """Return the gradient of an update's contrastive loss with respect to the vectors `own`.
 
-        This process computed `own` for the rows with the indices `rows`. `every` has the indices of
-        all rows of the update, over all processes, and `owners` the indices of their clean texts.
+        `own` has this process's vectors, of the rows with the indices `rows`. `every` has the
+        indices of all rows of the update, over all processes, and `owners` the indices of their
+        clean texts.
         """
         if self.contrast is None:
             return torch.zeros_like(own)

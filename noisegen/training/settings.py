@@ -342,7 +342,7 @@ SETTINGS = {"distil": DistilSettings, "pretrain": PretrainSettings, "heads": Dis
 class Preset:
     """A preset: a training method with `values` for its settings.
 
-    `paper`, `data`, `cost`, `command` and `tables` are texts for users.
+    `paper`, `data`, `cost`, `command` and `tables` describe the preset when presets are listed.
     """
 
     name: str
@@ -351,7 +351,7 @@ class Preset:
     data: str  # description of suitable DATA
     cost: str  # time and hardware of a run
     command: str
-    tables: Mapping[str, str] | str  # {table of the paper: command}, or a preset with these
+    tables: Mapping[str, str] | str  # {table of the paper: command}, or the preset that has these
     needs: Mapping[str, str]  # settings that users must give, each with a hint for the error
     values: Mapping[str, Any] = field(repr=False)
 
@@ -382,7 +382,7 @@ def read_preset(name: str) -> Preset:
 def load_settings(
     preset: str, config: str | Path | None = None, values: Mapping[str, Any] | None = None
 ) -> Any:
-    """Return a preset's settings, overridden by a file and then by single values.
+    """Return a preset's settings, overridden by the file `config` and then by `values`.
 
     The result is of the class in `SETTINGS` that belongs to the preset's method. Raises UsageError.
     """
@@ -402,15 +402,15 @@ def load_settings(
     return decode(kind, merged, label=lambda name: f"setting {name}")
 
 
-def _overridden(settings: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `settings` updated with the values in `layer`.
+def _overridden(settings: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `settings`, updated with `values`.
 
-    A length of the run in `layer` replaces any length in `settings`: `steps` replaces `epochs`.
+    A length of the run in `values` replaces any length in `settings`: `steps` replaces `epochs`.
     """
-    has_length = any(layer.get(name) is not None for name in LENGTHS)
+    has_length = any(values.get(name) is not None for name in LENGTHS)
     replaced = LENGTHS if has_length else ()
     kept = {name: value for name, value in settings.items() if name not in replaced}
-    return {**kept, **layer}
+    return {**kept, **values}
 
 
 def _check_names(values: Mapping[str, Any], preset: str, known: Sequence[str]) -> None:

@@ -1,6 +1,6 @@
-"""Memory-mapped files of texts and of the teacher's vectors; negatives for contrasts.
+"""Memory-mapped files of texts and of the teacher's vectors; negatives for contrastive losses.
 
-Vectors are computed once per clean text and kept as float16. A file has the vectors of
+Vectors are computed once per clean text and kept as float16. A file has the vectors of a block,
 `BLOCK_ROWS` consecutive texts. Its name is a digest of these texts, the name of its folder a digest
 of the teacher, so all runs can share the files. They are written one by one, so an interrupted run
 loses at most one block.
@@ -204,7 +204,7 @@ def _reopened(paths: list[str | None]) -> TeacherVectors:
 class VectorLimit:
     """Limit on computing vectors: a number of texts (`texts`), or the time left.
 
-    A block is computed only if `seconds_left()` returns enough for the slowest block so far.
+    A block of texts is encoded only if `seconds_left()` is enough for the slowest block so far.
     """
 
     texts: int | None = None
@@ -272,7 +272,7 @@ def _encoded(teacher: Encoder, texts: Sequence[str]) -> Block:
 class StoredTexts:
     """A text store in RUN/data whose texts get the teacher's vectors, as far as time allows.
 
-    `left` returns the seconds left. The file `name`.known records the number of texts that have
+    `left` returns the seconds left. The file NAME.known records the number of texts that have
     vectors, so that other processes and a resumed run use the same vectors.
     """
 
@@ -325,8 +325,8 @@ class Negatives:
     def take(self, clean: Ints, *batch: int) -> Vectors:
         """Return the vectors of a batch's negatives, shape (any number, width).
 
-        `clean` has the indices of the clean texts in the batch. The numbers `batch`, such as the
-        batch's update and its index in the update, seed the random choice.
+        `clean` has the indices of the clean texts in the batch. The numbers in `batch`, such as
+        the indices of the update and of the batch in it, seed the random choice.
         """
         count = min(self.count, len(self.vectors))
         places = generator(self.seed, *batch, 2).integers(0, len(self.vectors), count)

@@ -49,13 +49,13 @@ def make_student(settings: DistilSettings, teacher: Encoder) -> SentenceEncoder:
     return student
 
 
-def _head(settings: DistilSettings, own: HeadSettings, teacher: Encoder) -> HeadSettings:
-    """Return the student's head: `own`, the head of the encoder it starts as, with changes.
+def _head(settings: DistilSettings, before: HeadSettings, teacher: Encoder) -> HeadSettings:
+    """Return the student's head: `before`, the head of the encoder it starts as, with changes.
 
     The settings of the run may change the pooling, add a projection to the teacher's width, and
     normalise vectors.
     """
-    head = own
+    head = before
     if settings.pooling:
         head = head.pooled(settings.pooling)
     if settings.project:
@@ -65,17 +65,17 @@ def _head(settings: DistilSettings, own: HeadSettings, teacher: Encoder) -> Head
     if normalize is None:
         normalize = isinstance(teacher, SentenceEncoder) and teacher.head.settings.normalize
     head = head.normalized(normalize)
-    # An unchanged head must be the object `own`: `_initialise_head` compares steps with `is`.
-    return own if head == own else head
+    # Equal heads must have identical steps: `_initialise_head` compares steps with `is`.
+    return before if head == before else head
 
 
-def _tokenizer(settings: DistilSettings, own: Tokenizer, teacher: Encoder) -> Tokenizer:
-    """Return the student's tokenizer: `own`, that of the encoder it starts as, with changes.
+def _tokenizer(settings: DistilSettings, before: Tokenizer, teacher: Encoder) -> Tokenizer:
+    """Return the student's tokenizer: `before`, that of the encoder it starts as, with changes.
 
     The settings of the run limit the length of texts, and may have texts lower-cased and prepared.
-    By default the preparation of `own` is kept; if it has none, that of a LASER teacher is used.
+    By default texts are prepared as `before` does, or if it does not, as a LASER teacher does.
     """
-    tokenizer = cut(own, settings.max_length, settings.lower)
+    tokenizer = cut(before, settings.max_length, settings.lower)
     is_prepared = isinstance(tokenizer, PreparedTokenizer) and bool(tokenizer.preparation)
     preparation: str | None = settings.prepare
     if preparation == "plain":
@@ -139,7 +139,7 @@ def _start(spec: str, teacher: Encoder) -> SentenceEncoder:
 
 
 def _keep_layers(encoder: SentenceEncoder, numbers: str) -> None:
-    """Keep some layers of the network; `numbers` has their indices, as in "0,3,5"."""
+    """Keep only the layers of the network with the indices in `numbers`, such as "0,3,5"."""
     modules = dict(encoder.network.named_modules())
     stack: Any = next((modules[path] for path in _LAYERS if path in modules), None)
     if stack is None:
@@ -159,8 +159,9 @@ def _keep_layers(encoder: SentenceEncoder, numbers: str) -> None:
 def interpolate(student: SentenceEncoder, start: SentenceEncoder, share: float) -> None:
     """Replace the student's weights by `share` * weights + (1 - `share`) * weights of `start`.
 
-    If the student is a copy of the teacher, this removes most of its drift and little of its
-    robustness (WiSE-FT: Wortsman and others, 2022, section 3; `share` is their alpha).
+    `start` is the student before training. If it is a copy of the teacher, this removes most of
+    the drift and little of the robustness (WiSE-FT: Wortsman and others, 2022, section 3; `share`
+    is their alpha).
     """
     started = start.state_dict()
     with torch.no_grad():

@@ -109,7 +109,7 @@ def cpu_time(metrics: Mapping[str, Any]) -> str:
 def seen(pairs: int, of: int) -> str:
     """Return in words which share of the training pairs a run saw, or how often it saw them.
 
-    `pairs` counts the pairs in all updates, repeated pairs too; `of` counts the training pairs.
+    `pairs` is the number of pairs in all updates, with repetitions, `of` that of training pairs.
     """
     if pairs < of:
         return f"{pairs:,} of {of:,} training pairs were seen ({pairs / of:.1%})"
@@ -137,7 +137,7 @@ def _given(figures: Mapping[str, float]) -> dict[str, float]:
 def before_and_after(before: Mapping[str, float], after: Mapping[str, float], of: str) -> list[Row]:
     """Return a table of figures before and after training; its first row is the heading.
 
-    `of`, the first cell of the heading, names the pairs behind the figures: 'held-out pairs'.
+    `of`, the first cell of the heading, says which pairs were measured: 'held-out pairs'.
     """
     known = [name for name in _MEASURES if name in after]
     names = known if len(known) > 1 else [name for name in after if name != "step"]

@@ -43,15 +43,15 @@ from noisegen.training.log import SmoothedLoss
 from noisegen.training.settings import RunSettings, Sink, Tell
 
 LOG_EVERY = 10  # updates per row of the log
-# Time for files at the end of a run, per time for saving the best weights: writing a checkpoint
-# takes 3, reading the best weights 1, and writing the student 1.
+# Time for files at the end of a run, in multiples of the time to save the best weights: 3 to write
+# a checkpoint, 1 to read the best weights, 1 to write the student.
 _FILES_AT_END = 5
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Part of an epoch. `steps` has the batches of each update; a batch has row indices."""
+    """Part of an epoch; `steps` has the batches of each update, as arrays of row indices."""
 
     steps: list[list[Rows]]
 
@@ -60,8 +60,9 @@ class Chunk:
 class Rehearsal:
     """Result of a shortened preparation, from which a dry run estimates the cost of a run.
 
-    `vectors`: estimated seconds of a run for results that are random in a dry run, such as the
-    teacher's vectors. `shortened`: held-out pairs of a run per held-out pair of the dry run.
+    `vectors`: estimated seconds that a run takes for results that a dry run replaces by random
+    ones, such as the teacher's vectors. `shortened`: held-out pairs of a run per held-out pair of
+    the dry run.
     """
 
     vectors: float = 0.0
