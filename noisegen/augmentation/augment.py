@@ -134,7 +134,7 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
 
 
 def _tracker(plan: AugmentPlan, options: AugmentOptions, *others: str) -> Tracker:
-    """Return the tracker of a run; it shows the rows, and the counts that `others` names."""
+    """Return the progress tracker of a run; it shows the rows, and the counts named in `others`."""
     _, parts = options.share
     most = (options.limit or 0) * options.copies
     return Tracker(
@@ -162,20 +162,20 @@ def make_shards(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
 class NotedHeads:
     """Row counts and sizes of the Parquet and Arrow files of the input, kept in the output folder.
 
-    `augment` reads them from the footer, or head, of every input file. A later process of the run
-    takes them from the folder instead. A head is kept if its file has the columns of the first
-    file, and used again if both files are unchanged.
+    `augment` reads these numbers, the head of a file, from the file's footer. A later process of
+    the run takes them from the folder instead. A head is kept if its file has the columns of the
+    first file, and used again if both files are unchanged.
     """
 
     def __init__(self, noted: Iterator[SourceHead]) -> None:
         self._noted = noted
         self._lines = BytesIO()
         self._first: FileRange | None = None
-        self._is_same = False  # True: the first file is unchanged since its head was kept
+        self._is_same = False  # True: the first input file is unchanged since its head was kept
         self._are_new = False
 
     def head(self, item: FileRange, columns: Columns) -> FileRange | None:
-        """Return what `read_head` returns for the next input file; do not read an unchanged file.
+        """Return the result of `read_head` for the next input file; do not read an unchanged file.
 
         The files must be given in the order of the input.
         """
@@ -197,7 +197,7 @@ class NotedHeads:
         return file
 
     def note(self, folder: RunFolder[Shard]) -> None:
-        """Write the heads to the folder of the run, unless it has all of them already."""
+        """Write the heads of the input files to the run's folder, unless it has all already."""
         if self._are_new:
             self._lines.seek(0)
             write_heads(folder.out, self._lines, folder.records.key)
@@ -205,14 +205,14 @@ class NotedHeads:
 
 
 def _has_head(item: FileRange) -> bool:
-    """Return whether a file is in a format with a head that counts its rows, such as Parquet."""
+    """Return whether a file is in a format that stores its number of rows, such as Parquet."""
     return bool(item.format) and format_of(item).cut == "rows"
 
 
 def _mark_of(item: FileRange) -> str:
-    """Return the mark of an input file: a text that changes with the content of the file.
+    """Return a text that changes whenever the content of an input file changes.
 
-    It is '' for a missing file, and for a file without a head, such as plain text.
+    It is '' for a missing file, and for a format without row counts, such as plain text.
     """
     if not _has_head(item):
         return ""
@@ -231,9 +231,9 @@ def _make_missing(
     done: Mapping[int, Record[Shard]],
     options: AugmentOptions,
 ) -> int:
-    """Make the shards that this `--part` of the run lacks; return the shard count of all parts."""
+    """Make the shards that this `--part` of the run lacks; return the shard count of the run."""
     remainder, count = options.share
-    sizes: dict[int, int] = {}  # bytes of input per task, by the number of the task's first row
+    sizes: dict[int, int] = {}  # bytes of input per shard, by the number of its first row
     number_of_tasks = 0
     tracker = _tracker(plan, options, "shards")
 
@@ -291,8 +291,8 @@ def finish(
     """Write manifest and card for the shards in the folder of a run.
 
     Manifest and card are written again if another `--part` of the run adds shards meanwhile. A
-    manifest that already lists exactly these shards is kept. `tasks` is the number of shards of all
-    parts. Raises OutputError if a shard of this part is missing.
+    manifest that already lists exactly these shards is kept. `tasks` is the number of shards of the
+    whole run. Raises OutputError if a shard of this part is missing.
     """
     while True:
         done = folder.done()
@@ -342,7 +342,7 @@ def _totals(shards: Collection[Shard], duplicate_ids: int) -> dict[str, Any]:
 def _duplicate_ids(plan: AugmentPlan, shards: Mapping[File, Shard]) -> int:
     """Return the number of input rows that repeat the id of an earlier row.
 
-    Above IDS_AT_ONCE ids, the shards are read several times, with a part of the ids counted each
+    Above IDS_AT_ONCE ids, the shards are read several times, with some of the ids counted each
     time, to save memory.
     """
     rows, distinct = sum(shard.rows for shard in shards.values()), 0

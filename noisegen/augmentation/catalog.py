@@ -168,7 +168,7 @@ class RecipeInfo:
 
     `transforms` is the number of its transforms. `languages` counts, for each language, the
     transforms with data for it; "*" stands for any other language. `mixes` maps languages for which
-    the recipe has separate steps to these steps and their writers.
+    the recipe has other steps to these steps and to their writers (chances of the steps).
     """
 
     name: str
@@ -289,7 +289,7 @@ def describe_recipe(known: RecipeInfo) -> list[Block]:
 
 
 def _writers(writers: Mapping[str, Mapping[str, Any]]) -> list[Block]:
-    """Return a table of a recipe's writers: their shares of rows, and their chances of steps.
+    """Return a table of a recipe's writers: their shares of rows, and their chance of each step.
 
     Without writers the list of blocks is empty.
     """
@@ -313,7 +313,7 @@ def _shares(writers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _mixes(mixes: Mapping[str, Mapping[str, Any]]) -> list[Block]:
-    """Return a table of the languages for which a recipe has steps of their own.
+    """Return a table of the languages for which a recipe has other steps, with these steps.
 
     Without such languages the list of blocks is empty.
     """
@@ -331,7 +331,7 @@ def _mixes(mixes: Mapping[str, Mapping[str, Any]]) -> list[Block]:
 def _steps(members: list[Any], depth: int = 0) -> Iterator[tuple[str, str, str]]:
     """Yield name, parameters and summary of each step and group in a recipe.
 
-    A group comes before its members, whose names are indented.
+    A group comes before its steps, whose names are indented.
     """
     for member in members:
         kind = next(iter(member))

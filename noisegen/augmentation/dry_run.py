@@ -22,8 +22,8 @@ GROWTH = 20  # maximum ratio of the rows in a sample to the rows in the sample b
 class Sample:
     """Counts of a run on the first rows of its input, and its time in seconds.
 
-    `rows` is the number of rows read, multiplied by the copies of each. `made` is the number of
-    rows written, `bytes` their size.
+    `rows` is the number of rows read times the copies of each row. `made` is the number of rows
+    written, `bytes` their size.
     """
 
     rows: int
@@ -35,9 +35,9 @@ class Sample:
 def count_rows(parts: Iterable[FileRange], total: int) -> tuple[int, bool]:
     """Return the number of rows in an input of `total` bytes, and whether it is exact.
 
-    The ranges `parts` are read for about a second. The rows of the unread ones are estimated from
-    the rows per byte so far. Bytes are read in blocks, ahead of the rows in them, so this ratio is
-    taken each time before another block is read.
+    The file ranges `parts` are read for about a second. The rows of unread ranges are estimated
+    from the rows per byte so far. Bytes are read in blocks, ahead of the rows in them, so this
+    ratio is taken before each further block is read.
     """
     until = time.monotonic() + SAMPLE_SECONDS
     rows = read = 0
@@ -54,8 +54,8 @@ def count_rows(parts: Iterable[FileRange], total: int) -> tuple[int, bool]:
 def sampled(run: Callable[[int], Sample], most: int) -> tuple[Sample, float]:
     """Call `run` with more and more rows, until a run takes about a second or has `most` rows.
 
-    Returns the sample of the last run, and the time of the first run in seconds, which counts as
-    the time to start.
+    Returns the sample of the last run, and the seconds of the first run, which count as the time
+    to start.
     """
     start = run(min(FIRST_ROWS, most)).seconds
     rows = min(FIRST_ROWS * GROWTH, most)
@@ -76,8 +76,8 @@ def estimate(
 ) -> RunEstimate:
     """Return the estimate for the run of a request on an input of `total` bytes.
 
-    `parts` are ranges of the input's rows. `run` makes the runs to be timed. Its arguments are an
-    output folder, the number of first rows to noise, and the copies of each.
+    `parts` are the file ranges of the input. `run` makes the runs to be timed. Its arguments are an
+    output folder, how many first rows to noise, and the copies of each row.
     """
     count, exact = count_rows(parts, total)
     count = min(count, request.limit or count)

@@ -22,7 +22,7 @@ from noisegen.text.spans import PROTECTED
 
 @dataclass
 class _OnTheFly:
-    """Noise for rows with ids.
+    """Noise for rows with ids, made when the rows are used.
 
     In epoch n, a row gets the noise of its copy n in the output of `augment`.
     """

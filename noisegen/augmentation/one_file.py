@@ -49,9 +49,9 @@ from noisegen.runs.atomic import atomic, refuse_existing, remove_left
 from noisegen.runs.store import output_path
 from noisegen.text.buffers import as_arrow
 
-FIRST = 100  # first rows of the input, which decide which columns have an item per token
-ROWS = 10_000  # maximum rows per task; small, so that standard output begins soon
-# Compression -> function that compresses one part of a file.
+FIRST = 100  # number of first rows by which columns with an item per token are found
+ROWS = 10_000  # maximum rows per task of a worker; small, so that standard output begins soon
+# Compression -> function that compresses a part of a file.
 _COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "": lambda content: content,
     "gz": partial(gzip.compress, mtime=0),
@@ -61,7 +61,7 @@ _COMPRESS: dict[str, Callable[[bytes], bytes]] = {
 }
 _ENDING = re.compile(r"[^/\\]\.[A-Za-z]{1,5}$")  # the end of a file name, such as x.html
 _OWNERS = "\x00owners"  # column with the index of the clean token of each noisy token
-# Reasons why a row is not noised: of rows that were read completely, and of rows cut off
+# Reasons why a row is not noised: of rows that were read completely, and of rows cut off.
 _WHOLE = ("null_text", "null_id", "unequal_labels")
 _CUT = ("row_too_long", "truncated")
 
@@ -70,7 +70,7 @@ _CUT = ("row_too_long", "truncated")
 class Target:
     """The noisy file to write: its path ('-' for standard output), format and compression.
 
-    `parallel` names the columns with an item per token.
+    `parallel` names the columns with a list that has an item per token.
     """
 
     path: str
@@ -92,14 +92,14 @@ class Target:
         return FORMATS[self.format].has_token_lines
 
     def rows(self, rows_per_shard: int) -> int:
-        """Return the number of rows per task: at most ROWS, so that output begins soon.
+        """Return the number of rows per task of a worker: at most ROWS, so that output begins soon.
 
-        For Parquet it is `rows_per_shard`, because a task becomes a row group.
+        For Parquet it is `rows_per_shard`, because the rows of a task become a row group.
         """
         return min(ROWS, rows_per_shard) if self.writer.line else rows_per_shard
 
     def check(self, job: ShardJob) -> None:
-        """Raise UsageError for options of the job that the format cannot hold."""
+        """Raise UsageError if the format cannot hold what an option of the job asks for."""
         tables = "write jsonl, parquet, csv or tsv"
         for flag, is_given in (("--copies", job.copies > 1), ("--edits", job.edits)):
             if is_given and not self.writer.has_columns:
@@ -221,7 +221,7 @@ def opened(target: Target, *, force: bool) -> Iterator[IO[bytes]]:
 
 
 def write_parts(file: IO[bytes], parts: Iterable["NoisyPart"]) -> Iterator["NoisyPart"]:
-    """Write the parts of a file in the order given; yield each part after it is written."""
+    """Write the parts of a noisy file in the order given; yield each part after it is written."""
     table: pq.ParquetWriter | None = None
     with ExitStack() as stack:
         for part in parts:
@@ -240,9 +240,9 @@ def write_parts(file: IO[bytes], parts: Iterable["NoisyPart"]) -> Iterator["Nois
 
 @dataclass(frozen=True)
 class NoisyPart:
-    """The part of a noisy file that one task made.
+    """The part of a noisy file that one task of a worker made.
 
-    `content` are the bytes of the file, or a table for Parquet. `size` is the number of bytes of
+    `content` are the bytes to write, or a table for Parquet. `size` is the number of bytes of
     input. `as_is` counts by reason the rows that are copied without noise. `shard` has the counts
     of all rows; it counts the copied rows as dropped.
     """
@@ -255,7 +255,7 @@ class NoisyPart:
 
 
 def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardTask) -> NoisyPart:
-    """Return the noisy rows of a task in the format of the target."""
+    """Return the noisy rows of a task in the format of the file to write."""
     sums, dropped, as_is = Counter[str](), Counter[str](), Counter[str]()
     tables = []
     for batch in read(task.ranges, columns, batch_bytes=job.engine().batch_bytes):
@@ -307,8 +307,8 @@ def _noised(
 ) -> pa.Table:
     """Return all rows of the output for a batch, in the order of the input.
 
-    Noisy copies of a row follow each other. Rows of the mask `stays` come once, unchanged. The
-    counts of the batch are added to `sums`; errors are counted in every `step`-th row.
+    Noisy copies of a row follow each other. Rows for which `stays` is True come once, unchanged.
+    The counts of the batch are added to `sums`; errors are counted in every `step`-th row.
     """
     tables, numbers = [], []
     for copy in range(job.copies):
@@ -332,7 +332,7 @@ def _changed(
 ) -> dict[str, Any]:
     """Return the columns that noise changes or adds, by name.
 
-    `names` are the columns of the input; `noised` are its rows with columns of noise.
+    `names` are the columns of the input. `noised` has its rows, with the columns of `add_noise`.
     """
     columns = job.columns.of(names)
     new = {"edits": noised["edits"]} if job.edits else {}
@@ -346,7 +346,7 @@ def _changed(
 def parallel_columns(ranges: Sequence[FileRange], columns: Columns) -> tuple[str, ...]:
     """Return the columns with an item per token: the labels, and lists as long as the tokens.
 
-    Only the first rows of the first task are looked at.
+    Only the first rows of the file ranges are looked at.
     """
     if not (columns.tokens and columns.labels):
         return ()
@@ -362,7 +362,7 @@ def parallel_columns(ranges: Sequence[FileRange], columns: Columns) -> tuple[str
 
 
 def _with_values(table: pa.Table, name: str, values: Any, keep: Any) -> pa.Table:
-    """Return the table with `values` in the column `name`, at the rows of the mask `keep`.
+    """Return the table with `values` in the column `name`, in the rows for which `keep` is True.
 
     The other rows keep their values in this column. If the column is new, they get null.
     """
@@ -410,7 +410,7 @@ def _content(
 def _without_end(raw: bytes | None, end: str) -> tuple[bytes | None, str]:
     """Split a line of input into its text and its line end.
 
-    A line without a line end gets `end`, and so does a row without a line, None.
+    If `raw` has no line end, or is None, `end` is returned as the line end.
     """
     if raw is None or not raw.endswith(b"\n"):
         return raw, end

@@ -37,12 +37,12 @@ from noisegen.version import __version__
 
 @dataclass(frozen=True)
 class AugmentPlan:
-    """A checked request: its recipe for the language, input files, and the job of the workers.
+    """A checked request: its recipe for the language, input files, and the `job` of the workers.
 
-    `first` is the first input file with rows, its head read; None without rows. `config` is the
-    part of the manifest that the request decides. `hints` are lines for the user,
-    such as one on transforms without data for the language. `skipped` has a line on each file that
-    is not read, with the reason.
+    `first` is the first input file with rows, its columns read; None without rows. `config` has the
+    fields of the manifest that the request decides. `hints` are lines for the user, such as one
+    on transforms without data for the language. `skipped` has a line on each file that is not read,
+    with the reason.
     """
 
     request: Request
@@ -69,7 +69,7 @@ class AugmentPlan:
         return 0 if None in sizes else sum(sizes)
 
     def tasks(self, head: Head = read_head) -> Iterator[ShardTask]:
-        """Yield the tasks of the run, one per shard; `head` reads the head of an input file.
+        """Yield the tasks of the run, one per shard; `head` counts the rows of an input file.
 
         Raises SourceError for an input column with the name of an output column.
         """
@@ -96,7 +96,7 @@ class AugmentPlan:
         )
 
     def tasks_of(self, rows: int, columns: Columns, head: Head = read_head) -> Iterator[ShardTask]:
-        """Yield tasks of `rows` rows each, as `tasks` does, for other columns of the input."""
+        """Yield tasks of `rows` rows each; `columns` and `head` are used to read the input."""
         shards = shard_ranges(self.inputs, columns, rows, self.request.limit, head)
         return map(ShardTask, count(), shards)
 
@@ -137,10 +137,10 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
 
 
 def _config(request: Request, whole: Recipe, job: ShardJob, tagger: str | None) -> dict[str, Any]:
-    """Return the part of the manifest that the request decides, without the sources.
+    """Return the fields of the manifest that the request decides, without the sources.
 
     The options name the columns that were found in the input. `whole` is the recipe with its steps
-    for all languages, `tagger` names the tagger in use.
+    for all languages, `tagger` names the part-of-speech tagger in use.
     """
     options: dict[str, Any] = {name: getattr(request, name) for name in _RECORDED.split()}
     columns = job.columns
@@ -164,8 +164,8 @@ def _config(request: Request, whole: Recipe, job: ShardJob, tagger: str | None) 
 def _check_groups(name: str, recipe: Recipe, file: FileRange | None) -> None:
     """Check that rows can be grouped by the column `name`, which --group-by gives.
 
-    Raises UsageError if the recipe has no writers to share, and SourceError if `file`, the first
-    input with rows, lacks the column.
+    Raises UsageError if the recipe has no writers that groups can share, and SourceError if `file`,
+    the first input with rows, lacks the column.
     """
     if not recipe.writers:
         raise UsageError(f"--group-by needs a recipe with writers; {recipe.name} has none")
@@ -174,7 +174,7 @@ def _check_groups(name: str, recipe: Recipe, file: FileRange | None) -> None:
 
 
 def _job(request: Request, recipe: Recipe, columns: Columns, out: Path) -> ShardJob:
-    """Return the job of the workers.
+    """Return the options of a request that the workers need.
 
     Paths of code and data are absolute, since a worker may have another working directory.
     """

@@ -86,8 +86,8 @@ def examples_of(
 ) -> list[ShownRow]:
     """Return the first rows of the sources of a request, with their noise.
 
-    Sources may also be texts; without sources, demo texts of the language are shown. `tell` gets
-    the hints of the plan. Raises UsageError if some sources are texts and others are not.
+    Sources may also be texts; without sources, demo texts of the language are shown. `tell` is
+    called with hints for the user. Raises UsageError if some sources are texts and others are not.
     """
     given = listed(request.sources)
     texts = _texts_among(given)
@@ -136,7 +136,7 @@ def _clean_tables(plan: AugmentPlan) -> Iterator[pa.Table]:
 
 
 def describe(plan: AugmentPlan, expected: RunEstimate | None) -> str:
-    """Return lines of text on a planned run: sources, recipe, columns, and the estimate."""
+    """Return lines of text on a planned run: sources, recipe, columns, and expected output."""
     request = plan.request
     columns = vars(plan.job.columns)
     transforms = dict.fromkeys(step.transform for step in plan.recipe.steps())

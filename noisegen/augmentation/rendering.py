@@ -116,14 +116,14 @@ def style_of(transforms: str, part: float = 0.0) -> Style:
     return Style(color="black", bgcolor=ground, underline=underline, bold=len(names) > 1)
 
 
-# Lines of blocks.
+# Lines of a row, each a list of `AlignedCells`.
 
 
 class AlignedCells(NamedTuple):
-    """A block of a line: cells of clean text and the cells of noisy text printed below them.
+    """A block of a line: graphemes of clean text, and those of noisy text printed below them.
 
     The narrower text is padded to the width of the other. `transforms` names the transforms that
-    changed the block; it is '' for unchanged text.
+    changed the text; it is '' for unchanged text.
     """
 
     clean: list[Grapheme]
@@ -141,7 +141,7 @@ def _width(side: list[Grapheme]) -> int:
 
 
 def side_of(line: list[AlignedCells], side: str, *, aligned: bool = True) -> Text:
-    """Return the clean or noisy side of a line, with its label and the colours of the changes."""
+    """Return the clean or noisy text of a line, after its label, with the changes in colour."""
     text = Text().append(f"{side:<{_LABEL_WIDTH}}", "dim")
     for block in line:
         shown = block.noisy if side == "noisy" else block.clean
@@ -176,13 +176,14 @@ def carets_under(line: Sequence[AlignedCells]) -> Text:
 
 
 def lines_of(example: ShownRow, width: int, aligned: bool = True) -> Iterator[list[AlignedCells]]:
-    """Yield the lines of blocks in which a row is printed, at most `width` columns wide.
+    """Yield the lines in which a row is printed, at most `width` columns wide.
 
-    A line is broken after a space, or inside a word that is longer than half a line.
+    A line is a list of blocks (see `AlignedCells`). It is broken after a space, or inside a word
+    that is longer than half a line.
     """
     line: list[AlignedCells] = []
     used = 0
-    # Blocks are at most half a line wide, so that the last word and the next block fit in a line
+    # With blocks of at most half a line, the last word and the block after it fit in the next line.
     for block in _blocks(example, max(width // 2, 2), aligned):
         if line and used + block.width > width:
             cut = len(line) if _is_space(block) else _last_word(line, width // 2)
@@ -196,10 +197,10 @@ def lines_of(example: ShownRow, width: int, aligned: bool = True) -> Iterator[li
 
 
 def _last_word(line: Sequence[AlignedCells], limit: int) -> int:
-    """Return the index of the block at which a line is broken: the first block of its last word.
+    """Return the index of the block with which the next line begins: the last word's first block.
 
-    If the line is one word, or its last word is wider than `limit` columns, the line is broken at
-    its end.
+    If the line is one word, or its last word is wider than `limit` columns, the next line begins
+    after the whole line.
     """
     spaces = [number for number, part in enumerate(line, 1) if _is_space(part)]
     start = spaces[-1] if spaces else len(line)
@@ -211,9 +212,9 @@ def _is_space(block: AlignedCells) -> bool:
 
 
 def _blocks(example: ShownRow, limit: int, aligned: bool) -> Iterator[AlignedCells]:
-    """Yield the blocks of a row: one per unchanged grapheme, one or more per change.
+    """Yield a row as blocks of text: one per unchanged grapheme, one or more per change.
 
-    `limit` is the greatest width of a block, in columns; a wider change is split into blocks. If
+    `limit` is the greatest width of a block, in columns; a wider change becomes several blocks. If
     `aligned`, signs such as ␣ stand for changed spaces.
     """
     done = 0
@@ -230,7 +231,7 @@ def _blocks(example: ShownRow, limit: int, aligned: bool) -> Iterator[AlignedCel
 
 
 def _fitting(side: list[Grapheme], limit: int) -> int:
-    """Return the number of cells that fit into `limit` columns, at least 1."""
+    """Return the number of graphemes that fit into `limit` columns, at least 1."""
     return max(sum(total <= limit for total in accumulate(cell.width for cell in side)), 1)
 
 

@@ -1,4 +1,4 @@
-"""Make one shard from one task: read rows, noise them, move labels along, write Parquet."""
+"""Make one shard: read its rows, noise them, carry token labels over, write Parquet."""
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -54,8 +54,8 @@ class Shard:
     """Counts of one shard.
 
     `rows_in` counts the rows of input, `rows` the noisy rows. Characters, words and their errors
-    are counted in a sample of the rows and scaled up to all rows. `transforms` names the transforms
-    that were drawn for rows that changed.
+    are estimated from a sample of the rows. `transforms` names the transforms that were drawn for
+    rows that changed.
     """
 
     rows: int
@@ -75,7 +75,7 @@ class Shard:
             object.__setattr__(self, "dropped", _NOTHING_DROPPED)
 
     def is_of(self, task: "ShardTask") -> bool:
-        """Return whether the shard was made of the rows of a task."""
+        """Return whether the shard was made from the input rows of `task`."""
         return (self.first_row, self.rows_in) == (task.first_row, task.rows)
 
 
@@ -93,7 +93,7 @@ def _names(names: tuple[str, ...]) -> list[str]:
 
 @dataclass(frozen=True)
 class ShardTask:
-    """One shard to make: its number, and the ranges of files with its rows."""
+    """A shard to make: its number in the run, and the ranges of input files with its rows."""
 
     number: int
     ranges: tuple[FileRange, ...]
@@ -110,7 +110,7 @@ class ShardTask:
 
     @property
     def size(self) -> int:
-        """The bytes of the input that the shard takes; 0 if the size of the input is unknown."""
+        """The bytes of input with the shard's rows; 0 if the size of the input is unknown."""
         return sum(part.size for part in self.ranges)
 
 
@@ -118,7 +118,7 @@ class ShardTask:
 class ShardJob:
     """Everything that a worker needs to noise the rows of a run; pickled with every task.
 
-    `recipe` is the recipe for the language of the run. `columns` are the columns that are read.
+    `recipe` is the recipe for the language of the run. `columns` are the columns of input.
     `edits` asks for a column with the changed spans. `group_by` is the column with the author or
     thread of a row. `code` has the Python files with transforms, and the SHA-256 of each.
     """
@@ -135,17 +135,17 @@ class ShardJob:
     code: tuple[tuple[str, str], ...] = ()
 
     def engine(self) -> Engine:
-        """Return the engine of the recipe, which is made once per process."""
+        """Return the engine that applies the recipe; it is made once per process."""
         return _engine(self.recipe, self.settings, self.code)
 
     @property
     def has_labels(self) -> bool:
-        """Whether rows are tokens with labels, which move with the edits of their tokens."""
+        """Whether rows are lists of tokens with a label each."""
         return bool(self.columns.tokens and self.columns.labels)
 
     @property
     def group_column(self) -> str | None:
-        """The name that the column `group_by` has in rows that were read; None without it.
+        """The name of the column `group_by` in rows that were read; None without `group_by`.
 
         It differs if the column is the text or the id, which become `clean` and `id`.
         """
@@ -173,7 +173,7 @@ def _engine(recipe: Recipe, settings: Settings, code: tuple[tuple[str, str], ...
 
 
 def _writer_ids(rows: pa.Table, group_by: str | None, ids: U64) -> U64 | None:
-    """Return a number per row, from which its writer is drawn; rows of a group share a number.
+    """Return a number per row, from which the recipe's writer is drawn; equal in rows of a group.
 
     A row without a group gets a number of its own, from its id. Raises SourceError if the column is
     missing or holds neither text nor integers.
@@ -195,7 +195,7 @@ def _writer_ids(rows: pa.Table, group_by: str | None, ids: U64) -> U64 | None:
 
 
 def make_shard(job: ShardJob, folder: Path, task: ShardTask) -> Record[Shard]:
-    """Make one shard in a folder and return its record.
+    """Make one shard in a folder and return its `Record`, with its counts and its file.
 
     Raises OutputError if the shard cannot be written.
     """

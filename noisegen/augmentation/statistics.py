@@ -24,7 +24,7 @@ from noisegen.noising.engine import EDITS
 from noisegen.runs.manifest import content_of
 from noisegen.text.alignment import aligned, character_errors, word_errors, words_in
 
-# Minimum number of characters per bin of row lengths.
+# Least number of characters in each bin of row lengths.
 LENGTH_EDGES = (0, 10, 20, 40, 80, 160, 320, 640, 1280)
 CER_BINS = 100  # bins of width 0.01; one more bin counts rows with a CER of 1 and above
 KINDS = ("substitution", "insertion", "deletion")
@@ -36,7 +36,7 @@ _Z95 = 1.959963984540054  # 97.5 % quantile of the normal distribution, for 95 %
 
 @dataclass(frozen=True)
 class TransformsPerRow:
-    """How many rows drew this number of transforms, and how many the recipe lets expect."""
+    """How many rows drew a number of transforms, and how many are expected to by the recipe."""
 
     transforms: int
     rows: int
@@ -45,11 +45,11 @@ class TransformsPerRow:
 
 @dataclass(frozen=True)
 class TransformFigures:
-    """Figures of one transform.
+    """Counts for one transform.
 
-    `rows` counts the rows that drew it. `rows_alone` counts the rows that drew it and no other
-    transform; `changed_alone` of them changed. `edits` counts the edits that the transform made,
-    alone or together with others; None if the shards have no edits.
+    `rows` counts the rows for which it was drawn. `rows_alone` counts those for which no other
+    transform was drawn; `changed_alone` of them changed. `edits` counts the edits that it made,
+    alone or together with others; None if the shards have no column of edits.
     """
 
     name: str
@@ -149,7 +149,7 @@ class Statistics:
     """Statistics of a run; a ratio is None if its divisor is 0.
 
     `cer_of_changed_rows` counts rows by CER in steps of 0.01; its last entry counts 1 and above.
-    `examples` are changed rows from all over the run.
+    `examples` are changed rows, evenly spaced over the run.
     """
 
     origin: RunOrigin
@@ -317,7 +317,7 @@ Item = TypeVar("Item")
 class _EvenSample(Generic[Item]):
     """An evenly spaced sample of a stream: every `step`-th item, at most `most` in all.
 
-    `step` doubles, and every second item is dropped, when there are more.
+    When there would be more, every second item is dropped and `step` doubles.
     """
 
     most: int
@@ -383,7 +383,7 @@ class _TypesAndTokens:
 
 
 class _Counts:
-    """Counts of all batches so far.
+    """Counts of rows, words, errors and edits in all batches so far.
 
     `rows` is the number of rows of the run, from the footers of its shards. Without a column
     `edits`, an even sample of the changed rows is aligned to find the kinds of edits.

@@ -109,7 +109,7 @@ def _transform_table(figures: Statistics) -> blocks.Table:
 
 
 def _changed_alone(line: TransformFigures) -> tuple[blocks.Cell, blocks.Cell, blocks.Cell]:
-    """Return count, share and bar of the changed rows among rows with this transform alone."""
+    """Return count, share and bar of the changed rows among rows that drew this transform only."""
     if not line.rows_alone:
         return blocks.Cell("never alone", kind="n quiet"), blocks.Cell("", kind="n"), _bar(0, 1)
     count = blocks.Cell(f"{line.changed_alone:,} of {line.rows_alone:,}", line.changed_alone)
@@ -143,7 +143,7 @@ def _length_table(figures: Statistics) -> blocks.Table:
 
 
 def _drawn(figures: Statistics) -> list[TransformsPerRow]:
-    """Return the numbers of transforms per row that at least one row drew or was expected to."""
+    """Return the counts of transforms per row that occur in a row, or are expected to."""
     return [line for line in figures.transforms_per_row if line.rows or (line.expected or 0) >= 0.5]
 
 
@@ -204,7 +204,7 @@ def _examples(figures: Statistics) -> blocks.ExampleList:
 
 
 def _facts(figures: Statistics) -> blocks.Facts:
-    """Return sources, recipe, seed, language and summary of the run, without unknown facts."""
+    """Return sources, recipe, seed, language and summary of the run, as far as they are known."""
     origin = figures.origin
     facts = {
         "source": [str(source.get("path", "")) for source in origin.sources],

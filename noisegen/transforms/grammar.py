@@ -311,7 +311,7 @@ class RunOns:
 
     @classmethod
     def of(cls, path: Path, limits: I64) -> "RunOns":
-        """Read the openers from a file, which spells them as inside a sentence: 'but', 'I'."""
+        """Read a file of words that often begin a sentence, spelled as inside one: 'but', 'I'."""
         words = [word for [word] in rows_of(path)]
         forms = {title(word).replace("'", mark): word for word in words for mark in APOSTROPHES}
         hashes = Texts.from_strings(list(forms)).tokens.hashes
@@ -346,7 +346,7 @@ class RunOns:
 
     @cached_property
     def _is_small(self) -> dict[int, bool]:
-        """Hash of each opener -> whether the opener may lose its capital."""
+        """Hash of each word in `openers` -> whether the word may lose its capital."""
         return dict(zip(self.openers.tolist(), self.small.tolist(), strict=True))
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:

@@ -1,4 +1,4 @@
-"""Noise learned from real errors: `wiki` from a mined dictionary, `channel` from counted edits.
+"""Noise learned from real errors: `wiki` from a mined dictionary, `channel` from a noise profile.
 
 `wiki` puts wrong forms of words into text by the rule that fits the errors released with RCP. In
 each row, n tokens are drawn without replacement, where n is uniform on 1 to ceil(min(4, rate * L))
