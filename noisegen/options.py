@@ -55,9 +55,9 @@ def listed(sources: Strings) -> list[str]:
 
 @dataclass(frozen=True)
 class Meta:
-    """Annotation of a field of an options dataclass: help text, flags, bounds, and kind.
+    """Annotation of a field of an options dataclass: help text, flags, bounds, and place.
 
-    The kind says whether the field is an option, a positional argument, or for Python callers only.
+    `place` says whether the field is an option, a positional argument, or for Python callers only.
     `bounds` are pairs such as ("ge", 1): "ge", "gt", "le" or "lt", and a number.
     """
 

@@ -267,8 +267,9 @@ def example_lines(teacher: Encoder, student: Encoder, texts: Sequence[str]) -> l
 def headlines(results: Results) -> tuple[str, str, str]:
     """Return the three lines of the summary that compare the student with the teacher.
 
-    The first has the distances of noisy texts to their clean forms, the second sentence similarity
-    (STS) and the drift of clean vectors, the third the metrics in which the student is worse.
+    The first has the distances of noisy texts to their clean forms. The second has sentence
+    similarity (STS), and the distance of clean texts' vectors from the teacher's (drift). The third
+    has the metrics in which the student is worse.
     """
     student = next(model.name for model in results.models if not model.baseline)
 

@@ -20,7 +20,7 @@ class Grapheme(NamedTuple):
 
 
 def displayed(text: str, changed: bool = False) -> list[Grapheme]:
-    """Split a text into graphemes; with `changed`, for edited text, spaces are shown as '␣'."""
+    """Split a text into graphemes; if it is a `changed` text, its spaces are shown as '␣'."""
     shown = [(cluster, _shown(cluster, changed)) for cluster in graphemes(text)]
     return [Grapheme(cluster, sign, cell_len(sign)) for cluster, sign in shown]
 

@@ -81,7 +81,7 @@ _FIRST_SIGN = "\u0900"  # first code point of the scripts that have vowel signs
 
 
 def forbidden_sequences(text: str) -> Counter[str]:
-    """Count the forbidden sequences in a text; a key also has the character before the sequence."""
+    """Count the forbidden sequences in a text, each with the character before it as the key."""
     if max(text, default="") < _FIRST_MARK:
         return Counter()
     text = unicodedata.normalize("NFC", text)

@@ -158,7 +158,7 @@ def _pattern_of(kinds: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _signed_rows(texts: Texts, kind: str) -> Bool:
-    """Tell for each row whether it may have a span of this kind, such as '@' for a mention.
+    """Tell for each row whether it may have a span of this kind: for mentions, if it has an '@'.
 
     Only these rows are then searched with patterns, which take longer.
     """

@@ -131,11 +131,11 @@ _POINT_BITS = 21  # bits per code point in a number made of two code points
 
 
 def allowed_slips(word: str, slips: list[RowEdit]) -> list[RowEdit]:
-    """Return the first slips of a word, as many as add no forbidden letter sequence to it.
+    """Return the first of the typing slips in a word, as many as its script allows.
 
-    The last slip is dropped until the noisy word has no more forbidden sequences than `word`. []
-    is returned if the slips leave the word unchanged together, as when one of two equal letters is
-    dropped and the other is doubled.
+    `slips` are edits of the word. The last slip is dropped until the noisy word has no more
+    forbidden letter sequences than `word`. [] is returned if the slips together leave the word
+    unchanged, as when one of two equal letters is dropped and the other is doubled.
     """
     forbidden = forbidden_sequences(word).total()
     while slips:
@@ -195,7 +195,7 @@ class Mashing:
         return allowed_slips(word, slips)
 
     def _slip(self, word: str, run: range, draw: int, key_draw: int) -> RowEdit:
-        """Return the slip that two draws make in a run of letters, as an edit of the word.
+        """Return the slip that two random numbers make in a run of letters, as an edit of the word.
 
         `draw` chooses the kind and the position of the slip. `key_draw` chooses the key of an added
         letter, and whether this letter comes before or after the right letter.
