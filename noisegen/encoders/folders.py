@@ -233,7 +233,7 @@ def _check_ids(network: Any, tokenizer: PieceTokenizer, folder: Path) -> None:
 def _open_network(folder: Path) -> Any:
     """Return the network in a folder; raises SourceError.
 
-    Its pooler, if it has one, is set aside by `_set_pooler_aside`.
+    Its pooler, if it has one, is no longer one of its layers (`_set_pooler_aside`).
     """
     from transformers import AutoModel
 
@@ -454,7 +454,7 @@ def save_folder(encoder: SentenceEncoder, folder: Path) -> None:
 
 
 def save_network(network: Any, folder: Path) -> None:
-    """Write a transformers network to a folder, with the pooler that was set aside.
+    """Write a transformers network to a folder, with the pooler that `_set_pooler_aside` kept.
 
     Permissions of the weights follow the umask.
     """

@@ -125,7 +125,7 @@ def naming_panics(path: object = "the model's tokenizer.json") -> Iterator[None]
 
 
 def lowered(tokenizer: PieceTokenizer) -> PieceTokenizer:
-    """Return the tokenizer with lower-casing as its first rule; `save` writes the rule too."""
+    """Return the tokenizer with lower-casing before its own normalisation; `save` keeps it."""
     from tokenizers import normalizers
 
     backend = tokenizer.tokenizer.backend_tokenizer
@@ -223,7 +223,7 @@ def chunks_of(rows: Rows, seed: int, epoch: int) -> list[Rows]:
 def plan(
     lengths: npt.NDArray[np.int64], budget: int, seed: int, epoch: int, chunk: int, world: int = 1
 ) -> list[list[Rows]]:
-    """Split a chunk into training steps in random order; a step has a batch for each process.
+    """Split a chunk into steps (updates) in random order; a step has a batch for each process.
 
     `world` is the number of processes; a batch is an array of row indices. `lengths`, shape (rows,
     texts per row), has the token count of each text. Rows are sorted by the length of their first

@@ -1,7 +1,8 @@
-"""Disentangling (DREAM, MEAT, ORACLE): trains heads for meaning and language on frozen vectors.
+"""Disentangling (DREAM, MEAT, ORACLE): trains two heads on a frozen encoder.
 
-DATA are pairs of texts. Each text has a label: its language, "clean" or "noisy", or the name of the
-transform that made it noisy. Language vectors tell these labels apart.
+The heads, linear layers, give meaning and language vectors. DATA are pairs of texts. Each text has
+a label: its language, "clean" or "noisy", or the name of the transform that made it noisy. Language
+vectors tell these labels apart.
 """
 
 from array import array
@@ -220,7 +221,7 @@ def standard(vectors: TeacherVectors) -> tuple[Vectors, float]:
 
 @dataclass(frozen=True)
 class PairVectors:
-    """Labelled pairs with the frozen vectors of their texts.
+    """Labelled pairs, and the frozen encoder's vectors of their texts.
 
     Batches for training get standardised vectors, (vector - `centre`) * `scale`. The plot of
     `write_picture` and the retrieval test get the encoder's vectors unchanged.
@@ -246,7 +247,7 @@ class PairVectors:
         return vectors
 
     def by_label(self, rows: Rows) -> dict[str, Vectors]:
-        """Return label -> frozen vectors of the distinct texts with this label in pairs `rows`."""
+        """Return label -> encoder's vectors of distinct texts with this label in pairs `rows`."""
         texts, labels = self.pairs.sides[rows], self.pairs.labels[rows]
         found = {}
         for label in np.unique(labels).tolist():
@@ -257,7 +258,7 @@ class PairVectors:
     def retrieval_sets(
         self, rows: Rows, most: int = PAIRS_MAX
     ) -> dict[str, tuple[Vectors, Vectors]]:
-        """Return sets for the retrieval test: frozen vectors of sources and targets.
+        """Return the encoder's vectors of sources and targets, in sets for `retrieval`.
 
         The pairs with the indices `rows` are grouped by the labels of source and target into sets,
         which are named after both labels: "en-de". Only the first `most` pairs of a set are used.
@@ -351,15 +352,15 @@ class Disentangling(Method[VectorChunk]):
         }
 
     def prepare(self, folder: Path, progress: Show, clock: Clock = UNLIMITED) -> None:
-        """Compute the frozen vectors of all texts, and make heads with random weights."""
+        """Compute the frozen encoder's vectors of all texts; make heads with random weights."""
         cache = cache_folder() / "vectors"
         texts = self.pairs.texts
         self._begin(teacher_vectors(self.start, texts, cache, "frozen vectors", progress))
 
     def rehearse(self) -> Rehearsal:
-        """Make the heads for a dry run, with random vectors in place of the frozen vectors.
+        """Make the heads for a dry run, with random vectors in place of the encoder's.
 
-        Return the estimated seconds that a run takes to compute the frozen vectors.
+        Return the estimated seconds that a run takes to compute the encoder's vectors.
         """
         self._begin(random_vectors(len(self.pairs.texts), self.start.width))
         return Rehearsal(encoding_seconds(self.start, self.pairs.texts))

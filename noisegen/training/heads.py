@@ -213,9 +213,9 @@ def write_picture(
     """Write an HTML page that plots the meaning vectors and the language vectors of texts.
 
     Four panels show each kind of vector as points in a plane, by PCA and by t-SNE, with a colour
-    per label. `groups` maps a label to the frozen vectors of its texts. If there are more than
-    `most` texts, the same percentage of each label's texts is drawn. Raises MissingExtra without
-    scikit-learn, UsageError for fewer than `TEXTS_MIN` texts.
+    per label. `groups` maps a label to the frozen encoder's vectors of its texts. If there are more
+    than `most` texts, the same percentage of each label's texts is drawn. Raises MissingExtra
+    without scikit-learn, UsageError for fewer than `TEXTS_MIN` texts.
     """
     total = sum(map(len, groups.values()))
     if total < TEXTS_MIN:

@@ -2,7 +2,7 @@
 
 Each loss is a mean over the sentences or pairs of the batch. Batches are weighted by their size, so
 one process and several processes give the same gradient. Objectives of distillation come first,
-then objectives of heads on frozen vectors, then contrastive losses of pre-training.
+then objectives of heads on a frozen encoder, then contrastive losses of pre-training.
 """
 
 from collections.abc import Callable

@@ -91,7 +91,7 @@ def train(
     tell: Tell = silent,
     progress: Show = silent,
 ) -> dict[str, Any]:
-    """Train a student, or heads on frozen vectors, and return the metrics of the run.
+    """Train a student, or heads on a frozen encoder, and return the metrics of the run.
 
     `data` is clean text if `recipe` names recipes, else pairs: folders of augment or mine, tables
     with the columns noisy and clean, or bitext. `values` are settings that override the preset and

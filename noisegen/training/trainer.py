@@ -132,7 +132,7 @@ class Method(ABC, Generic[C]):
 
     @abstractmethod
     def validate(self) -> dict[str, float]:
-        """Return validation figures by name: `loss`, the figure `selects_by`, and others."""
+        """Return validation figures by name: `loss`, the one named `selects_by`, and others."""
 
     def check(self, trainer: "Trainer[C]", figures: Mapping[str, float]) -> None:
         """Raise NoisegenError if a run with these validation figures must stop."""
@@ -330,7 +330,7 @@ class Trainer(Generic[C]):
         return len(self.validations) - 1 - self._best_index()
 
     def _best_index(self) -> int:
-        """Return the index of the first validation with the lowest figure `selects_by`."""
+        """Return the index of the first validation with the lowest figure named `selects_by`."""
         name = self.method.selects_by
         figures = [validation.figures[name] for validation in self.validations]
         return figures.index(min(figures))
@@ -454,7 +454,7 @@ class Trainer(Generic[C]):
         """Return the figures on speed since the last row of the log, such as tokens per second.
 
         `window` has sums of figures since that row, `last` the progress at that row. Methods that
-        train on frozen vectors read no tokens; their only figure is pairs per second.
+        train on a frozen encoder's vectors read no tokens; their only figure is pairs per second.
         """
         seconds = max(1e-9, self.progress.seconds - last.seconds)
         computation = self.method.computation
