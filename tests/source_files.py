@@ -125,7 +125,7 @@ def on_stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
 
 def cut_finely(monkeypatch: pytest.MonkeyPatch, size: int, distance: int) -> None:
     """Cut compressed texts from `size` bytes on, at offsets `distance` bytes apart."""
-    monkeypatch.setattr(lines, "ENTERED_BYTES", size)
+    monkeypatch.setattr(lines, "SPLIT_BYTES", size)
     monkeypatch.setattr(lines, "ENTRY_BYTES", distance)
 
 

@@ -44,8 +44,9 @@ class Bitext:
     """Where bitext is stored: in two text files whose lines correspond, or in a table.
 
     `columns` names the columns of a table; it is None for text files. `archive` is the zip archive
-    that holds the text files, or ''. In data of BUCC the lines do not correspond, but begin with
-    ids; each line of a third file, `gold`, has the ids of a sentence and its translation.
+    that holds the text files, or ''. In files of the BUCC shared task the lines do not correspond,
+    but begin with ids; each line of a third file, `gold`, has the ids of a sentence and its
+    translation.
     """
 
     paths: tuple[str, ...]
@@ -102,8 +103,8 @@ def find_bitext(source: str, langs: Languages | None = None) -> list[Bitext]:
     - `A.de,B.en`: two files of lines;
     - `corpus.de-en`: the common beginning of corpus.de-en.de and corpus.de-en.en;
     - a zip archive of OPUS;
-    - a table (.tsv .csv .jsonl .parquet) with columns source and target, or two columns named by
-      languages; in a file `deu-eng.tsv` without a header line the first two columns are taken;
+    - a table (.tsv .csv .jsonl .parquet) with columns source and target, or two columns named
+      after languages; of a file `deu-eng.tsv` without a header line the first two columns;
     - a folder or glob of such files, of files de-en/test.src and de-en/test.trg, or of BUCC's
       files, which have a third file ending in .gold.
     Text files may be compressed (.gz .zst .bz2 .xz). If the file names do not say the languages,
@@ -141,7 +142,7 @@ def _at(path: Path, langs: Languages | None) -> list[Bitext]:
         return []
     paths = sorted(file for file in path.rglob("*") if file.is_file())
     shown = [file for file in paths if not file.name.startswith(".")]
-    bitext = _halves(map(str, shown), langs)
+    bitext = _paired_files(map(str, shown), langs)
     for file in shown:
         bitext += _at(file, langs)
     return bitext
@@ -201,22 +202,22 @@ def _in_archive(archive: str, langs: Languages | None) -> list[Bitext]:
         raise SourceError(f"cannot read {archive}: {error}") from error
     if len(names) > _MEMBERS_MAX:
         raise SourceError(f"{archive} has {len(names):,} files, more than {_MEMBERS_MAX:,}")
-    bitext = _halves(names, langs, archive)
+    bitext = _paired_files(names, langs, archive)
     if not bitext:
         raise SourceError(f"{archive} has no bitext: no files such as NAME.de-en.de, NAME.de-en.en")
     return bitext
 
 
-class _Twins(NamedTuple):
-    """Names of two files of bitext: common stem, two languages, and the ending of each file."""
+class _PairNames(NamedTuple):
+    """Names of two aligned files: common stem, two languages, and the ending of each file."""
 
     stem: str
     langs: Languages
     ends: tuple[str, str]
 
 
-def _twins(path: str, langs: Languages | None) -> tuple[_Twins | None, str]:
-    """Return the names of the pair of bitext files to which `path` belongs, and its ending.
+def _pair_names(path: str, langs: Languages | None) -> tuple[_PairNames | None, str]:
+    """Return the names of `path` and the file aligned with it, and the ending of `path`.
 
     The names are None if neither the file name nor its folder names two languages.
     """
@@ -229,23 +230,23 @@ def _twins(path: str, langs: Languages | None) -> tuple[_Twins | None, str]:
         ends = pair or ("", "")
     if pair is None or end not in ends:
         return None, end
-    return _Twins(stem, pair, ends), end
+    return _PairNames(stem, pair, ends), end
 
 
-def _halves(paths: Iterable[str], langs: Languages | None, archive: str = "") -> list[Bitext]:
+def _paired_files(paths: Iterable[str], langs: Languages | None, archive: str = "") -> list[Bitext]:
     """Return the bitext of files NAME.xx-yy.xx and NAME.xx-yy.yy among `paths`.
 
     Files xx-yy/NAME.src and xx-yy/NAME.trg, as in the Tatoeba Challenge, are paired too. Raises
     SourceError if one file of a pair is missing.
     """
-    # Paths of the two files of each bitext, by their endings
-    halves: dict[_Twins, dict[str, str]] = {}
+    # For each two aligned files, {ending: path}
+    found: dict[_PairNames, dict[str, str]] = {}
     for path in sorted(paths):
-        twins, end = _twins(path, langs)
-        if twins is not None:
-            halves.setdefault(twins, {})[end] = path
+        names, end = _pair_names(path, langs)
+        if names is not None:
+            found.setdefault(names, {})[end] = path
     bitext = []
-    for (stem, pair, ends), sides in sorted(halves.items()):
+    for (stem, pair, ends), sides in sorted(found.items()):
         for end in ends:
             if end not in sides:
                 where = f"{archive or stem}: {stem}.{end}"
@@ -277,8 +278,7 @@ def _table(path: Path, given: Languages | None) -> list[Bitext]:
 def _table_names(file: FileRange) -> list[str]:
     """Return the names of a table's columns; [] for plain text.
 
-    Adds the usual name of a column that a published table names otherwise: 'source' if it has
-    'sourcestring'.
+    A column with another name in published tables ('sourcestring') adds its usual name ('source').
     """
     is_table = file.format != "txt" or layouts_of(file.path)
     headed = read_head(file, Columns()) if is_table else None
@@ -349,8 +349,8 @@ def stream_bitext(
 ) -> Iterator[BitextRow]:
     """Yield rows of bitext; count dropped rows by reason in `dropped`.
 
-    At most `most` rows are yielded per data set and language pair; the other rows are not read,
-    or, in a table whose rows name their languages, dropped as `over_limit`. The other reasons are
+    At most `most` rows are yielded per data set and language pair. Further rows are not read; in a
+    table whose rows name their languages, they are dropped as `over_limit`. The other reasons are
     `empty_side`, `too_long`, `unreadable`, `unknown_language` and `same_language`. Raises
     SourceError for a damaged file, and for two text files with different numbers of lines.
     """
@@ -439,7 +439,7 @@ def _lines(file: Bitext, path: str) -> Iterator[str | None]:
 
 
 def _member_parts(archive: str, name: str) -> Iterator[bytes]:
-    """Yield the content of a file in a zip archive in parts.
+    """Yield the decompressed bytes of a file in a zip archive, part by part.
 
     Raises SourceError if the file has over `_EXPANDS_MAX` decompressed bytes per compressed byte.
     """

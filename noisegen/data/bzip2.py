@@ -6,9 +6,9 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-# Magic at the beginning of every block; blocks begin at any bit, and a CRC-32 follows
+# Magic number at the beginning of every block; blocks begin at any bit, and a CRC-32 follows
 BLOCK = 0x314159265359.to_bytes(6, "big")
-END = 0x177245385090.to_bytes(6, "big")  # magic at the end of a stream; a CRC-32 follows
+END = 0x177245385090.to_bytes(6, "big")  # magic number at the end of a stream; a CRC-32 follows
 BLOCK_MAX = 4 << 20  # most compressed bytes of a block; libbz2 compresses 900 kB at once
 
 Note = Callable[[str], None]  # function that takes one line of text about lost content
@@ -19,10 +19,10 @@ def decode_bzip2(
 ) -> Generator[bytes, None, None]:
     """Yield the decoded blocks of one or several bzip2 streams; b'' stands for a lost block.
 
-    `parts` are the bytes of a file, or with `inside` its bytes from any offset on: decoding starts
-    with the first block found. Blocks that begin at byte `stop` of `parts` or later are not
-    decoded, so that a file can be divided among calls. Truncated streams, and bytes that belong to
-    no stream, are reported to `note`.
+    The bytes in `parts` are a file, or with `inside` the rest of a file from any offset on; then
+    decoding starts with the first block found. Blocks that begin at byte `stop` of these bytes or
+    later are not decoded, so that a file can be divided among calls. Truncated streams, and bytes
+    that belong to no stream, are reported to the function `note`.
     """
     scan = _Scan(note, _LOST if inside else _HEADER)
     last = sys.maxsize if stop is None else stop
@@ -56,7 +56,7 @@ _BLOCK, _HEADER, _LOST = "block", "header", "lost"
 
 @dataclass
 class _Scan:
-    """State of decoding a bzip2 file: `held`, the bytes in memory, are decoded up to bit `start`.
+    """State of decoding a bzip2 file: the bytes still in `held` are decoded up to bit `start`.
 
     `kind` says what begins at bit `start`: a block, the header of a stream, or the rest of a
     damaged block, which is skipped.
@@ -71,7 +71,7 @@ class _Scan:
     _searched: int = 0  # count of the bytes of `held` that were searched for magics
 
     def new_magics(self) -> list[tuple[int, bytes]]:
-        """Return (bit offset, magic) of each BLOCK or END in bytes of `held` not yet searched."""
+        """Search the new bytes in `held`; return (bit offset, magic) of each BLOCK and END."""
         found = [
             (at, magic)
             for magic in (BLOCK, END)
@@ -93,11 +93,11 @@ class _Scan:
             self.kind, self.start = _HEADER, -(-after_checksum // 8) * 8
 
     def is_without_end(self) -> bool:
-        """Tell whether the block at `start` is damaged: no magic follows within BLOCK_MAX bytes."""
+        """Tell whether the block at `start` is damaged: it has no end within BLOCK_MAX bytes."""
         return len(self.held) - self.start // 8 > BLOCK_MAX
 
     def give_up(self) -> list[bytes]:
-        """Skip a damaged block: all of `held` but its last six bytes, where a magic may begin.
+        """Skip a damaged block: all bytes in `held` but the last six, where a magic may begin.
 
         Reports the block and returns [b'']. Returns [] if it was reported before.
         """
@@ -114,7 +114,7 @@ class _Scan:
             self.note("trailing garbage was left out")
 
     def forget(self) -> None:
-        """Remove bytes before `start`; the last 7 of `held` stay, since a magic may begin there."""
+        """Remove the decoded bytes from `held`, but not its last 7, where a magic may begin."""
         cut = max(0, min(self.start // 8, len(self.held) - 7))
         self.held = self.held[cut:]
         self.start -= 8 * cut
@@ -171,7 +171,7 @@ def _bits(data: bytes, start: int, stop: int) -> int:
 
 
 def bit_positions(data: bytes, magic: bytes, start: int = 0) -> list[int]:
-    """Return the bit offsets in `data` at which a six-byte magic begins, from byte `start` on."""
+    """Return the bit offsets in `data`, from byte `start` on, where the six bytes `magic` begin."""
     wanted, positions = int.from_bytes(magic, "big"), []
     for shift in range(8):
         middle = (wanted << (8 - shift)).to_bytes(7, "big")[1:6] if shift else magic

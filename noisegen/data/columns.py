@@ -29,7 +29,7 @@ Choices = Sequence[Sequence[str]]
 
 @dataclass(frozen=True)
 class TextColumns:
-    """Text columns of one source: lists of equal length without empty texts, by name.
+    """Text columns of one source: {name: texts}, with equally many texts, none of them empty.
 
     `unread` counts rows that could not be read, by a reason in `tables.REASONS`, and `dropped`
     counts other rows that were left out, by reason. `damaged` describes the unread rows in lines
@@ -58,7 +58,7 @@ def evenly(rows: Sequence[T], most: int) -> list[T]:
 
 
 def column_named(name: str, there: Sequence[str]) -> str:
-    """Return the name in a file of the column `name`; `there` are all column names of the file.
+    """Return what a file whose columns are `there` calls the column `name`.
 
     `name` may be a number ('2') in a file without a header line, or the usual name of a column
     that published data sets name otherwise. If the file has no such column, `name` is returned.
@@ -74,7 +74,7 @@ def column_named(name: str, there: Sequence[str]) -> str:
 
 
 def read_columns(source: str, choices: Choices, what: str, advice: str = "") -> TextColumns:
-    """Read the columns of the first list in `choices` whose columns are all in the source.
+    """Read the columns in the first list of `choices` that the source has in full.
 
     `source` is a file, folder, glob or hf:...; a text file has one column, its lines.
     `column_named` explains the names in `choices`. Rows with the tweet_id of an earlier row are
@@ -102,7 +102,7 @@ def stream_columns(
 ) -> Iterator[tuple[str, ...]]:
     """Yield the rows that `read_columns` describes, but without its limit of ROWS_MAX rows.
 
-    Adds to `read` the names of the columns and the counts of rows that are left out.
+    Fills `read` with the names of the columns, and with the counts of rows that are left out.
     """
     choice = _Choice(choices, what, advice, read.columns)
     seen = set[str]()  # tweet_id of every row so far
@@ -133,10 +133,10 @@ def stream_columns(
 
 @dataclass(frozen=True)
 class _Choice:
-    """The columns to read: the first list in `choices` whose columns the first file has.
+    """The columns to read: the first list in `choices` that the first file has in full.
 
-    The first call of `names` makes them the keys of `columns`. `read_columns` explains `what` and
-    `advice`, which are for errors.
+    The method `names` makes them the keys of the dict `columns` when it is first called. `what` and
+    `advice` are for errors, as in `read_columns`.
     """
 
     choices: Choices
@@ -177,8 +177,8 @@ class _Choice:
 def _reason_against(texts: Sequence[Any], names: Sequence[str], seen: set[str]) -> str:
     """Return the reason why a row is dropped; '' if it is kept.
 
-    `texts` are the row's values in the columns `names`. `seen` is empty unless an earlier row has
-    the same tweet_id.
+    `texts` are the row's values in the columns `names`. The set `seen` has the row's tweet_id if an
+    earlier row has it too.
     """
     for name, text in zip(names, texts, strict=True):
         if not text or text.isspace():
@@ -194,9 +194,9 @@ def column_batches(
 ) -> Iterator[tuple[tables.Codes, list[pa.Array]]]:
     """Yield the columns `names` of a file or range in batches of at most `BATCH_ROWS` rows.
 
-    `file` is a result of `read_head`. A batch is an array of codes, and an Arrow array per column.
-    A row's code is an index in `tables.REASONS`, which say why a row cannot be read; 0 if it can. A
-    JSON line without a value in the first column has the code of `missing_text`.
+    `file` is a result of `read_head`. A batch is an array with a code per row, and an Arrow array
+    per column. A code is an index in `tables.REASONS`, which say why a row cannot be read; 0 if it
+    can. A JSON line without a value in the first column has the code of `missing_text`.
     """
     rows = range_tables(file, Columns(text=names[0]), BATCH_BYTES)
     for table in tables.regroup(rows, BATCH_ROWS, BATCH_BYTES):
@@ -219,7 +219,7 @@ def text_batches(
 def _texts_of(array: pa.Array, where: str, codes: tables.Codes, *, only_text: bool) -> list[Any]:
     """Return a column as a list of strings and None; numbers become text.
 
-    In `codes`, rows that are not UTF-8 are set to `not_utf8`. With `only_text` the column may hold
+    Sets the codes of rows that are not UTF-8 to `not_utf8`. With `only_text` the column may hold
     lists of strings but no numbers. Raises SourceError for other types; `where` names the column
     in the error.
     """
@@ -237,7 +237,7 @@ def _texts_of(array: pa.Array, where: str, codes: tables.Codes, *, only_text: bo
 def _plain(array: pa.Array, codes: tables.Codes) -> pa.Array:
     """Return a column with dictionaries decoded and bytes as strings.
 
-    In `codes`, rows that are not UTF-8 are set to `not_utf8`.
+    Sets the codes of rows that are not UTF-8 to `not_utf8`.
     """
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()

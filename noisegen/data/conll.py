@@ -54,7 +54,7 @@ def looks_split(head: bytes, wanted: Sequence[str]) -> bool:
 
     Such a file has blank lines between sentences, and the same number of fields on all other lines.
     Without tabs, the last field of each line must be a tag such as B-x. A file whose first line has
-    a name in `wanted`, the user's columns, is a table with a header line.
+    a column name in the list `wanted` is a table with a header line.
     """
     found = head_sentences(head[: head.rfind(b"\n") + 1] or head)
     lines = [cells for sentence in found for cells in after_comments(sentence)[1]]
@@ -80,8 +80,8 @@ def token_columns(head: bytes, tokens: str | None, labels: str | None) -> tuple[
 
     Columns of CoNLL-U have their standard names. Other columns are 'index' (a first column of token
     numbers), 'tokens' (the next column), 'labels' (the last column with only tags such as B-x, or
-    else the last column), and 'column_2' and so on. If the user chose another column as `tokens` or
-    `labels`, the default one has such a number too.
+    else the last column), and 'column_2' and so on. If the user names other columns in `tokens` or
+    `labels`, the default columns are numbered too.
     """
     found = [after_comments(lines)[1] for lines in head_sentences(head)]
     lines = list(chain.from_iterable(found))
@@ -156,7 +156,7 @@ def after_comments(lines: Sentence) -> tuple[int, Fields]:
 def sentence_blocks(parts: Iterable[bytes]) -> Iterator[list[bytes]]:
     """Yield the lines of each sentence, with the blank lines around it, as bytes.
 
-    A sentence of over TEXT_MAX bytes keeps only the lines up to this size and the next line.
+    A sentence of over TEXT_MAX bytes is cut after the line with which it exceeds them.
     `parts` yields the bytes of a file; an error that it raises is passed on.
     """
     held: list[bytes] = []
@@ -190,10 +190,10 @@ def decoded_lines(block: Sequence[bytes]) -> Sentence | str:
 
 def surface(rows: Fields) -> str:
     """Return the text of a CoNLL-U sentence, with its contractions ('du', not 'de' and 'le')."""
-    return "".join(cells[1] + " " * (not is_tight(cells)) for cells in _outer(rows)).rstrip(" ")
+    return "".join(cells[1] + " " * (not is_tight(cells)) for cells in _words(rows)).rstrip(" ")
 
 
-def _outer(rows: Fields) -> Iterator[list[str]]:
+def _words(rows: Fields) -> Iterator[list[str]]:
     """Yield the line of each contraction, and of each word that is in no contraction."""
     inside = -1  # number of the last word in the current contraction
     for cells in rows:
@@ -215,7 +215,7 @@ def corrected(rows: Fields) -> str:
     first part, or else the joined parts.
     """
     text, space, has_whole = "", "", False
-    for cells in _outer(rows):
+    for cells in _words(rows):
         form = _correct_form(cells, rows)
         if cells[HEAD + 1] == "goeswith":
             form, space = "" if has_whole else form, ""

@@ -32,7 +32,7 @@ PIECE = 8 << 10
 # Decompressed bytes read at once from a zstd file; where it is damaged, all of them are lost
 SMALL = 16 << 10
 WINDOW_MAX = 1 << 30  # most bytes of memory that the decoder of an xz file may take
-UNBOUNDED_BYTES = 1 << 30  # decompressed bytes that a file may have at any ratio
+UNBOUNDED_BYTES = 1 << 30  # decompressed bytes that a file may have at any compression ratio
 UNBOUNDED_RATIO = 20_000  # most decompressed bytes per compressed byte; real dumps have 20 to 400
 COMPRESSIONS = ("gz", "zst", "bz2", "xz")  # endings of compressed text files; dumps may also be .7z
 _FRAME = b"\x28\xb5\x2f\xfd"  # first bytes of every zstd frame (RFC 8878)
@@ -107,8 +107,8 @@ def salvage(path: str | Path, note: Note, start: int = 0, stop: int | None = Non
     """Decompress a dump and yield it in parts; b'' stands where content is lost.
 
     `note` is called with a line of text per damaged place; content after the place may be lost.
-    Only the blocks that begin at bytes `start` to `stop` are decoded; both are offsets that
-    `entries` returned. Raises SourceError for a file that cannot be read at all, and MissingExtra
+    Only the blocks that begin at bytes `start` to `stop` are decoded; the function `entries`
+    returns such offsets. Raises SourceError for a file that cannot be read at all, and MissingExtra
     for a 7z archive if no decoder of 7z is installed.
     """
     held: list[bytes] = []
@@ -171,8 +171,8 @@ def _streams(
 ) -> Parts:
     """Decode the streams of a file one after the other, each with a decoder that `new` returns.
 
-    `magic` are the first bytes of every stream. An empty `magic` stands for a truncated file with
-    one stream; the truncation is reported.
+    `magic` are the first bytes of every stream. With an empty `magic`, the file is one truncated
+    stream, and is reported as such.
     """
     with opened(path, start, stop) as file:
         data, decoder = file.read(PIECE), new()
@@ -270,7 +270,7 @@ def entries(path: str | Path, size: int) -> list[int]:
     """Return offsets in a dump at which decoding can begin: 0, then offsets at least `size` apart.
 
     In a bzip2 or uncompressed file decoding can begin at any byte. In a zstd file it begins at a
-    frame, in a gzip file of bgzip at a member, in a 7z archive at a stream (7z calls it a folder).
+    frame, in a gzip file of the program bgzip at a member, in a 7z archive at a stream ("folder").
     For any other file, and for a compressed URL other than bzip2, only 0 is returned.
     """
     kind, total = kind_of(path), size_of(path)

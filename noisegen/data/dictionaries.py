@@ -37,7 +37,7 @@ ANY = "*"  # language of entries that apply to text in every language
 BYTES_MAX = 1 << 30  # most bytes of a mined dictionary; a million entries take 40 MB
 ENTRIES_MAX = 20_000_000
 TEXT_MAX = 100  # most characters of a word or phrase
-# Most by which rounded probabilities may differ: their sum from 1, each from its count's share
+# Most that rounded probabilities of a word may differ: in sum from 1, each from its count's share
 PROB_SLACK = 0.05
 PARTS = 1_000_000  # factor that turns a probability into a count, in a file without counts
 ROWS = 8_192
@@ -53,7 +53,7 @@ _Word = Annotated[str, Meta(max_length=TEXT_MAX, pattern=r"\A\S+\Z")]
 
 
 class _Weights(msgspec.Struct):
-    """Columns that give a row's weight; 0 if the file lacks the column."""
+    """Columns that weight a row among the rows of its word; 0 if the file lacks the column."""
 
     count: Annotated[int, Meta(ge=1, le=COUNT_MAX)] = 0
     weight: Annotated[int, Meta(ge=1, le=COUNT_MAX)] = 0
@@ -91,9 +91,9 @@ class Alternative(NamedTuple):
 def load_dictionary(path: str | Path) -> list[Alternative]:
     """Return the entries of a mined dictionary: a Parquet, TSV or JSON file.
 
-    They are sorted by language, word and falling count. A row without a count gets its weight, or a
-    million (`PARTS`) times its probability. A word without probabilities gets them from its counts.
-    Raises LexiconError with file, row and problem in one line.
+    They are sorted by language, word and falling count. A row without a count has its weight as
+    count, or else a million (`PARTS`) times its probability. A word without probabilities gets them
+    from its counts. Raises LexiconError with file, row and problem in one line.
     """
     path = Path(path)
     check_size(path, BYTES_MAX)
@@ -222,7 +222,7 @@ def _json_rows(path: Path) -> _Rows:
 
 
 def _alternative(where: str, values: Mapping[str, Any], is_text: bool) -> Alternative:
-    """Return a row of a mined dictionary as an entry; raises LexiconError for an invalid value.
+    """Return a row of a mined dictionary; raises LexiconError for an invalid value.
 
     `where` names the row in errors. With `is_text` all values are text to be parsed.
     """
@@ -420,7 +420,7 @@ def _reason(clean: str, noisy: str) -> str:
 
 
 def _translation_rows(path: Path, lang: str, into: str | None) -> Iterator[Entry | str]:
-    """Yield the translations in a file of any format; a dropped row yields its reason instead."""
+    """Yield the translations in a file of any format; for a dropped row, the reason."""
     if path.suffix == ".parquet":
         for _, row in _parquet_rows(path):
             yield _translation(row, lang, into)
@@ -437,7 +437,7 @@ def _translation_rows(path: Path, lang: str, into: str | None) -> Iterator[Entry
 def _line_rows(
     lines: Iterator[str | None], path: Path, lang: str, into: str | None
 ) -> Iterator[Entry | str]:
-    """Yield the translations in lines of MUSE or of a table; a dropped line yields its reason.
+    """Yield the translations in lines of MUSE or of a table; for a dropped line, the reason.
 
     A table begins with a header line: the columns clean and noisy, or a column per language.
     """
@@ -461,7 +461,7 @@ def _line_rows(
 def _line_translations(
     line: str, fields: list[str], names: list[str], lang: str, into: str | None
 ) -> Iterator[Entry | str]:
-    """Yield the translations in one line; a dropped line yields its reason instead.
+    """Yield the translations in one line; if the line is dropped, the reason.
 
     `fields` are the tab-separated fields of the line, and `names` the columns of the file, [] for
     MUSE.
@@ -536,7 +536,7 @@ class _Entries:
         self.headwords, self.translations = list[str](), list[str]()
         # Text, in parts, of the headword or translation being read; None outside of both
         self.text: list[str] | None = None
-        # The list that `text` is added to at its end: `headwords` or `translations`
+        # The list that gets the text when its element ends: `headwords` or `translations`
         self.texts: list[str] = []
 
     def start(self, name: str, attributes: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""Names of classes in the metadata that Hugging Face's `datasets` keeps in a schema."""
+"""Names of classes in the metadata that Hugging Face's `datasets` keeps in an Arrow schema."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ def _names(spec: Any) -> Names:
 
 
 def with_class_names(schema: pa.Schema, names: Mapping[str, Names]) -> pa.Schema:
-    """Return the schema with class names, given by column, in place of all other metadata."""
+    """Return the schema with `names`, {column: class names}, in place of all its metadata."""
     features = {}
     for column, classes in names.items():
         label = {"names": classes, "_type": "ClassLabel"}

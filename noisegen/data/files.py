@@ -18,7 +18,7 @@ import pyarrow as pa
 from noisegen.errors import NoisegenError, SourceError, naming_extras
 
 SCAN = 4 << 20  # bytes of text read at once; they fit into the processor's cache
-SHARDS = "part-*.parquet"  # file names of the shards that a run writes
+SHARDS = "part-*.parquet"  # file names of the shards that augment or prepare writes
 _AWS = (
     "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; "
     "for a public bucket, FSSPEC_S3_ANON=true"
@@ -95,7 +95,7 @@ _meter: ContextVar[Counter[str] | None] = ContextVar("meter", default=None)
 
 @contextmanager
 def metered() -> Iterator[Counter[str]]:
-    """Count the bytes read from input files within the block, before decompression.
+    """Count the bytes read from input files within the `with` block, before decompression.
 
     Yields the counter, whose key is `bytes`.
     """
@@ -119,7 +119,7 @@ def with_bytes(items: Iterable[T]) -> Iterator[tuple[T, int]]:
 
 
 def count_bytes(count: int) -> None:
-    """Add `count` to the input bytes counted by the active block of `metered`, if there is one."""
+    """Add `count` to the bytes counted within a `with metered()` block, if there is one."""
     if (meter := _meter.get()) is not None:
         meter["bytes"] += count
 
@@ -147,7 +147,7 @@ class _MeteredFile:
 def opened(path: str | Path, start: int = 0, stop: int | None = None) -> Iterator[BinaryIO]:
     """Open an input file or URL to read the bytes `start` to `stop`; raises SourceError.
 
-    An active block of `metered` counts the bytes that are read.
+    Within a `with metered()` block, the bytes that are read are counted.
     """
     with reading(path):
         if is_url(path):
@@ -167,7 +167,8 @@ def opened(path: str | Path, start: int = 0, stop: int | None = None) -> Iterato
 def for_arrow(path: str) -> Iterator[Any]:
     """Yield a file as Arrow can open it: the path of a local file, or an open file for a URL.
 
-    Raises SourceError if the file cannot be read, or if Arrow finds damage within the block.
+    Raises SourceError if the file cannot be read, or if Arrow finds damage within the `with`
+    block.
     """
     with reading(path):
         try:
@@ -226,5 +227,5 @@ def modified(url: str) -> int | None:
 
 
 def shard_files(run: Path) -> list[Path]:
-    """Return the shards that a run of augment or prepare wrote, in order."""
+    """Return the Parquet files (shards) that augment or prepare wrote, in order."""
     return sorted((run / "data").glob(SHARDS), key=lambda path: (len(path.name), path.name))

@@ -38,18 +38,18 @@ class _State(msgspec.Struct):
     files: list[_File] = msgspec.field(name="_data_files")
 
 
-_RUN = {"manifest.json", "README.md"}  # files that mark the folder of a run and are not data
-_LISTS = "manifest.*.jsonl"  # files into which a run writes the long lists of its manifest
+_RUN = {"manifest.json", "README.md"}  # files that mark the output folder of a command; no data
+_LISTS = "manifest.*.jsonl"  # files with the long lists of a manifest
 _SPLITS, _STATE = "dataset_dict.json", "state.json"
 
 
 def in_folder(folder: str) -> Iterator[FileRange]:
     """Yield the files in a folder or URL and its subfolders.
 
-    Hidden files, and the manifest and README.md of a run, are left out. If `datasets` saved the
-    folder, only the Arrow files of the split `train`, or of the only split, are yielded to be read;
-    each other split is yielded as a skipped file, to be reported. Raises SourceError for several
-    splits without `train`.
+    Hidden files, and the manifest and README.md that a command wrote, are left out. If the package
+    `datasets` saved the folder, only the Arrow files of the split `train`, or of the only split,
+    are yielded to be read; each other split is yielded as a skipped file, to be reported. Raises
+    SourceError for several splits without `train`.
     """
     unread: tuple[str, ...] = ()  # folders of splits that are skipped
     for parent, group in groupby(_files(folder), key=lambda path: path.rpartition("/")[0]):
@@ -84,7 +84,7 @@ def _other_splits(folder: str, splits: Sequence[str]) -> list[str]:
 
 
 def _without_records(names: Mapping[str, str]) -> list[str]:
-    """Return the paths of the files in a folder, without the manifest and README.md of a run.
+    """Return the paths of the files in a folder, without a manifest and README.md of a command.
 
     `names` maps the name of each file in the folder to its path.
     """
@@ -96,7 +96,7 @@ def _without_records(names: Mapping[str, str]) -> list[str]:
 
 
 def _content(path: str, kind: type[T]) -> T:
-    """Return the content of a JSON file that `datasets` wrote, as a `kind`; raises SourceError."""
+    """Return a JSON file that `datasets` wrote as an object of class `kind`; raises SourceError."""
     try:
         return msgspec.json.decode(b"".join(read_parts(path)), type=kind)
     except msgspec.MsgspecError as error:

@@ -212,7 +212,7 @@ def _unquoted(text: str) -> str:
 
 
 def is_split(source: str) -> bool:
-    """Tell whether a folder has the three `SPLIT_FILES`; a data.tsv is read in their place."""
+    """Tell whether to read the three `SPLIT_FILES` of a folder: it has them, and no data.tsv."""
     folder = Path(source)
     has_all = all((folder / name).is_file() for name in SPLIT_FILES)
     return has_all and not (folder / "data.tsv").is_file()

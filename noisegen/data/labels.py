@@ -43,8 +43,8 @@ def carried_forms(forms: Sequence[str], owners: Owners) -> list[str]:
 def units(owners: Owners, count: int) -> list[tuple[range, range]]:
     """Return pairs (range of clean tokens, range of noisy tokens made from them) for a sentence.
 
-    `count` is the count of clean tokens. A range has one token, but several noisy tokens if one was
-    split, and several clean tokens if they were merged. A deleted token is in the range of the
+    `count` is the count of clean tokens. Each range has one token, unless a token was split into
+    several noisy ones, or several clean ones were merged. A deleted token is in the range of the
     clean token before it, or in the first range.
     """
     if not owners:

@@ -27,7 +27,7 @@ from noisegen.errors import SourceError
 BOM = b"\xef\xbb\xbf"
 TEXT_MAX = 32 << 20  # most bytes of a text
 LINE_MAX = 2 * TEXT_MAX  # most bytes of a line; it may be longer than a text, as in JSON
-ENTERED_BYTES = 16 << 20  # a compressed text of at least this many bytes is split into ranges
+SPLIT_BYTES = 16 << 20  # a compressed text of at least this many bytes is split into ranges
 # Minimum compressed bytes between two offsets where reading can begin: about a block of bzip2
 ENTRY_BYTES = 256 << 10
 
@@ -96,11 +96,11 @@ def with_blocks(file: FileRange) -> FileRange:
 
     A small file, a URL and a file with a very long block get no `blocks`, and are read as a whole.
     """
-    if not compression_of(file.path) or is_url(file.path) or size_of(file.path) < ENTERED_BYTES:
+    if not compression_of(file.path) or is_url(file.path) or size_of(file.path) < SPLIT_BYTES:
         return file
     blocks = *entries(file.path, ENTRY_BYTES), size_of(file.path)
     longest = max(stop - start for start, stop in pairwise(blocks))
-    return replace(file, blocks=blocks) if longest < ENTERED_BYTES else file
+    return replace(file, blocks=blocks) if longest < SPLIT_BYTES else file
 
 
 def _block_parts(file: FileRange) -> Iterator[tuple[int, int, bytes]]:
@@ -243,7 +243,7 @@ class _LineCutter:
         self._first = file.first
         self._block = 0, file.content  # index and decompressed offset of the current block
         self._head = self._block  # index and offset of the block in which the range begins
-        self._counted = 0  # count of blocks in the `size` of earlier ranges
+        self._counted = 0  # count of the blocks whose bytes are in the `size` of earlier ranges
 
     def enter(self, block: int, content: int) -> None:
         """Make `block` the current block; its text begins at offset `content` of the whole text."""

@@ -14,7 +14,8 @@ M2_STARTS = (b"S ", b"S\n", b"S\r")
 _HEAD = 1 << 16  # bytes read from the beginning of a file to see its format
 _NO_CONTROLS = {code: " " if chr(code) in "\t\v\f\r" else None for code in range(32)}
 
-# Edit: index of the first replaced token, index after the last, the edit's index, new tokens
+# Edit: index of the first replaced token, index after the last, index of the edit among those of
+# its annotator, new tokens
 M2Edit = tuple[int, int, int, tuple[str, ...]]
 
 

@@ -35,10 +35,10 @@ def rewritten(
 ) -> str:
     """Return the lines `raw` of a sentence, with its clean tokens replaced by noisy tokens.
 
-    `names` are the columns. `owners` has, for each noisy token, the index of its clean token. `new`
-    maps some columns to a value per noisy token. In other columns a noisy token has the value of
-    its clean token; tags such as B-x are transferred by `labels.carried`. Separators, line ends and
-    comments other than `# text` are kept. A sentence without noisy tokens is returned unchanged.
+    The list `names` has the columns, `owners` the index of each noisy token's clean token. The dict
+    `new` maps some columns to a value per noisy token. In other columns a noisy token has the value
+    of its clean token; tags such as B-x are transferred by `labels.carried`. Separators, line ends
+    and comments other than `# text` are kept. Without noisy tokens, the sentence stays unchanged.
     """
     if not owners:
         return raw.decode()
@@ -78,7 +78,7 @@ def _line(line: str, cells: Sequence[str]) -> str:
 
 
 class NoisySentence:
-    """A sentence in which noisy tokens replace clean ones; `fields` has the fields of each line."""
+    """A sentence in which noisy tokens replace clean ones; `fields` has a list per clean line."""
 
     def __init__(self, fields: Fields, names: tuple[str, ...], owners: Owners) -> None:
         self.fields, self.names, self.owners = fields, names, owners
@@ -93,7 +93,7 @@ class NoisySentence:
     def rows(self, new: Mapping[str, Sequence[str]]) -> Iterator[tuple[int, list[str]]]:
         """Yield (index of the clean line, fields) for each line of the noisy sentence.
 
-        `new` maps some columns to a value per noisy token.
+        The dict `new` maps some columns to a value per noisy token.
         """
         tokens = self.tokens()
         for name, values in new.items():
@@ -107,7 +107,7 @@ class NoisySentence:
                 yield from ((line, tokens[number]) for number in noisy.get(word, ()))
                 word += 1
             elif number := self.ids.get(cells[0], cells[0]):
-                yield line, self.other(number, cells, tokens)
+                yield line, self.renumbered(number, cells, tokens)
 
     def tokens(self) -> Fields:
         """Return the fields of each noisy token: its clean token's fields, with a new number."""
@@ -121,8 +121,8 @@ class NoisySentence:
                 columns.append([values[owner or 0] for owner in self.owners])
         return [list(cells) for cells in zip(*columns, strict=True)]
 
-    def other(self, number: str, cells: Sequence[str], tokens: Fields) -> list[str]:
-        """Return `cells`, the fields of a line that is no word, with `number` as the first."""
+    def renumbered(self, number: str, cells: Sequence[str], tokens: Fields) -> list[str]:
+        """Return the fields `cells` of a line that is no word, with its new number, `number`."""
         return [number, *cells[1:]]
 
     def _new_ids(self) -> dict[str, str]:
@@ -198,7 +198,7 @@ class Treebank(NoisySentence):
     def _deps(self, relations: str) -> str:
         return _REFERENCE.sub(lambda match: self.ids.get(match[0], match[0]), relations)
 
-    def other(self, number: str, cells: Sequence[str], tokens: Fields) -> list[str]:
+    def renumbered(self, number: str, cells: Sequence[str], tokens: Fields) -> list[str]:
         """Return the fields of an empty node or a contraction, with `number` as its new number.
 
         If a contraction equals its joined clean words ('can' + 'not'), it becomes its joined noisy

@@ -1,4 +1,4 @@
-"""Pairs of noisy and clean text from tables, aligned files of lines, M2 files, and runs."""
+"""Pairs of noisy and clean text from tables, aligned text files, M2 files and output folders."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,7 +34,7 @@ PAIRS_ARE = "; pairs are tables with the columns noisy and clean"
 class Pairs:
     """Noisy texts with their clean versions, in the order of the source.
 
-    `dropped` counts rows without a usable pair, by reason; `damaged` has a message per damage.
+    `dropped` counts rows without a usable pair, by reason; `damaged` has messages about damage.
     """
 
     noisy: list[str]
@@ -54,7 +54,7 @@ class Pairs:
         return self if len(self) <= most else self.take(evenly(range(len(self)), most))
 
     def split(self, share: float = HELD_BACK, seed: int = 0) -> tuple["Pairs", "Pairs"]:
-        """Split the pairs at random into two sets: pairs to fit a profile on, and held-out pairs.
+        """Split the pairs at random: pairs to fit a noise profile on, and held-out pairs.
 
         No clean text is in both sets. `share` is the expected share of held-out pairs.
         """
@@ -244,7 +244,7 @@ def refuse_onto(out: Path, sources: Strings) -> None:
 
 
 def shards_of(source: str) -> str:
-    """Return where the pairs are in a folder that augment or mine-* wrote: a folder or glob.
+    """Return the folder or glob of the pairs in a folder that augment or mine-* wrote.
 
     Any other source is returned unchanged.
     """

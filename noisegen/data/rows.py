@@ -22,7 +22,7 @@ class FileRange:
     """A file, URL, '-' (standard input) or 'hf:NAME', or a range of its rows.
 
     `format` is the name of a registered format; `skipped` says why the file is not read. `schema`
-    has the columns in the order of the run's first file, `names` in the order of this file; both
+    has the columns in the order of the first input file, `names` in the order of this file; both
     are empty until `read_head` has read the beginning of the file.
 
     `start` and `stop` bound the range: byte offsets in the decompressed text, or row indices in

@@ -46,7 +46,7 @@ def read_directory(path: Path) -> Directory | None:
 
 
 def within(directory: Directory, start: int, stop: int | None) -> Directory:
-    """Return a directory of only the streams that begin at bytes `start` to `stop`.
+    """Return the directory of the streams that begin at bytes `start` to `stop`.
 
     It has the members in these streams.
     """
@@ -108,7 +108,7 @@ class _Members:
         self._open(0)
 
     def _open(self, surplus: int) -> None:
-        """Begin the next member; after the last one, `surplus` bytes will fail the checksum."""
+        """Begin the next member; after the last, one of `surplus` bytes that fails its checksum."""
         self.left, self._expected = next(self._sizes, (surplus, 0))
         self._checksum = 0
 

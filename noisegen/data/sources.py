@@ -1,4 +1,4 @@
-"""Sources of a run: their files, the columns of the files, and their rows in shards and batches."""
+"""Sources of input: their files, the columns of the files, and their rows in shards and batches."""
 
 import glob
 from collections import Counter
@@ -151,7 +151,7 @@ def completed(files: Sequence[FileRange], columns: Columns) -> tuple[Columns, li
 
 
 def _notes_on_defaults(meant: Columns, columns: Columns) -> list[str]:
-    """Return a message per default: a column that `meant` has and `columns` lacks."""
+    """Return a message per default: a column set in `meant`, but not by the user in `columns`."""
     notes = []
     if meant.row_id and not columns.row_id:
         notes.append(f"column {meant.row_id!r} is taken as the id of each row")
@@ -164,7 +164,7 @@ def _notes_on_defaults(meant: Columns, columns: Columns) -> list[str]:
 
 
 def _with_token_columns(meant: Columns, file: FileRange, columns: Columns) -> Columns:
-    """Return `meant`, with the columns of tokens and labels set if the file has labels."""
+    """Return the columns `meant` with tokens and labels set, if the file has labels."""
     labels = _token_column(file, columns.labels, conll.LABELLED)
     if not labels:
         return meant
@@ -183,17 +183,17 @@ def _token_column(file: FileRange, given: str | None, usual: Sequence[str]) -> s
 
 
 def agree(file: FileRange, first: FileRange, columns: Columns) -> FileRange:
-    """Return a file with its columns in the order of `first`, the first file of the run.
+    """Return a file with its columns in the order of `first`, the first input file.
 
     Raises SourceError if columns are missing, have a wrong type, or differ from the first file's.
     """
     if file is not first and file.is_like(first):
         # All files share one schema object, since there may be many
         return file if file.schema is first.schema else replace(file, schema=first.schema)
-    ours = _layout(file, columns)
+    ours = _output_types(file, columns)
     if file is first:
         return file
-    theirs = _layout(first, columns)
+    theirs = _output_types(first, columns)
     for name in dict.fromkeys([*theirs, *ours]):
         if (wanted := theirs.get(name, "absent")) != (given := ours.get(name, "absent")):
             difference = f"column {name!r} is {wanted} in the first and {given} in the second"
@@ -210,10 +210,10 @@ def agree(file: FileRange, first: FileRange, columns: Columns) -> FileRange:
     return replace(file, schema=schema)
 
 
-def _layout(file: FileRange, columns: Columns) -> dict[str, pa.DataType]:
-    """Return {column: type} of the output of a run on `file`, without columns that noise adds.
+def _output_types(file: FileRange, columns: Columns) -> dict[str, pa.DataType]:
+    """Return {column: type} of the output for `file`, without columns that noise adds.
 
-    `columns` are the user's. Raises SourceError for missing columns and wrong types.
+    `columns` are those that the user named. Raises SourceError for missing columns and wrong types.
     """
     columns = columns.of(file.schema.names)
     _refuse_missing(file, columns)
@@ -224,7 +224,7 @@ def _layout(file: FileRange, columns: Columns) -> dict[str, pa.DataType]:
     if not columns.tokens:
         _refuse_other_than_text(file, columns.text, types[columns.text])
     id_type = _id_type(file, columns.row_id)
-    carried = _carried(file, columns)
+    carried = _kept_columns(file, columns)
     _refuse_reserved(file, (name for name in columns.lists if name in carried))
     layout = {"id": id_type, "clean": pa.string()}
     return layout | {name: types[name] for name in (*carried, *columns.lists)}
@@ -280,7 +280,7 @@ def _id_type(file: FileRange, name: str | None) -> pa.DataType:
     raise SourceError(f"{file.path}: {allowed}; {name!r} is {kind}")
 
 
-def _carried(file: FileRange, columns: Columns) -> list[str]:
+def _kept_columns(file: FileRange, columns: Columns) -> list[str]:
     """Return the input columns that the output keeps, under the same names."""
     used = {columns.row_id} if columns.tokens else {columns.row_id, columns.text}
     return [name for name in file.schema.names if name not in used]
@@ -288,7 +288,7 @@ def _carried(file: FileRange, columns: Columns) -> list[str]:
 
 def refuse_reserved(file: FileRange, columns: Columns) -> None:
     """Raise SourceError if an input column has the name of an output column, such as 'noisy'."""
-    _refuse_reserved(file, _carried(file, columns.of(file.schema.names)))
+    _refuse_reserved(file, _kept_columns(file, columns.of(file.schema.names)))
 
 
 def _refuse_reserved(file: FileRange, names: Iterable[str]) -> None:
@@ -496,7 +496,7 @@ def _other_columns(
 def _usable(chunked: pa.ChunkedArray, codes: tables.Codes, null_reason: str) -> pa.Array:
     """Return a column as strings or 64-bit integers.
 
-    Sets `codes` to the code of the reason for unusable values: `null_reason` for nulls.
+    Sets the codes of unusable values to that of the reason: `null_reason` for nulls.
     """
     column = one_chunk(chunked)
     if pa.types.is_dictionary(column.type):
@@ -516,7 +516,7 @@ def _usable(chunked: pa.ChunkedArray, codes: tables.Codes, null_reason: str) -> 
 
 
 def _mark_unequal(tokens: pa.ChunkedArray, labels: pa.ChunkedArray, codes: tables.Codes) -> None:
-    """Set `codes` to unequal_labels for rows with null labels, or too many or too few labels."""
+    """Set the codes of rows with null labels, or too many or too few, to unequal_labels."""
     labels = labels.cast(LISTS)
     lengths = pc.equal(pc.list_value_length(tokens), pc.list_value_length(labels))
     are_whole = pc.is_valid(pc.binary_join(labels, " "))  # joining gives null if one label is null

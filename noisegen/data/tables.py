@@ -187,7 +187,7 @@ def undamaged_lines(parts: Iterable[bytes], path: object) -> Iterator[str | None
 
 
 class UnequalFiles(Exception):  # noqa: N818  (each caller says what it means)
-    """Files that should be aligned have different numbers of lines, `counts`."""
+    """Files that should be aligned have different numbers of lines, given in `counts`."""
 
     def __init__(self, counts: Sequence[int]) -> None:
         super().__init__(counts)

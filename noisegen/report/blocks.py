@@ -190,7 +190,7 @@ def cut(text: str, most: int) -> str:
 
 
 def differences(clean: str, noisy: str) -> tuple[list[Piece], list[Piece]]:
-    """Return two texts as pieces, in which the differences between the texts are marked.
+    """Return each text as a list of pieces, (text, whether it differs from the other text).
 
     Of a long text only `_SIDE_MAX` characters around its first difference are returned.
     """

@@ -183,7 +183,7 @@ def label(words: str, x: float, y: float, kind: str = "", anchor: str = "start")
 
 
 def line(kind: str, *points: Point, closed: bool = False) -> Markup:
-    """Return a line through points; with `closed`, the outline of an area."""
+    """Return an SVG path through points; with `closed`, the outline of an area."""
     path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
     return element("path", kind=kind, d=path + "Z" * closed)
 
@@ -428,7 +428,7 @@ def scatter(
 ) -> Markup:
     """Return a scatter plot with axes.
 
-    `spots` are drawn as small faint marks, `strong` as large marks with their names.
+    Points in `spots` are drawn as small faint marks, those in `strong` as large ones with names.
     """
     bottom = 256
     everything = [*spots, *strong]

@@ -34,9 +34,9 @@ class NoisyRow(NamedTuple):
 class RowWriter:
     """Rules for writing noisy rows as one file of a format.
 
-    `line` returns a row as a line of text without its line end; it is None for Parquet. For input
-    in a format that `keeps` names, it returns the input line with noisy values; for other input, a
-    new line. `header` tells whether the first line has the names of the columns, `has_columns`
+    `line` returns a row as a line of text without its line end; it is None for Parquet. If the
+    format of the input is in `keeps`, this is the input line with noisy values; otherwise, a new
+    line. `header` tells whether the first line has the names of the columns, `has_columns`
     whether the file can have columns that noise adds.
     """
 
@@ -79,7 +79,7 @@ def text_blocks(file: FileRange, batch_bytes: int) -> Iterator[bytes]:
 
 
 def with_raw(table: pa.Table, block: bytes, file: FileRange, columns: Columns) -> pa.Table:
-    """Add the lines of `block` to its table as column RAW, if `columns.raw` names its format."""
+    """Add the lines of `block` to its table as column RAW, if `columns.raw` has the format."""
     is_wanted = file.format in (columns.raw or ())
     return table.append_column(RAW, raw_lines(block)) if is_wanted else table
 
@@ -104,7 +104,7 @@ def refuse_many_columns(path: str, columns: int) -> None:
 
 
 def plain_schema(schema: pa.Schema, columns: Columns) -> pa.Schema:
-    """Return the schema of an Arrow file with the types that a run uses.
+    """Return the schema of an Arrow file with simpler types.
 
     String views become strings, since Arrow cannot filter views. Dictionary-encoded texts, ids and
     items of lists get the type of their values; Parquet itself has no dictionary type. The metadata

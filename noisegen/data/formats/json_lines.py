@@ -119,7 +119,8 @@ def _kind_of(value: object) -> _Kind:
 def _common(first: _Kind, second: _Kind) -> _Kind:
     """Return a type for values of both types: float64 for int64 and float64.
 
-    If no type fits both, this is `first`. A list or object `first` is changed in place.
+    If no type fits both, the type `first` is returned. If it is a list or a dict, it is changed in
+    place.
     """
     if isinstance(first, dict) and isinstance(second, dict):
         for name, kind in second.items():
@@ -157,15 +158,15 @@ def _kind_in(kind: pa.DataType) -> _Kind:
 
 def json_schema(kinds: Mapping[str, pa.DataType]) -> pa.Schema:
     """Return a schema of the given columns, with types that Parquet can hold."""
-    return pa.schema({name: _settled(kind) for name, kind in kinds.items()})
+    return pa.schema({name: _storable(kind) for name, kind in kinds.items()})
 
 
-def _settled(kind: pa.DataType) -> pa.DataType:
+def _storable(kind: pa.DataType) -> pa.DataType:
     """Return a type with strings in place of null and empty objects, which Parquet cannot hold."""
     if pa.types.is_list(kind):
-        return pa.list_(_settled(kind.value_type))
+        return pa.list_(_storable(kind.value_type))
     if pa.types.is_struct(kind) and kind.num_fields:
-        return pa.struct({field.name: _settled(field.type) for field in kind})
+        return pa.struct({field.name: _storable(field.type) for field in kind})
     return pa.string() if pa.types.is_null(kind) or pa.types.is_struct(kind) else kind
 
 
@@ -211,7 +212,7 @@ def block_table(block: bytes, schema: pa.Schema) -> pa.Table | None:
 
 
 def table_by_line(block: bytes, schema: pa.Schema, text: str) -> tuple[pa.Table, Codes]:
-    """Return a block parsed line by line as a table, and an array with the code of each line.
+    """Return a block parsed line by line as a table, and an array with a code per line.
 
     Codes are indices into `tables.REASONS`. Values that do not fit their column are left out. If
     the value of the column `text` does not fit, all values of its row are null.
@@ -231,7 +232,7 @@ def table_by_line(block: bytes, schema: pa.Schema, text: str) -> tuple[pa.Table,
 
 
 def _fitted(value: Any, kind: _Kind) -> tuple[Any, bool]:
-    """Return a JSON value as a column of type `kind` can hold it, and whether all of it fits."""
+    """Return the part of a JSON value that fits the type `kind`, and whether all of it fits."""
     if value is None:
         return None, True
     if isinstance(kind, dict) and isinstance(value, dict):
@@ -245,13 +246,13 @@ def _fitted(value: Any, kind: _Kind) -> tuple[Any, bool]:
 
 
 def _fitted_list(values: list[Any], kind: _Kind) -> tuple[list[Any], bool]:
-    """Return a list as a column can hold it, with items of type `kind`, and whether all fit."""
+    """Return a list with the part of each item that fits `kind`, and whether all of it fits."""
     items = [_fitted(value, kind) for value in values]
     return [item for item, _ in items], all(is_whole for _, is_whole in items)
 
 
 def _fitted_object(value: dict[str, Any], kinds: dict[str, _Kind]) -> tuple[dict[str, Any], bool]:
-    """Return an object as a column can hold it, with the fields `kinds`, and whether all fit."""
+    """Return the part of an object that fits `kinds`, {field: type}, and whether all of it fits."""
     fields, is_whole = {}, True
     for name, part in value.items():
         if name in kinds:
@@ -269,11 +270,11 @@ def _line(row: NoisyRow) -> str:
     if row.line is None:
         return as_json(row.values)
     changed = {name: value for name, value in row.values.items() if name in row.changed}
-    return _spliced(row.line.decode(), changed)
+    return _with_fields(row.line.decode(), changed)
 
 
-def _spliced(line: str, new: dict[str, Any]) -> str:
-    """Return the JSON object `line` with `new` values of some fields, otherwise unchanged."""
+def _with_fields(line: str, new: dict[str, Any]) -> str:
+    """Return the JSON object `line` with the fields in `new` set to new values, else unchanged."""
     new, decode = dict(new), json.JSONDecoder().raw_decode
     made, begin = "", 0  # output so far, and the offset in `line` up to which it is copied
     at = _space(line, line.index("{") + 1)

@@ -72,7 +72,7 @@ class FileLayout:
         return re.sub(pattern, replacement, block, flags=re.MULTILINE) if pattern else block
 
     def tables(self, path: str, parts: Iterator[bytes]) -> Tables:
-        """Yield the rows of the file at `path`; `parts` are blocks of its lines.
+        """Yield the rows of the file at `path`, a table per block of its lines in `parts`.
 
         Raises SourceError if a separate file of scores has more or fewer lines.
         """

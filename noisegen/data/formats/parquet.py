@@ -84,7 +84,7 @@ def parquet_tables(path: str, start: int, stop: int, batch_bytes: int) -> Iterat
 
 
 def _parquet_file(opened: Any, stored_once: Iterable[str]) -> pq.ParquetFile:
-    """Open a Parquet file; columns named in `stored_once` are read as dictionaries."""
+    """Open a Parquet file; the columns in `stored_once` are read as Arrow dictionaries."""
     # By default (pre_buffer=True) Arrow would hold a whole row group in memory
     names = sorted(stored_once)
     return pq.ParquetFile(opened, pre_buffer=False, buffer_size=1 << 20, read_dictionary=names)
@@ -93,10 +93,10 @@ def _parquet_file(opened: Any, stored_once: Iterable[str]) -> pq.ParquetFile:
 def _rows_decoded(
     opened: Any, groups: Sequence[pq.RowGroupMetaData], first: int
 ) -> tuple[int, set[str]]:
-    """Return how many rows surely fit in DECODED_MAX bytes, and which columns to keep encoded.
+    """Return how many rows surely fit in DECODED_MAX bytes, and columns to read as dictionaries.
 
-    Every text is assumed to be as long as the longest in its column. A column of lists, which may
-    repeat a long text, is kept encoded if it could so exceed LINE_MAX bytes, and is not counted.
+    Every text is assumed to be as long as the longest in its column. A column of lists that could
+    thus exceed LINE_MAX bytes is read as a dictionary, and its bytes are not counted.
     """
     chunks = [[group.column(place) for place in range(group.num_columns)] for group in groups]
     once = {chunk.path_in_schema for chunk in chain(*chunks) if _is_stored_once(chunk)}
@@ -118,10 +118,10 @@ def _rows_decoded(
 def _bounded_rows(batch: pa.RecordBatch, most: int) -> Iterator[pa.Table]:
     """Yield the rows of a batch in tables of at most `most` rows and DECODED_MAX bytes.
 
-    A row of over LINE_MAX bytes becomes null, with row_too_long in the column REASON. Texts in
-    dictionaries are counted as often as rows have them.
+    A row of over LINE_MAX bytes becomes null, with row_too_long in the column REASON. A text in a
+    dictionary counts for each row that has it.
     """
-    sizes = sum(map(_copied_out, batch.columns), np.zeros(len(batch), np.int64))
+    sizes = sum(map(_decoded_sizes, batch.columns), np.zeros(len(batch), np.int64))
     sizes[sizes > LINE_MAX] = DECODED_MAX + 1
     ends, stop = np.cumsum(sizes), 0
     while (start := stop) < len(batch):
@@ -129,13 +129,13 @@ def _bounded_rows(batch: pa.RecordBatch, most: int) -> Iterator[pa.Table]:
         stop = max(start + 1, min(start + most, fitting))
         rows = pa.Table.from_batches([batch.slice(start, stop - start)])
         if sizes[start] > DECODED_MAX:
-            nothing = pa.table([_nothing(column) for column in batch.columns], rows.schema)
+            nothing = pa.table([_null_column(column) for column in batch.columns], rows.schema)
             yield with_reasons(nothing, np.array([CODE["row_too_long"]], np.int8))
         else:  # casting a slice would decode all rows of the batch, so `joined` copies the slice
             yield with_reasons(joined(rows) if len(rows) < len(batch) else rows)
 
 
-def _nothing(column: pa.Array) -> pa.Array:
+def _null_column(column: pa.Array) -> pa.Array:
     """Return a column with a single null, in place of a row that is too long.
 
     A column of list views has an empty list instead, since Arrow cannot make list views of nulls.
@@ -181,28 +181,28 @@ def _longest(column: pa.Array) -> int:
     return _longest(column.values) if isinstance(column, _LISTS) else 0
 
 
-def _copied_out(column: pa.Array) -> I64:
+def _decoded_sizes(column: pa.Array) -> I64:
     """Return the size in bytes of the texts in each row of a column, after decoding."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         texts = column.dictionary
         is_text = texts.type in (*_BYTES, *_BYTES.values())
-        sizes = pc.binary_length(texts) if is_text else pa.array(_copied_out(texts))
+        sizes = pc.binary_length(texts) if is_text else pa.array(_decoded_sizes(texts))
         return np.asarray(pc.fill_null(sizes.take(column.indices), 0), np.int64)
     if kind in (pa.string_view(), pa.binary_view()):
         lengths = np.frombuffer(column.buffers()[1], np.int32)[4 * column.offset :: 4]
         return lengths[: len(column)].astype(np.int64)
     if pa.types.is_struct(kind):
-        return sum(map(_copied_out, column.flatten()), np.zeros(len(column), np.int64))
+        return sum(map(_decoded_sizes, column.flatten()), np.zeros(len(column), np.int64))
     if isinstance(column, _LISTS):
-        sums = np.concatenate([[0], np.cumsum(_copied_out(column.values))])
-        starts, stops = _edges(column)
+        sums = np.concatenate([[0], np.cumsum(_decoded_sizes(column.values))])
+        starts, stops = _list_bounds(column)
         within: I64 = sums.take(stops) - sums.take(starts)
         return within
     return np.zeros(len(column), np.int64)
 
 
-def _edges(column: pa.Array) -> tuple[I64, I64]:
+def _list_bounds(column: pa.Array) -> tuple[I64, I64]:
     """Return where each list of a column starts and ends, as indices of `column.values`."""
     if isinstance(column, pa.FixedSizeListArray):
         starts = (column.offset + np.arange(len(column))) * column.type.list_size
@@ -276,7 +276,7 @@ def _numbered_rows(
     read_tables: Callable[[str, int, int, int], Tables],
     writer: RowWriter | None = None,
 ) -> Format:
-    """Return a format whose ranges are row numbers, given functions that read its files."""
+    """Return a format whose files are divided by row number, given functions that read them."""
 
     def head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange:
         schema, rows = read_head(file.path)

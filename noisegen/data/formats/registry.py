@@ -43,7 +43,7 @@ def format_of(file: FileRange) -> Format:
 
 
 def file_of(path: str | Path) -> FileRange:
-    """Return a file with the format that its ending names; an unknown ending sets `skipped`."""
+    """Return a file with the format that its ending names, or `skipped` for an unknown ending."""
     compression = compression_of(path)
     name = str(path).rpartition("/")[2] if is_url(path) else os.path.basename(path)  # noqa: PTH119
     stem, _, ending = name.lower().removesuffix(f".{compression}").rpartition(".")
@@ -69,8 +69,8 @@ def name_of(source: str) -> str:
 def read_head(file: FileRange, columns: Columns) -> FileRange | None:
     """Return a file with its columns, read from its beginning; None if it has no rows.
 
-    The first lines decide the format of standard input, of a published file, and of a .tsv file
-    that may have a token per line. Raises SourceError.
+    The first lines decide the format of standard input, of a file of a published data set, and of
+    a .tsv file that may have a token per line. Raises SourceError.
     """
     if not file.format:
         return None
@@ -100,10 +100,10 @@ def _first_lines(file: FileRange) -> bytes:
 
 
 def _format_in(file: FileRange, head: bytes, text: str) -> str:
-    """Return the name of a text file's format, by its first lines, `head`.
+    """Return the name of a text file's format, judged by its name and its first lines, `head`.
 
-    A published file has the format of its layout if its lines fit the layout. The layout is ignored
-    if `text`, the user's column of text, is a number.
+    A file named as in a published data set has the format of this data set if its lines fit. This
+    is not tried if `text`, the column of text that the user named, is a number.
     """
     if published := _published_format(file, head, text):
         return published
@@ -116,7 +116,10 @@ def _format_in(file: FileRange, head: bytes, text: str) -> str:
 
 
 def _published_format(file: FileRange, head: bytes, text: str) -> str:
-    """Return the name of a published file's format, '' for other files; raises SourceError."""
+    """Return the name of the format if a file is of a published data set; '' for other files.
+
+    Raises SourceError for such a file if it is empty, or does not fit and has no other format.
+    """
     layouts = [] if text.isdecimal() else layouts_of(file.path)
     if not layouts:
         return ""
@@ -174,7 +177,7 @@ def ranges(file: FileRange, first: int, step: int) -> Iterator[FileRange]:
 
 
 def pieces(file: FileRange, columns: Columns, rows: int) -> list[FileRange]:
-    """Return ranges of `rows` rows each that make up a file; [file] if it cannot be split.
+    """Split a file into ranges of `rows` rows each; [file] if it cannot be split.
 
     A text file at a URL is not split, since it would be downloaded twice, first to count its lines.
     """
@@ -190,8 +193,8 @@ def pieces(file: FileRange, columns: Columns, rows: int) -> list[FileRange]:
 def range_tables(file: FileRange, columns: Columns, batch_bytes: int = SCAN) -> Tables:
     """Yield the rows of a file or range in tables with all columns of its schema, and REASON.
 
-    If `columns.raw` is set, the tables also have RAW, the input lines. If the file is damaged, a
-    last row with the reason `truncated` stands for the missing rows. Raises SourceError.
+    If `columns.raw` is set, the tables also have the column RAW of input lines. If the file is
+    damaged, a last row with the reason `truncated` stands for the missing rows. Raises SourceError.
     """
     if file.table is not None:
         yield file.table
@@ -207,7 +210,7 @@ def range_tables(file: FileRange, columns: Columns, batch_bytes: int = SCAN) -> 
 
 
 def _completed(table: pa.Table, names: list[str], file: FileRange, columns: Columns) -> pa.Table:
-    """Return the columns `names` of a table, and RAW if `columns.raw` is set.
+    """Return the columns `names` of a table, and the column RAW if `columns.raw` is set.
 
     RAW has the input line of each row, or null if `columns.raw` lacks the file's format.
     """

@@ -145,8 +145,8 @@ def _tables(
     """Yield sentences as rows in tables of about SCAN bytes; raises Damaged after the last table.
 
     `row_of` returns the row of a sentence, the reason why it is dropped, or None for lines without
-    tokens, such as comments. `columns` maps the columns to their types. RAW divides all bytes of
-    the file among the rows: a sentence, lines without tokens before it, and blank lines after it.
+    tokens, such as comments. `columns` maps the columns to their types. The column RAW has all
+    bytes of the file: per row a sentence, lines without tokens before it, and blank lines after.
     """
     schema = pa.schema(columns | {RAW: pa.binary()})
     rows: list[Row] = []
