@@ -132,7 +132,7 @@ class Method(ABC, Generic[C]):
 
     @abstractmethod
     def validate(self) -> dict[str, float]:
-        """Return validation figures by name: `loss`, the one named `selects_by`, and others."""
+        """Return validation figures by name, among them `loss` and the name in `selects_by`."""
 
     def check(self, trainer: "Trainer[C]", figures: Mapping[str, float]) -> None:
         """Raise NoisegenError if a run with these validation figures must stop."""
@@ -330,7 +330,7 @@ class Trainer(Generic[C]):
         return len(self.validations) - 1 - self._best_index()
 
     def _best_index(self) -> int:
-        """Return the index of the first validation with the lowest figure named `selects_by`."""
+        """Return the index of the first best validation, by the figure that `selects_by` names."""
         name = self.method.selects_by
         figures = [validation.figures[name] for validation in self.validations]
         return figures.index(min(figures))
