@@ -305,7 +305,7 @@ class Translations:
         return len({entry.clean for entry in self.entries})
 
     def by_word(self, word: str | None, most: int) -> list[list[Entry]]:
-        """Group the entries by word, and return the first `most` groups.
+        """Group the translations by word, and return the first `most` groups.
 
         With `word`, only the groups of its spellings in any case are returned ('may', 'May').
         """
@@ -329,9 +329,9 @@ def source_of(
 ) -> tuple[Path, str | None]:
     """Return the path of the dictionary to use, and the target language.
 
-    These are `dictionary`, the user's file, and `into`. Without a file the packaged table is used,
-    and `into` is by default English, or Spanish for English text. Raises UsageError if the packaged
-    table lacks `lang` or the target language.
+    These are the file `dictionary` and the language `into`. Without a file the packaged table is
+    used, and `into` is by default English, or Spanish for English text. Raises UsageError if
+    the packaged table lacks `lang` or the target language.
     """
     if dictionary:
         return Path(dictionary), into

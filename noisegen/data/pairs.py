@@ -232,7 +232,7 @@ def stream_pairs(
 
 
 def damage(lines: Sequence[str]) -> SourceError:
-    """Return an error about damaged input, with the first of the messages `lines`."""
+    """Return an error about damaged input, with the first message in `lines`."""
     return SourceError(f"damaged input: {lines[0]}: fix the file, or drop these rows")
 
 

@@ -341,12 +341,12 @@ def shard_ranges(
     limit: int | None = None,
     head: Head = read_head,
 ) -> Iterator[tuple[FileRange, ...]]:
-    """Yield the ranges of each shard, in input order.
+    """Divide files into shards, and yield the ranges of rows in each, in input order.
 
     A shard has at most `rows_per_shard` rows, all shards together at most `limit`. The `first` of a
-    range is the index of its first row among the rows of all files. All files are opened with
-    `head` before the first shard is yielded; lines are counted later, shard by shard. Raises
-    SourceError for files that cannot be read, have different columns, or have no rows at all.
+    range is the index of its first row among the rows of all files. All files are opened by the
+    function `head` before the first shard is yielded; lines are counted later, shard by shard.
+    Raises SourceError for files that cannot be read, have different columns, or have no rows.
     """
     first = 0
     found = _headed(files, columns, head)
@@ -375,7 +375,7 @@ def _headed(files: Sequence[FileRange], columns: Columns, head: Head) -> list[Fi
 
 
 def _first_rows(part: FileRange, rows: int) -> FileRange:
-    """Return a smaller range: the first `rows` rows of `part`."""
+    """Return the first `rows` rows of the range `part`."""
     if part.table is None:
         return replace(part, rows=rows)
     return replace(part, rows=rows, table=tables.joined(part.table.slice(0, rows)))
@@ -384,7 +384,7 @@ def _first_rows(part: FileRange, rows: int) -> FileRange:
 def _packed(
     files: Sequence[FileRange], columns: Columns, rows_per_shard: int
 ) -> Iterator[list[FileRange]]:
-    """Yield a list of ranges per shard; a streamed file shares no shard with other files."""
+    """Yield the ranges of rows in each shard; a streamed file shares no shard with other files."""
     for streamed, group in groupby(files, is_streamed):
         if streamed:
             for file in group:

@@ -136,7 +136,7 @@ def spread(places: Sequence[float], gap: float, low: float, high: float) -> list
 
     All numbers are pixels. The new places are at least `gap` apart and inside [low, high], with the
     smallest sum of squared moves. This is isotonic regression: `place - gap * rank` must not fall
-    from one label to the next; labels where it falls get their mean.
+    from one label to the next; where it would, neighbouring labels get their mean.
     """
     order = sorted(range(len(places)), key=lambda index: places[index])
     pools: list[tuple[float, int]] = []

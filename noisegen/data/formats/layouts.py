@@ -115,8 +115,8 @@ class FileLayout:
     def _scores(self, path: str) -> list[str | None] | None:
         """Return the score of each line of the file at `path`; None if the layout has no scores.
 
-        The scores are in another file, which `self.scores` names. Raises SourceError if this file
-        is missing or damaged.
+        The scores are in another file, with the name in `self.scores`. Raises SourceError if it is
+        missing or damaged.
         """
         if not self.scores:
             return None
