@@ -346,7 +346,7 @@ def shard_ranges(
     A shard has at most `rows_per_shard` rows, all shards together at most `limit`. The `first` of a
     range is the index of its first row among the rows of all files. All files are opened by the
     function `head` before the first shard is yielded; lines are counted later, shard by shard.
-    Raises SourceError for files that cannot be read, have different columns, or have no rows.
+    Raises SourceError if a file cannot be read or has other columns, or if no file has rows.
     """
     first = 0
     found = _headed(files, columns, head)
