@@ -22,7 +22,8 @@ import pytest
 from noisegen.augmentation.shards import ShardTask
 from noisegen.data import lines, sources, tables
 from noisegen.data.formats import json_lines, separated
-from noisegen.data.sources import Columns, expand, read, shard_ranges
+from noisegen.data.rows import Columns
+from noisegen.data.sources import expand, read, shard_ranges
 from noisegen.data.tables import RAW, REASON, REASONS
 
 TEXT = Columns()

@@ -30,7 +30,8 @@ from noisegen.data.features import class_names
 from noisegen.data.files import is_url, modified, size_of
 from noisegen.data.formats.registry import format_of, read_head
 from noisegen.data.pairs import refuse_onto
-from noisegen.data.sources import RESERVED, Columns, FileRange, shard_ranges
+from noisegen.data.rows import Columns, FileRange
+from noisegen.data.sources import RESERVED, shard_ranges
 from noisegen.errors import UsageError
 from noisegen.noising.recipe import Recipe
 from noisegen.noising.rng import id_numbers, mix_array

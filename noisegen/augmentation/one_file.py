@@ -41,8 +41,8 @@ from noisegen.data.files import metered
 from noisegen.data.formats.base import NoisyRow, RowWriter
 from noisegen.data.formats.registry import ENDINGS, FORMATS, WRITTEN, file_of
 from noisegen.data.rows import Columns, FileRange, RowBatch
-from noisegen.data.sources import is_list, read
-from noisegen.data.tables import CODE, KEPT, RAW, REASON, REASONS, Mask
+from noisegen.data.sources import read
+from noisegen.data.tables import CODE, KEPT, RAW, REASON, REASONS, Mask, is_list
 from noisegen.errors import OutputError, SourceError, UsageError
 from noisegen.options import listed
 from noisegen.runs.atomic import atomic, refuse_existing, remove_left

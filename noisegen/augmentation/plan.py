@@ -10,9 +10,8 @@ from typing import Any
 from noisegen.augmentation import NoiseRequest, Request
 from noisegen.augmentation.shards import ShardJob, ShardTask
 from noisegen.data.formats.registry import read_head
+from noisegen.data.rows import Columns, FileRange
 from noisegen.data.sources import (
-    Columns,
-    FileRange,
     Head,
     completed,
     expand,

@@ -19,8 +19,9 @@ import pyarrow.parquet as pq
 from noisegen.data.conll import NORM
 from noisegen.data.features import class_names, label_names, with_class_names
 from noisegen.data.labels import carried, carried_forms
-from noisegen.data.rows import FileRange
-from noisegen.data.sources import Columns, is_string, no_column, read
+from noisegen.data.rows import Columns, FileRange
+from noisegen.data.sources import no_column, read
+from noisegen.data.tables import is_string
 from noisegen.errors import OutputError, SourceError
 from noisegen.noising import registry
 from noisegen.noising.engine import Engine, add_noise

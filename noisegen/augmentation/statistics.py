@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from noisegen.data.files import reading, shard_files
 from noisegen.data.formats.parquet import parquet_head
-from noisegen.data.sources import is_list, is_string
+from noisegen.data.tables import is_list, is_string
 from noisegen.errors import SourceError
 from noisegen.noising.engine import EDITS
 from noisegen.runs.manifest import content_of

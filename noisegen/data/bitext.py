@@ -17,10 +17,10 @@ from noisegen.data.formats.layouts import layouts_of
 from noisegen.data.formats.registry import file_of, format_of, name_of, read_head
 from noisegen.data.lines import read_parts, refuse_other_encoding
 from noisegen.data.rows import Columns, FileRange
-from noisegen.data.sources import expand, is_hub, listed, named_source
+from noisegen.data.sources import expand, is_hub, named_source
 from noisegen.data.tables import UnequalFiles, lines_together, undamaged_lines
 from noisegen.errors import SourceError, UsageError
-from noisegen.options import Strings
+from noisegen.options import Strings, listed
 from noisegen.text.languages import is_known_language, language_code, language_pair
 
 TEXT_MAX = 20_000  # characters of a source or target text; a row with a longer text is dropped

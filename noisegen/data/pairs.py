@@ -13,11 +13,11 @@ from noisegen.data.formats.registry import has_rows, read_head
 from noisegen.data.lines import read_range
 from noisegen.data.m2 import M2_STARTS, is_m2, read_m2, text_head
 from noisegen.data.rows import Columns, FileRange, numbered
-from noisegen.data.sources import expand, listed, no_column
+from noisegen.data.sources import expand, no_column
 from noisegen.data.tables import KEPT, UnequalFiles, lines_together, read_lines
 from noisegen.errors import SourceError, UsageError
 from noisegen.noising.rng import DECISION_BITS, mix, name_number, threshold
-from noisegen.options import Strings
+from noisegen.options import Strings, listed
 
 PAIRS_MAX = 1_000_000  # most pairs held in memory
 # Most characters of a noisy or clean text; aligning a longer one would take minutes

@@ -29,15 +29,10 @@ from noisegen.data.formats.registry import (
 )
 from noisegen.data.formats.token_lines import PAIR_COLUMNS
 from noisegen.data.lines import TEXT_MAX
-from noisegen.data.rows import Columns as Columns
-from noisegen.data.rows import FileRange as FileRange
-from noisegen.data.rows import RowBatch as RowBatch
-from noisegen.data.tables import LISTS
-from noisegen.data.tables import is_list as is_list
-from noisegen.data.tables import is_string as is_string
+from noisegen.data.rows import Columns, FileRange, RowBatch
+from noisegen.data.tables import LISTS, is_list, is_string
 from noisegen.errors import SourceError, UsageError, did_you_mean
-from noisegen.options import Strings
-from noisegen.options import listed as listed
+from noisegen.options import Strings, listed
 from noisegen.text.buffers import as_arrow, one_chunk
 
 NUMBERS = pa.list_(pa.int64())  # type of a column of labels that are class numbers

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from noisegen.data.sources import STREAM_BYTES, Columns, FileRange, read, shard_ranges
+from noisegen.data.rows import Columns, FileRange
+from noisegen.data.sources import STREAM_BYTES, read, shard_ranges
 from noisegen.errors import SourceError
 from noisegen.noising.rng import name_number
 from noisegen.preparation.fingerprints import (

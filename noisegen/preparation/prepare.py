@@ -18,7 +18,8 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from noisegen.data.sources import Columns, FileRange, completed, expand, total_size
+from noisegen.data.rows import Columns, FileRange
+from noisegen.data.sources import completed, expand, total_size
 from noisegen.errors import SourceError, UsageError
 from noisegen.options import Strings, argument, decode, listed, option, public
 from noisegen.preparation.duplicates import KEPT, REASONS, SPAN, Range, Search

@@ -22,7 +22,8 @@ from noisegen.augmentation import AnyRecipe, Code, Protect, Tagger
 from noisegen.augmentation.catalog import demo_texts
 from noisegen.augmentation.on_the_fly import Noising
 from noisegen.data.columns import by_reason
-from noisegen.data.sources import Columns, expand, read, shard_ranges
+from noisegen.data.rows import Columns
+from noisegen.data.sources import expand, read, shard_ranges
 from noisegen.errors import UsageError
 from noisegen.noising import registry
 from noisegen.noising.recipe import Recipe

@@ -20,7 +20,9 @@ from noisegen.data.columns import BATCH_BYTES, BATCH_ROWS
 from noisegen.data.files import reading, shard_files
 from noisegen.data.formats.parquet import parquet_head, parquet_tables
 from noisegen.data.pairs import stream_pairs
-from noisegen.data.sources import Columns, expand, is_string, no_column, read, shard_ranges
+from noisegen.data.rows import Columns
+from noisegen.data.sources import expand, no_column, read, shard_ranges
+from noisegen.data.tables import is_string
 from noisegen.errors import UsageError
 from noisegen.noising import registry
 from noisegen.noising.engine import Engine, add_noise

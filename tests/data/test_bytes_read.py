@@ -14,7 +14,8 @@ from noisegen.data import decoders
 from noisegen.data.decoders import salvage
 from noisegen.data.files import count_bytes, metered, with_bytes
 from noisegen.data.lines import read_parts
-from noisegen.data.sources import Columns, expand, shard_ranges, total_size
+from noisegen.data.rows import Columns
+from noisegen.data.sources import expand, shard_ranges, total_size
 
 LINES = [random.Random(number).randbytes(32).hex() for number in range(20_000)]
 TEXT = "\n".join(LINES).encode() + b"\n"

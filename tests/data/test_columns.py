@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from source_files import rows_of
 
-from noisegen.data.sources import Columns, expand, read, shard_ranges
+from noisegen.data.rows import Columns
+from noisegen.data.sources import expand, read, shard_ranges
 
 
 def repeated(size: int, rows: int, kind: pa.DataType) -> pa.Array:

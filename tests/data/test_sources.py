@@ -38,7 +38,8 @@ from source_files import (
 import noisegen
 from noisegen.data import sources, tables
 from noisegen.data.files import metered
-from noisegen.data.sources import Columns, expand, first_file, read, refuse_reserved, shard_ranges
+from noisegen.data.rows import Columns
+from noisegen.data.sources import expand, first_file, read, refuse_reserved, shard_ranges
 from noisegen.errors import MissingExtra, SourceError
 
 
@@ -347,7 +348,8 @@ def test_a_piece_is_read_from_any_folder(file: File, monkeypatch: pytest.MonkeyP
 LIMITED = """
 import sys
 import pyarrow as pa
-from noisegen.data.sources import Columns, expand, read, shard_ranges
+from noisegen.data.sources import expand, read, shard_ranges
+from noisegen.data.rows import Columns
 rows = 0
 for task in shard_ranges(expand([sys.argv[1]]), Columns(), 100_000):
     for batch in read(task, Columns()):

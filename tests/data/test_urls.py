@@ -13,7 +13,8 @@ from source_files import FORMATS, clean
 import noisegen
 from noisegen.data.files import is_url, reason_of
 from noisegen.data.pairs import read_pairs
-from noisegen.data.sources import Columns, expand, read, shard_ranges
+from noisegen.data.rows import Columns
+from noisegen.data.sources import expand, read, shard_ranges
 from noisegen.errors import MissingExtra, SourceError
 
 fsspec = pytest.importorskip("fsspec")

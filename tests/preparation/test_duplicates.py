@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 from planted import alike, planted
 
-from noisegen.data.sources import Columns, expand, shard_ranges
+from noisegen.data.rows import Columns
+from noisegen.data.sources import expand, shard_ranges
 from noisegen.errors import OutputError
 from noisegen.preparation import duplicates
 from noisegen.preparation.duplicates import (
