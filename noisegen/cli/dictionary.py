@@ -92,7 +92,7 @@ def show(source: Path, word: str | None, limit: int, lang: str | None, as_json: 
 def merge(sources: tuple[Path, ...], **given: Any) -> None:
     """Add up the counts of several dictionaries.
 
-    The thresholds are applied to the sums.
+    Thresholds such as --min-count are applied to the sums.
     """
     _select(sources, lang=None, **given)
 
@@ -107,7 +107,7 @@ def merge(sources: tuple[Path, ...], **given: Any) -> None:
 @common.overwrite
 @common.output
 def filter_(source: Path, **given: Any) -> None:
-    """Apply other thresholds.
+    """Apply other thresholds, such as --min-count.
 
     In the folder of a mining run they select from all counted forms, not only from the dictionary.
     """

@@ -46,7 +46,7 @@ def decode_bzip2(
         scan.forget()
     if scan.kind == _BLOCK:
         yield from _unended_block(scan.held, scan.start)
-    # If no block begins in this range, the call for the range before it checks the file's end
+    # If no block begins in this range, the file's end is checked by the call for an earlier range
     if scan.has_begun or not inside:
         scan.check_end()
 
@@ -56,7 +56,7 @@ _BLOCK, _HEADER, _LOST = "block", "header", "lost"
 
 @dataclass
 class _Scan:
-    """State of decoding a bzip2 file: the bytes still in `held` are decoded up to bit `start`.
+    """State of decoding a bzip2 file: `held` has bytes of the file, decoded up to bit `start`.
 
     `kind` says what begins at bit `start`: a block, the header of a stream, or the rest of a
     damaged block, which is skipped.

@@ -175,7 +175,7 @@ class Treebank(NoisySentence):
         return tokens
 
     def _unit(self, clean: range, noisy: range) -> Fields:
-        """Return the fields of a range of noisy tokens, made from a range of clean tokens."""
+        """Return the fields of the noisy tokens that replace clean words; both are index ranges."""
         own = self.words[self.owners[noisy.start] or 0]
         top = self.words[min(clean, key=self._depth)]
         relation = [self.ids.get(top[HEAD], top[HEAD]), top[HEAD + 1], self._deps(top[DEPS])]
@@ -189,7 +189,7 @@ class Treebank(NoisySentence):
         return tokens
 
     def _depth(self, word: int) -> int:
-        """Return the count of steps from head to head up to the root; in a cycle, a high count."""
+        """Return the distance of a word from the root; a high number if its heads form a cycle."""
         number, steps = self.words[word][0], 0
         while number in self._heads and steps <= len(self._heads):
             number, steps = self._heads[number], steps + 1

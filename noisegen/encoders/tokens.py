@@ -174,7 +174,7 @@ class PreparedTokenizer:
 
 
 def with_preparation(tokenizer: Tokenizer, preparation: str) -> PreparedTokenizer:
-    """Return the tokenizer with `preparation`, a key in PREPARATIONS, as its only preparation."""
+    """Return a tokenizer that changes each text by the function PREPARATIONS[preparation] first."""
     if isinstance(tokenizer, PreparedTokenizer):
         return replace(tokenizer, preparation=preparation)
     return PreparedTokenizer(tokenizer, preparation)
@@ -190,7 +190,7 @@ def with_prompt(tokenizer: Tokenizer, prompt: str) -> Tokenizer:
 
 
 def piece_tokenizer(tokenizer: Tokenizer, model: str, advice: str) -> PieceTokenizer:
-    """Return the PieceTokenizer of a model, without the preparation of texts around it.
+    """Return the PieceTokenizer of a model, taken out of a PreparedTokenizer if there is one.
 
     Raises UsageError if the tokenizer of `model` splits into words or characters; the message ends
     with `advice`. Raises MissingExtra if the preparation needs a package that is not installed.
@@ -229,7 +229,7 @@ def plan(
     texts per row), has the token count of each text. Rows are sorted by the length of their first
     text, so that a batch has rows of similar length. A batch has a single row, or at most `budget`
     tokens when padded to its longest text. If the last step has too few batches, the largest
-    batches are halved. If every batch is a single row, some are joined, even beyond the budget.
+    batches are halved. If every batch is a single row, the last two batches are joined instead.
     Raises ValueError for fewer rows than `world`.
     """
     if len(lengths) < world:

@@ -27,7 +27,7 @@ class NamedModel:
 
 
 def named_models(specs: Sequence[str], baseline: str | None) -> list[NamedModel]:
-    """Return the models to evaluate under different names, the baseline first.
+    """Return the models to evaluate, each with a unique name; the baseline comes first.
 
     A SPEC may be NAME=SPEC. If noisegen trained the first model, the default baseline is its
     teacher, else the first model itself. Raises UsageError for no model, for a model given twice,
@@ -55,7 +55,7 @@ def _check_distinct(models: Sequence[NamedModel]) -> None:
 def _baseline(given: str | None, models: Sequence[NamedModel]) -> NamedModel:
     """Return the baseline: the model `given`, or the default that `named_models` describes.
 
-    A baseline that is also one of `models` has the same name there, unless `given` is NAME=SPEC.
+    A baseline that is also in `models` keeps its name from there, unless `given` is NAME=SPEC.
     """
     baseline = _named(given) if given else _teacher(models[0]) or models[0]
     if given and "=" in given:

@@ -58,7 +58,7 @@ def hard_negatives(
     """Return up to `per_kind` negatives of each family for each text.
 
     A negative differs from all texts and from all other negatives. Among equal texts only the first
-    gets negatives. The random draws for a text depend on `seed` and the text, not on its position.
+    gets negatives. The random draws for a text depend on `seed` and the text, not on its index.
     New names come from the other texts. English has all three families, other languages only
     changed numbers. English negatives are better with spaCy's English model, which is used if it is
     installed and `parse` is true; rules without the model are far faster. Raises UsageError for a
@@ -86,7 +86,7 @@ def _drawn(
 ) -> dict[str, tuple[int, str]]:
     """Return {negative: (row index, family)} for the texts at the indices in `rows`.
 
-    `families` maps each family to the function that alters a text, given by its position in `rows`.
+    `families` maps each family to its function, which gets i to alter the text `texts[rows[i]]`.
     """
     streams = {kind: stream_key(seed, f"hard:{kind}") for kind in families}
     known = set(texts)

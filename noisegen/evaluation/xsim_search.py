@@ -320,12 +320,12 @@ class Matching:
 
     @property
     def accuracy_forward(self) -> float:
-        """The percentage of rows of x to which no row of y is nearer than their own."""
+        """Percentage of rows of x to which no row of y is nearer than the row of the same index."""
         return 100 * float(self.forward.mean())
 
     @property
     def accuracy_backward(self) -> float:
-        """The percentage of rows of y to which no row of x is nearer than their own."""
+        """Percentage of rows of y to which no row of x is nearer than the row of the same index."""
         return 100 * float(self.backward.mean())
 
     @property
@@ -335,7 +335,7 @@ class Matching:
 
 
 def matching_accuracy(x: Vectors, y: Vectors) -> Matching:
-    """Return masks of the rows of x, and of y, to which no other row is nearer than their own.
+    """Return masks of the rows of x, and of y, whose nearest row in the other has the same index.
 
     Ties count as correct (CT-XLMR-SE, equation 3). Cosines are compared to twelve digits.
     """
@@ -343,7 +343,7 @@ def matching_accuracy(x: Vectors, y: Vectors) -> Matching:
 
 
 def retrieval_accuracy(x: Vectors, y: Vectors) -> tuple[float, float]:
-    """Return two percentages of rows that find their own row: rows of x in y, rows of y in x.
+    """Return what percentage of the rows of x, and of y, retrieve the row of the same index.
 
     If k rows tie for the nearest, each is found with chance 1 / k. So a model with equal vectors
     for all texts finds almost nothing, while `matching_accuracy` counts each text as a match. All

@@ -124,8 +124,8 @@ class History:
     def rewritten(self, text: bytes) -> None:
         """Record that the latest revision replaced the whole page by `text`.
 
-        The correction in a pair of an earlier edit survives if `text` has the clean words of all
-        its word pairs or, for a pair without word pairs, its clean sentence.
+        The correction in a stored pair from an earlier edit survives if `text` has the clean words
+        of all word pairs in it. Without word pairs, `text` must have the pair's clean sentence.
         """
         for waiting in self._pending:
             if waiting.index < self._index and waiting.trail[-1][1] is not None:

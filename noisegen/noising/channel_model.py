@@ -331,9 +331,9 @@ def _place(before: str, after: str) -> str:
 
 
 def _form_weights(outcomes: Outcomes, clean: str) -> Weights:
-    """Return the options and weights of the recorded replacements of a gap or of letters.
+    """Return {option: weight} for the counted replacements of `clean`, a gap or some letters.
 
-    `clean` is the gap or the letters. Options are sorted, so that every run has the same order.
+    A gap is the text between two words. Options are sorted, so that every run has the same order.
     """
     changed = sorted(
         (noisy, written, count)
@@ -348,8 +348,8 @@ def _add_finer(
 ) -> tuple[int, float]:
     """Add the group of a gap or of letters in one context; return its index and rate of change.
 
-    `outcomes` counts the replacements of `clean`, the gap or letters. The pair `coarser` has index
-    and rate of the group for all contexts; its rate has the weight `prior` in `_smoothed`. Rare
+    `outcomes` counts the replacements of `clean`, the gap or letters. `coarser` has index
+    and rate of the group for all contexts; `prior` is the weight of this rate in `_smoothed`. Rare
     replacements, which the profile does not list, are drawn from that group if it has options.
     """
     base, rate = coarser

@@ -222,7 +222,7 @@ class ChannelTables:
         self._of_space = self._groups_of_gaps(space)
 
     def _take_letters(self, channel: Channel) -> None:
-        """Make the table from parts of words between two letters to their groups and weights."""
+        """Make the table from (letter before, word part, letter after) to group and weight."""
         contexts, parts, values = [], [], []
         for size in range(SIZES):
             sized = [key for key in channel.letters if len(key[1]) == size]
@@ -332,9 +332,9 @@ class ChannelTables:
         The words are byte ranges of `small`. Their letters form one sequence, in which each word
         stands between a START and an END. Returns four arrays:
 
-        - begins: the byte at which each letter of the sequence begins;
+        - begins: the byte offset of each letter of the sequence;
         - firsts: the index in the sequence of the START of each word;
-        - weights: the weight of each part, 0 for a part that never changes;
+        - weights: the chance that each part changes, in units of 2^-`WEIGHT_BITS`;
         - groups: the option group of each part, -1 for a part that never changes.
 
         Part `SIZES` * i + n consists of n letters of the sequence, the first at index i.
@@ -366,11 +366,11 @@ class ChannelTables:
         return begins, firsts, weights.ravel(), groups.ravel()
 
     def _letter_groups(self, framed: I64, at: I64, size: int) -> tuple[I64, I64, I64]:
-        """Look up parts of `size` letters; return three arrays: first letter, group and weight.
+        """Return index of the first letter, group and weight of word parts of `size` letters.
 
-        `framed` has the code points of all words, each word between START and END; `at` has the
-        index in it of each part's first letter. A part of two or more letters is left out if the
-        channel never changes it.
+        `framed` has the code points of all words, each word between START and END; the parts begin
+        at the indices `at` of `framed`. The weight is the chance that a part changes. A part of
+        two or more letters is left out if the channel never changes it.
         """
         letters = _part_hashes(framed.take(np.arange(size)[:, None] + at))
         if size > 1:

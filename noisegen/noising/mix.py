@@ -70,7 +70,7 @@ class Habit:
 class Writer:
     """A style of writing that a row may draw, with a chance proportional to `weight`.
 
-    `habits` maps the labels of steps to a `Habit`: how often and how strongly the writer uses it.
+    `habits` maps the label of a step to a `Habit`: how often and how strongly the writer uses it.
     """
 
     name: str

@@ -149,7 +149,7 @@ class Level(NamedTuple):
 class Conditions(NamedTuple):
     """The conditions under which rows get the steps of a recipe, as arrays.
 
-    `streams` and `lows` have one entry per condition; `highs` has shape (conditions, writers). A
+    `streams`, `lows` and `highs` have a row per `Condition`; `highs` has a column per writer. A
     row of text gets step s if it meets all conditions whose indices are in `paths[s]`; an index of
     -1 is padding.
     """

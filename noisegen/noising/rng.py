@@ -200,8 +200,8 @@ class GapTables:
         self._bases = np.cumsum(self._sizes) - self._sizes
         bounds = np.concatenate([t + (i << DECISION_BITS) for i, t in enumerate(tables)])
         self._bounds = np.append(bounds, np.iinfo(np.int64).max)
-        # `_firsts` has the first bound for each value of a decision's leading bits. A search is
-        # only needed if several bounds have the same leading bits (`_wide`).
+        # For each value of a decision's leading bits, `_firsts` has the index in `_bounds` of the
+        # first bound above it. A search is only needed if several bounds share the value (`_wide`).
         step = 1 << (DECISION_BITS - _HEAD_BITS)
         edges = np.arange(len(rates) << _HEAD_BITS) * step
         self._firsts = np.searchsorted(self._bounds, edges, side="right")
@@ -262,7 +262,8 @@ class GapTables:
     def windows(self, keys: U64, length: int, variants: I64) -> Iterator[Hits]:
         """Yield the hits of one row, window by window; together they equal the result of `hits`.
 
-        `keys` and `variants` have one entry, `length` is the number of positions.
+        `keys` has the row's key, `variants` the index of its rate: arrays with a single entry.
+        `length` is the number of positions in the row.
         """
         done = drawn = 0  # positions passed so far, and draws made for them
         for start in range(0, length, WINDOW_BYTES):

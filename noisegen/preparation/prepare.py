@@ -283,7 +283,7 @@ def _prepared(
     options: PrepareOptions,
     tracker: Tracker,
 ) -> Manifest:
-    """Make the missing candidates of this process's portions; finish the run if all are done."""
+    """Make missing candidates of this process's portions; finish the run if no portion is left."""
     with folder.alone("finish"):
         if manifest := _finished(folder):
             return manifest

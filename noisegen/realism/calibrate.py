@@ -3,7 +3,7 @@
 The error rate is the number of errors divided by the characters (or words) of the clean texts.
 Every `rate` and `p` of the recipe is multiplied by one factor, which is searched. The error rates
 of all factors are measured with the same random draws, so that they do not differ by chance. A
-first search uses few rows; a second search uses enough rows for the wanted standard error.
+rough search uses few rows; a fine search then uses enough rows for the wanted standard error.
 """
 
 import math
@@ -39,9 +39,9 @@ from noisegen.text.resources import DEFAULT_RECIPE
 from noisegen.text.spans import PROTECTED
 
 TEXTS_MAX = 20_000  # most texts read from a source
-PRECISION = 0.004  # wanted standard error in the second search, as a share of the rate
+PRECISION = 0.004  # wanted standard error in the fine search, as a share of the rate
 NEAR = 0.001  # the search ends when the rate differs from the target by this share of the target
-# Rows per measurement of the first search; maximum of the second search; rows noised in one call
+# Rows per measurement in the rough search, their maximum in the fine search; rows per call
 ROUGH_ROWS, ROWS_MAX, BLOCK_ROWS = 4_000, 400_000, 20_000
 BLOCKS_MIN = 2  # minimum blocks of rows per process, since a process takes a second to start
 # A target that exceeds the rate at the highest factor by this many standard errors is out of reach
@@ -89,10 +89,10 @@ class CalibrateOptions(WorkerOptions):
 
 @dataclass(frozen=True)
 class RateEstimate:
-    """An error rate measured on `rows` rows, and its uncertainty as two standard errors.
+    """An error rate measured on `rows` rows, and its standard error in two cases.
 
-    `error` is for noising the same texts again, with other random draws.
-    `error_between` is for noising other, similar texts.
+    `error`: the same texts are noised again, with other random draws.
+    `error_between`: other, similar texts are noised.
     """
 
     value: float
@@ -346,13 +346,13 @@ def calibrate_rate(
     )
 
 
-# Search for the factor that reaches the target.
+# Search for the factor that, applied to every `rate` and `p`, gives the target error rate.
 
 
 def _factor(
     recipe: Recipe, estimator: RateEstimator, target: float, progress: Show
 ) -> tuple[float, int]:
-    """Return the factor that gives the target rate, and on how many rows it was measured.
+    """Return the factor that gives the target rate, and the rows per measurement that found it.
 
     Raises UsageError for a target out of reach.
     """
@@ -408,9 +408,9 @@ class _Search:
 
 
 def _fine_search(rough: RateEstimate) -> tuple[int, float]:
-    """Return two values for the second search: rows per measurement, and `step` for `_bracket`.
+    """Return two values for the fine search: rows per measurement, and `step` for `_bracket`.
 
-    Both grow with the standard error of `rough`, the rate that the first search found.
+    Both grow with the standard error of `rough`, the rate that the rough search found.
     """
     if not rough.value:
         return ROUGH_ROWS, 2.0

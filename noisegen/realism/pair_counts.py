@@ -108,7 +108,7 @@ class RowKeys(NamedTuple):
     """The keys under which a pair is counted: a key per word, gap between words, and habit.
 
     A habit is a way to write a whole row, such as all in lower case. `habits` has each habit that
-    would change the clean row, and whether the noisy row is written in this way. `edits` is the
+    would change the clean row, and whether the noisy row shows this habit. `edits` is the
     number of edits in the pair.
     """
 
@@ -147,7 +147,7 @@ def row_of(clean: str, noisy: str) -> RowKeys:
 def _form_at(noisy: str, target: Span | None) -> str | None:
     """Return the noisy form of a word: the part of `noisy` between the offsets `target`.
 
-    Returns '' if `target` is None (a removed word), and None if it is `_UNKNOWN`.
+    Returns '' for a removed word (`target` is None), and None if `target` is `_UNKNOWN`.
     """
     if target is None:
         return ""

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 TOP = 15  # maximum lines per table in the report on a noise profile
 EDITS_SHOWN = 12  # last line of the table "edits per row": rows with this many or more
 _SIDES = ("real", "synthetic")
-KINDS_NAMED = 3  # most kinds of edit that a sentence calls too rare or too frequent
-# Minimum difference between the real and the synthetic share of a kind that a sentence names
+KINDS_NAMED = 3  # maximum kinds of edit that a sentence calls too rare or too frequent
+# A sentence names a kind of edit if its real and synthetic share differ by at least this much
 DIFFERENCE_MIN = 0.02
 _VISIBLE = str.maketrans({" ": "␣", "\n": "¶", "\t": "→"})
 _FOLDERS = re.compile(r"[^\s,(]*/(?=\S)")  # folders of a path, which a title leaves out

@@ -202,7 +202,7 @@ class ReviewFile:
         return [kind for kind in kinds if kind["id"] in chosen or is_offered(kind["name"], lang)]
 
     def _checked_answer(self, question: object, value: object) -> str:
-        """Return the answer to a question as JSON; raises Refused if it is not allowed."""
+        """Return the answer `value` as JSON; raises Refused for a wrong question or answer."""
         try:
             answer = msgspec.convert(value, ANSWERS[question])  # type: ignore[index]
         except (KeyError, TypeError, ValueError) as error:
@@ -230,7 +230,7 @@ class ReviewFile:
         """Return the numbers of the items in the languages `langs`, in the order of a reviewer.
 
         `folded` is the reviewer's name in lower case, `langs` a JSON list. `newest`, the number
-        of the newest item, keeps the cache from returning an order without it.
+        of the newest item, keeps the cache from returning an order without that item.
         """
         rows = self._all(
             "SELECT items.id, stage FROM items JOIN groups ON groups.id = group_id"

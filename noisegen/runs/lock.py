@@ -38,7 +38,7 @@ _PART = re.compile(r"part-(\d+)-of-(\d+)")
 
 @dataclass(frozen=True)
 class Owner:
-    """Identity of a process: no other process, now or later, here or on another host, is equal."""
+    """Identity of a process: no other process, on any host and at any time, has an equal one."""
 
     host: str
     machine: str  # boot id of the host and process namespace; '' if the system does not say
@@ -47,7 +47,7 @@ class Owner:
 
     @classmethod
     def here(cls) -> "Owner":
-        """Return the description of this process."""
+        """Return the identity of this process."""
         machine = ""
         with suppress(OSError):
             boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()

@@ -181,7 +181,7 @@ class Manifest:
             raise OutputError(f"{path} is not the manifest of {wanted}: {error}") from error
 
     def to_json(self, **lists: object) -> str:
-        """Return the text of manifest.json; `lists` has entries in place of long lists, by name."""
+        """Return the text of manifest.json; `lists` maps a long list's name to what replaces it."""
         to_do = (_TO_DO,) if self.missing_tasks else ()
         content = {name: getattr(self, name) for name in (*KEYS[self.kind], *to_do)} | lists
         return json.dumps(content, indent=1, ensure_ascii=False) + "\n"

@@ -487,7 +487,7 @@ class Texts:
         return not len(self.window) or int(self.window.max()) < 128
 
     def words(self, kind: str) -> Tokens:
-        """Return the words of all rows; `kind` is 'tokens', 'characters' or 'runs'."""
+        """Return the words of all rows, cut as by the property `kind`, such as `tokens`."""
         words: Tokens = getattr(self, kind)
         return words
 

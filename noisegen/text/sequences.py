@@ -76,12 +76,12 @@ _PATTERNS = [
     "\ufffd",
 ]
 _FORBIDDEN = re.compile("|".join(_PATTERNS))
-_FIRST_MARK = "\u0300"  # first combining mark in Unicode; text below it has no forbidden sequence
+_FIRST_MARK = "\u0300"  # first combining mark; only texts with it or higher code points are checked
 _FIRST_SIGN = "\u0900"  # first code point of the scripts that have vowel signs
 
 
 def forbidden_sequences(text: str) -> Counter[str]:
-    """Count the forbidden sequences in a text, each with the character before it as the key."""
+    """Count the forbidden sequences in a text; a key has the character before and the sequence."""
     if max(text, default="") < _FIRST_MARK:
         return Counter()
     text = unicodedata.normalize("NFC", text)

@@ -136,8 +136,8 @@ def save_students(heads: Heads, encoder: Encoder, out: Path) -> None:
     """Write an encoder of meaning vectors to RUN/student, one of language vectors to RUN/language.
 
     `out` is the folder RUN. Each encoder is the frozen `encoder` with a trained head as last layer.
-    Nothing is written if `encoder` is not a SentenceEncoder: then only the SPEC `heads:RUN/heads`
-    opens an encoder with a head.
+    Nothing is written if `encoder` is not a SentenceEncoder. Then the SPEC `heads:RUN/heads`, which
+    reads the files of `save_heads`, is the only way to apply the heads.
     """
     if not isinstance(encoder, SentenceEncoder):
         return

@@ -44,8 +44,8 @@ PIECE_SEEN = 20  # like SEEN, for a form that is a piece of the tokenizer: it ma
 RARE = 0.1  # a word is ignored if fewer than this share of a form's occurrences stand for it
 PHRASE = 4  # maximum number of words in a phrase that a form stands for
 # Training cannot correct a wrong contraction or phrase, since the tokenizer inserts it everywhere.
-# So a form that is a piece (a real word?) or has at most SHORT letters (initials?) must occur at
-# least SHORT_SEEN times in noisy text, with SHORT_TOLERATED in place of TOLERATED.
+# So the form needs SHORT_SEEN occurrences, and SHORT_TOLERATED replaces TOLERATED, if the form is a
+# piece of the tokenizer (maybe a real word) or has at most SHORT letters (maybe initials).
 SHORT, SHORT_SEEN, SHORT_TOLERATED = 3, 100, 0.02
 COVERED = 0.95  # rules are added until they replace this share of contractions and phrases
 MAX_RULES = 200  # maximum replaced contractions and phrases: each costs 0.5 microseconds per post
@@ -245,8 +245,8 @@ def _with_words_at_spaces(pieces: Any) -> Any:
 def _replacements(pieces: Any, words: Words, max_rules: int) -> dict[str, list[str]]:
     """Return {contraction or phrase: noisy forms to replace by it}, the most frequent first.
 
-    Only contractions and phrases of several pieces count. The result has as many as cover the share
-    `COVERED` of all their occurrences, but at most `max_rules`.
+    A contraction or phrase that is one piece of the tokenizer is left out. The others are added
+    until they cover the share `COVERED` of all occurrences, but at most `max_rules` of them.
     """
     added = {token.content.lower() for token in pieces.added_tokens_decoder.values()}
     forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -267,9 +267,9 @@ def _replacements(pieces: Any, words: Words, max_rules: int) -> dict[str, list[s
 
 
 def _can_replace(pieces: Any, form: str, word: str) -> bool:
-    """Return whether the tokenizer can replace a noisy form by a word of several known pieces.
+    """Return whether the tokenizer can replace `form` by `word`, as two or more known pieces.
 
-    It cannot if its normalisation changes the form or the word.
+    It cannot if its normalisation changes `form` or `word`.
     """
     normalizer = pieces.backend_tokenizer.normalizer
     if normalizer is not None:

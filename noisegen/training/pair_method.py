@@ -113,13 +113,13 @@ class PairMethod(Method[P]):
 
     @abstractmethod
     def batched(self, rows: Rows, epoch: int, number: int) -> P:
-        """Return the chunk with index `number` of an epoch: the pairs with the indices `rows`.
+        """Return the pairs with the indices `rows` in batches, as chunk `number` of an epoch.
 
         All processes get the same number of batches in each update.
         """
 
     def tokens(self, rows: Rows, epoch: int, *, both_sides: bool) -> tuple[Ragged, ...]:
-        """Return the token ids of pairs with the indices `rows`: noisy sides, or both sides."""
+        """Return token ids of the pairs `rows`: noisy texts only, or noisy and clean texts."""
         tokenizer, pairs = self.computation.student.tokenizer, self.pairs
         noisy, clean = [], []
         for first in range(0, len(rows), PIECE_ROWS):

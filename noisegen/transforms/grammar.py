@@ -311,7 +311,7 @@ class RunOns:
 
     @classmethod
     def of(cls, path: Path, limits: I64) -> "RunOns":
-        """Read a file of words that often begin a sentence, spelled as inside one: 'but', 'I'."""
+        """Read a file of openers, each written as in the middle of a sentence: 'but', 'I'."""
         words = [word for [word] in rows_of(path)]
         forms = {title(word).replace("'", mark): word for word in words for mark in APOSTROPHES}
         hashes = Texts.from_strings(list(forms)).tokens.hashes

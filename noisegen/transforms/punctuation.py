@@ -82,7 +82,7 @@ _GROUPS = [*map(_repeated, _REPEATABLE), [("", 1)], [(" ", 1)]]
 _WRITTEN = WeightedTexts.of(np.arange(len(_GROUPS)), _GROUPS)
 
 
-Fact = Any  # a bool or number about one sign, or an array of them for the signs of a batch
+Fact = Any  # a bool or number about a punctuation sign, or an array for all signs of a batch
 
 
 class Kind(NamedTuple):
@@ -135,7 +135,7 @@ Change = tuple[Fact, Fact, Fact, Fact]
 
 
 def changes(sign: Sign) -> dict[str, Change]:
-    """Return for each rate of `punc` how it would change a sign, or each sign of a batch.
+    """Return {name of a rate of `punc`: its change of a sign, or of each sign of a batch}.
 
     A sign at the beginning of its row is not dropped, as a row of '?' alone would become empty.
     """

@@ -246,13 +246,13 @@ def _fitted(value: Any, kind: _Kind) -> tuple[Any, bool]:
 
 
 def _fitted_list(values: list[Any], kind: _Kind) -> tuple[list[Any], bool]:
-    """Return a list with the part of each item that fits `kind`, and whether all of it fits."""
+    """Return the fitting part of each item, and whether all items fit `kind` entirely."""
     items = [_fitted(value, kind) for value in values]
     return [item for item, _ in items], all(is_whole for _, is_whole in items)
 
 
 def _fitted_object(value: dict[str, Any], kinds: dict[str, _Kind]) -> tuple[dict[str, Any], bool]:
-    """Return the part of an object that fits `kinds`, {field: type}, and whether all of it fits."""
+    """Return the part of an object that fits `kinds`, {field: type}, and whether all fields fit."""
     fields, is_whole = {}, True
     for name, part in value.items():
         if name in kinds:
@@ -274,7 +274,7 @@ def _line(row: NoisyRow) -> str:
 
 
 def _with_fields(line: str, new: dict[str, Any]) -> str:
-    """Return the JSON object `line` with the fields in `new` set to new values, else unchanged."""
+    """Return the JSON object `line` with the fields in `new` set or added; other text is kept."""
     new, decode = dict(new), json.JSONDecoder().raw_decode
     made, begin = "", 0  # output so far, and the offset in `line` up to which it is copied
     at = _space(line, line.index("{") + 1)
@@ -291,7 +291,7 @@ def _with_fields(line: str, new: dict[str, Any]) -> str:
 
 
 def _space(line: str, at: int) -> int:
-    """Return the index of the first character from index `at` on that is not white space."""
+    """Return the index of the first character, `at` or later, that is not white space."""
     while line[at] in " \t\r\n":
         at += 1
     return at
