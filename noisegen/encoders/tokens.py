@@ -138,8 +138,8 @@ def lowered(tokenizer: PieceTokenizer) -> PieceTokenizer:
 class PreparedTokenizer:
     """A tokenizer that prepares each text, puts a prompt before it, and calls another tokenizer.
 
-    `preparation` is the name of a function in PREPARATIONS. In a model's folder, preparation.json
-    has this name.
+    `preparation` is the name of a function in PREPARATIONS. A model's folder keeps
+    the name in preparation.json.
     """
 
     tokenizer: Tokenizer
@@ -229,8 +229,8 @@ def plan(
     texts per row), has the token count of each text. Rows are sorted by the length of their first
     text, so that a batch has rows of similar length. A batch has a single row, or at most `budget`
     tokens when padded to its longest text. If the last step has too few batches, the largest
-    batches are halved. If every batch is a single row, the last two batches are joined instead.
-    Raises ValueError for fewer rows than `world`.
+    batches are halved. Single rows cannot be halved: then the last batches are joined, even beyond
+    `budget`. Raises ValueError for fewer rows than `world`.
     """
     if len(lengths) < world:
         raise ValueError(f"{len(lengths)} rows cannot be dealt to {world} processes")

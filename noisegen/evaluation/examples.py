@@ -86,7 +86,7 @@ def _repaired_and_broken(before: F64, now: F64) -> dict[str, list[int]]:
 
 
 def mapped_texts(pairs: PairSet) -> list[tuple[str, str]]:
-    """Return the pairs (clean, noisy) that the scatter plot of a test set shows.
+    """Return the pairs (clean, noisy) whose vectors the map of a test set shows as arrows.
 
     They are an even sample of the pairs whose texts differ, or of all pairs if no texts differ.
     """

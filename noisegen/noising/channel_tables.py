@@ -162,7 +162,7 @@ def _text_table(texts: list[str]) -> HashTable:
 
 
 class ChannelTables:
-    """The option groups of a channel as arrays, and tables from words, gaps and letters to them.
+    """Arrays of a channel's option groups, and tables from words, gaps and letters to groups.
 
     A word or gap of group g changes with chance `chances[g]`. Group -1 means no group, and its
     chance is 0. The options of all groups are in one sequence. Option o has its `Option.kind` in

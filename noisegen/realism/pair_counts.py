@@ -155,7 +155,7 @@ def _form_at(noisy: str, target: Span | None) -> str | None:
 
 
 def _habits(clean: str, noisy: str) -> list[HabitKey]:
-    """Return a key per habit that would change `clean`; `shown` is True for the habit of `noisy`.
+    """Return a key per habit that would change `clean`; `shown` marks the first that `noisy` has.
 
     A habit is a way to write a whole row, such as all in lower case.
     """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from noisegen.realism.calibrate import Calibrated
 
 TOP = 15  # maximum lines per table in the report on a noise profile
-EDITS_SHOWN = 12  # last line of the table "edits per row": rows with this many or more
+EDITS_SHOWN = 12  # last line of the table "edits per row": rows with this many edits or more
 _SIDES = ("real", "synthetic")
 KINDS_NAMED = 3  # maximum kinds of edit that a sentence calls too rare or too frequent
 # A sentence names a kind of edit if its real and synthetic share differ by at least this much

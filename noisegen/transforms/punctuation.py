@@ -115,7 +115,7 @@ def _kind(sign: str) -> Kind:
 class Sign(NamedTuple):
     """Facts about one sign in its row, or arrays of these facts for all signs of a batch.
 
-    Positions are characters of the row for one sign, bytes of the batch for arrays.
+    Positions are character offsets in the row for one sign, byte offsets in the batch for arrays.
     """
 
     kind: Kind
