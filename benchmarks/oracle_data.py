@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.tatoeba import Sides, english_pairs
-from noisegen.noising.rng import mix, name_number
+from noisegen.noising.rng import name_number, splitmix
 
 LANGS = ("ar", "de", "es", "fr", "it", "ja", "nl", "pt", "ru", "tr", "zh")
 TEST, DEVELOPMENT = 1_000, 500  # pairs a language
@@ -33,7 +33,7 @@ def bitext(most: int) -> Parts:
 
 
 def _rank(pair: Pair) -> int:
-    return mix(name_number(pair[0]))
+    return splitmix(name_number(pair[0]))
 
 
 def _without(pairs: Sides, known: set[str]) -> Sides:

@@ -24,7 +24,7 @@ from benchmarks.real_pairs import DATA
 from noisegen.cli.progress import progress_on_stderr
 from noisegen.data.bitext import all_bitext, stream_bitext
 from noisegen.evaluation.tasks.results import TaskResults
-from noisegen.noising.rng import mix, name_number
+from noisegen.noising.rng import name_number, splitmix
 from noisegen.options import parse_values
 
 FILES = ("eng-spa", "eng-fra", "eng-hin")  # sentences of Tatoeba
@@ -45,7 +45,7 @@ def write_pairs(folder: Path, most: int) -> list[str]:
             texts.setdefault(row.target_lang, {})[row.target] = None
     folder.mkdir(parents=True, exist_ok=True)
     for lang, found in texts.items():
-        some = sorted(found, key=lambda text: mix(name_number(text)))[:most]
+        some = sorted(found, key=lambda text: splitmix(name_number(text)))[:most]
         path = folder / f"{lang}.txt"
         path.write_text("".join(f"{text}\n" for text in some), "utf-8")
         out = folder / lang

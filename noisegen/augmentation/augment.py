@@ -34,7 +34,7 @@ from noisegen.data.rows import Columns, FileRange
 from noisegen.data.sources import RESERVED, shard_ranges
 from noisegen.errors import UsageError
 from noisegen.noising.recipe import Recipe
-from noisegen.noising.rng import id_numbers, mix_array
+from noisegen.noising.rng import id_numbers, splitmix_array
 from noisegen.options import Strings, decode, public
 from noisegen.runs import executors
 from noisegen.runs.card import Card, dataset_card
@@ -353,7 +353,7 @@ def _duplicate_ids(plan: AugmentPlan, shards: Mapping[File, Shard]) -> int:
         for shard in shards:
             with (plan.job.out / shard.name).open("rb") as file:
                 ids = id_numbers(pq.read_table(file, columns=["id"])["id"].combine_chunks())
-            parts.append(ids[mix_array(ids) % np.uint64(passes) == number])
+            parts.append(ids[splitmix_array(ids) % np.uint64(passes) == number])
         ordered = np.sort(np.concatenate(parts))  # seven times faster than np.unique
         distinct += int(np.count_nonzero(np.diff(ordered))) + bool(len(ordered))
     return rows // plan.job.copies - distinct

@@ -16,7 +16,7 @@ from noisegen.data.rows import Columns, FileRange, numbered
 from noisegen.data.sources import expand, no_column
 from noisegen.data.tables import KEPT, UnequalFiles, lines_together, read_lines
 from noisegen.errors import SourceError, UsageError
-from noisegen.noising.rng import DECISION_BITS, mix, name_number, threshold
+from noisegen.noising.rng import DECISION_BITS, name_number, splitmix, threshold
 from noisegen.options import Strings, listed
 
 PAIRS_MAX = 1_000_000  # most pairs held in memory
@@ -58,8 +58,10 @@ class Pairs:
 
         No clean text is in both sets. `share` is the expected share of held-out pairs.
         """
-        limit, key = threshold(share), mix(seed)
-        held = [mix(key ^ name_number(text)) >> (64 - DECISION_BITS) < limit for text in self.clean]
+        limit, key = threshold(share), splitmix(seed)
+        held = [
+            splitmix(key ^ name_number(text)) >> (64 - DECISION_BITS) < limit for text in self.clean
+        ]
         fitted = self.take([number for number, is_held in enumerate(held) if not is_held])
         return fitted, self.take([number for number, is_held in enumerate(held) if is_held])
 

@@ -30,7 +30,7 @@ from noisegen.noising.channel_model import (
 )
 from noisegen.noising.channel_tables import CASINGS, SIZES, ChannelTables, Units, Words, units_of
 from noisegen.noising.edits import Edits
-from noisegen.noising.profile import FACTOR_BITS, HABITS, LETTERS, SAME, Factors
+from noisegen.noising.profile import FACTOR_BITS, LETTERS, ROW_HABITS, SAME, Factors
 from noisegen.noising.rng import CERTAIN, DECISION_BITS, Variants, decisions, draw_array, fork_array
 from noisegen.text.buffers import (
     I64,
@@ -57,7 +57,7 @@ _WRITTEN_CASES = (SMALL, SMALL, TITLE, UPPER)  # for profile.SAME, SMALL_CASE, .
 # chance * factor * strength, which has more bits.
 _BELOW = CHANCE_BITS + FACTOR_BITS + STRENGTH_BITS - DECISION_BITS
 _HALF = np.uint64(64 - CHANCE_BITS)
-_HABITS = list(HABITS.values())
+_HABITS = list(ROW_HABITS.values())
 
 
 class ChannelKernel:

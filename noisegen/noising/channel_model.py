@@ -21,10 +21,10 @@ from typing import NamedTuple
 from noisegen.noising.profile import (
     END,
     GONE,
-    HABITS,
     KEPT,
     LETTERS,
     OTHER,
+    ROW_HABITS,
     SAME,
     START,
     WRITTEN,
@@ -150,7 +150,7 @@ def channel_of(profile: Profile) -> Channel:
     _add_letters(channel, profile.letters)
     _add_pairs(channel, profile)
     total = 0.0
-    for habit in HABITS:
+    for habit in ROW_HABITS:
         shown, other = (profile.habits.get(HabitKey(habit, shows), 0) for shows in (True, False))
         total += shown / max(1, shown + other)
         channel.habits.append(int(min(total, 1.0) * (1 << CHANCE_BITS)))

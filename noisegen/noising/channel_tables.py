@@ -10,7 +10,7 @@ import numpy as np
 
 from noisegen.noising.channel_model import CHANCE_BITS, Channel
 from noisegen.noising.profile import END, LETTERS_MAX, PHRASE_MAX, START
-from noisegen.noising.rng import WeightedChoices, mix_array
+from noisegen.noising.rng import WeightedChoices, splitmix_array
 from noisegen.text import case
 from noisegen.text.buffers import (
     I64,
@@ -387,17 +387,17 @@ class ChannelTables:
 
 
 def _key_hashes(keys: I64) -> U64:
-    return mix_array(keys.astype(np.uint64) + np.uint64(1))
+    return splitmix_array(keys.astype(np.uint64) + np.uint64(1))
 
 
 def _part_hashes(letters: I64) -> U64:
     """Return the hash of each word part; a column of `letters` has the code points of one part."""
     hashes = np.zeros(letters.shape[1], np.uint64)
     for row in letters.astype(np.uint64):
-        hashes = mix_array(hashes + row)
+        hashes = splitmix_array(hashes + row)
     return hashes
 
 
 def _context_hashes(before: I64, letters: U64, after: I64, size: int) -> U64:
     near = before.astype(np.uint64) << np.uint64(24) | after.astype(np.uint64)
-    return mix_array(mix_array(near ^ np.uint64(size << 60)) + letters)
+    return splitmix_array(splitmix_array(near ^ np.uint64(size << 60)) + letters)

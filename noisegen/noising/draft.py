@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from noisegen.noising.edits import Composed, Edits, compose, rewritten
+from noisegen.noising.edits import EditRecord, Edits, compose, rewritten
 from noisegen.text.buffers import I64, Texts, as_arrow
 from noisegen.text.spans import NO_SPANS, RowSpans, Spans, protected
 
@@ -28,19 +28,18 @@ class PassRows:
 class Draft:
     """The rows of a batch, with their protected spans, their changed words and their edits.
 
-    A pass takes some rows, rewrites them, and puts them back. The attribute `account` has the edits
-    that turn the clean rows into their latest versions; if the argument `account` is False, it
-    stays empty.
+    A pass takes some rows, rewrites them, and puts them back. The attribute `record` has the edits
+    that turn the clean rows into their latest versions. It stays empty if `with_record` is False.
     """
 
-    def __init__(self, clean: pa.Array, protect: tuple[str, ...], account: bool) -> None:
+    def __init__(self, clean: pa.Array, protect: tuple[str, ...], with_record: bool) -> None:
         texts = Texts.from_arrow(clean)
         rows = np.arange(len(texts))
         self._versions = _Versions(texts)
         self._protected = RowSpans.of(protected(texts, protect), texts, rows)
         self._changed = RowSpans.of(NO_SPANS, texts, rows)
-        self._with_account = account
-        self.account = Composed.none()
+        self._with_record = with_record
+        self.record = EditRecord.none()
 
     def take(self, rows: I64, needs: bytes) -> PassRows:
         """Take rows out of the draft; return their texts, their protected and their changed spans.
@@ -59,24 +58,24 @@ class Draft:
         self._changed, changed_here = self._changed.split(places, texts)
         return PassRows(rows, texts, protected_here, changed_here)
 
-    def put(self, taken: PassRows, parts: Iterable[Edits], changed: Spans, makers: I64) -> None:
+    def put(self, taken: PassRows, parts: Iterable[Edits], changed: Spans, step_bits: I64) -> None:
         """Apply edits to the taken rows, and put the rows and their spans back.
 
         `parts` yields the edits in portions, sorted by row and position. `changed` has the spans of
-        all words changed so far, this pass included. `makers` has each row's step: `1 << step`.
+        all words changed so far, this pass included. `step_bits` has each row's step: `1 << step`.
         """
-        accounts = list[Composed]()
-        if self._with_account:
-            parts = _noted(taken, parts, makers, accounts)
+        records = list[EditRecord]()
+        if self._with_record:
+            parts = _recorded(taken, parts, step_bits, records)
         texts, (protected_now, changed_now) = rewritten(
             taken.texts, parts, (taken.protected, changed)
         )
         self._protected = self._protected.joined(protected_now, texts, taken.numbers)
         self._changed = self._changed.joined(changed_now, texts, taken.numbers)
-        if self._with_account:
-            is_here = np.isin(self.account.rows, taken.numbers)
-            composed = compose(self.account.take(is_here), Composed.join(accounts))
-            self.account = Composed.join([self.account.take(~is_here), composed])
+        if self._with_record:
+            is_here = np.isin(self.record.rows, taken.numbers)
+            composed = compose(self.record.take(is_here), EditRecord.join(records))
+            self.record = EditRecord.join([self.record.take(~is_here), composed])
         self._versions.add(taken.numbers, texts)
 
     def latest(self) -> pa.Array:
@@ -84,23 +83,23 @@ class Draft:
         return self._versions.latest(np.arange(len(self._versions))).to_arrow(pa.string())
 
 
-def _noted(
-    taken: PassRows, parts: Iterable[Edits], makers: I64, accounts: list[Composed]
+def _recorded(
+    taken: PassRows, parts: Iterable[Edits], step_bits: I64, records: list[EditRecord]
 ) -> Iterator[Edits]:
-    """Yield the edits of a pass, portion by portion, and add them to the list `accounts`.
+    """Yield the edits of a pass, portion by portion, and add them to the list `records`.
 
     If the last edit of a portion touches the first edit of the next portion, they are recorded as
-    one edit. `makers` has each row's step: `1 << step`.
+    one edit. `step_bits` has each row's step: `1 << step`.
     """
-    grown = np.zeros(len(taken.texts), np.int64)
+    bytes_added = np.zeros(len(taken.texts), np.int64)
     for part in parts:
-        account = part.composed(taken.texts, taken.numbers, makers, grown)
-        if accounts:
-            before = accounts.pop()
-            accounts.append(before.take(slice(-1)))
-            account = Composed.touching([before.take(slice(-1, None)), account])
-        accounts.append(account)
-        grown += np.diff(part.growth_of_rows(len(taken.texts)))
+        record = part.recorded(taken.texts, taken.numbers, step_bits, bytes_added)
+        if records:
+            before = records.pop()
+            records.append(before.take(slice(-1)))
+            record = EditRecord.touching([before.take(slice(-1, None)), record])
+        records.append(record)
+        bytes_added += np.diff(part.growth_of_rows(len(taken.texts)))
         yield part
 
 

@@ -200,18 +200,20 @@ class Edits:
         kept[free] = True
         return self.keep(kept), Spans(starts.take(free), stops.take(free))
 
-    def composed(self, texts: Texts, row_numbers: I64, makers: I64, grown: I64) -> "Composed":
-        """Return the edits as `Composed`; edits that touch each other become one edit.
+    def recorded(
+        self, texts: Texts, row_numbers: I64, step_bits: I64, bytes_added: I64
+    ) -> "EditRecord":
+        """Return the record of these edits; edits that touch each other become one edit.
 
-        For each row of `texts`, `row_numbers` has its index in the batch, `makers` its step (as the
-        bit `1 << step`), and `grown` the number of bytes that earlier portions of the pass added.
+        For each row of `texts`, `row_numbers` has its index in the batch, `step_bits` the bit
+        `1 << step`, and `bytes_added` the bytes that earlier portions of the pass added.
         """
         origin = texts.offsets[self.rows]
         starts, stops, rows = self.starts - origin, self.stops - origin, row_numbers[self.rows]
         of_row = self._growth[np.searchsorted(self.rows, self.rows, side="left")]
-        noisy = starts + self._growth[:-1] - of_row + grown[self.rows]
-        account = Composed(rows, starts, stops, noisy, noisy + self._sizes, makers[self.rows])
-        return Composed.touching([account])
+        noisy = starts + self._growth[:-1] - of_row + bytes_added[self.rows]
+        record = EditRecord(rows, starts, stops, noisy, noisy + self._sizes, step_bits[self.rows])
+        return EditRecord.touching([record])
 
 
 def rewritten(
@@ -241,12 +243,12 @@ def rewritten(
     return Texts(values, offsets), list(moved)
 
 
-class Composed(NamedTuple):
+class EditRecord(NamedTuple):
     """The edits that turn the clean rows of a batch into its noisy rows.
 
     An edit has a range in the clean row and a range in the noisy row, in bytes from the start of
     the row. Edits are sorted by row and position, and no two edits of a row touch. If step s made
-    an edit, alone or with other steps, bit s of the edit's `makers` is set.
+    an edit, alone or with other steps, bit s of the edit's `step_bits` is set.
     """
 
     rows: I64
@@ -254,16 +256,16 @@ class Composed(NamedTuple):
     clean_stops: I64
     noisy_starts: I64
     noisy_stops: I64
-    makers: I64
+    step_bits: I64
 
     @classmethod
-    def none(cls) -> "Composed":
+    def none(cls) -> "EditRecord":
         """Return no edits: arrays of length 0."""
         return cls(*np.zeros((6, 0), np.int64))
 
-    def take(self, chosen: Bool | I64 | slice) -> "Composed":
+    def take(self, chosen: Bool | I64 | slice) -> "EditRecord":
         """Return the edits that a mask, an array of indices or a slice selects."""
-        return Composed(*(column[chosen] for column in self))
+        return EditRecord(*(column[chosen] for column in self))
 
     def changes(self, clean: Texts, noisy: Texts) -> Bool:
         """Tell for each edit whether its noisy text differs from its clean text.
@@ -281,7 +283,7 @@ class Composed(NamedTuple):
         return different
 
     @classmethod
-    def join(cls, parts: Iterable["Composed"]) -> "Composed":
+    def join(cls, parts: Iterable["EditRecord"]) -> "EditRecord":
         """Join sets of edits, each of other rows, into one set sorted by row."""
         parts = [part for part in parts if len(part.rows)] or [cls.none()]
         joined = (
@@ -292,15 +294,15 @@ class Composed(NamedTuple):
         return joined.take(np.argsort(joined.rows, kind="stable"))
 
     @classmethod
-    def touching(cls, parts: Sequence["Composed"]) -> "Composed":
+    def touching(cls, parts: Sequence["EditRecord"]) -> "EditRecord":
         """Join the edits of ascending portions of a pass; edits that touch become one edit."""
-        account = cls.join(parts)
-        heads = _group_heads(account.rows, account.clean_starts, account.clean_stops)
-        if len(heads) == len(account.rows):
-            return account
-        lasts = np.append(heads[1:], len(account.rows)) - 1
-        stops = {name: getattr(account, name)[lasts] for name in ("clean_stops", "noisy_stops")}
-        return account.take(heads)._replace(**stops)
+        record = cls.join(parts)
+        heads = _group_heads(record.rows, record.clean_starts, record.clean_stops)
+        if len(heads) == len(record.rows):
+            return record
+        lasts = np.append(heads[1:], len(record.rows)) - 1
+        stops = {name: getattr(record, name)[lasts] for name in ("clean_stops", "noisy_stops")}
+        return record.take(heads)._replace(**stops)
 
 
 _COMPARED = 1 << 16  # edits whose clean and noisy bytes `changes` compares at once
@@ -308,7 +310,7 @@ _COMPARED = 1 << 16  # edits whose clean and noisy bytes `changes` compares at o
 _ROW = 1 << 32
 
 
-def compose(first: Composed, second: Composed) -> Composed:
+def compose(first: EditRecord, second: EditRecord) -> EditRecord:
     """Join the edits `first` and the edits `second`, which follow them, into one set of edits.
 
     The noisy text of `first` is the clean text of `second`: the middle text. Edits of the two
@@ -323,7 +325,7 @@ def compose(first: Composed, second: Composed) -> Composed:
     order = np.argsort(rows * _ROW + starts, kind="stable")  # fast, as both sets are sorted
     rows, starts, stops = rows[order], starts[order], stops[order]
     heads = _group_heads(rows, starts, stops)
-    makers = np.concatenate([first.makers, second.makers])[order]
+    step_bits = np.concatenate([first.step_bits, second.step_bits])[order]
     rows, low, high = rows[heads], starts[heads], np.maximum.reduceat(stops, heads)
 
     def other_side(edited: I64, middle: tuple[I64, I64], other: tuple[I64, I64]) -> tuple[I64, I64]:
@@ -343,7 +345,7 @@ def compose(first: Composed, second: Composed) -> Composed:
 
     clean = other_side(first.rows, first[3:5], first[1:3])
     noisy = other_side(second.rows, second[1:3], second[3:5])
-    return Composed(rows, *clean, *noisy, np.bitwise_or.reduceat(makers, heads))
+    return EditRecord(rows, *clean, *noisy, np.bitwise_or.reduceat(step_bits, heads))
 
 
 def _group_heads(rows: I64, starts: I64, stops: I64) -> I64:

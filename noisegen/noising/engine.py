@@ -20,12 +20,12 @@ import pyarrow.compute as pc
 from noisegen.errors import UsageError
 from noisegen.noising import registry
 from noisegen.noising.draft import Draft, PassRows
-from noisegen.noising.edits import Composed, Edits
+from noisegen.noising.edits import EditRecord, Edits
 from noisegen.noising.lexical import LexicalKernel
 from noisegen.noising.mix import Mix, Step, step_values
 from noisegen.noising.plan import PairDraws, Plan, Schedule, Streams
 from noisegen.noising.registry import (
-    HABITS,
+    HABIT_KINDS,
     Kernel,
     RowFunction,
     RowKernel,
@@ -79,7 +79,7 @@ class ReadyStep:
         """
         transform, values = registry.get(step.transform), step_values(step)
         transform.check_language(settings.lang)
-        by_form = has_writers and transform.kind in HABITS
+        by_form = has_writers and transform.kind in HABIT_KINDS
         kernel = transform.make(replace(settings, by_form=by_form), values)
         edit_row: RowEditor = partial(edits_of_one, kernel)
         if isinstance(kernel, RowKernel):
@@ -97,14 +97,14 @@ class ReadyStep:
 
 
 class Noised(NamedTuple):
-    """The noisy rows of a batch, the plan of their steps, and their edits, named `account`.
+    """The noisy rows of a batch, the plan of their steps, and the record of their edits.
 
-    `account` is empty if `Engine.noise` was called without the flag `account`.
+    `record` is empty if `Engine.noise` was called without `with_record`.
     """
 
     noisy: pa.Array
     plan: Plan
-    account: Composed
+    record: EditRecord
 
 
 class Engine:
@@ -187,15 +187,15 @@ class Engine:
         clean: pa.Array,
         streams: Streams,
         protect: tuple[str, ...] = (),
-        account: bool = False,
+        with_record: bool = False,
     ) -> Noised:
-        """Add noise to a string array without nulls; if `account` is True, record the edits too.
+        """Add noise to a string array without nulls; `with_record` also records the edits.
 
         Each row draws its steps. A pass takes rows from the draft, lets kernels propose the edits
         of one step per row, and puts the rewritten rows back into the draft.
         """
         plan = self.schedule.draw(streams)
-        draft = Draft(clean, protect, account)
+        draft = Draft(clean, protect, with_record)
         for rows, steps in plan.passes(last=self._is_lexical):
             first = self.steps[steps[0]]
             taken = draft.take(rows, first.needs if steps[0] == steps[-1] else b"")
@@ -207,8 +207,8 @@ class Engine:
             parts = self._propose(taken, steps, draws, changed)
             if self.recipe.writers:  # run `_propose` to its end, as it adds to `changed`
                 parts = iter(list(parts))
-            draft.put(taken, parts, Spans.join(changed), makers=np.int64(1) << steps)
-        return Noised(draft.latest(), plan, draft.account)
+            draft.put(taken, parts, Spans.join(changed), step_bits=np.int64(1) << steps)
+        return Noised(draft.latest(), plan, draft.record)
 
     def _propose(
         self, taken: PassRows, steps: I64, draws: PairDraws, changed: list[Spans]
@@ -274,18 +274,18 @@ class Engine:
         names = Texts.from_strings([step.transform for step in self.steps]).to_arrow(pa.string())
         return pa.ListArray.from_arrays(as_arrow(offsets), names.take(as_arrow(plan.steps)))
 
-    def edits(self, clean: Texts, noisy: Texts, account: Composed) -> pa.Array:
+    def edits(self, clean: Texts, noisy: Texts, record: EditRecord) -> pa.Array:
         """Return the column `edits`: for each row its edits, with positions in characters.
 
         Edits that leave their text as it was are dropped. An edit made by several steps has the
         names of their transforms joined by '+'.
         """
-        changes = account.changes(clean, noisy)
-        rows = account.rows[changes]
-        makers = as_arrow(account.makers[changes]).dictionary_encode()
-        names = [self._names_of(mask) for mask in makers.dictionary.to_pylist()]
-        columns = [Texts.from_strings(names).to_arrow(pa.string()).take(makers.indices)]
-        for texts, positions in zip((clean, clean, noisy, noisy), account[1:5], strict=True):
+        changes = record.changes(clean, noisy)
+        rows = record.rows[changes]
+        step_bits = as_arrow(record.step_bits[changes]).dictionary_encode()
+        names = [self._names_of(mask) for mask in step_bits.dictionary.to_pylist()]
+        columns = [Texts.from_strings(names).to_arrow(pa.string()).take(step_bits.indices)]
+        for texts, positions in zip((clean, clean, noisy, noisy), record[1:5], strict=True):
             starts = texts.offsets.take(rows)
             characters = characters_in(texts.values, starts, starts + positions[changes])
             columns.append(as_arrow(characters.astype(np.int32)))
@@ -293,9 +293,9 @@ class Engine:
         structs = pa.StructArray.from_arrays(columns, fields=list(EDITS.value_type))
         return pa.ListArray.from_arrays(as_arrow(offsets), structs, type=EDITS)
 
-    def _names_of(self, makers: int) -> str:
+    def _names_of(self, step_bits: int) -> str:
         """Return the transforms of the steps in a bit mask, each name once, joined by '+'."""
-        named = [step.transform for bit, step in enumerate(self.steps) if makers >> bit & 1]
+        named = [step.transform for bit, step in enumerate(self.steps) if step_bits >> bit & 1]
         return "+".join(dict.fromkeys(named))
 
 
@@ -363,11 +363,11 @@ def add_noise(
     The new columns are `noisy` and `transforms`, and with `edits` also `edits`. Columns of the same
     names are replaced.
     """
-    noised = engine.noise(clean, streams, protect, account=edits)
+    noised = engine.noise(clean, streams, protect, with_record=edits)
     columns = {"noisy": noised.noisy, "transforms": engine.transforms(noised.plan, len(clean))}
     if edits:
         both = Texts.from_arrow(clean), Texts.from_arrow(noised.noisy)
-        columns["edits"] = engine.edits(*both, noised.account)
+        columns["edits"] = engine.edits(*both, noised.record)
     table = table.drop_columns([name for name in columns if name in table.column_names])
     for name, column in columns.items():
         table = table.append_column(name, column)

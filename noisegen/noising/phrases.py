@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from noisegen.errors import LexiconError
 from noisegen.noising.lexicon import POS, Entry, Lexicon, Parser, read_lexicon_file
-from noisegen.noising.rng import GOLDEN, MASK, WeightedChoices, mix, mix_array
+from noisegen.noising.rng import GOLDEN, MASK, WeightedChoices, splitmix, splitmix_array
 from noisegen.text import buffers
 from noisegen.text.buffers import I32, I64, U8, U64, Bool, HashTable, Texts, Tokens
 from noisegen.text.case import capitalize, case_class, case_classes, is_upper, upper
@@ -51,7 +51,7 @@ def phrase_hash(state: int, gap: str, word: int) -> int:
     `state` is the hash of the phrase so far, `word` the hash of the word that is added, and `gap`
     the character between them.
     """
-    return mix((state + ord(gap) * GOLDEN) & MASK) ^ word
+    return splitmix((state + ord(gap) * GOLDEN) & MASK) ^ word
 
 
 # Cache: hash of a phrase -> number whose XOR with the next word's hash is the `phrase_hash` of
@@ -61,7 +61,7 @@ _AFTER_SPACE = Memo[int, int](partial(phrase_hash, gap=" ", word=0))
 
 def phrase_hashes(states: U64, gaps: I64, words: U64) -> U64:
     """Return `phrase_hash` for many phrases; `gaps` has the code points of the characters."""
-    mixed: U64 = mix_array(states + gaps.astype(np.uint64) * np.uint64(GOLDEN)) ^ words
+    mixed: U64 = splitmix_array(states + gaps.astype(np.uint64) * np.uint64(GOLDEN)) ^ words
     return mixed
 
 

@@ -47,7 +47,7 @@ class Streams:
         array with the `name_number`s of several streams, which is broadcast with `rows`.
         """
         numbers = _numbers([names]) if isinstance(names, str) else names
-        streams = rng.mix_array(numbers ^ np.uint64(rng.copy_seed(self.seed, self.copy)))
+        streams = rng.splitmix_array(numbers ^ np.uint64(rng.copy_seed(self.seed, self.copy)))
         return rng.row_keys(streams, self.row_ids[rows])
 
     def decide(self, names: str | U64, rows: I64) -> I64:
@@ -199,7 +199,7 @@ class Schedule:
         writers = recipe.writers or (Writer("", 1, {}),)
         places = list(_places(recipe.root, (), (), writers))
         steps = [place.step for place in places]
-        habits = [registry.get(step.transform).kind in registry.HABITS for step in steps]
+        habits = [registry.get(step.transform).kind in registry.HABIT_KINDS for step in steps]
         return cls(
             conditions=Conditions.of(places, len(writers)),
             levels=tuple(_levels([place.turns for place in places])),

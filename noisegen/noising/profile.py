@@ -33,7 +33,7 @@ LETTERS = ("", "letters1", "letters2", "letters3")
 CHANGES = (*WRITTEN, *LETTERS[1:], GONE, OTHER)
 LETTERS_MAX = 3  # most letters of a part of a word, see `LetterKey`
 PHRASE_MAX = 3  # most words of a recorded phrase: 'want to' -> 'wanna'
-HABITS: dict[str, Callable[[str], str]] = {"small": lower, "upper": str.upper, "bare": bare}
+ROW_HABITS: dict[str, Callable[[str], str]] = {"small": lower, "upper": str.upper, "bare": bare}
 
 FACTOR_BITS = 8  # factors are stored in units of 1/256
 FACTORS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.5, 7.0, 11.0, 18.0)
@@ -125,7 +125,7 @@ Factors = list[Factor]
 
 
 class HabitKey(NamedTuple):
-    """A habit (a change of all text of a row), one of `HABITS`, and whether a row shows it.
+    """A habit (a change of all text of a row), one of `ROW_HABITS`, and whether a row shows it.
 
     `shown` is False for rows that could show the habit but do not.
     """
@@ -207,7 +207,7 @@ def _mixed(profiles: Sequence[Profile]) -> Factors:
 
 
 _BELOW = {"case": len(CASES), "written": len(WRITTEN), "shape": SHAPES, "count": COUNT_MAX}
-_ONE_OF = {"change": CHANGES, "habit": tuple(HABITS)}
+_ONE_OF = {"change": CHANGES, "habit": tuple(ROW_HABITS)}
 _LINE_BREAK = "[\n\r\v\f\x1c-\x1e\u0085\u2028\u2029]"
 
 

@@ -37,7 +37,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 # - script: a habit that concerns letters, and also applies to changed words;
 # - style: a change of the whole row, such as its capitals or punctuation.
 Kind = Literal["habit", "slip", "script", "style"]
-HABITS = ("habit", "script")  # kinds that change a word alike wherever a writer uses it
+HABIT_KINDS = ("habit", "script")  # kinds that change a word alike wherever a writer uses it
 
 
 class Kernel(Protocol):

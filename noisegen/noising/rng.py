@@ -39,15 +39,15 @@ _HEAD_BITS = 12
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
 
-def mix(z: int) -> int:
+def splitmix(z: int) -> int:
     """Return the output of splitmix64 for a 64-bit state."""
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
     return z ^ (z >> 31)
 
 
-def mix_array(z: U64) -> U64:
-    """Return `mix` of every element."""
+def splitmix_array(z: U64) -> U64:
+    """Return `splitmix` of every element."""
     z = z ^ (z >> np.uint64(30))  # makes a new array, which the next lines change in place
     z *= np.uint64(0xBF58476D1CE4E5B9)
     z ^= z >> np.uint64(27)
@@ -89,32 +89,34 @@ def id_numbers(row_ids: pa.Array) -> U64:
 
 def copy_seed(seed: int, copy: int) -> int:
     """Return the seed for one noisy copy of the data; for copy 0 it is `seed` itself."""
-    return mix((seed + copy * GOLDEN) & MASK) if copy else seed & MASK
+    return splitmix((seed + copy * GOLDEN) & MASK) if copy else seed & MASK
 
 
 def stream_key(seed: int, name: str, copy: int = 0) -> int:
     """Return the key of a named stream, such as the stream of one transform."""
-    return mix(copy_seed(seed, copy) ^ name_number(name))
+    return splitmix(copy_seed(seed, copy) ^ name_number(name))
 
 
 def row_key(stream: int, row_id: int) -> int:
     """Return the key of one row in the stream with key `stream`."""
-    return mix((stream + (row_id + 1) * GOLDEN) & MASK)
+    return splitmix((stream + (row_id + 1) * GOLDEN) & MASK)
 
 
 def row_keys(stream: int | U64, row_ids: U64) -> U64:
     """Return `row_key` for many row ids; `stream` is one key of a stream, or one per id."""
-    return mix_array(np.asarray(stream, np.uint64) + (row_ids + np.uint64(1)) * np.uint64(GOLDEN))
+    return splitmix_array(
+        np.asarray(stream, np.uint64) + (row_ids + np.uint64(1)) * np.uint64(GOLDEN)
+    )
 
 
 def fork(key: int, name: str) -> int:
     """Return the key of an independent stream named `name` for the row with key `key`."""
-    return mix(key ^ _fork_number(name))
+    return splitmix(key ^ _fork_number(name))
 
 
 def fork_array(keys: U64, name: str) -> U64:
     """Return `fork` for many keys."""
-    return mix_array(keys ^ np.uint64(_fork_number(name)))
+    return splitmix_array(keys ^ np.uint64(_fork_number(name)))
 
 
 _fork_number = cache(name_number)  # without a limit: names of forks are constants in the code
@@ -123,13 +125,13 @@ _fork_number = cache(name_number)  # without a limit: names of forks are constan
 def draw_array(keys: U64, numbers: I64 | U64 | int) -> U64:
     """Return draw `numbers[i]` of the stream `keys[i]`, for each i; the arrays are broadcast."""
     if isinstance(numbers, int):
-        return mix_array(keys + np.uint64((numbers + 1) * GOLDEN & MASK))
-    return mix_array(keys + (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(GOLDEN))
+        return splitmix_array(keys + np.uint64((numbers + 1) * GOLDEN & MASK))
+    return splitmix_array(keys + (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(GOLDEN))
 
 
 def draw(key: int, number: int) -> int:
     """Return draw `number`, counted from 0, of the random stream of a key."""
-    return mix((key + (number + 1) * GOLDEN) & MASK)
+    return splitmix((key + (number + 1) * GOLDEN) & MASK)
 
 
 def decisions(draws: U64) -> I64:

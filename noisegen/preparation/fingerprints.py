@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from noisegen.noising.rng import GOLDEN, MASK, mix, mix_array
+from noisegen.noising.rng import GOLDEN, MASK, splitmix, splitmix_array
 from noisegen.text.buffers import U64
 from noisegen.text.normalize import without_addresses
 from noisegen.text.segmentation import mark_ranges
@@ -80,7 +80,7 @@ def band_keys(forms: Sequence[str], size: int, chunk: int = CHUNK) -> U64:
         minima = _minima([form.ljust(size) for form in forms[first:stop]], size)
         for row in range(ROWS):
             added = np.uint64(GOLDEN) + minima[:, row::ROWS]
-            keys[first:stop] = mix_array(keys[first:stop] + added)
+            keys[first:stop] = splitmix_array(keys[first:stop] + added)
     return keys ^ np.array([salt(band) for band in range(BANDS)], np.uint64)
 
 
@@ -98,7 +98,7 @@ def _minima(forms: Sequence[str], size: int) -> U64:
     is_inside = np.ones(len(codes), np.bool_)
     for back in range(1, size):  # a shingle that starts here would reach into the next form
         is_inside[np.cumsum(lengths) - back] = False
-    hashes = mix_array(hashes[is_inside[: len(hashes)]])
+    hashes = splitmix_array(hashes[is_inside[: len(hashes)]])
     starts = np.cumsum(lengths - size + 1) - (lengths - size + 1)
     minima = np.empty((len(forms), BANDS * ROWS), np.uint64)
     for number in range(BANDS * ROWS):
@@ -109,9 +109,9 @@ def _minima(forms: Sequence[str], size: int) -> U64:
 
 def salt(number: int) -> int:
     """Return the constant that is XORed into each hash of hash function or band `number`."""
-    return mix((number + 1) * GOLDEN & MASK)
+    return splitmix((number + 1) * GOLDEN & MASK)
 
 
 def factor(number: int) -> int:
     """Return the odd constant by which hash function `number` multiplies."""
-    return mix((number + 1_001) * GOLDEN & MASK) | 1
+    return splitmix((number + 1_001) * GOLDEN & MASK) | 1

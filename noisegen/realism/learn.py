@@ -21,7 +21,7 @@ from noisegen.data.pairs import Pairs, refuse_onto
 from noisegen.errors import OutputError
 from noisegen.noising import profile as profiles
 from noisegen.noising.profile import Profile
-from noisegen.noising.rng import mix, name_number
+from noisegen.noising.rng import name_number, splitmix
 from noisegen.options import Strings, argument, decode, listed, option, public
 from noisegen.realism.compare import PairOptions
 from noisegen.realism.doubts import FEW, doubts
@@ -199,7 +199,7 @@ def profile_of(
     for pair in distinct:
         clean = pair[0][0]
         # Pairs with the same clean text are in the same half
-        halves[mix(name_number(clean)) & 1].append(pair)
+        halves[splitmix(name_number(clean)) & 1].append(pair)
     fitted, held = (_all_counted(half, lang, workers) for half in halves)
     factors = row_factors(kept_profile(fitted, min_count), held.rows)
     return replace(kept_profile(fitted.add(held), min_count), factors=factors)

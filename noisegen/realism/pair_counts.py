@@ -161,7 +161,7 @@ def _habits(clean: str, noisy: str) -> list[HabitKey]:
     """
     habits: list[HabitKey] = []
     is_any_shown = False
-    for name, write in profiles.HABITS.items():
+    for name, write in profiles.ROW_HABITS.items():
         if _could_show(name, clean):
             is_so = noisy.isupper() if name == "upper" else noisy == write(noisy)
             habits.append(HabitKey(name, is_so and not is_any_shown))

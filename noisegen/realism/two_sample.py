@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from noisegen.data.pairs import Pairs
 from noisegen.errors import MissingExtra
-from noisegen.noising.rng import mix, name_number
+from noisegen.noising.rng import name_number, splitmix
 from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.alignment import edits
 from noisegen.text.buffers import I64, Bool
@@ -170,7 +170,7 @@ def ngram_texts(real: Pairs, synthetic: Pairs) -> NgramTexts | None:
     if len(row_of) < TEXTS_MIN:
         return None
     clean = [*real.clean, *synthetic.clean]
-    shuffled = sorted(dict.fromkeys(clean), key=lambda text: mix(name_number(text)))
+    shuffled = sorted(dict.fromkeys(clean), key=lambda text: splitmix(name_number(text)))
     # The number of a clean text decides its fold, so clean texts are numbered in a random order
     number_of = {text: number for number, text in enumerate(shuffled)}
     weights, names = ngram_weights(list(row_of))

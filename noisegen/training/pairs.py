@@ -28,7 +28,7 @@ from noisegen.errors import RecipeError, SourceError, UsageError
 from noisegen.noising.noise import engine_for
 from noisegen.noising.plan import Streams
 from noisegen.noising.recipe import Recipe
-from noisegen.noising.rng import DECISION_BITS, mix, name_number
+from noisegen.noising.rng import DECISION_BITS, name_number, splitmix
 from noisegen.runs.atomic import atomic, write_text
 from noisegen.text.languages import normalize_language
 from noisegen.text.spans import PROTECTED, protect_kinds
@@ -260,8 +260,8 @@ def _held_out(clean: TextStore, count: int, seed: int) -> npt.NDArray[np.bool_]:
 
     The texts with the lowest hashes are held out; `seed` is part of the hash.
     """
-    key = mix(seed)
-    hashes = (mix(key ^ name_number(text)) for texts in clean.blocks(_TEXTS) for text in texts)
+    key = splitmix(seed)
+    hashes = (splitmix(key ^ name_number(text)) for texts in clean.blocks(_TEXTS) for text in texts)
     numbers = np.fromiter(hashes, np.uint64, len(clean))
     is_held = np.zeros(len(clean), np.bool_)
     is_held[np.argpartition(numbers, min(count, len(clean) - 1))[:count]] = True

@@ -1,4 +1,4 @@
-"""Edits are applied once and composed over steps; a character-by-character account must agree."""
+"""Edits are applied once and recorded over steps; a character-by-character record must agree."""
 
 import numpy as np
 import oracle
@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisegen.noising.edits import Composed, Edits, compose, rewritten
+from noisegen.noising.edits import EditRecord, Edits, compose, rewritten
 from noisegen.text.buffers import Texts
 from noisegen.text.spans import Spans
 
@@ -64,30 +64,30 @@ def test_applying_writes_the_replacements_and_nothing_else(case):
 
 
 @given(rows_with_edits(steps=3))
-def test_composition_is_the_account_of_the_oracle(case):
+def test_composition_is_the_record_of_the_oracle(case):
     rows, steps = case
-    current, account = rows, Composed.none()
+    current, record = rows, EditRecord.none()
     cells = [[oracle.Cell(c, at, at + 1) for at, c in enumerate(text)] for text in rows]
     for number, edits in enumerate(steps):
         texts = Texts.from_strings(current)
         step = proposed(texts, current, edits)
-        makers = np.full(len(rows), 1 << number)
-        account = compose(
-            account, step.composed(texts, np.arange(len(rows)), makers, np.zeros_like(makers))
+        step_bits = np.full(len(rows), 1 << number)
+        record = compose(
+            record, step.recorded(texts, np.arange(len(rows)), step_bits, np.zeros_like(step_bits))
         )
         cells = [
             oracle.apply(row, found, str(number)) for row, found in zip(cells, edits, strict=True)
         ]
         current = rewritten(texts, [step])[0].to_strings()
-    assert spans(account) == [
+    assert spans(record) == [
         (row, start, stop, at, at + size, sum(1 << int(maker) for maker in makers))
         for row, found in enumerate(cells)
         for start, stop, at, size, makers in in_bytes(rows[row], found)
     ]
 
 
-def spans(account: Composed) -> list[tuple[int, ...]]:
-    return list(zip(*(column.tolist() for column in account), strict=True))
+def spans(record: EditRecord) -> list[tuple[int, ...]]:
+    return list(zip(*(column.tolist() for column in record), strict=True))
 
 
 def in_bytes(clean: str, cells: list[oracle.Cell]):
@@ -127,5 +127,5 @@ def test_an_insertion_at_the_end_of_a_row_stays_in_its_row():
 def test_edits_that_touch_are_one_edit():
     texts = Texts.from_strings(["abcdef"])
     edits = proposed(texts, ["abcdef"], [[(1, 2, "X"), (2, 3, ""), (4, 4, "-")]])
-    account = edits.composed(texts, np.array([5]), np.array([4]), np.array([0]))
-    assert spans(account) == [(5, 1, 3, 1, 2, 4), (5, 4, 4, 3, 4, 4)]
+    record = edits.recorded(texts, np.array([5]), np.array([4]), np.array([0]))
+    assert spans(record) == [(5, 1, 3, 1, 2, 4), (5, 4, 4, 3, 4, 4)]

@@ -254,8 +254,8 @@ def test_a_huge_row_is_noised_in_windows_as_in_one_go(monkeypatch, steps):
     monkeypatch.setattr(rng.GapTables, "windows", lambda *of: windows.append(of) or real(*of))
     assert Recipe.of(steps).noise_batch(rows, edits=True).equals(whole)
     assert windows
-    without_account = Recipe.of(steps).noise_batch(rows)
-    assert without_account["noisy"].equals(whole["noisy"])
+    without_record = Recipe.of(steps).noise_batch(rows)
+    assert without_record["noisy"].equals(whole["noisy"])
 
 
 def test_the_edits_of_a_huge_row_are_gathered_window_by_window():

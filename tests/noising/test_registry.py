@@ -32,10 +32,10 @@ def echo(text: str, draws: noisegen.Draws, *, rate: float = 0.05, repeat_max: in
     )
 
 
-def noised(name: str, texts: list[str], account: bool = False, **values):
+def noised(name: str, texts: list[str], with_record: bool = False, **values):
     engine = Engine(Recipe.of([Step(name, values)]))
     dice = Streams(np.arange(len(texts), dtype=np.uint64), 0)
-    return engine.noise(pa.array(texts, pa.string()), dice, account=account)
+    return engine.noise(pa.array(texts, pa.string()), dice, with_record=with_record)
 
 
 def test_a_function_is_a_transform():

@@ -21,10 +21,10 @@ from noisegen.noising.rng import (
     fork,
     fork_array,
     gap_table,
-    mix,
-    mix_array,
     row_key,
     row_keys,
+    splitmix,
+    splitmix_array,
     stream_key,
     threshold,
 )
@@ -51,7 +51,7 @@ def test_arrays_have_the_bits_of_scalars(seed, name, ids, number):
     keys = row_keys(stream, np.array(ids, np.uint64))
     assert keys.tolist() == [row_key(stream, row_id) for row_id in ids]
     assert fork_array(keys, "x").tolist() == [fork(int(key), "x") for key in keys]
-    assert mix_array(keys).tolist() == [mix(int(key)) for key in keys]
+    assert splitmix_array(keys).tolist() == [splitmix(int(key)) for key in keys]
     for key, draw in zip(keys, draw_array(keys, number), strict=True):
         draws = Draws(int(key))
         draws.number = number

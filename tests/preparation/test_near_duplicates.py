@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from planted import KINDS, alike, planted
 
-from noisegen.noising.rng import GOLDEN, MASK, mix
+from noisegen.noising.rng import GOLDEN, MASK, splitmix
 from noisegen.preparation.fingerprints import (
     BANDS,
     BASE,
@@ -54,7 +54,7 @@ def slow_keys(form, size):
         value = 0
         for sign in shingle:
             value = (value * BASE + ord(sign)) & MASK
-        hashes.append(mix(value))
+        hashes.append(splitmix(value))
     minima = [
         min((one ^ salt(number)) * factor(number) & MASK for one in hashes)
         for number in range(BANDS * ROWS)
@@ -63,7 +63,7 @@ def slow_keys(form, size):
     for band in range(BANDS):
         key = 0
         for row in range(ROWS):
-            key = mix((key + GOLDEN + minima[band * ROWS + row]) & MASK)
+            key = splitmix((key + GOLDEN + minima[band * ROWS + row]) & MASK)
         keys.append(key ^ salt(band))
     return keys
 

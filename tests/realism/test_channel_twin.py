@@ -24,8 +24,8 @@ from noisegen.noising.channel_model import (
     letter_pairs,
 )
 from noisegen.noising.edits import rewritten
-from noisegen.noising.profile import HABITS, SAME
-from noisegen.noising.rng import GOLDEN, MASK, fork, mix, row_key, row_keys, stream_key
+from noisegen.noising.profile import ROW_HABITS, SAME
+from noisegen.noising.rng import GOLDEN, MASK, fork, row_key, row_keys, splitmix, stream_key
 from noisegen.text.alignment import token_spans
 from noisegen.text.buffers import Texts, is_word
 from noisegen.text.case import case_of, cased, lower, shape_of
@@ -35,7 +35,7 @@ SHIFT = 8 + 16 + 32 - 48
 
 
 def draw(key, number):
-    return mix((key + (number + 1) * GOLDEN) & MASK)
+    return splitmix((key + (number + 1) * GOLDEN) & MASK)
 
 
 def option(group, bits):
@@ -275,7 +275,7 @@ class Twin:
         habit = sum(drawn >> 16 >= bound for bound in bounds)
         if habit == len(bounds):
             return edits
-        change = list(HABITS.values())[habit]
+        change = list(ROW_HABITS.values())[habit]
         edits = [(start, stop, change(noisy)) for start, stop, noisy in edits]
         covered = {at for start, stop, _ in edits for at in range(start, stop)}
         for at, character in enumerate(self.text):
