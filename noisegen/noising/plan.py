@@ -114,21 +114,21 @@ class Condition(NamedTuple):
     highs: tuple[int, ...]
 
 
-Turn = int | str  # sort key of a member in its group: a number, or the stream that draws it
+SortKey = int | str  # of a member in its group: a number, or the stream that draws the number
 
 
-class Place(NamedTuple):
+class PlacedStep(NamedTuple):
     """A step of a recipe, the conditions under which a row gets it, and the keys of its order.
 
-    `turns` has a sort key for each of the nested groups around the step, the outermost first.
+    `sort_keys` has a sort key for each of the nested groups around the step, the outermost first.
     """
 
     step: Step
     conditions: tuple[Condition, ...]
-    turns: tuple[Turn, ...]
+    sort_keys: tuple[SortKey, ...]
 
 
-class Level(NamedTuple):
+class SortLevel(NamedTuple):
     """The keys by which steps are ordered in the groups at one depth of a recipe's nested groups.
 
     Each step has an entry in both arrays. A key that is the same in all rows is in `numbers`, with
@@ -139,10 +139,10 @@ class Level(NamedTuple):
     streams: U64
 
     @classmethod
-    def of(cls, turns: Sequence[Turn]) -> "Level":
-        """Make a level; `turns` has the sort key of each step."""
-        numbers = [turn if isinstance(turn, int) else 0 for turn in turns]
-        streams = [name_number(turn) if isinstance(turn, str) else 0 for turn in turns]
+    def of(cls, sort_keys: Sequence[SortKey]) -> "SortLevel":
+        """Make a level; `sort_keys` has the sort key of each step."""
+        numbers = [key if isinstance(key, int) else 0 for key in sort_keys]
+        streams = [name_number(key) if isinstance(key, str) else 0 for key in sort_keys]
         return cls(np.array(numbers, np.int64), np.array(streams, np.uint64))
 
 
@@ -160,16 +160,16 @@ class Conditions(NamedTuple):
     paths: I64
 
     @classmethod
-    def of(cls, places: Sequence[Place], writers: int) -> "Conditions":
-        """Make arrays of the conditions of all `places` (steps); equal conditions are stored once.
+    def of(cls, placed: Sequence[PlacedStep], writers: int) -> "Conditions":
+        """Make arrays of the conditions of all steps; equal conditions are stored once.
 
         `writers` is the number of writers in the recipe.
         """
-        every = list(dict.fromkeys(each for place in places for each in place.conditions))
-        longest = max((len(place.conditions) for place in places), default=0)
-        paths = np.full((len(places), longest), -1)
-        for number, place in enumerate(places):
-            path = [every.index(each) for each in place.conditions]
+        every = list(dict.fromkeys(each for step in placed for each in step.conditions))
+        longest = max((len(step.conditions) for step in placed), default=0)
+        paths = np.full((len(placed), longest), -1)
+        for number, step in enumerate(placed):
+            path = [every.index(each) for each in step.conditions]
             paths[number, : len(path)] = path
         highs = np.array([each.highs for each in every], np.int64).reshape(len(every), writers)
         lows = np.array([each.low for each in every], np.int64)
@@ -185,7 +185,7 @@ class Schedule:
     """
 
     conditions: Conditions
-    levels: tuple[Level, ...]
+    levels: tuple[SortLevel, ...]
     labels: U64  # `name_number` of the stream of each step
     strength_labels: U64  # `name_number` of the stream that draws the strengths of each step
     is_habit: Bool
@@ -197,12 +197,12 @@ class Schedule:
     def of(cls, recipe: Mix) -> "Schedule":
         """Convert the random decisions of a mix to arrays."""
         writers = recipe.writers or (Writer("", 1, {}),)
-        places = list(_places(recipe.root, (), (), writers))
-        steps = [place.step for place in places]
+        placed = list(_placed_steps(recipe.root, (), (), writers))
+        steps = [each.step for each in placed]
         habits = [registry.get(step.transform).kind in registry.HABIT_KINDS for step in steps]
         return cls(
-            conditions=Conditions.of(places, len(writers)),
-            levels=tuple(_levels([place.turns for place in places])),
+            conditions=Conditions.of(placed, len(writers)),
+            levels=tuple(_levels([each.sort_keys for each in placed])),
             labels=_numbers(step.label for step in steps),
             strength_labels=_numbers(f"{step.label}/strength" for step in steps),
             is_habit=np.array(habits, np.bool_) & bool(recipe.writers),
@@ -223,10 +223,10 @@ class Schedule:
             return Plan(rows, steps, writers, in_order=True)
         keys = [steps]  # sort keys, the least significant first as `lexsort` expects
         for level in reversed(self.levels):
-            turns, names = level.numbers.take(steps), level.streams.take(steps)
+            numbers, names = level.numbers.take(steps), level.streams.take(steps)
             decided = np.flatnonzero(names)
-            turns[decided] = streams.decide(names.take(decided), rows.take(decided))
-            keys.append(turns)
+            numbers[decided] = streams.decide(names.take(decided), rows.take(decided))
+            keys.append(numbers)
         order = np.lexsort([*keys, rows])
         return Plan(rows.take(order), steps.take(order), writers, in_order=False)
 
@@ -299,19 +299,19 @@ def _factors(recipe: Mix, writers: Sequence[Writer], steps: Sequence[Step]) -> I
     return factors
 
 
-def _places(
+def _placed_steps(
     member: Member,
     conditions: tuple[Condition, ...],
-    turns: tuple[Turn, ...],
+    sort_keys: tuple[SortKey, ...],
     writers: Sequence[Writer],
-) -> Iterator[Place]:
-    """Yield a `Place` for every step in a member (step or group) of a recipe.
+) -> Iterator[PlacedStep]:
+    """Yield a `PlacedStep` for every step in a member (step or group) of a recipe.
 
-    `conditions` and `turns` (sort keys) come from the groups around the member, outermost first.
+    `conditions` and `sort_keys` come from the groups around the member, outermost first.
     Habits of the `writers` replace the chances `p` of steps.
     """
     if isinstance(member, Step):
-        yield Place(member, conditions, turns)
+        yield PlacedStep(member, conditions, sort_keys)
         return
     weights = WeightedChoices.of([[part.weight for part in member.members]], DECISION_BITS)
     bounds = [0, *weights.bounds.tolist()]
@@ -323,20 +323,23 @@ def _places(
         if member.kind == "one_of":
             highs = (bounds[number + 1],) * len(writers)
             met += (Condition(f"{member.label}/one_of", bounds[number], highs),)
-        turn = f"{part.label}/order" if member.kind == "shuffle" else number
-        yield from _places(part, met, (*turns, turn), writers)
+        sort_key = f"{part.label}/order" if member.kind == "shuffle" else number
+        yield from _placed_steps(part, met, (*sort_keys, sort_key), writers)
 
 
-def _levels(turns: Sequence[tuple[Turn, ...]]) -> Iterator[Level]:
+def _levels(sort_keys: Sequence[tuple[SortKey, ...]]) -> Iterator[SortLevel]:
     """Yield a level for each depth of nested groups, down to the deepest shuffled group.
 
-    `turns` has the sort keys of each step in the groups around it, outermost first. A level in
+    `sort_keys` has the sort keys of each step in the groups around it, outermost first. A level in
     which all steps have the same sort key is left out, as it does not affect the order.
     """
     depths = [
-        depth for of_step in turns for depth, turn in enumerate(of_step, 1) if isinstance(turn, str)
+        depth
+        for of_step in sort_keys
+        for depth, key in enumerate(of_step, 1)
+        if isinstance(key, str)
     ]
     for depth in range(max(depths, default=0)):
-        at_depth = [of_step[depth] if depth < len(of_step) else 0 for of_step in turns]
+        at_depth = [of_step[depth] if depth < len(of_step) else 0 for of_step in sort_keys]
         if len(set(at_depth)) > 1:
-            yield Level.of(at_depth)
+            yield SortLevel.of(at_depth)
