@@ -191,11 +191,11 @@ class _Batch:
         """Return the edits of all hit words and gaps, in the order of the text."""
         hit = np.flatnonzero(self.hit)
         options = self._options(hit)
-        kinds, hows = self.tables.kinds.take(options), self.tables.hows.take(options)
+        kinds, details = self.tables.kinds.take(options), self.tables.details.take(options)
         is_word = self.units.words.take(hit) >= 0
         # A changed gap or a removed word sets the case of the next word. If both come before a
         # word, the gap sets the case: in reversed order it is the first, which `np.unique` keeps.
-        near = np.flatnonzero(((kinds == WORD_GONE) | ~is_word) & (hows != SAME))
+        near = np.flatnonzero(((kinds == WORD_GONE) | ~is_word) & (details != SAME))
         near = near[::-1]
         behind = hit.take(near) + 1 + is_word.take(near)
         rows = np.append(self.units.rows, [-1, -1])
@@ -207,10 +207,10 @@ class _Batch:
         )
         parts = [
             self._forms(hit.take(form), options.take(form)),
-            self._rewritten(hit.take(written), hows.take(written)),
+            self._rewritten(hit.take(written), details.take(written)),
             self._gone(hit.take(gone)),
-            self._spelled(hit.take(spelled), hows.take(spelled)),
-            self._rewritten(following, hows.take(near)[free].take(first)),
+            self._spelled(hit.take(spelled), details.take(spelled)),
+            self._rewritten(following, details.take(near)[free].take(first)),
         ]
         starts = np.concatenate([edits.starts for _, edits in parts])
         order = (np.concatenate([units for units, _ in parts]) << 32) + starts
@@ -228,7 +228,7 @@ class _Batch:
         """
         options = self.tables.pick(self.groups.take(hit), self._draws(hit, OPTION))
         coarse = np.flatnonzero(self.tables.kinds.take(options) == COARSER)
-        groups = self.tables.hows.take(options.take(coarse))
+        groups = self.tables.details.take(options.take(coarse))
         words = self.units.words.take(hit.take(coarse))
         groups[words >= 0] = self.tables.shape_groups(self.words, words[words >= 0])
         options[coarse] = self.tables.pick(groups, self._draws(hit.take(coarse), COARSE))
@@ -241,22 +241,22 @@ class _Batch:
 
     def _forms(self, units: I64, options: I64) -> tuple[I64, Edits]:
         """Return the edits that replace words and gaps by the texts of the options they drew."""
-        words, hows = self.units.words.take(units), self.tables.hows.take(options)
+        words, details = self.units.words.take(units), self.tables.details.take(options)
         cases = np.append(self.words.cases, SMALL).take(words)  # SMALL for gaps: their index is -1
-        casings = np.where((hows > 0) & (words >= 0), hows - 1, _CASING_OF.take(cases))
+        casings = np.where((details > 0) & (words >= 0), details - 1, _CASING_OF.take(cases))
         edges = self.units.starts.take(units), self.units.stops.take(units)
         return self._edits(units, *edges, options * CASINGS + casings, self.tables.pool)
 
-    def _rewritten(self, units: I64, hows: I64) -> tuple[I64, Edits]:
+    def _rewritten(self, units: I64, cases: I64) -> tuple[I64, Edits]:
         """Return the edits that write words (`units`) in another case: 'so' -> 'So'.
 
-        `hows` has the case of each word (`profile.SMALL_CASE`, ...). A word that already has this
+        `cases` has the case of each word (`profile.SMALL_CASE`, ...). A word that already has this
         case has no edit.
         """
         starts, stops = self.units.starts.take(units), self.units.stops.take(units)
         content, base = self.texts.window.tobytes(), self.words.base
-        spans = zip((starts - base).tolist(), (stops - base).tolist(), hows.tolist(), strict=True)
-        forms = [_recased(content[start:stop], how) for start, stop, how in spans]
+        spans = zip((starts - base).tolist(), (stops - base).tolist(), cases.tolist(), strict=True)
+        forms = [_recased(content[start:stop], case) for start, stop, case in spans]
         changed = np.flatnonzero(np.array([form is not None for form in forms], np.bool_))
         pool = Texts.from_strings([form for form in forms if form is not None]).to_arrow()
         edges = starts.take(changed), stops.take(changed)
@@ -352,7 +352,7 @@ class _Batch:
 
         written = tables.pick(groups.take(part), draws << _HALF)
         coarse = np.flatnonzero(tables.kinds.take(written) == COARSER)
-        coarser = tables.hows.take(written.take(coarse))
+        coarser = tables.details.take(written.take(coarse))
         written[coarse] = tables.pick(coarser, draw_array(draws.take(coarse), 0))
         starts, cases = starts.take(owners), words.cases.take(chosen.take(owners))
         moved = starts - begins.take(heads).take(which.take(owners))
@@ -362,13 +362,13 @@ class _Batch:
 
 
 @lru_cache(maxsize=1 << 16)
-def _recased(word: bytes, how: int) -> str | None:
-    """Return a word, given as UTF-8, in the case `how` (`profile.SMALL_CASE`, ...).
+def _recased(word: bytes, case: int) -> str | None:
+    """Return a word, given as UTF-8, in the case `case` (`profile.SMALL_CASE`, ...).
 
     Returns None if the word already has this case.
     """
     text = word.decode()
-    form = cased(lower(text), _WRITTEN_CASES[how])
+    form = cased(lower(text), _WRITTEN_CASES[case])
     return form if form != text else None
 
 

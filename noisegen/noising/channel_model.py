@@ -47,19 +47,19 @@ FORM, AS_WRITTEN, WORD_GONE, SOME_LETTERS, COARSER = range(5)  # kinds of an `Op
 class Option(NamedTuple):
     """One possible change of a word, phrase, gap or part of a word.
 
-    `kind` is the kind of change and determines the meaning of `how`:
+    `kind` is the kind of change and determines the meaning of `detail`:
 
-    - FORM: a word becomes `noisy` (small letters), written in the case `how` (SAME, ...); a gap
-      becomes `noisy`, and the next word is written in the case `how`;
-    - AS_WRITTEN: the word keeps its letters and is written in the case `how`;
-    - WORD_GONE: the word is removed, and the next word is written in the case `how`;
-    - SOME_LETTERS: letters of the word change in `how` places;
-    - COARSER: an option is drawn from the option group of index `how` (-1: of the word's shape).
+    - FORM: a word becomes `noisy` (small letters), written in the case `detail` (SAME, ...); a gap
+      becomes `noisy`, and the next word is written in the case `detail`;
+    - AS_WRITTEN: the word keeps its letters and is written in the case `detail`;
+    - WORD_GONE: the word is removed, and the next word is written in the case `detail`;
+    - SOME_LETTERS: letters of the word change in `detail` places;
+    - COARSER: an option is drawn from the option group of index `detail` (-1: of the word's shape).
     """
 
     kind: int
     noisy: str = ""
-    how: int = SAME
+    detail: int = SAME
 
 
 BY_SHAPE = Option(COARSER, "", -1)

@@ -166,8 +166,8 @@ class ChannelTables:
 
     A word or gap of group g changes with chance `chances[g]`. Group -1 means no group, and its
     chance is 0. The options of all groups are in one sequence. Option o has its `Option.kind` in
-    `kinds[o]`, its `Option.how` in `hows[o]`, and its text in small letters, Title and UPPER in
-    `pool[CASINGS * o]` and the next two. The last text in `pool` is empty.
+    `kinds[o]`, its `Option.detail` in `details[o]`, and its text in small letters, Title and UPPER
+    in `pool[CASINGS * o]` and the next two. The last text in `pool` is empty.
     """
 
     def __init__(self, channel: Channel) -> None:
@@ -188,8 +188,10 @@ class ChannelTables:
         ]
         self._choices = WeightedChoices(np.array(bounds, np.int64), CHANCE_BITS)
         self.kinds = np.array([option.kind for option in options], np.int64)
-        self.hows = np.array([option.how for option in options], np.int64)
-        forms = [case.cased(option.noisy, how) for option in options for how in range(CASINGS)]
+        self.details = np.array([option.detail for option in options], np.int64)
+        forms = [
+            case.cased(option.noisy, casing) for option in options for casing in range(CASINGS)
+        ]
         self.pool = Texts.from_strings([*forms, ""]).to_arrow()
         self.forms, self.lacks = [option.noisy for option in options], channel.lacks
 

@@ -159,15 +159,15 @@ class Twin:
                 group = self.phrases[number][1]
             drawn = option(group, self.draw(unit, 1) >> 32)
             if drawn.kind == COARSER:
-                coarse = self.shape(number) if kind == "words" else drawn.how
+                coarse = self.shape(number) if kind == "words" else drawn.detail
                 drawn = option(self.channel.groups[coarse], self.draw(unit, 2) >> 32)
             if kind == "gaps":
                 found.append((number * 2, *self.gaps[number], drawn.noisy))
-                recased.setdefault(number, []).append((0, drawn.how))
+                recased.setdefault(number, []).append((0, drawn.detail))
             else:
                 found += [(number * 2 + 1, *edit) for edit in self.of_word(number, drawn, hits)]
                 if drawn.kind == WORD_GONE:
-                    recased.setdefault(number + 1, []).append((1, drawn.how))
+                    recased.setdefault(number + 1, []).append((1, drawn.detail))
         for number, asked in recased.items():
             hows = [how for _, how in sorted(asked) if how != SAME]
             if hows and number < len(self.words) and ("words", number) not in hits:
@@ -180,13 +180,13 @@ class Twin:
             stop = self.words[self.phrases[number][0]][1]
         case = case_of(self.word(number), not number)
         if drawn.kind == FORM:
-            how = (0, 1, 2, 1)[case] if drawn.how == SAME else drawn.how - 1
+            how = (0, 1, 2, 1)[case] if drawn.detail == SAME else drawn.detail - 1
             return [(start, stop, cased(drawn.noisy, how))]
         if drawn.kind == AS_WRITTEN:
-            return self.rewritten(number, drawn.how)
+            return self.rewritten(number, drawn.detail)
         if drawn.kind == WORD_GONE:
             return self.gone(number, hits)
-        return self.spelled(number, drawn.how, case)
+        return self.spelled(number, drawn.detail, case)
 
     def rewritten(self, number, how):
         word = self.word(number)
@@ -262,7 +262,7 @@ class Twin:
             if free:
                 made = option(self.channel.groups[number_of_group], drawn & 0xFFFFFFFF)
                 if made.kind == COARSER:
-                    made = option(self.channel.groups[made.how], draw(drawn, 0) >> 32)
+                    made = option(self.channel.groups[made.detail], draw(drawn, 0) >> 32)
                 edits.append((at, at + size, made.noisy))
         return edits
 
