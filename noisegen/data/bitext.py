@@ -129,8 +129,8 @@ def _find(source: str, langs: Languages | None) -> list[Bitext]:
         return _at(Path(source), langs)
     if "," in source:
         return _two_files(source, langs)
-    if there := sorted(glob(source, recursive=True)):  # noqa: PTH207  (a path of any folder)
-        return [file for path in there for file in _at(Path(path), langs)]
+    if paths := sorted(glob(source, recursive=True)):  # noqa: PTH207  (a path of any folder)
+        return [file for path in paths for file in _at(Path(path), langs)]
     return _with_prefix(Path(source), langs)
 
 
@@ -179,8 +179,8 @@ def _with_prefix(prefix: Path, langs: Languages | None) -> list[Bitext]:
     Returns [] if no file 'news.LANGUAGE' exists. Raises SourceError for one such file, or over two.
     """
     begin = f"{prefix.name}."
-    there = sorted(prefix.parent.glob(f"{escape(begin)}*")) if prefix.name else []
-    ends = {without_compression(path.name).removeprefix(begin): path for path in there}
+    paths = sorted(prefix.parent.glob(f"{escape(begin)}*")) if prefix.name else []
+    ends = {without_compression(path.name).removeprefix(begin): path for path in paths}
     sides = {end: path for end, path in ends.items() if language_code(end)}
     if not sides:
         return []

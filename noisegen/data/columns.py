@@ -57,16 +57,16 @@ def evenly(rows: Sequence[T], most: int) -> list[T]:
     return [rows[number * len(rows) // most] for number in range(most)]
 
 
-def column_named(name: str, there: Sequence[str]) -> str:
-    """Return what a file whose columns are `there` calls the column `name`.
+def column_named(name: str, names: Sequence[str]) -> str:
+    """Return what a file whose columns are `names` calls the column `name`.
 
     `name` may be a number ('2') in a file without a header line, or the usual name of a column
     that published data sets name otherwise. If the file has no such column, `name` is returned.
     """
-    found = numbered(name, there)
-    if found in there:
+    found = numbered(name, names)
+    if found in names:
         return found
-    plain = {other.strip().casefold(): other for other in there}
+    plain = {other.strip().casefold(): other for other in names}
     return next((plain[other] for other in other_names(name) if other in plain), found)
 
 
@@ -150,27 +150,27 @@ class _Choice:
         Raises SourceError if every list in `choices` has a column that the first file lacks, or if
         a later file lacks a column of the chosen list.
         """
-        path, there = file.path, file.schema.names
-        refuse_doubles(path, there)
-        tweet = column_named(_TWEET, there)
+        path, present = file.path, file.schema.names
+        refuse_doubles(path, present)
+        tweet = column_named(_TWEET, present)
         missing: list[str] = []
         for names in [tuple(self.columns)] if self.columns else self.choices:
-            found = [column_named(name, there) for name in names]
-            if lacking := [name for name in found if name not in there]:
+            found = [column_named(name, present) for name in names]
+            if lacking := [name for name in found if name not in present]:
                 missing = min(missing or lacking, lacking, key=len)
                 continue
             self.columns.update({name: [] for name in names})
-            return [*found, *[tweet][: tweet in there]]
-        raise self._error(path, missing[0], there)
+            return [*found, *[tweet][: tweet in present]]
+        raise self._error(path, missing[0], present)
 
-    def _error(self, path: str, missing: str, there: Sequence[str]) -> SourceError:
-        """Return the error about a file with columns `there`, which lacks the column `missing`."""
+    def _error(self, path: str, missing: str, present: Sequence[str]) -> SourceError:
+        """Return the error: the columns `present` of the file lack the column `missing`."""
         if self.columns:
             return SourceError(f"{path}: no column {missing!r}, which the files before it have")
         wanted = " or ".join(", ".join(names) for names in self.choices)
-        has_only_ids = column_named(_TWEET, there) in there and len(there) < _TWEET_COLUMNS
+        has_only_ids = column_named(_TWEET, present) in present and len(present) < _TWEET_COLUMNS
         hint = _ONLY_IDS if has_only_ids else self.advice
-        error = no_column(path, missing, there)
+        error = no_column(path, missing, present)
         return SourceError(f"{error}; {self.what} needs the columns {wanted}{hint}")
 
 

@@ -49,8 +49,8 @@ def head_sentences(head: bytes) -> list[Sentence]:
     return [lines for lines in sentences([head]) if isinstance(lines, list)]
 
 
-def looks_split(head: bytes, wanted: Sequence[str]) -> bool:
-    """Tell whether a file with these first bytes has a token per line.
+def has_token_lines(head: bytes, wanted: Sequence[str]) -> bool:
+    """Tell whether a file with these first bytes has one token per line.
 
     Such a file has blank lines between sentences, and the same number of fields on all other lines.
     Without tabs, the last field of each line must be a tag such as B-x. A file whose first line has
@@ -61,9 +61,9 @@ def looks_split(head: bytes, wanted: Sequence[str]) -> bool:
     if len(found) < 2 or not lines or {*wanted} & {*lines[0]}:
         return False
     words = sum(" " not in line[0] for line in lines)
-    is_told = b"\t" in head or all(TAG.fullmatch(line[-1]) for line in lines)
+    has_tabs_or_tags = b"\t" in head or all(TAG.fullmatch(line[-1]) for line in lines)
     has_columns = {len(line) for line in lines} == {max(len(lines[0]), 2)}
-    return has_columns and is_told and words >= _WORDS_MIN * len(lines)
+    return has_columns and has_tabs_or_tags and words >= _WORDS_MIN * len(lines)
 
 
 def is_normalisation(head: bytes) -> bool:

@@ -286,7 +286,7 @@ def entries(path: str | Path, size: int) -> list[int]:
         # py7zr may raise any exception for a damaged archive; the archive is then not divided
         with suppress(Exception):
             if directory := seven_zip.read_directory(Path(path)):
-                return _spaced(seven_zip.folder_starts(directory), size)
+                return _spaced(seven_zip.stream_starts(directory), size)
     return [0]
 
 

@@ -408,12 +408,12 @@ def _table_tags(
     """Yield the rows of tables; rows in languages other than `lang` are dropped and counted."""
     for shard in shard_ranges(files, columns, ROWS_MAX):
         for batch in read(shard, columns):
-            there = batch.table.schema
-            classes = class_names(there).get(columns.labels or "", ())
+            schema = batch.table.schema
+            classes = class_names(schema).get(columns.labels or "", ())
             # RCP's tables have numbers without class names
             if columns.labels == TAG_COLUMNS[0] and not classes:
                 classes = _WIKIANN_TAGS
-            used = [columns.tokens, columns.labels, *{"langs"}.intersection(there.names)]
+            used = [columns.tokens, columns.labels, *{"langs"}.intersection(schema.names)]
             cells = (batch.table[name].to_pylist() for name in used)
             for words, numbers, *langs in zip(*cells, strict=True):
                 if langs and {*(langs[0] or ())} - {lang}:

@@ -62,8 +62,8 @@ def within(directory: Directory, start: int, stop: int | None) -> Directory:
     return starts[first], streams[first:last], members[chosen]
 
 
-def folder_starts(directory: Directory) -> list[int]:
-    """Return the offsets in the file at which the streams (folders) of an archive begin."""
+def stream_starts(directory: Directory) -> list[int]:
+    """Return the offsets in the file at which the streams of an archive begin."""
     begin, streams, _ = directory
     return list(accumulate((packed for packed, *_ in streams), initial=begin))[:-1]
 

@@ -74,16 +74,16 @@ class Row:
         """
         return self._parts[2::2]
 
-    def cut(self, words: str) -> "Row":
-        """Return the row with its text split into words in another way.
+    def cut(self, kind: str) -> "Row":
+        """Return the row with its text split into words of another kind.
 
-        `words` is 'tokens', 'characters' or 'runs', see `Texts.words`.
+        `kind` is 'tokens', 'characters' or 'runs', see `Texts.words`.
         """
-        if words == "tokens":
+        if kind == "tokens":
             return self
-        if words not in self._cuts:
-            self._cuts[words] = self._with_pieces(_PIECES[words])
-        return self._cuts[words]
+        if kind not in self._cuts:
+            self._cuts[kind] = self._with_pieces(_PIECES[kind])
+        return self._cuts[kind]
 
     def _with_pieces(self, pattern: re.Pattern[str]) -> "Row":
         """Return the row with each match of a pattern inside a word as a word of its own."""
@@ -150,18 +150,18 @@ class Row:
         """Return the edits that overlap no protected span."""
         return [edit for edit in edits if not overlaps(edit[:2], self.protected)]
 
-    def once(self, edits: list[RowEdit], words: str) -> tuple[list[RowEdit], list[Span]]:
+    def once(self, edits: list[RowEdit], kind: str) -> tuple[list[RowEdit], list[Span]]:
         """Keep at most one edit per word; return these edits and the spans of their words.
 
         Edits of words that an earlier transform changed are left out.
 
         An edit belongs to the words that it overlaps. If it overlaps no word, it belongs to the
-        words that it touches. `words` is the kind of words, as in `cut`. `Edits.once` does this
-        for many rows.
+        words that it touches. `kind` is the kind of words, as in `cut`. `Edits.once` does this for
+        many rows.
         """
         kept: list[RowEdit] = []
         spans: list[Span] = []
-        row = self.cut(words)
+        row = self.cut(kind)
         every = list(zip(row._ends[::2], row._ends[1::2], strict=False))  # spans of all words
         for edit in edits:
             span = _with_words(edit[:2], every)

@@ -122,9 +122,9 @@ class FileLayout:
             return None
         name, folder = self._match(path).expand(self.scores), Path(path).absolute().parent
         ending = Path(path).name[len(_name(path)) :]
-        there = [folder / f"{name}{end}" for end in dict.fromkeys((ending, ""))]
-        there += sorted(folder.parent.glob(f"{escape(folder.name.partition('.')[0])}.*/{name}"))
-        gold = next((file for file in there if not is_url(path) and file.is_file()), None)
+        files = [folder / f"{name}{end}" for end in dict.fromkeys((ending, ""))]
+        files += sorted(folder.parent.glob(f"{escape(folder.name.partition('.')[0])}.*/{name}"))
+        gold = next((file for file in files if not is_url(path) and file.is_file()), None)
         if gold is None:
             raise SourceError(f"{path}: its scores are in {name}, which is not there: add it")
         return list(undamaged_lines(read_parts(gold), gold))

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from noisegen.data.conll import is_normalisation, looks_split
+from noisegen.data.conll import has_token_lines, is_normalisation
 from noisegen.data.decoders import COMPRESSIONS, compression_of
 from noisegen.data.files import SCAN, Damaged, is_url, size_of
 from noisegen.data.formats.base import Format, Tables
@@ -110,7 +110,7 @@ def _format_in(file: FileRange, head: bytes, text: str) -> str:
     is_stream = file.path == "-"
     if not is_stream and file.format != TSV.name:
         return file.format
-    if not text.isdecimal() and looks_split(head, [text]):
+    if not text.isdecimal() and has_token_lines(head, [text]):
         return NORMALISED.name if is_normalisation(head) else CONLL.name
     return _format_of_stream(head, text) if is_stream else file.format
 
