@@ -9,15 +9,15 @@ from typing import Self
 class NoisegenError(Exception):
     """Base of every error that noisegen raises on purpose.
 
-    `passing` is set if the cause may be temporary, so that the same command may work later. The
-    message then ends with "run again".
+    `is_temporary` is True if the same command may work later. The message then ends with "run
+    again".
     """
 
-    passing = False
+    is_temporary = False
 
-    def passes(self) -> Self:
-        """Mark the error as passing and return it."""
-        self.passing = True
+    def as_temporary(self) -> Self:
+        """Mark the error as temporary and return it."""
+        self.is_temporary = True
         return self
 
 
@@ -43,14 +43,14 @@ class OutputError(NoisegenError):
 
 @contextmanager
 def resumable() -> Iterator[None]:
-    """Add "with --resume" to the message of a passing error raised in the `with` block.
+    """Add "with --resume" to the message of a temporary error raised in the `with` block.
 
-    The code in the block must keep its finished work. For passing errors see `NoisegenError`.
+    The code in the block must keep its finished work. For temporary errors see `NoisegenError`.
     """
     try:
         yield
     except NoisegenError as error:
-        if error.passing:
+        if error.is_temporary:
             raise type(error)(f"{error} with --resume") from error
         raise
 

@@ -54,7 +54,7 @@ def checked(path: Path) -> Iterator[None]:
             raise OutputError(f"cannot read {path}: {error.strerror}") from error
         remove(path)
         problem = f"{path} was damaged while the run used it; run again with --resume"
-        raise OutputError(problem).passes() from error
+        raise OutputError(problem).as_temporary() from error
 
 
 def read_batch(path: Path, number: int) -> pa.RecordBatch:

@@ -181,12 +181,12 @@ def _bound(host: str, port: int) -> socket.socket:
     except UnicodeError as error:  # a part of the host name between dots is empty or too long
         raise UsageError(f"cannot serve on host {host!r}: not a host name") from error
     except OSError as error:
-        if _is_free(host, 0) is None:
+        if _free_port(host, 0) is None:
             raise UsageError(f"cannot serve on host {host!r}: {error.strerror}") from error
         in_use = error.errno == errno.EADDRINUSE
         reason = "is in use" if in_use else f"cannot be used ({error.strerror})"
         near = range(port + 1, min(port + PORTS_TRIED, 65535))
-        free = next((other for other in near if _is_free(host, other)), None) or _is_free(host, 0)
+        free = next(filter(None, (_free_port(host, other) for other in (*near, 0))), None)
         raise NoisegenError(f"port {port} of {host} {reason}; a free one: --port {free}") from error
 
 
@@ -204,7 +204,7 @@ def _socket(host: str, port: int) -> socket.socket:
     return bound
 
 
-def _is_free(host: str, port: int) -> int | None:
+def _free_port(host: str, port: int) -> int | None:
     """Return `port` if it is free, any free port if `port` is 0, else None."""
     try:
         with _socket(host, port) as tried:

@@ -39,7 +39,7 @@ def writing(path: Path, hint: str = "") -> Iterator[None]:
         hint = "; free some space, then run again" if full else hint
         reason = error.strerror or str(error).splitlines()[0]
         problem = OutputError(f"cannot write {path}: {reason}{hint}")
-        raise (problem.passes() if full else problem) from error
+        raise (problem.as_temporary() if full else problem) from error
 
 
 @contextmanager
@@ -58,7 +58,7 @@ def atomic(path: Path, hint: str = "") -> Iterator[IO[bytes]]:
         except MemoryError as error:
             hint = "free some, or use fewer workers, then run again"
             problem = NoisegenError(f"not enough memory to make {path}; {hint}")
-            raise problem.passes() from error
+            raise problem.as_temporary() from error
 
 
 @contextmanager

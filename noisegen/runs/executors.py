@@ -169,10 +169,10 @@ def _dask(address: str) -> Iterator[tuple[Submitting, Callable[[], int]]]:
     try:
         yield pool, _size_of(client)
     except KilledWorker as error:
-        raise NoisegenError(DIED).passes() from error
+        raise NoisegenError(DIED).as_temporary() from error
     except (CancelledError, OSError) as error:
         lost = NoisegenError(f"lost the Dask scheduler at {address!r}; run again")
-        raise lost.passes() from error
+        raise lost.as_temporary() from error
     finally:
         pool.shutdown(wait=False)
         client.close()

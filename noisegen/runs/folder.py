@@ -237,7 +237,7 @@ class RunFolder(Generic[N]):
             reason = "another run took it over, or its files were removed"
             raise OutputError(
                 f"lost {self.out} while writing into it: {reason}; run again"
-            ).passes()
+            ).as_temporary()
 
     # Tasks.
 
@@ -305,7 +305,7 @@ class RunFolder(Generic[N]):
         if len(ours) < len(planned):
             lost = shard_path(Path(), next(n for n in planned if n not in done))
             problem = f"{len(planned) - len(ours)} of {len(planned)} shards are gone or unreadable"
-            raise OutputError(f"{problem} in {self.out}, such as {lost}; run again").passes()
+            raise OutputError(f"{problem} in {self.out}, such as {lost}; run again").as_temporary()
 
     def live(self, folder: Path) -> list[Path]:
         """Return the files in `folder` in which this process's running tasks publish their counts.

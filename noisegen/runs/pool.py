@@ -77,7 +77,7 @@ class Pool:
             if error is not None:
                 raise error
             return result  # type: ignore[no-any-return]
-        raise NoisegenError(DIED).passes()
+        raise NoisegenError(DIED).as_temporary()
 
     def _worker(self) -> "_Worker":
         """Return the worker of this thread; start it if there is none.

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SECONDS_BETWEEN_UPDATES = 1.0
-LOOKING = 0.05  # at most this share of the time goes into reading the counts of tasks
+READING_SHARE_MAX = 0.05  # share of the time that may go into reading the counts of tasks
 WINDOW = 60.0  # a rate is measured over the events of so many seconds
-SURE = 1.0  # rate and time left are shown only after so many seconds of a stage
+SECONDS_SURE = 1.0  # rate and time left are shown only after so many seconds of a stage
 LIVE = ".live.tmp"  # ending of the file in which a running task publishes its counts
 BYTES = "bytes"  # name of the count of input bytes as stored on disk; shown as kB, MB, ...
 
@@ -109,14 +109,15 @@ class Pace:
     def rate(self) -> float | None:
         """Finished units per second; None until it can be measured."""
         seconds, done, _ = self._since()
-        return done / seconds if seconds >= SURE and done else None
+        return done / seconds if seconds >= SECONDS_SURE and done else None
 
     @property
     def left(self) -> float | None:
         """Seconds to the end of the stage; None until they can be estimated."""
         seconds, _, share = self._since()
         missing = 1 - (self._events[-1][1].share or 0)
-        return seconds * missing / share if seconds >= SURE and share > 0 and missing else None
+        is_sure = seconds >= SECONDS_SURE and share > 0
+        return seconds * missing / share if is_sure and missing else None
 
 
 def percent(share: float) -> str:
@@ -223,7 +224,7 @@ class Tracker:
                 return
             if now := running(live()):
                 self.report(now)
-            again = time.monotonic() + (time.monotonic() - began) / LOOKING
+            again = time.monotonic() + (time.monotonic() - began) / READING_SHARE_MAX
 
         with repeated(look, SECONDS_BETWEEN_UPDATES):
             yield

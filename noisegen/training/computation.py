@@ -43,7 +43,7 @@ class Workers:
         for weight, part in zip(weights, parts, strict=True):
             weight.grad = part.view_as(weight)
 
-    def agreed(self, value: float) -> float:
+    def maximum(self, value: float) -> float:
         """Return the maximum of a value over all processes."""
         return self._reduced(value, dist.ReduceOp.MAX)
 

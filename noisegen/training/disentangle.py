@@ -69,7 +69,7 @@ PAIRS_MAX = 1_000  # maximum pairs per language pair in the retrieval test, as i
 _NOISED = {"noisy": pa.string(), "clean": pa.string(), "transforms": pa.list_(pa.string())}
 _ROWS = 8_192  # vectors read at once while centre and scale are computed, to bound the memory
 CHUNK_BATCHES = 64  # batches per chunk; memory holds the vectors of a whole chunk
-_SPLIT = 2**32  # seeds the choice of held-out pairs; larger than all epochs, which seed batches
+_HELD_OUT_SEED = 2**32  # larger than all epochs, which seed batches
 
 
 @dataclass(frozen=True)
@@ -325,7 +325,7 @@ class Disentangling(Method[VectorChunk]):
         Raises SourceError for too few pairs, and if all texts have the same label.
         """
         self.pairs = pairs = prepare_labelled(folder, sources, self.settings)
-        order: Rows = generator(self.settings.seed, _SPLIT).permutation(len(pairs))
+        order: Rows = generator(self.settings.seed, _HELD_OUT_SEED).permutation(len(pairs))
         held_out = max(1, min(self.settings.validation_rows, len(pairs) // 10))
         self.training, self.held_out = order[held_out:], order[:held_out]
         self.pairs_read, self.rows = len(pairs), len(self.training)

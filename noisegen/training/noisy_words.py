@@ -58,8 +58,8 @@ _WHOLE_WORD = r"(?<![\w@#/='’-])(?<!\w\.)(?:%s)(?![\w@/=-]|['’.]\w)"
 
 # Pre-tokenizers of XLM-R and similar models.
 # Metaspace adds a space before each stretch of text between two added tokens.
-_SPACES = pre_tokenizers.Metaspace()
-_SPLIT = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), _SPACES])
+_METASPACE = pre_tokenizers.Metaspace()
+_SPLIT_METASPACE = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), _METASPACE])
 # Normalizers that turn several spaces into one, as the replaced WhitespaceSplit did.
 _SINGLE_SPACES = (
     normalizers.Strip(left=False),
@@ -234,10 +234,10 @@ def _with_words_at_spaces(pieces: Any) -> Any:
     pieces = deepcopy(pieces)
     backend = pieces.backend_tokenizer
     state = backend.pre_tokenizer and backend.pre_tokenizer.__getstate__()
-    if state not in (_SPACES.__getstate__(), _SPLIT.__getstate__()):
+    if state not in (_METASPACE.__getstate__(), _SPLIT_METASPACE.__getstate__()):
         return pieces
     backend.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
-    if state == _SPLIT.__getstate__():
+    if state == _SPLIT_METASPACE.__getstate__():
         _add_rules(backend, _SINGLE_SPACES)
     return _keeping_rules(pieces)
 

@@ -181,7 +181,7 @@ def _open_run(
         options.tell(summary)
         method.prepare(out / "data", options.progress, clock)
         trainer = Trainer(method, out, dict(folder.config), clock)
-        if workers.agreed(-clock.left) >= 0:
+        if workers.maximum(-clock.left) >= 0:
             kind = "CPU" if clock.counts_cpu else "time"
             raise NoisegenError(
                 f"the {kind} limit of {clock.limit:g} s is over after {clock.spent:.0f} s of "

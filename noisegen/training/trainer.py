@@ -317,12 +317,12 @@ class Trainer(Generic[C]):
         since_best = self._validations_since_best()
         if since_best == 0:
             self._keep_best()
-        self._since_best = int(self.workers.agreed(since_best))  # maximum over all processes
+        self._since_best = int(self.workers.maximum(since_best))  # maximum over all processes
         closing_seconds = validated - began
         if self.method.changes_best_weights:
             closing_seconds *= 2  # `export` validates again, with changed weights
         closing_seconds += _FILES_AT_END * (self.clock.spent - validated)
-        closing_seconds = max(now.closing, self.workers.agreed(closing_seconds))
+        closing_seconds = max(now.closing, self.workers.maximum(closing_seconds))
         self.progress = replace(now, closing=closing_seconds)
 
     def _validations_since_best(self) -> int:
@@ -369,7 +369,7 @@ class Trainer(Generic[C]):
 
     def _stop_if(self, interrupted: Callable[[], bool]) -> None:
         """Write a checkpoint and raise KeyboardInterrupt if any process was interrupted."""
-        if self.workers.agreed(float(interrupted())):
+        if self.workers.maximum(float(interrupted())):
             self.checkpoint()
             raise KeyboardInterrupt
 
@@ -400,8 +400,8 @@ class Trainer(Generic[C]):
 
     def _timed(self) -> RunProgress:
         """Return the progress with the current times, each the maximum over all processes."""
-        seconds = self.workers.agreed(self.clock.seconds)
-        cpu = self.workers.agreed(self.clock.cpu)
+        seconds = self.workers.maximum(self.clock.seconds)
+        cpu = self.workers.maximum(self.clock.cpu)
         return replace(self.progress, seconds=seconds, cpu=cpu)
 
     def _share_done(self, now: RunProgress) -> float:

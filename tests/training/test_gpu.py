@@ -158,7 +158,7 @@ def test_processes_exchange_gradients_and_figures_on_their_device(joined, device
 
     assert [weight.grad.tolist() for weight in weights] == [[5.0] * 3, [0.0] * 4]
     assert {weight.grad.device.type for weight in weights} == {device.type}
-    assert (joined.agreed(2.5), joined.summed(-1.5)) == (2.5, -1.5)
+    assert (joined.maximum(2.5), joined.summed(-1.5)) == (2.5, -1.5)
     assert joined.gather(torch.eye(2, device=device)).tolist() == [[1, 0], [0, 1]]
 
 

@@ -192,7 +192,7 @@ def test_in_another_thread_signals_go_where_they_went():
 def test_all_processes_stop_where_one_was_asked(train, tmp_path, monkeypatch):
     """A process that went on alone would wait for the others for ever."""
     monkeypatch.setattr(
-        "noisegen.training.computation.Workers.agreed", lambda self, value: value or 1
+        "noisegen.training.computation.Workers.maximum", lambda self, value: value or 1
     )
     with pytest.raises(KeyboardInterrupt):
         train(tmp_path / "run")

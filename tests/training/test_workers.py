@@ -132,4 +132,4 @@ def test_gradients_are_summed_over_processes(monkeypatch):
 
     assert weights[0].grad.tolist() == [[6.0] * 3] * 2
     assert weights[1].grad.tolist() == [0.0] * 4
-    assert Workers().agreed(2.5) == pytest.approx(2.5)
+    assert Workers().maximum(2.5) == pytest.approx(2.5)
