@@ -99,7 +99,7 @@ class Target:
         return min(ROWS, rows_per_shard) if self.writer.line else rows_per_shard
 
     def check(self, job: ShardJob) -> None:
-        """Raise UsageError if the format cannot hold what an option of the job asks for."""
+        """Raise UsageError if the format cannot hold the output that an option asks for."""
         tables = "write jsonl, parquet, csv or tsv"
         for flag, is_given in (("--copies", job.copies > 1), ("--edits", job.edits)):
             if is_given and not self.writer.has_columns:

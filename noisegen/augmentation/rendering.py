@@ -120,7 +120,7 @@ def style_of(transforms: str, part: float = 0.0) -> Style:
 
 
 class AlignedCells(NamedTuple):
-    """A block of a line: graphemes of clean text, and those of noisy text printed below them.
+    """A block of a line: graphemes of clean text, and the noisy graphemes printed below them.
 
     The narrower text is padded to the width of the other. `transforms` names the transforms that
     changed the text; it is '' for unchanged text.

@@ -58,7 +58,7 @@ def evenly(rows: Sequence[T], most: int) -> list[T]:
 
 
 def column_named(name: str, names: Sequence[str]) -> str:
-    """Return what a file whose columns are `names` calls the column `name`.
+    """Return the name by which a file with the columns `names` has the column `name`.
 
     `name` may be a number ('2') in a file without a header line, or the usual name of a column
     that published data sets name otherwise. If the file has no such column, `name` is returned.

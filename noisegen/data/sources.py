@@ -208,7 +208,8 @@ def agree(file: FileRange, first: FileRange, columns: Columns) -> FileRange:
 def _output_types(file: FileRange, columns: Columns) -> dict[str, pa.DataType]:
     """Return {column: type} of the output for `file`, without columns that noise adds.
 
-    `columns` are those that the user named. Raises SourceError for missing columns and wrong types.
+    `columns` are the columns that the user named. Raises SourceError for missing columns and wrong
+    types.
     """
     columns = columns.of(file.schema.names)
     _refuse_missing(file, columns)
@@ -491,7 +492,8 @@ def _other_columns(
 def _usable(chunked: pa.ChunkedArray, codes: tables.Codes, null_reason: str) -> pa.Array:
     """Return a column as strings or 64-bit integers.
 
-    Sets the codes of unusable values to that of the reason: `null_reason` for nulls.
+    `codes` gets the code of a reason for each row with an unusable value; `null_reason` is the
+    reason for a null.
     """
     column = one_chunk(chunked)
     if pa.types.is_dictionary(column.type):

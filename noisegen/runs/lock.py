@@ -107,7 +107,7 @@ class Lock:
         return [Lock(path) for path in self.path.parent.glob("*.lock") if path != self.path]
 
     def rivals(self, show: Show) -> "list[Lock]":
-        """Return other locks, of living runs, that exclude this lock; remove those of dead runs.
+        """Return other locks, of living runs, that exclude this lock; remove locks of dead runs.
 
         `show` is called with a message if it takes long to see whether a run is alive.
         """

@@ -177,8 +177,8 @@ class Tracker:
 
     `unit` names the count that is shown first, with its rate; `others` names the counts that are
     shown after it. `total` is the number of input bytes, `most` the maximum of units that the run
-    can finish; 0 means unknown. The finished share of the bytes or that of the units is
-    shown, whichever is larger.
+    can finish; 0 means unknown. The larger of two finished shares is shown: the share of the bytes
+    or of the units.
     """
 
     show: Show

@@ -35,7 +35,7 @@ SECONDS_HELD = 10.0  # after this time, even fewer lines than BATCH go to a stor
 class Run(msgspec.Struct, frozen=True):
     """Content of run.json: the kind of run, its configuration, and whether it has ended.
 
-    `verb` tells what the kind of run does, such as 'write' or 'mine'.
+    `verb` stands for the kind of run, such as 'write' or 'mine'.
     """
 
     verb: str
