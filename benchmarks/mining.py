@@ -122,12 +122,12 @@ def _find(dump: Path) -> int:
     """Mine without writing, as the usual recipe is measured; return the number of pairs."""
     from noisegen.data.rows import FileRange
     from noisegen.mining.filters import PROFILES
-    from noisegen.mining.miner import Account, Task
+    from noisegen.mining.miner import Tally, Task
     from noisegen.mining.wiki import WikiMiner
     from noisegen.text.segmentation import language
 
     miner = WikiMiner(language("en"), PROFILES["rcp"])
-    return sum(1 for _ in miner(Task(0, (FileRange(str(dump)),)), Account()))
+    return sum(1 for _ in miner(Task(0, (FileRange(str(dump)),)), Tally()))
 
 
 def _usual(history: Path) -> Iterator[Result | Skipped]:

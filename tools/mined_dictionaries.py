@@ -33,7 +33,7 @@ from noisegen.mining.counts import WordCounter
 from noisegen.mining.dictionary import apply_thresholds, save_dictionary
 from noisegen.mining.dumps import tasks_of
 from noisegen.mining.filters import PROFILES
-from noisegen.mining.miner import Account, Miner, SentencePair, Task, Thresholds, WordPair
+from noisegen.mining.miner import Miner, SentencePair, Tally, Task, Thresholds, WordPair
 from noisegen.mining.parallel import PairsMiner, table_tasks
 from noisegen.mining.wiki import WikiMiner
 from noisegen.text.segmentation import language
@@ -91,9 +91,9 @@ class Corpus:
 
 def mined(miner: Miner, tasks: Iterable[Task], seen: Counter[str]) -> Iterator[SentencePair]:
     """Yield the pairs that a miner finds."""
-    account = Account(words=seen)
+    tally = Tally(words=seen)
     for task in tasks:
-        yield from miner(task, account)
+        yield from miner(task, tally)
 
 
 def revisions(folder: Path, lang: str, seen: Counter[str]) -> Iterator[SentencePair]:

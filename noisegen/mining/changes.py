@@ -15,9 +15,9 @@ from noisegen.mining.revisions import Revision
 RADIUS = 15  # restoring a text from at most this many edits ago is a revert (mwreverts' default)
 # Edits with more lines than this from the first to the last changed line are not compared
 LINES_MAX = 100_000
-_WITH_THE_PAGE = ""  # in `trail`: the clean sentence was lost when an edit rewrote the whole page
+_LOST_IN_REWRITE = ""  # in `trail`: the clean sentence was lost when an edit rewrote the whole page
 # Hashes of texts stored per page; above this, those from over RADIUS edits ago are removed
-_STANDING_MAX = 100
+_TEXTS_MAX = 100
 
 FIRST, SAME, REVERT, WITHHELD, EDIT = "first", "null_edits", "reverts", "withheld", "edits"
 
@@ -71,7 +71,7 @@ class History:
     _previous: Revision | None = None
     _digest: Hashable = None
     # Hash of a page text that no revert undid -> number of the edit that saved it
-    _standing: dict[Hashable, int] = field(default_factory=dict)
+    _edit_of: dict[Hashable, int] = field(default_factory=dict)
     _pending: deque[_Pending] = field(default_factory=deque)
 
     def add(self, revision: Revision) -> tuple[str, Revision | None]:
@@ -92,15 +92,15 @@ class History:
         self._digest = digest
         self._index += 1
         oldest = self._index - RADIUS
-        target = self._standing.get(digest, 0)
+        target = self._edit_of.get(digest, 0)
         is_revert = target >= max(1, oldest)
         if is_revert:
             self._revert(target)
-        self._standing[digest] = self._index
+        self._edit_of[digest] = self._index
         if is_revert:
             return REVERT, None
-        if len(self._standing) > _STANDING_MAX:
-            self._standing = {known: at for known, at in self._standing.items() if at >= oldest}
+        if len(self._edit_of) > _TEXTS_MAX:
+            self._edit_of = {known: at for known, at in self._edit_of.items() if at >= oldest}
         return (FIRST if previous is None else EDIT), previous
 
     def _revert(self, target: int) -> None:
@@ -109,7 +109,7 @@ class History:
         The undone texts are forgotten, so that saving one of them again counts as an edit, not as a
         revert: a vandal who repeats an edit must not undo the good edits in between.
         """
-        self._standing = {known: at for known, at in self._standing.items() if at <= target}
+        self._edit_of = {known: at for known, at in self._edit_of.items() if at <= target}
         pending = deque(waiting for waiting in self._pending if waiting.index <= target)
         self.withdrawn += len(self._pending) - len(pending)
         self._pending = pending
@@ -117,7 +117,7 @@ class History:
             while waiting.trail[-1][0] > target:
                 waiting.trail.pop()
 
-    def wait(self, pair: SentencePair) -> None:
+    def store(self, pair: SentencePair) -> None:
         """Store a pair of the latest revision until reverts can no longer withdraw it."""
         self._pending.append(_Pending(self._index, pair, [(self._index, pair.clean)]))
 
@@ -132,7 +132,7 @@ class History:
                 last = next(sentence for _, sentence in reversed(waiting.trail) if sentence)
                 wanted = [word.clean for word in waiting.pair.words] or [last]
                 is_left = all(word.encode() in text for word in wanted)
-                waiting.trail.append((self._index, last if is_left else _WITH_THE_PAGE))
+                waiting.trail.append((self._index, last if is_left else _LOST_IN_REWRITE))
 
     def follow(
         self,
@@ -155,7 +155,7 @@ class History:
                 survives = following and words and words <= set(tokens(following))
                 waiting.trail.append((self._index, following if survives else None))
 
-    def settled(self, *, ended: bool = False) -> Iterator[tuple[SentencePair, bool]]:
+    def final_pairs(self, *, ended: bool = False) -> Iterator[tuple[SentencePair, bool]]:
         """Yield each pair that reverts can no longer withdraw, and whether its correction survived.
 
         If `ended` is True, the page has no more revisions, and all stored pairs are yielded.

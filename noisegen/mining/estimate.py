@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import cast
 
 from noisegen.mining.mine import LAYOUT, mine_task
-from noisegen.mining.miner import Account, Miner, SentencePair, Task
+from noisegen.mining.miner import Miner, SentencePair, Tally, Task
 from noisegen.mining.miner_options import Work
 from noisegen.runs.estimate import SAMPLE_SECONDS, RunEstimate
 from noisegen.runs.progress import BYTES
@@ -31,20 +31,20 @@ class _Stopwatch:
     read: int = 0
     pairs: int = 0
 
-    def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
+    def __call__(self, task: Task, tally: Tally) -> Iterator[SentencePair]:
         """Yield pairs of the task; stop about a second after the first pair."""
         called = began = time.perf_counter()
-        for pair in self.miner(task, account):
+        for pair in self.miner(task, tally):
             now = time.perf_counter()
             if not self.pairs:
                 self.start, began = now - called, now
-            if account.input[BYTES] > self.read > 0 and now - began > SAMPLE_SECONDS:
+            if tally.input[BYTES] > self.read > 0 and now - began > SAMPLE_SECONDS:
                 break  # at the start of a new block of input: only whole blocks are measured
             self.pairs += 1
-            self.read, self.seconds = account.input[BYTES], now - began
+            self.read, self.seconds = tally.input[BYTES], now - began
             yield pair
         else:
-            self.read, self.seconds = account.input[BYTES], time.perf_counter() - began
+            self.read, self.seconds = tally.input[BYTES], time.perf_counter() - began
 
 
 def estimate(work: Work, workers: int) -> RunEstimate | None:

@@ -20,9 +20,9 @@ from noisegen.errors import SourceError, UsageError
 from noisegen.mining import counts, dictionary
 from noisegen.mining.miner import (
     DAMAGE_MAX,
-    Account,
     Miner,
     SentencePair,
+    Tally,
     Task,
     Thresholds,
     WordPair,
@@ -373,7 +373,7 @@ def mine_task(out: Path, miner: Miner, strict: bool, task: Task) -> Record[Mined
     `strict`, damaged input raises SourceError too.
     """
     path = shard_path(out / "pairs", task.number)
-    schema, account, made = PAIRS[miner.kind], Account(), Counter(pairs=0)
+    schema, tally, made = PAIRS[miner.kind], Tally(), Counter(pairs=0)
     repetitive = [name for name in ("lang", "page_id", "timestamp") if name in schema.names]
     with (
         atomic(path) as file,
@@ -381,27 +381,27 @@ def mine_task(out: Path, miner: Miner, strict: bool, task: Task) -> Record[Mined
         pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=repetitive) as writer,
     ):
         with (
-            metered() as account.input,
-            publishing(live_path(path), account.read, made, account.input),
+            metered() as tally.input,
+            publishing(live_path(path), tally.read, made, tally.input),
         ):
-            for part in counts.portions(_distinct(miner, task, account), ROWS):
+            for part in counts.portions(_distinct(miner, task, tally), ROWS):
                 for pair, _ in part:
                     counter.add(pair)
-                counter.see(miner.language.code, account.words)
+                counter.see(miner.language.code, tally.words)
                 writer.write_batch(_batch(part, schema))
                 made["pairs"] += len(part)
-        damaged = account.damaged
+        damaged = tally.damaged
         if strict and damaged:
             more = f" (and {damaged.total - 1:,} more)" if damaged[1:] else ""
             raise SourceError(f"damaged input: {damaged[0]}{more}; --strict makes it an error")
-        counter.see(miner.language.code, account.words)
+        counter.see(miner.language.code, tally.words)
         with atomic(counts.words_of(path)) as file_of_words:
             words = counts.write_counts(counter.rows(), file_of_words)
     mined = Mined(
         rows=made["pairs"],
         words=words,
-        read=dict(account.read),
-        dropped=dict(account.dropped),
+        read=dict(tally.read),
+        dropped=dict(tally.dropped),
         damaged=damaged.total,
         damage=list(damaged),
     )
@@ -419,7 +419,7 @@ def _batch(pairs: list[tuple[SentencePair, int]], schema: pa.Schema) -> pa.Recor
     return pa.record_batch(columns, schema)
 
 
-def _distinct(miner: Miner, task: Task, account: Account) -> Iterator[tuple[SentencePair, int]]:
+def _distinct(miner: Miner, task: Task, tally: Tally) -> Iterator[tuple[SentencePair, int]]:
     """Yield the pairs of a task, each with its key; repeated pairs of a page or row are dropped.
 
     Edit wars repeat pairs. Raises SourceError for a file that cannot be read.
@@ -427,17 +427,17 @@ def _distinct(miner: Miner, task: Task, account: Account) -> Iterator[tuple[Sent
     unit: int | None = None
     seen: set[int] = set()
     try:
-        for pair in miner(task, account):
+        for pair in miner(task, tally):
             if pair.unit != unit:
                 unit, seen = pair.unit, set()
             key = pair_key(pair.noisy, pair.clean)
             if key in seen:
-                account.dropped["repeated"] += 1
+                tally.dropped["repeated"] += 1
                 continue
             seen.add(key)
             words = tuple(filter(_is_counted, pair.words))
             if len(words) < len(pair.words):
-                account.dropped["word_not_one_token"] += len(pair.words) - len(words)
+                tally.dropped["word_not_one_token"] += len(pair.words) - len(words)
                 pair = replace(pair, words=words)
             yield pair, key
     except OSError as error:

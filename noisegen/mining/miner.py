@@ -77,7 +77,7 @@ class Damage(list[str]):
 
 
 @dataclass
-class Account:
+class Tally:
     """Counts of what a task read and of what it dropped, and its messages about damage.
 
     `dropped` counts by reason. `input` counts the bytes read so far, before decompression. `words`
@@ -104,8 +104,8 @@ class Miner(Protocol):
     def language(self) -> Language:
         """The language of the run."""
 
-    def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
-        """Yield the pairs of the task; what was read, dropped and damaged is added to `account`."""
+    def __call__(self, task: Task, tally: Tally) -> Iterator[SentencePair]:
+        """Yield the pairs of the task; what was read, dropped and damaged is added to `tally`."""
 
 
 THRESHOLD_OPTIONS = {  # shared by mining runs and `dictionary filter`

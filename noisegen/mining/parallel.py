@@ -21,7 +21,7 @@ from noisegen.data.tables import is_unicode
 from noisegen.errors import SourceError, UsageError
 from noisegen.mining.changes import align
 from noisegen.mining.filters import FilterProfile, judge
-from noisegen.mining.miner import Account, SentencePair, Task
+from noisegen.mining.miner import SentencePair, Tally, Task
 from noisegen.text.languages import codes_by_name
 from noisegen.text.segmentation import Language, language
 
@@ -44,31 +44,31 @@ class PairsMiner:
     columns: PairColumns = field(default_factory=PairColumns)
     split: bool = False
 
-    def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
+    def __call__(self, task: Task, tally: Tally) -> Iterator[SentencePair]:
         """Yield the pairs that pass the filters; `unit` of a pair is the index of its row."""
-        rows = pair_rows(task.files, self.columns, account.damaged)
+        rows = pair_rows(task.files, self.columns, tally.damaged)
         for unit, row in enumerate(rows, task.files[0].first):
-            account.read["rows"] += 1
+            tally.read["rows"] += 1
             spoken = self.language if row.lang is None else _spoken(row.lang, self.language)
             if spoken is None:
-                account.dropped["unknown_lang"] += 1
+                tally.dropped["unknown_lang"] += 1
                 continue
             for clean in row.clean:
                 if row.noisy is None or clean is None:
-                    account.dropped["null_text"] += 1
+                    tally.dropped["null_text"] += 1
                     continue
-                for pair in self._sentence_pairs(row.noisy, clean, spoken, account):
-                    words = judge(*pair, spoken, self.profile, account.dropped)
+                for pair in self._sentence_pairs(row.noisy, clean, spoken, tally):
+                    words = judge(*pair, spoken, self.profile, tally.dropped)
                     if words is not None:
                         yield SentencePair(*pair, spoken.code, unit, words)
 
     def _sentence_pairs(
-        self, noisy: str, clean: str, spoken: Language, account: Account
+        self, noisy: str, clean: str, spoken: Language, tally: Tally
     ) -> list[tuple[str, str]]:
         """Return both texts as one pair; with `split`, the pairs of their aligned sentences."""
         if not self.split:
             return [(noisy, clean)]
-        return align(spoken.sentences(noisy), spoken.sentences(clean), account.dropped)
+        return align(spoken.sentences(noisy), spoken.sentences(clean), tally.dropped)
 
 
 @lru_cache(maxsize=1_000)
@@ -185,7 +185,7 @@ def _without_comment(noisy: str, text: str) -> str:
 LANG8, M2 = "lang8", "m2"
 
 
-class Learnt(NamedTuple):
+class LearnerSentence(NamedTuple):
     """A learner's sentence and its corrections.
 
     `unit` is the id of the sentence's Lang-8 entry, or its line number in an M2 file.
@@ -209,32 +209,32 @@ class Lang8Miner:
     profile: FilterProfile
     with_uncorrected: bool = False
 
-    def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
+    def __call__(self, task: Task, tally: Tally) -> Iterator[SentencePair]:
         """Yield the pairs that pass the filters; damaged input is counted and skipped."""
         for file in task.files:
             read = lang8_sentences if kind_of(file.path) == LANG8 else m2_sentences
-            for learnt in read(file, self.language, account):
-                account.read["sentences"] += 1
-                if reason := self._unfit(learnt.noisy):
-                    account.dropped[reason] += 1
+            for sentence in read(file, self.language, tally):
+                tally.read["sentences"] += 1
+                if reason := self._unfit(sentence.noisy):
+                    tally.dropped[reason] += 1
                 else:
-                    yield from self._pairs(learnt, account)
+                    yield from self._pairs(sentence, tally)
 
-    def _pairs(self, learnt: Learnt, account: Account) -> Iterator[SentencePair]:
+    def _pairs(self, sentence: LearnerSentence, tally: Tally) -> Iterator[SentencePair]:
         """Yield a pair per correction that can be used; dropped ones are counted by reason."""
-        unit, noisy, corrections = learnt
+        unit, noisy, corrections = sentence
         code = self.language.code
-        account.read["corrections"] += len(corrections)
+        tally.read["corrections"] += len(corrections)
         if all(text == noisy for text, _ in corrections):
-            account.read["uncorrected"] += 1
+            tally.read["uncorrected"] += 1
             if self.with_uncorrected and noisy:
                 yield SentencePair(noisy, noisy, code, unit)
             return
         for text, reason in corrections:
             if reason := reason or self._unfit(text):
-                account.dropped[reason] += 1
+                tally.dropped[reason] += 1
                 continue
-            words = judge(noisy, text, self.language, self.profile, account.dropped)
+            words = judge(noisy, text, self.language, self.profile, tally.dropped)
             if words is not None:
                 yield SentencePair(noisy, text, code, unit, words)
 
@@ -288,28 +288,28 @@ class Lang8Entry(msgspec.Struct, array_like=True):
     corrections: list[Any] | None = None
 
 
-def lang8_sentences(file: FileRange, language: Language, account: Account) -> Iterator[Learnt]:
+def lang8_sentences(file: FileRange, language: Language, tally: Tally) -> Iterator[LearnerSentence]:
     """Yield the sentences of Lang-8 entries written in `language`; count all others as dropped."""
-    for number, line in text_lines(file, account.damaged):
+    for number, line in text_lines(file, tally.damaged):
         if not line.strip():
             continue
         try:
             entry = msgspec.convert(json.loads(line), Lang8Entry)
         except (ValueError, RecursionError):
-            account.damaged.append(f"{file.path}:{number}: not a Lang-8 entry in JSON")
+            tally.damaged.append(f"{file.path}:{number}: not a Lang-8 entry in JSON")
             continue
-        account.read["entries"] += 1
+        tally.read["entries"] += 1
         unit = _entry_number(entry.entry) or number
         is_learnt = language.code in _languages(entry.learnt)
         corrections = (entry.corrections or [])[: len(entry.sentences)]
         for given, texts in zip_longest(entry.sentences, corrections):
             noisy = _plain_sentence(given)
             if not is_learnt:
-                account.dropped["other_language"] += 1
+                tally.dropped["other_language"] += 1
             elif not noisy:
-                account.dropped["empty"] += 1
+                tally.dropped["empty"] += 1
             else:
-                yield Learnt(unit, noisy, _read_all(noisy, texts))
+                yield LearnerSentence(unit, noisy, _read_all(noisy, texts))
 
 
 def _plain_sentence(given: object) -> str:
@@ -349,10 +349,10 @@ def _read_all(noisy: str, texts: object) -> list[Correction]:
     return corrections
 
 
-def m2_sentences(file: FileRange, language: Language, account: Account) -> Iterator[Learnt]:
+def m2_sentences(file: FileRange, language: Language, tally: Tally) -> Iterator[LearnerSentence]:
     """Yield the sentences of an M2 file, with their tokens joined by spaces."""
-    for sentence in read_m2(file, account.damaged):
+    for sentence in read_m2(file, tally.damaged):
         corrections = [Correction(text) for text in sentence.corrected()]
-        account.damaged += sentence.notes(file.path)
+        tally.damaged += sentence.notes(file.path)
         if sentence.tokens:
-            yield Learnt(sentence.line, " ".join(sentence.tokens), corrections)
+            yield LearnerSentence(sentence.line, " ".join(sentence.tokens), corrections)

@@ -21,7 +21,7 @@ from noisegen.mining.changes import History, align, changed_lines
 from noisegen.mining.dumps import name_in
 from noisegen.mining.exports import as_exported, pages_of
 from noisegen.mining.filters import FilterProfile, is_word, judge
-from noisegen.mining.miner import Account, SentencePair, Task
+from noisegen.mining.miner import SentencePair, Tally, Task
 from noisegen.mining.revisions import Page, Revision, read_revisions
 from noisegen.text.resources import rows_of
 from noisegen.text.segmentation import Language
@@ -47,32 +47,32 @@ class WikiMiner:
     skip: bool = True
     namespaces: tuple[int, ...] = (0,)
 
-    def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
+    def __call__(self, task: Task, tally: Tally) -> Iterator[SentencePair]:
         """Yield the pairs in the files; the revisions of a page may continue in the next file."""
         name = name_in(task.paths[0])
-        revisions = self._revisions(task, account)
+        revisions = self._revisions(task, tally)
         for number, history in groupby(revisions, key=lambda revision: revision.page.number):
-            account.read["pages"] += 1
-            yield from _PageMiner(self, account, f"{name}: page {number}").pairs(history)
+            tally.read["pages"] += 1
+            yield from _PageMiner(self, tally, f"{name}: page {number}").pairs(history)
 
-    def _revisions(self, task: Task, account: Account) -> Iterator[Revision]:
-        """Yield the revisions of pages in the wanted namespaces; report damage to `account`."""
+    def _revisions(self, task: Task, tally: Tally) -> Iterator[Revision]:
+        """Yield the revisions of pages in the wanted namespaces; report damage to `tally`."""
 
         def counted(parts: Iterable[bytes]) -> Iterator[bytes]:
             for part in parts:
-                account.read["bytes"] += len(part)
+                tally.read["bytes"] += len(part)
                 yield part
 
         def is_wanted(page: Page) -> bool:
             if page.namespace in self.namespaces:
                 return True
-            account.dropped["page_other_namespace"] += 1
+            tally.dropped["page_other_namespace"] += 1
             return False
 
         for file in task.files:
 
             def note(text: str, name: str = name_in(file.path)) -> None:
-                account.damaged.append(f"{name}: {text}")
+                tally.damaged.append(f"{name}: {text}")
 
             parts = counted(salvage(file.path, note, file.start, file.stop))
             parts = parts if file.start else as_exported(parts, note)
@@ -84,9 +84,9 @@ class WikiMiner:
 class _PageMiner:
     """Miner of one page, with the page's history so far and cached sentences of its lines."""
 
-    def __init__(self, miner: WikiMiner, account: Account, where: str) -> None:
+    def __init__(self, miner: WikiMiner, tally: Tally, where: str) -> None:
         self.language, self.profile, self.skip = miner.language, miner.profile, miner.skip
-        self.account, self.where = account, where
+        self.tally, self.where = tally, where
         self.history = History(trusts_hashes=miner.skip)
         self.sentences: dict[bytes, list[str]] = {}  # cached sentences of each line
         self.cached = 0  # bytes of the lines in `sentences`
@@ -94,7 +94,7 @@ class _PageMiner:
 
     def pairs(self, revisions: Iterable[Revision]) -> Iterator[SentencePair]:
         """Yield the pairs of the page, each as soon as no later revert can withdraw it."""
-        read, dropped = self.account.read, self.account.dropped
+        read, dropped = self.tally.read, self.tally.dropped
         last = None
         for revision in revisions:
             read["revisions"] += 1
@@ -107,30 +107,30 @@ class _PageMiner:
             read["text_bytes"] += len(revision.raw or b"")
             if previous is not None:
                 self._compare(previous, revision)
-                yield from self._settled()
-        yield from self._settled(ended=True)
+                yield from self._final_pairs()
+        yield from self._final_pairs(ended=True)
         if self.history.withdrawn:
             dropped["reverted"] += self.history.withdrawn
         if self.profile.spelling_only and self.language.is_spaced:
             self._count_words(last or b"")
 
     def _count_words(self, text: bytes) -> None:
-        """Add the words of the page's last revision to the counts in `account`."""
+        """Add the words of the page's last revision to the counts in `tally`."""
         for line in text.split(b"\n"):
             for sentence in self._sentences_of(line):
-                self.account.words.update(filter(is_word, self.language.tokens(sentence)))
+                self.tally.words.update(filter(is_word, self.language.tokens(sentence)))
 
-    def _settled(self, *, ended: bool = False) -> Iterator[SentencePair]:
+    def _final_pairs(self, *, ended: bool = False) -> Iterator[SentencePair]:
         """Yield the pairs that no later revert can withdraw; all pairs if the page has `ended`."""
-        for pair, survived in self.history.settled(ended=ended):
+        for pair, survived in self.history.final_pairs(ended=ended):
             if self.profile.has_quality_rules and not survived:
-                self.account.dropped["not_survived"] += 1
+                self.tally.dropped["not_survived"] += 1
             else:
                 yield replace(pair, survived=survived)
 
     def _compare(self, old: Revision, new: Revision) -> None:
         """Find the pairs of an edit; store them until no later revert can withdraw them."""
-        dropped = self.account.dropped
+        dropped = self.tally.dropped
         changed = self._changed_lines(old.raw or b"", new.raw or b"")
         if changed is None:
             self.history.rewritten(new.raw or b"")
@@ -149,7 +149,7 @@ class _PageMiner:
     def _queue(self, matches: Iterable[tuple[str, str]], old: Revision, new: Revision) -> None:
         """Filter sentence pairs; store those that pass until no later revert can withdraw them."""
         for noisy, clean in matches:
-            words = judge(noisy, clean, self.language, self.profile, self.account.dropped)
+            words = judge(noisy, clean, self.language, self.profile, self.tally.dropped)
             if words is None:
                 continue
             pair = SentencePair(
@@ -166,7 +166,7 @@ class _PageMiner:
                 comment_flag=revert_words().search(new.comment) is not None,
                 reverted=False,
             )
-            self.history.wait(pair)
+            self.history.store(pair)
 
     def _changed_lines(self, old: bytes, new: bytes) -> tuple[list[bytes], list[bytes]] | None:
         """Return the changed lines of the old text and of the new text.
@@ -175,13 +175,13 @@ class _PageMiner:
         False, all lines are returned.
         """
         if len(new) * SHRINK < len(old):
-            self.account.dropped["edit_shrinks"] += 1
+            self.tally.dropped["edit_shrinks"] += 1
             return None
         changed = changed_lines(old, new)
         if changed is None or max(map(len, changed)) > LINES_MAX:
-            self.account.dropped["edit_many_lines"] += 1
+            self.tally.dropped["edit_many_lines"] += 1
             return None
-        self.account.read["changed_bytes"] += sum(map(len, changed[1]))
+        self.tally.read["changed_bytes"] += sum(map(len, changed[1]))
         if not self.skip:
             return old.split(b"\n"), new.split(b"\n")
         return changed if all(changed) else (changed[0], [])
@@ -206,12 +206,12 @@ class _PageMiner:
     def _cleaned(self, line: bytes) -> list[str]:
         """Return the sentences of a line without markup; damage is reported."""
         if len(line) > LINE_MAX:
-            self.account.dropped["line_too_long"] += 1
+            self.tally.dropped["line_too_long"] += 1
             return []
         try:
             text = line.decode()
         except UnicodeDecodeError:
-            self.account.dropped["line_not_utf8"] += 1
+            self.tally.dropped["line_not_utf8"] += 1
             self._note("text that is not UTF-8 was skipped")
             return []
         if "<" in text:  # XML is damaged here, but the text can still be read
@@ -227,7 +227,7 @@ class _PageMiner:
         """Report damage; the same message is reported once per page."""
         if text not in self.noted:
             self.noted.add(text)
-            self.account.damaged.append(f"{self.where}: {text}")
+            self.tally.damaged.append(f"{self.where}: {text}")
 
 
 @cache

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from noisegen.data.rows import FileRange
 from noisegen.mining.mine import mine
-from noisegen.mining.miner import Account, SentencePair, Task, WordPair
+from noisegen.mining.miner import SentencePair, Tally, Task, WordPair
 from noisegen.mining.miner_options import WikiOptions, Work
 from noisegen.options import decode
 from noisegen.text.segmentation import Language
@@ -23,15 +23,15 @@ class LineMiner:
     kind: str = "wiki"
     language: Language = EN
 
-    def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
+    def __call__(self, task: Task, tally: Tally) -> Iterator[SentencePair]:
         for path in task.paths:
             for line in Path(path).read_text("utf-8").splitlines():
-                account.read["lines"] += 1
+                tally.read["lines"] += 1
                 if self.kill_at and line.startswith(self.kill_at) and not Path(self.flag).exists():
                     self._die()
                 unit, *sides = line.split("\t")
                 if len(sides) != 2:
-                    account.damaged.append(f"{path}: {line[:20]!r} is no pair")
+                    tally.damaged.append(f"{path}: {line[:20]!r} is no pair")
                     continue
                 yield self._pair(int(unit), *sides)
 

@@ -44,9 +44,9 @@ def mined(texts):
         if previous is not None:
             old = previous.raw.decode()
             history.follow({old}, [(old, text)], str.split)
-            history.wait(pair(old, text))
-        left += history.settled()
-    left += history.settled(ended=True)
+            history.store(pair(old, text))
+        left += history.final_pairs()
+    left += history.final_pairs(ended=True)
     return [(one.noisy, one.clean, survived) for one, survived in left]
 
 
@@ -93,37 +93,37 @@ def test_pairs_wait_as_long_as_they_can_be_reverted():
     history = History()
     history.add(rev("a"))
     history.add(rev("b"))
-    history.wait(pair("a", "b"))
+    history.store(pair("a", "b"))
     for number in range(changes.RADIUS - 1):
         history.add(rev(str(number)))
-        assert list(history.settled()) == []
+        assert list(history.final_pairs()) == []
     history.add(rev("last"))
 
-    assert [one.clean for one, _ in history.settled()] == ["b"]
+    assert [one.clean for one, _ in history.final_pairs()] == ["b"]
 
 
 def test_a_pair_of_words_outlives_its_sentence_while_its_clean_words_are_there():
     history = History()
     for text in ("A teh b.", "A the b."):
         history.add(rev(text))
-    history.wait(pair("A teh b.", "A the b.", ("the", "teh")))
-    history.wait(pair("X.", "A the b."))
+    history.store(pair("A teh b.", "A the b.", ("the", "teh")))
+    history.store(pair("X.", "A the b."))
     history.add(rev("A the bee."))
     history.follow({"A the b."}, [("A the b.", "A the bee.")], str.split)
 
-    assert [survived for _, survived in history.settled(ended=True)] == [True, False]
+    assert [survived for _, survived in history.final_pairs(ended=True)] == [True, False]
 
 
 def test_a_revert_brings_a_sentence_back():
     history = History()
     for text in ("A teh b.", "A the b."):
         history.add(rev(text))
-    history.wait(pair("A teh b.", "A the b.", ("the", "teh")))
+    history.store(pair("A teh b.", "A the b.", ("the", "teh")))
     history.add(rev("HAHA"))
     history.follow({"A the b."}, [], str.split)
     assert history.add(rev("A the b."))[0] == REVERT
 
-    assert [survived for _, survived in history.settled(ended=True)] == [True]
+    assert [survived for _, survived in history.final_pairs(ended=True)] == [True]
 
 
 def random_edits(dice, count):
@@ -164,35 +164,35 @@ def test_a_page_that_is_blanked_takes_its_pairs_along_until_it_is_restored():
     history = History()
     for text in ("A teh b.", "A the b."):
         history.add(rev(text))
-    history.wait(pair("A teh b.", "A the b.", ("the", "teh")))
+    history.store(pair("A teh b.", "A the b.", ("the", "teh")))
     history.add(rev(""))
     history.rewritten(b"")
-    assert [survived for _, survived in deepcopy(history).settled(ended=True)] == [False]
+    assert [survived for _, survived in deepcopy(history).final_pairs(ended=True)] == [False]
     history.add(rev("A the b, and more."))  # no revert: it is another text
     history.rewritten(b"A the b, and more.")
-    assert [survived for _, survived in history.settled(ended=True)] == [True]
+    assert [survived for _, survived in history.final_pairs(ended=True)] == [True]
 
 
 def test_a_pair_that_was_undone_does_not_come_back_with_the_page():
     history = History()
     for text in ("A teh b.", "A the b."):
         history.add(rev(text))
-    history.wait(pair("A teh b.", "A the b.", ("the", "teh")))
+    history.store(pair("A teh b.", "A the b.", ("the", "teh")))
     history.add(rev("A th b."))
     history.follow({"A the b."}, [("A the b.", "A th b.")], str.split)
     history.add(rev("All the new."))
     history.rewritten(b"All the new.")
-    assert [survived for _, survived in history.settled(ended=True)] == [False]
+    assert [survived for _, survived in history.final_pairs(ended=True)] == [False]
 
 
 def test_a_clean_word_lives_on_as_a_word_not_as_letters():
     history = History()
     history.add(rev("x"))
     history.add(rev("y"))
-    history.wait(pair("An cat.", "A cat.", ("A", "An")))
+    history.store(pair("An cat.", "A cat.", ("A", "An")))
     history.add(rev("z"))
     history.follow({"A cat."}, [("A cat.", "AN cat.")], str.split)
-    assert [survived for _, survived in history.settled(ended=True)] == [False]
+    assert [survived for _, survived in history.final_pairs(ended=True)] == [False]
 
 
 def test_a_window_of_endless_lines_is_not_taken_apart():

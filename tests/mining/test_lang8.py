@@ -14,7 +14,7 @@ from noisegen.data.rows import FileRange
 from noisegen.errors import SourceError, UsageError
 from noisegen.mining.filters import PROFILES
 from noisegen.mining.mine import mine_lang8
-from noisegen.mining.miner import Account, Task, WordPair
+from noisegen.mining.miner import Tally, Task, WordPair
 from noisegen.mining.parallel import Lang8Miner, kind_of, lang8_tasks
 from noisegen.text.segmentation import language
 
@@ -29,9 +29,9 @@ def entry(sentences, corrections, learnt="English", number="7"):
 
 
 def mine(path, code="en", profile="rcp", **options):
-    account = Account()
+    tally = Tally()
     miner = Lang8Miner(language(code), PROFILES[profile], **options)
-    return list(miner(Task(0, (FileRange(str(path)),)), account)), account
+    return list(miner(Task(0, (FileRange(str(path)),)), tally)), tally
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_an_entry_gives_a_pair_for_every_correction(file):
         entry([SENTENCE, "He go home now."], [[RIGHT, CLEAN + " Good!"], ["He goes home now."]])
     )
 
-    pairs, account = mine(path)
+    pairs, tally = mine(path)
 
     assert [(pair.noisy, pair.clean, pair.unit, pair.lang) for pair in pairs] == [
         (SENTENCE, CLEAN, 7, "en"),
@@ -57,8 +57,8 @@ def test_an_entry_gives_a_pair_for_every_correction(file):
         ("He go home now.", "He goes home now.", 7, "en"),
     ]
     assert pairs[0].words == (WordPair("friends", "frend"),)
-    assert account.read == {"entries": 1, "sentences": 2, "corrections": 3}
-    assert not account.damaged
+    assert tally.read == {"entries": 1, "sentences": 2, "corrections": 3}
+    assert not tally.damaged
 
 
 def test_struck_words_are_absent_from_the_clean_side(file):
@@ -73,9 +73,9 @@ def test_struck_words_are_absent_from_the_clean_side(file):
 def test_control_bytes_are_left_out(file):
     line = entry([SENTENCE], [[RIGHT]]).replace(b"many frend", b"ma\x08ny\x00\tfrend")
 
-    [pair], account = mine(file(line))
+    [pair], tally = mine(file(line))
 
-    assert (pair.noisy, account.damaged) == (SENTENCE, [])
+    assert (pair.noisy, tally.damaged) == (SENTENCE, [])
 
 
 @pytest.mark.parametrize(
@@ -86,10 +86,10 @@ def test_sentences_without_a_correction_are_counted_and_kept_on_demand(correctio
     path = file(entry([SENTENCE], corrections))
 
     assert mine(path)[0] == []
-    [pair], account = mine(path, with_uncorrected=True)
+    [pair], tally = mine(path, with_uncorrected=True)
 
     assert (pair.noisy, pair.clean, pair.words) == (SENTENCE, SENTENCE, ())
-    assert account.read["uncorrected"] == 1
+    assert tally.read["uncorrected"] == 1
 
 
 def test_an_entry_may_end_before_its_corrections(file):
@@ -97,9 +97,9 @@ def test_an_entry_may_end_before_its_corrections(file):
 
 
 def test_more_corrections_than_sentences_are_ignored(file):
-    pairs, account = mine(file(entry([SENTENCE], [[RIGHT], ["What is this?"]])))
+    pairs, tally = mine(file(entry([SENTENCE], [[RIGHT], ["What is this?"]])))
 
-    assert (len(pairs), account.read["sentences"]) == (1, 1)
+    assert (len(pairs), tally.read["sentences"]) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -114,10 +114,10 @@ def test_more_corrections_than_sentences_are_ignored(file):
     ],
 )
 def test_the_language_learnt_is_that_of_the_run(learnt, code, count, file):
-    pairs, account = mine(file(entry([SENTENCE], [[RIGHT]], learnt)), code)
+    pairs, tally = mine(file(entry([SENTENCE], [[RIGHT]], learnt)), code)
 
     assert len(pairs) == count
-    assert sum(account.dropped[name] for name in ("other_language", "wrong_script")) == 1 - count
+    assert sum(tally.dropped[name] for name in ("other_language", "wrong_script")) == 1 - count
 
 
 def test_every_dropped_pair_has_a_reason(file):
@@ -130,10 +130,10 @@ def test_every_dropped_pair_has_a_reason(file):
         )
     )
 
-    pairs, account = mine(path)
+    pairs, tally = mine(path)
 
     assert pairs == []
-    assert account.dropped == {
+    assert tally.dropped == {
         "unclosed_tag": 1,
         "comment": 1,
         "wrong_script": 1,
@@ -163,19 +163,19 @@ def test_every_dropped_pair_has_a_reason(file):
 def test_a_damaged_line_is_noted_and_mining_goes_on(line, file):
     good = entry([SENTENCE], [[RIGHT]])
 
-    pairs, account = mine(file(good + b"\n" + line + b"\n" + good))
+    pairs, tally = mine(file(good + b"\n" + line + b"\n" + good))
 
     assert len(pairs) == 2
-    [note] = account.damaged
+    [note] = tally.damaged
     assert note.startswith(str(file(good)) + ":3: ")
 
 
 def test_a_line_beyond_the_limit_is_noted(file, monkeypatch):
     monkeypatch.setattr(tables, "LINE_MAX", 1_000)
 
-    pairs, account = mine(file(entry(["x" * 2_000], []) + entry([SENTENCE], [[RIGHT]])))
+    pairs, tally = mine(file(entry(["x" * 2_000], []) + entry([SENTENCE], [[RIGHT]])))
 
-    assert (len(pairs), len(account.damaged)) == (1, 1)
+    assert (len(pairs), len(tally.damaged)) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -193,22 +193,22 @@ def test_m2_gives_a_pair_for_every_annotator(file):
         "S Good .\nA -1 -1|||noop|||-NONE-|||REQUIRED|||-NONE-|||0\n"
     )
 
-    pairs, account = mine(file((M2 + more).encode()))
+    pairs, tally = mine(file((M2 + more).encode()))
 
     assert [(pair.noisy, pair.clean, pair.unit) for pair in pairs] == [
         ("I have many frend here .", "I have many friends here .", 1),
         ("I have many frend here .", "I had many frend here .", 1),
     ]
-    assert account.read == {"sentences": 2, "corrections": 3, "uncorrected": 1}
+    assert tally.read == {"sentences": 2, "corrections": 3, "uncorrected": 1}
 
 
 def test_damage_in_m2_is_noted_with_its_place(file):
     more = b"A 9 9|||M|||x|||REQUIRED|||-NONE-|||1\n\xff\n?\n"
 
-    pairs, account = mine(file(M2.encode() + more))
+    pairs, tally = mine(file(M2.encode() + more))
 
     assert len(pairs) == 1
-    assert [note.partition(":")[2] for note in account.damaged] == [
+    assert [note.partition(":")[2] for note in tally.damaged] == [
         "4: not UTF-8, or too long",
         "1: line 3 is not an edit of the sentence",
         "1: line 5 is not an M2 line",
@@ -261,10 +261,10 @@ def test_what_a_broken_archive_still_has_is_mined(file):
     content = b"".join(entry([SENTENCE], [[RIGHT]], number=n) for n in range(20_000))
     packed = gzip.compress(content)
 
-    pairs, account = mine(file(packed[: len(packed) // 2], "lang8.gz"))
+    pairs, tally = mine(file(packed[: len(packed) // 2], "lang8.gz"))
 
     assert 5_000 < len(pairs) < 15_000
-    [note] = account.damaged
+    [note] = tally.damaged
     assert "breaks off after line" in note
 
 
@@ -320,11 +320,11 @@ def test_the_samples_are_read_as_their_description_says(code):
     folder = SHARED / "wiki-dumps" / "lang8"
     if not folder.exists():
         pytest.skip("no development data")
-    entries, account = mine(folder / "lang8-style.dat", code, "all")
+    entries, tally = mine(folder / "lang8-style.dat", code, "all")
     m2, _ = mine(folder / "lang8-style.m2", code, "all") if code == "en" else ([], None)
 
     assert {pair.clean for pair in entries + m2} == EXPECTED[code]
-    assert len(account.damaged) == 1
+    assert len(tally.damaged) == 1
 
 
 DAMAGED_M2 = b"""S I has many frend here .
@@ -347,17 +347,17 @@ def test_a_large_file_is_many_tasks_with_the_pairs_of_one(kind, file):
     miner = Lang8Miner(language("en"), PROFILES["all"])
 
     def mined(lines):
-        tasks, account = lang8_tasks([str(path)], lines), Account()
-        return [pair for task in tasks for pair in miner(task, account)], account, len(tasks)
+        tasks, tally = lang8_tasks([str(path)], lines), Tally()
+        return [pair for task in tasks for pair in miner(task, tally)], tally, len(tasks)
 
     pairs, whole, count = mined(1_000)
     assert (count, len(pairs) > 4, len(whole.damaged) > 7) == (1, True, True)
     for lines in (1, 2, 3, 7):
-        pieced, account, count = mined(lines)
+        pieced, tally, count = mined(lines)
         assert count > 2
         assert pieced == pairs
-        assert (account.read, account.dropped) == (whole.read, whole.dropped)
-        assert sorted(account.damaged) == sorted(whole.damaged)
+        assert (tally.read, tally.dropped) == (whole.read, whole.dropped)
+        assert sorted(tally.damaged) == sorted(whole.damaged)
 
 
 def test_no_files_at_all_are_wrong_usage(tmp_path):

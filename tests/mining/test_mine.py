@@ -195,7 +195,7 @@ def test_a_finished_run_is_left_alone(files, tmp_path):
 class Refusing(LineMiner):
     """A miner that must not be asked."""
 
-    def __call__(self, task, account):
+    def __call__(self, task, tally):
         raise AssertionError("mined again")
         yield
 
@@ -229,12 +229,12 @@ class Watched(LineMiner):
 
     events: tuple = ()
 
-    def __call__(self, task, account):
-        account.read["pages"] = 3
+    def __call__(self, task, tally):
+        tally.read["pages"] = 3
         until = time.monotonic() + 5
         while not any(event.counts["pages"] == 3 for event in self.events[0]):
             assert time.monotonic() < until
-        yield from super().__call__(task, account)
+        yield from super().__call__(task, tally)
 
 
 def test_progress_tells_what_running_and_finished_tasks_have_read(files, tmp_path):
@@ -404,7 +404,7 @@ class Failing(LineMiner):
 
     error: Exception | None = None
 
-    def __call__(self, task, account):
+    def __call__(self, task, tally):
         yield SentencePair("teh", "the", "en", 1, (WordPair("the", "teh"),))
         raise self.error
 
@@ -442,7 +442,7 @@ def test_wrong_usage_changes_nothing(files, tmp_path, wrong):
 class Odd(LineMiner):
     """A miner of words that no dictionary can hold."""
 
-    def __call__(self, task, account):
+    def __call__(self, task, tally):
         words = [("a lot", "alot"), ("the", ""), ("x" * 101, "x"), ("the", "the"), ("the", "t\nhe")]
         good = WordPair("the", "teh", "kind")
         yield SentencePair("n", "c", "en", 1, (*(WordPair(*word) for word in words), good))

@@ -22,7 +22,7 @@ from noisegen.data.formats import hub
 from noisegen.data.pairs import PairColumns, aligned_files
 from noisegen.errors import OutputError, SourceError
 from noisegen.mining.filters import PROFILES, judge
-from noisegen.mining.miner import Account, Task
+from noisegen.mining.miner import Tally, Task
 from noisegen.mining.miner_options import PairsOptions
 from noisegen.mining.parallel import PairsMiner, table_tasks
 from noisegen.options import decode
@@ -52,7 +52,7 @@ def write(tmp_path):
 
 
 def mined(sources, split=False, **columns):
-    """Return the pairs, the word pairs, and the account of tables."""
+    """Return the pairs, the word pairs, and the tally of tables."""
     miner = PairsMiner(language("en"), PROFILES["rcp"], PairColumns(**columns), split)
     return collected(miner, table_tasks(sources, miner)[0])
 
@@ -62,9 +62,9 @@ def aligned(noisy, clean):
 
 
 def collected(miner, tasks):
-    account = Account()
-    pairs = list(chain.from_iterable(miner(task, account) for task in tasks))
-    return pairs, {(w.clean, w.noisy) for pair in pairs for w in pair.words}, account
+    tally = Tally()
+    pairs = list(chain.from_iterable(miner(task, tally) for task in tasks))
+    return pairs, {(w.clean, w.noisy) for pair in pairs for w in pair.words}, tally
 
 
 def table(rows, names=("noisy", "clean"), comma="\t"):
@@ -92,14 +92,14 @@ def quoted(row):
     ],
 )
 def test_every_kind_of_table_gives_the_same_pairs(name, content, write):
-    pairs, words, account = mined([write(name, content)])
+    pairs, words, tally = mined([write(name, content)])
 
     assert [(pair.noisy, pair.clean) for pair in pairs] == ROWS[:3]
     assert [pair.unit for pair in pairs] == [0, 1, 2]
     assert words == WORDS
-    assert account.read == {"rows": 5}
-    assert account.dropped == {"equal": 1, "length_differs": 1} or account.dropped.total() == 2
-    assert account.damaged == []
+    assert tally.read == {"rows": 5}
+    assert tally.dropped == {"equal": 1, "length_differs": 1} or tally.dropped.total() == 2
+    assert tally.damaged == []
 
 
 @pytest.mark.parametrize(
@@ -167,10 +167,10 @@ def test_each_row_has_its_language(write):
         ("?", "!", "Klingonese?"),
     ]
     path = write("a.tsv", table(rows, ("noisy", "clean", "lang")))
-    pairs, _, account = mined([path], lang="lang")
+    pairs, _, tally = mined([path], lang="lang")
 
     assert [pair.lang for pair in pairs] == ["en", "de", "fr"]
-    assert account.dropped == {"unknown_lang": 1}
+    assert tally.dropped == {"unknown_lang": 1}
 
 
 def test_rows_of_several_sentences_are_split_and_aligned(write):
@@ -187,20 +187,20 @@ def test_files_aligned_by_line(write):
     noisy = write("a.src.gz", gzip.compress("\n".join(NOISY).encode()))
     clean = [write(name, "\n".join(CLEAN) + "\n") for name in ("a.ref0", "a.ref1")]
     miner = PairsMiner(language("en"), PROFILES["rcp"])
-    pairs, words, account = collected(miner, aligned(noisy, clean))
+    pairs, words, tally = collected(miner, aligned(noisy, clean))
 
     assert [pair.unit for pair in pairs] == [0, 0, 1, 1, 2, 2]
     assert words == WORDS
-    assert account.damaged == []
+    assert tally.damaged == []
 
 
 def test_lines_without_a_partner_are_damage(write):
     noisy, clean = write("noisy", "\n".join(NOISY)), write("clean", "\n".join(CLEAN[:2]))
     miner = PairsMiner(language("en"), PROFILES["rcp"])
-    pairs, _, account = collected(miner, aligned(noisy, [clean]))
+    pairs, _, tally = collected(miner, aligned(noisy, [clean]))
 
     assert len(pairs) == 2
-    assert account.damaged == [
+    assert tally.damaged == [
         f"{noisy} and its clean files differ in length: 3 lines at the end have no partner"
     ]
 
@@ -220,28 +220,28 @@ def test_lines_without_a_partner_are_damage(write):
 )
 def test_what_cannot_be_read_is_counted_as_damage(name, content, lost, write):
     path = write(name, content)
-    _, words, account = mined([path])
+    _, words, tally = mined([path])
 
     assert words == WORDS
-    assert account.damaged == [f"{path}: {lost}"]
+    assert tally.damaged == [f"{path}: {lost}"]
 
 
 def test_a_side_that_is_missing_is_no_damage(tmp_path):
     columns = {"noisy": [*NOISY, None, "x"], "clean": [*CLEAN, "y", None]}
     pq.write_table(pa.table(columns), tmp_path / "a.parquet")
-    _, words, account = mined([str(tmp_path / "a.parquet")])
+    _, words, tally = mined([str(tmp_path / "a.parquet")])
 
     assert words == WORDS
-    assert account.dropped["null_text"] == 2
-    assert account.damaged == []
+    assert tally.dropped["null_text"] == 2
+    assert tally.damaged == []
 
 
 def test_a_dataset_of_the_hub_is_a_table(monkeypatch):
     monkeypatch.setattr(hub, "hf_tables", lambda name: iter([table_of(NOISY, CLEAN)] * 2))
-    pairs, words, account = mined(["hf:learners:validation"])
+    pairs, words, tally = mined(["hf:learners:validation"])
 
     assert words == WORDS
-    assert (len(pairs), account.read["rows"]) == (6, 10)
+    assert (len(pairs), tally.read["rows"]) == (6, 10)
 
 
 def table_of(noisy, clean):
@@ -390,7 +390,7 @@ def test_jflag_is_the_slow_loop_over_its_lines():
     """Learner English with four corrections a sentence."""
     source, *clean = real("jfleg/dev.src.gz", *(f"jfleg/dev.ref{n}.gz" for n in range(4)))
     miner = PairsMiner(language("en"), PROFILES["rcp"])
-    pairs, _, account = collected(miner, aligned(source, clean))
+    pairs, _, tally = collected(miner, aligned(source, clean))
 
     sides = [
         gzip.open(path, "rt", encoding="utf-8").read().split("\n")[:-1]  # noqa: SIM115
@@ -403,7 +403,7 @@ def test_jflag_is_the_slow_loop_over_its_lines():
             if words is not None:
                 expected.append((noisy, version, words))
     assert [(pair.noisy, pair.clean, pair.words) for pair in pairs] == expected
-    assert account.dropped == dropped
+    assert tally.dropped == dropped
     assert len(expected) > 1_000
 
 
@@ -411,12 +411,12 @@ def test_jflag_is_the_slow_loop_over_its_lines():
 def test_vietnamese_comments_give_their_abbreviations():
     (path,) = real("vilexnorm/dev.csv.gz")
     miner = PairsMiner(language("vi"), PROFILES["rcp"], PairColumns("original", ("normalized",)))
-    pairs, _, account = collected(miner, table_tasks([path], miner)[0])
+    pairs, _, tally = collected(miner, table_tasks([path], miner)[0])
     words = Counter((w.clean, w.noisy) for pair in pairs for w in pair.words)
 
     assert {("tôi", "t"), ("được", "đc"), ("rồi", "r")} <= best(words, 10)
     with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-        assert account.read["rows"] == len(list(csv.reader(file))) - 1
+        assert tally.read["rows"] == len(list(csv.reader(file))) - 1
 
 
 @pytest.mark.nightly
@@ -430,10 +430,10 @@ def test_russian_blogs_give_their_misspellings():
 
 
 def cut_at(rows, path, miner):
-    """Return the pairs and word pairs of a file cut after so many rows, the account, the tasks."""
+    """Return the pairs and word pairs of a file cut after so many rows, the tally, the tasks."""
     tasks, _ = table_tasks([path], miner, rows)
-    pairs, words, account = collected(miner, tasks)
-    return pairs, words, account, len(tasks)
+    pairs, words, tally = collected(miner, tasks)
+    return pairs, words, tally, len(tasks)
 
 
 def in_pieces(pack, data, size=501):

@@ -20,7 +20,7 @@ from noisegen.data.rows import FileRange
 from noisegen.errors import SourceError
 from noisegen.mining.dumps import tasks_of
 from noisegen.mining.filters import PROFILES
-from noisegen.mining.miner import Account, Task
+from noisegen.mining.miner import Tally, Task
 from noisegen.mining.miner_options import WikiOptions
 from noisegen.mining.wiki import WikiMiner
 from noisegen.options import decode
@@ -39,11 +39,11 @@ def dumps():
 
 
 def mined(paths, lang="en", profile="rcp", **options):
-    """Return the pairs of files, one task each, and the account."""
+    """Return the pairs of files, one task each, and the tally."""
     tasks, _ = tasks_of([str(path) for path in paths], lang)
-    account = Account()
+    tally = Tally()
     miner = WikiMiner(language(lang), PROFILES[profile], **options)
-    return [one for task in tasks for one in miner(task, account)], account
+    return [one for task in tasks for one in miner(task, tally)], tally
 
 
 @pytest.fixture
@@ -62,15 +62,15 @@ def words(pairs):
 
 
 def test_a_correction_becomes_a_pair(mine):
-    pairs, account = mine(page(7, [f"Intro.\n{NOISY} It runs.", f"Intro.\n{CLEAN} It runs."]))
+    pairs, tally = mine(page(7, [f"Intro.\n{NOISY} It runs.", f"Intro.\n{CLEAN} It runs."]))
 
     [one] = pairs
     assert (one.noisy, one.clean, one.lang, one.unit) == (NOISY, CLEAN, "en", 7)
     assert (one.rev_old, one.rev_new, one.timestamp) == (1, 2, "2002-01-01T00:00:00Z")
     assert (one.minor, one.comment_flag, one.reverted, one.survived) == (False, False, False, True)
     assert [(word.clean, word.noisy) for word in one.words] == [("quick", "quikc")]
-    assert account.read["pages"] == account.read["edits"] == 1
-    assert account.damaged == []
+    assert tally.read["pages"] == tally.read["edits"] == 1
+    assert tally.damaged == []
 
 
 def test_the_previous_page_is_no_predecessor(mine):
@@ -79,25 +79,25 @@ def test_the_previous_page_is_no_predecessor(mine):
 
 def test_withheld_text_breaks_the_chain_and_blanking_is_no_correction(mine):
     assert mine(page(1, [NOISY, None, CLEAN]))[0] == []
-    pairs, account = mine(page(1, [NOISY, "", CLEAN]))
+    pairs, tally = mine(page(1, [NOISY, "", CLEAN]))
     assert pairs == []
-    assert account.dropped["edit_shrinks"] == 1
+    assert tally.dropped["edit_shrinks"] == 1
 
 
 def test_reverted_pairs_are_dropped_and_counted(mine):
-    pairs, account = mine(page(1, [CLEAN, NOISY, CLEAN]))
+    pairs, tally = mine(page(1, [CLEAN, NOISY, CLEAN]))
 
     assert pairs == []
-    assert account.dropped["reverted"] == account.read["reverts"] == 1
+    assert tally.dropped["reverted"] == tally.read["reverts"] == 1
 
 
 def test_strict_wants_the_correction_to_survive(mine):
     later = CLEAN.replace("quick", "quack")
 
     assert [one.survived for one in mine(page(1, [NOISY, CLEAN, later]))[0]] == [False, True]
-    pairs, account = mine(page(1, [NOISY, CLEAN, later]), profile="strict")
+    pairs, tally = mine(page(1, [NOISY, CLEAN, later]), profile="strict")
     assert [one.clean for one in pairs] == [later]
-    assert account.dropped["not_survived"] == 1
+    assert tally.dropped["not_survived"] == 1
 
 
 def test_comments_on_reverts_are_flagged(tmp_path):
@@ -113,27 +113,27 @@ def test_an_edit_older_than_what_it_changes_is_no_correction(tmp_path):
     text = export(page(1, [])).decode().replace("  </page>", f"{revisions}  </page>")
     (tmp_path / "a.xml").write_text(text)
 
-    pairs, account = mined([tmp_path / "a.xml"])
+    pairs, tally = mined([tmp_path / "a.xml"])
 
     assert pairs == []
-    assert account.dropped["edit_out_of_order"] == 1
+    assert tally.dropped["edit_out_of_order"] == 1
 
 
 def test_rewrites_and_endless_lines_are_left(mine):
     old = "\n".join(f"{NOISY} {number}" for number in range(70))
-    _, account = mine(page(1, [old, old.replace("quikc", "quick")]))
-    assert account.dropped["edit_many_lines"] == 1
-    _, account = mine(page(1, [NOISY * 1_000, CLEAN * 1_000]))
-    assert account.dropped["line_too_long"] == 2
+    _, tally = mine(page(1, [old, old.replace("quikc", "quick")]))
+    assert tally.dropped["edit_many_lines"] == 1
+    _, tally = mine(page(1, [NOISY * 1_000, CLEAN * 1_000]))
+    assert tally.dropped["line_too_long"] == 2
 
 
 def test_damage_of_a_page_is_told_once_and_where(tmp_path):
     text = export(page(4, [NOISY, f"{CLEAN} x", f"{CLEAN} x y"])).decode()
     (tmp_path / "a.xml").write_text(text.replace(" x", " < x"))
 
-    _, account = mined([tmp_path / "a.xml"])
+    _, tally = mined([tmp_path / "a.xml"])
 
-    assert account.damaged == ["a.xml: page 4: unescaped '<' in text"]
+    assert tally.damaged == ["a.xml: page 4: unescaped '<' in text"]
 
 
 # --- recall
@@ -155,7 +155,7 @@ def test_recall_is_that_of_comparing_whole_pages(dumps, lang):
     pytest.importorskip({"zh": "jieba", "ja": "fugashi"}.get(lang, "pyarrow"))
     with (dumps / f"synth/{lang}wiki-synthhist.truth.tsv").open(encoding="utf-8") as file:
         truth = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-    pairs, account = synthetic(lang, True)
+    pairs, tally = synthetic(lang, True)
     slow, _ = synthetic(lang, False)
 
     found = sum(
@@ -170,7 +170,7 @@ def test_recall_is_that_of_comparing_whole_pages(dumps, lang):
 
     assert found / len(truth) >= RECALL[lang]
     assert words(pairs) == words(slow)
-    assert account.damaged == []
+    assert tally.damaged == []
 
 
 @pytest.mark.nightly
@@ -336,29 +336,29 @@ def test_missing_files_and_empty_folders(tmp_path):
 
 @pytest.mark.nightly
 def test_a_stub_dump_has_nothing_to_mine(dumps):
-    pairs, account = mined([dumps / "synth/dewiki-stub-meta-history.xml.gz"], "de")
+    pairs, tally = mined([dumps / "synth/dewiki-stub-meta-history.xml.gz"], "de")
 
     assert pairs == []
-    assert account.read["withheld"] == account.read["revisions"] == 90
+    assert tally.read["withheld"] == tally.read["revisions"] == 90
 
 
 @pytest.mark.nightly
 def test_other_namespaces_and_models_are_counted(dumps):
-    _, account = mined([dumps / "malformed/namespaces-redirects.xml"])
-    assert account.dropped["page_other_namespace"] == 3
+    _, tally = mined([dumps / "malformed/namespaces-redirects.xml"])
+    assert tally.dropped["page_other_namespace"] == 3
     miner = WikiMiner(language("en"), PROFILES["rcp"], namespaces=(2, 828))
-    account = Account()
+    tally = Tally()
     dump = FileRange(str(dumps / "malformed/namespaces-redirects.xml"))
-    list(miner(Task(0, (dump,)), account))
-    assert account.dropped["revision_not_wikitext"] == 2
+    list(miner(Task(0, (dump,)), tally))
+    assert tally.dropped["revision_not_wikitext"] == 2
 
 
 @pytest.mark.nightly
 def test_a_long_real_history_is_mined_in_seconds(dumps):
     path = SHARED / "wiki-history" / "enwiki-anarchism-first2000.xml.xz"
-    pairs, account = mined([path])
+    pairs, tally = mined([path])
 
-    assert account.read["revisions"] == 2000
+    assert tally.read["revisions"] == 2000
     assert len(pairs) > 1_000
     assert {("occurred", "occured"), ("existence", "existance")} <= {w[1:] for w in words(pairs)}
 
@@ -378,16 +378,14 @@ def history(pages=12, seed=3):
 def cut_at(size, paths, **options):
     """Return what is mined of files cut into pieces of a size, and how many pieces there were."""
     tasks, _ = tasks_of([str(path) for path in paths], "en", size)
-    accounts = [Account() for _ in tasks]
+    accounts = [Tally() for _ in tasks]
     miner = WikiMiner(language("en"), PROFILES["rcp"], **options)
-    pairs = [
-        one for task, account in zip(tasks, accounts, strict=True) for one in miner(task, account)
-    ]
-    total = Account()
-    for account in accounts:
-        total.read += account.read
-        total.dropped += account.dropped
-        total.damaged += account.damaged
+    pairs = [one for task, tally in zip(tasks, accounts, strict=True) for one in miner(task, tally)]
+    total = Tally()
+    for tally in accounts:
+        total.read += tally.read
+        total.dropped += tally.dropped
+        total.damaged += tally.damaged
     return pairs, total, len(tasks)
 
 
@@ -415,8 +413,8 @@ def test_pieces_of_a_dump_give_what_the_dump_gives(tmp_path, ending, damaged):
         packed[at : at + 11] = bytes(11)
     path = tmp_path / f"dump.{ending}"
     path.write_bytes(packed)
-    whole, account, count = cut_at(1 << 30, [path])
-    assert (count, len(whole) > 3, bool(account.damaged)) == (1, True, damaged)
+    whole, tally, count = cut_at(1 << 30, [path])
+    assert (count, len(whole) > 3, bool(tally.damaged)) == (1, True, damaged)
     for size in (977, 10_007) if ending == "xml" else (101, 1_009):
         pairs, pieced, count = cut_at(size, [path])
         assert count > 3
@@ -424,9 +422,9 @@ def test_pieces_of_a_dump_give_what_the_dump_gives(tmp_path, ending, damaged):
             assert len(pairs) >= len(whole)
             continue
         assert pairs == whole
-        assert pieced.read == account.read
-        assert pieced.dropped == account.dropped
-        assert sorted(pieced.damaged) == sorted(account.damaged)
+        assert pieced.read == tally.read
+        assert pieced.dropped == tally.dropped
+        assert sorted(pieced.damaged) == sorted(tally.damaged)
 
 
 def test_a_dump_that_is_rewritten_or_split_by_revisions_is_not_cut(tmp_path):
