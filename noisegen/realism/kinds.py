@@ -43,8 +43,8 @@ _EMOTICON = re.compile(
     r"|\)(?: ?\))+"  # )))
 )
 _VOWELS = re.compile("[aeiouyæœøаеёиоуыэюяіїєαεηιουωəı]+")
-_TWICE = re.compile(r"(.{1,3}?)\1+")
-_THRICE = re.compile(r"(.{1,3}?)\1\1")
+_REPEATED = re.compile(r"(.{1,3}?)\1+")
+_REPEATED_THREE_TIMES = re.compile(r"(.{1,3}?)\1\1")
 _SPELLED_OUT = str.maketrans(
     {"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "æ": "ae", "ß": "ss"}
 )
@@ -236,9 +236,9 @@ def _is_merge(words: WordChange) -> bool:
 
 def _is_lengthening(words: WordChange) -> bool:
     """Tell whether the only change is that letters are repeated, three times or more: 'sooo'."""
-    if words.growth <= 0 or not _THRICE.search(words.noisy):
+    if words.growth <= 0 or not _REPEATED_THREE_TIMES.search(words.noisy):
         return False
-    return _TWICE.sub(r"\1", words.clean) == _TWICE.sub(r"\1", words.noisy)
+    return _REPEATED.sub(r"\1", words.clean) == _REPEATED.sub(r"\1", words.noisy)
 
 
 def _drops_vowels(words: WordChange) -> bool:

@@ -62,9 +62,9 @@ class PairCounts:
         self.rows.append(RowEdits(clean, changed, gap_edits, times))
         if changed:
             self.repeats.update(_repeats(row.words))
-        self._see(row)
+        self._add_seen(row)
 
-    def _see(self, row: "RowKeys") -> None:
+    def _add_seen(self, row: "RowKeys") -> None:
         """Add a pair to `seen`: each word, gap and replacement once, however often it occurs."""
         word_forms = {(word.clean, word.noisy) for word in row.words}
         self.seen.update(form for form in word_forms if form[1] is not None)
@@ -136,11 +136,11 @@ def row_of(clean: str, noisy: str) -> RowKeys:
     rights = [*(word.clean.partition(" ")[0] for word in words), END]
     gaps = []
     for gap in _gaps(clean, noisy, aligned):
-        case = _take_case(words, gap.word) if gap.clean != gap.noisy else SAME
+        case = _pop_case(words, gap.word) if gap.clean != gap.noisy else SAME
         gaps.append(GapKey(rights[gap.word], not gap.word, gap.clean, gap.noisy, case))
     for number, word in enumerate(words):
         if word.noisy == "":
-            words[number] = word._replace(written=_take_case(words, number + 1))
+            words[number] = word._replace(written=_pop_case(words, number + 1))
     return RowKeys(words, gaps, habits, len(changes))
 
 
@@ -198,7 +198,7 @@ def _word_key(text: str, noisy: str | None, initial: bool, habit: str) -> WordKe
     return WordKey(clean, case, form, written)
 
 
-def _take_case(words: list[WordKey], number: int) -> int:
+def _pop_case(words: list[WordKey], number: int) -> int:
     """Return the new case of the word `words[number]`, and reset it there to SAME (unchanged).
 
     Nothing is reset, and SAME is returned, if the word became upper case, if its letters changed,
