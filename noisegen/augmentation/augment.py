@@ -40,7 +40,7 @@ from noisegen.runs import executors
 from noisegen.runs.card import Card, dataset_card
 from noisegen.runs.estimate import RunEstimate
 from noisegen.runs.folder import Layout, RunFolder
-from noisegen.runs.lock import WHOLE
+from noisegen.runs.lock import ALL_TASKS
 from noisegen.runs.manifest import Manifest, summed
 from noisegen.runs.progress import BYTES, Show, Tracker, silent
 from noisegen.runs.records import File, Record, SourceHead, read_heads, write_heads
@@ -315,7 +315,7 @@ def finish(
         totals = _totals(shards.values(), duplicates)
         manifest = plan.manifest(command, totals, listed, tasks - len(shards))
         folder.end(manifest, _card(plan, manifest, shards.values()))
-        if folder.share == WHOLE or len(folder.done()) == len(shards):
+        if folder.share == ALL_TASKS or len(folder.done()) == len(shards):
             return manifest
 
 

@@ -34,7 +34,7 @@ from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.buffers import I64, U64, Bool
 
 KEPT, DUPLICATE, NEAR = 0, 1, 2
-LINKED = 3  # undecided until it is compared with earlier candidates that share a band key
+UNDECIDED = 3  # until the candidate is compared with earlier candidates that share a band key
 REASONS = {DUPLICATE: "duplicate", NEAR: "near_duplicate"}
 CACHED = 2_000  # candidates whose sets of shingles stay in memory: about 30 MB
 # For each of its band keys, a candidate is compared with the first LINKS candidates that have the
@@ -86,7 +86,7 @@ class Search:
         return edges
 
     def codes(self, mode: Any = "r") -> CodesFile:
-        """Memory-map the file of codes; a candidate's code is KEPT, DUPLICATE, NEAR or LINKED."""
+        """Memory-map the file of codes; a code is KEPT, DUPLICATE, NEAR or UNDECIDED."""
         path = self.out / WORK / "codes.bin"
         return np.memmap(path, np.int8, mode, shape=path.stat().st_size)
 
@@ -123,7 +123,7 @@ class Search:
             codes[indices] = equal
 
         def mark_linked(number: int) -> None:
-            codes[self.found("links", number)[:, 0]] = LINKED
+            codes[self.found("links", number)[:, 0]] = UNDECIDED
 
         def settle(number: int) -> None:
             _settle(codes, self.found("similar", number), spans[number])
@@ -158,7 +158,7 @@ class Search:
 
         def pairs() -> I64:
             keys, indices = self._keys("bands", task)
-            fresh = np.isin(self.codes()[indices], (KEPT, LINKED))
+            fresh = np.isin(self.codes()[indices], (KEPT, UNDECIDED))
             return links(keys[fresh], indices[fresh].astype(np.int64))
 
         return self._write("links", task, pairs)
@@ -197,7 +197,7 @@ class Search:
 
         `linked` has the pairs to compare, sorted. Once a later candidate is similar to an earlier
         one that is certainly kept, its other pairs are skipped. An earlier candidate with the code
-        LINKED may still be dropped: its own pairs are perhaps being compared at the same time.
+        UNDECIDED may still be dropped: its own pairs are perhaps being compared at the same time.
         """
         before, shingled = self.codes(), self._shingles()
         here = before[task.start : task.stop].copy()
@@ -211,7 +211,7 @@ class Search:
                 if similarity(shingled(later), shingled(earlier)) < self.similarity_min:
                     continue
                 yield later, earlier
-                code = LINKED
+                code = UNDECIDED
                 if theirs == KEPT:
                     code = NEAR
                     break
@@ -268,7 +268,7 @@ def equal_ranges(size: int, count: int) -> list[Range]:
 
 
 def _settle(codes: Codes, similar: I64, span: Range) -> None:
-    """Turn each code LINKED (undecided) of a span of candidates into KEPT or NEAR.
+    """Turn each code UNDECIDED of a span of candidates into KEPT or NEAR.
 
     Earlier spans must have none left. `similar` has pairs (later, earlier) of similar
     candidates, sorted by the later one.
@@ -279,7 +279,7 @@ def _settle(codes: Codes, similar: I64, span: Range) -> None:
         theirs = codes[earlier] if earlier < span.start else here[earlier - span.start]
         if theirs != NEAR:
             here[later - span.start] = NEAR
-    here[here == LINKED] = KEPT
+    here[here == UNDECIDED] = KEPT
     codes[span.start : span.stop] = here
 
 
@@ -289,8 +289,8 @@ def equal(columns: U64) -> I64:
     `columns` has three rows: hashes of normal forms, hashes of texts, and candidate indices. The
     code is DUPLICATE if the text is repeated, and NEAR if only the normal form is.
     """
-    keys, marks, indices = columns[:, np.argsort(columns[2])]
-    same = _is_repeated(marks)
+    keys, text_hashes, indices = columns[:, np.argsort(columns[2])]
+    same = _is_repeated(text_hashes)
     codes = np.where(same, DUPLICATE, KEPT)
     codes[np.flatnonzero(~same)[_is_repeated(keys[~same])]] = NEAR
     return np.stack([indices.astype(np.int64), codes])[:, codes != KEPT]

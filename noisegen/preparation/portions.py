@@ -166,13 +166,13 @@ def make_candidates(job: PortionJob, portion: Portion) -> Record[Candidates]:
         key_writer(paths["bands"], "key", "row") as add_bands,
     ):
         while batch := list(islice(candidates, job.batch)):
-            *columns, normal_forms, marks, keys = zip(*batch, strict=True)
+            *columns, normal_forms, text_hashes, keys = zip(*batch, strict=True)
             texts.write_batch(pa.record_batch(list(map(pa.array, columns)), schema=job.schema))
             indices = np.arange(rows, rows + len(batch))
             rows += len(batch)
             counts.read["sentences"] = rows
             if job.duplicates != "keep":
-                add_forms(keys, marks, indices)
+                add_forms(keys, text_hashes, indices)
             if job.duplicates == "near":
                 size = COMPARED_MIN * job.shingle
                 long = [at for at, form in enumerate(normal_forms) if len(form) >= size]
@@ -210,11 +210,11 @@ def _candidates(
     seen_forms: set[int] = set()
     for source, row_id, ordinal, text in _rows(job, portion, counts):
         for sentence in sentences(text, job.spoken, job.criteria):
-            reason, form, mark, key = sentence.reason, "", 0, 0
+            reason, form, text_hash, key = sentence.reason, "", 0, 0
             if not reason and job.duplicates != "keep":
-                mark = key = name_number(sentence.text)
-                reason = "duplicate" if mark in seen_texts else ""
-                seen_texts.add(mark)
+                text_hash = key = name_number(sentence.text)
+                reason = "duplicate" if text_hash in seen_texts else ""
+                seen_texts.add(text_hash)
             if reason:
                 counts.dropped[reason] += 1
                 continue
@@ -224,7 +224,7 @@ def _candidates(
                 form = "" if key in seen_forms else form
                 seen_forms.add(key)
             identity = ordinal * NUMBERS + sentence.number
-            yield identity, source, row_id, sentence.text, form, mark, key
+            yield identity, source, row_id, sentence.text, form, text_hash, key
 
 
 def _rows(

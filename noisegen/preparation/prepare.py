@@ -45,7 +45,7 @@ from noisegen.runs.atomic import atomic, file_digest, remove
 from noisegen.runs.card import Card, dataset_card
 from noisegen.runs.executors import is_remote
 from noisegen.runs.folder import Layout, RunFolder, shard_path
-from noisegen.runs.lock import WHOLE
+from noisegen.runs.lock import ALL_TASKS
 from noisegen.runs.manifest import Manifest, packages, summed
 from noisegen.runs.options import (
     Folder,
@@ -301,7 +301,7 @@ def _prepared(
         there = list(present.values())
         if missing := len(portions) - len(there):
             return _manifest(folder, options, there, missing_tasks=missing)
-        folder.share = WHOLE  # this process does the rest of the run alone
+        folder.share = ALL_TASKS  # this process does the rest of the run alone
         return _finish(folder, job, there, options)
 
 

@@ -25,7 +25,7 @@ from typing import Any, Generic, TypeVar
 from noisegen.errors import OutputError, resumable
 from noisegen.runs import executors
 from noisegen.runs.atomic import file_digest, remove, write_text, writing
-from noisegen.runs.lock import STATE, WHOLE, Lock, Part, locked, part_name
+from noisegen.runs.lock import ALL_TASKS, STATE, Lock, Share, locked, share_scope
 from noisegen.runs.manifest import LISTS, Manifest
 from noisegen.runs.options import RunOptions
 from noisegen.runs.progress import LIVE, Show, silent
@@ -84,7 +84,7 @@ class RunFolder(Generic[N]):
     out: Path
     layout: Layout[N]
     config: Mapping[str, Any]
-    share: Part = WHOLE
+    share: Share = ALL_TASKS
     _lock: Lock | None = field(default=None, repr=False)
     _is_complete: bool = field(default=False, repr=False)
 
@@ -126,7 +126,7 @@ class RunFolder(Generic[N]):
         is_refused = make_folder(self.out) and not (resume or force)
         if is_refused and not (self.out / STATE).exists():  # no run has a lock to report first
             refuse_full(self.out, can_resume=can_resume)
-        with locked(self.out, part_name(self.share), show) as lock:
+        with locked(self.out, share_scope(self.share), show) as lock:
             if is_refused:
                 refuse_full(self.out, can_resume=can_resume)
             self._refuse_foreign()
@@ -387,7 +387,7 @@ class RunFolder(Generic[N]):
             return
         left = self._temporary((*self.layout.parts, *self.layout.scratch))
         remove(*(path for path in left if self._is_of_share(path.name.rsplit(".", 2)[0])))
-        if self.share == WHOLE:
+        if self.share == ALL_TASKS:
             for name in self.layout.whole:
                 inside = self.out.glob(f"{name}/**/*.tmp")
                 left += [path for path in inside if _TEMPORARY.search(path.name)]

@@ -26,8 +26,8 @@ from noisegen.errors import OutputError
 from noisegen.runs.atomic import remove, remove_left, write_text, writing
 from noisegen.runs.progress import Progress, Show, repeated, silent
 
-Part = tuple[int, int]  # (remainder, count): the tasks with number % count == remainder
-WHOLE: Part = (0, 1)
+Share = tuple[int, int]  # (remainder, count): the tasks with number % count == remainder
+ALL_TASKS: Share = (0, 1)
 STATE = ".noisegen"  # hidden folder in OUT with the locks and records of the run
 SECONDS_BETWEEN_BEATS = 5.0  # how often a living run touches its lock file
 SECONDS_STALE = 60.0  # a run on another host that has not touched its lock for so long is dead
@@ -153,7 +153,7 @@ class Lock:
         return int(self.path.stat().st_mtime_ns)
 
 
-def part_name(share: Part) -> str:
+def share_scope(share: Share) -> str:
     """Return the scope of the lock for a share of the tasks, such as 'part-1-of-4'."""
     return f"part-{share[0] + 1}-of-{share[1]}"
 
@@ -172,7 +172,7 @@ def _excludes(one: str, other: str) -> bool:
 
 @contextmanager
 def locked(
-    out: Path, scope: str = part_name(WHOLE), show: Show = silent, *, wait: bool = False
+    out: Path, scope: str = share_scope(ALL_TASKS), show: Show = silent, *, wait: bool = False
 ) -> Iterator[Lock]:
     """Hold and yield the lock for the work `scope` on the folder `out` in the `with` block.
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from noisegen.errors import UsageError
 from noisegen.options import internal, option
 from noisegen.runs import executors
-from noisegen.runs.lock import WHOLE, Part
+from noisegen.runs.lock import ALL_TASKS, Share
 from noisegen.runs.progress import Show, silent
 
 Folder = str | Path  # `decode` turns a path into text
@@ -62,16 +62,16 @@ class RunOptions(WorkerOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        in_parts = self.share != WHOLE
+        in_parts = self.share != ALL_TASKS
         if self.force and (self.resume or in_parts):
             raise UsageError(
                 "--force removes what is there; --resume and --part keep it: choose one"
             )
 
     @property
-    def share(self) -> Part:
+    def share(self) -> Share:
         """The part of the tasks that this process does: all of them."""
-        return WHOLE
+        return ALL_TASKS
 
     def asked(self) -> Self:
         """Return a copy in which the options that never change the output have their defaults."""
@@ -88,10 +88,10 @@ class PartOptions(RunOptions):
     ] = None
 
     @property
-    def share(self) -> Part:
+    def share(self) -> Share:
         """The part of the tasks that this process does, from `--part I/N`; raises UsageError."""
         if self.part is None:
-            return WHOLE
+            return ALL_TASKS
         number, _, count = self.part.partition("/")
         if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
             raise UsageError(
