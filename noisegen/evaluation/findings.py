@@ -23,18 +23,18 @@ _COLOURS = {"better": "green", "worse": "red"}
 _NAME_COLUMNS, _WIDEST = 40, 1_000  # characters: widest column of names, widest table
 
 
-class Part(NamedTuple):
+class SetsFinding(NamedTuple):
     """Sets of one kind on which a metric is better, worse or the same, and its values, in words."""
 
     sets: str  # such as "12 of 13 kinds of noise"
     evidence: str  # such as "most on fing: 0.302 to 0.121, 2.5 times lower"
 
 
-class Clause(NamedTuple):
-    """A metric that is better, worse or the same: its title, and a Part for each kind of set."""
+class MetricFinding(NamedTuple):
+    """A metric that is better, worse or the same, with a finding per kind of set."""
 
     title: str
-    parts: list[Part]
+    on_sets: list[SetsFinding]
 
 
 Groups = dict[tuple[str, str | None], list[Comparison]]  # (metric, kind of set) -> comparisons
@@ -112,7 +112,7 @@ class Findings:
             for kind in dict.fromkeys(kinds)
         )
 
-    def clauses(self, model: str, state: str) -> list[Clause]:
+    def by_metric(self, model: str, state: str) -> list[MetricFinding]:
         """Return the metrics in which a model has the verdict `state`, with the sets that show it.
 
         `state` is 'better', 'worse' or 'same', compared with the baseline. For 'better' and 'same'
@@ -123,24 +123,24 @@ class Findings:
         for test in self.results.comparisons:
             if test.model == model and metric_of(test.metric).better:
                 groups[test.metric, kinds.get(test.dataset)].append(test)
-        leading = state != "worse" and self._clauses(groups, state, only_leading=True)
-        return leading or self._clauses(groups, state, only_leading=False)
+        leading = state != "worse" and self._by_metric(groups, state, only_leading=True)
+        return leading or self._by_metric(groups, state, only_leading=False)
 
-    def _clauses(self, groups: Groups, state: str, *, only_leading: bool) -> list[Clause]:
-        clauses = []
+    def _by_metric(self, groups: Groups, state: str, *, only_leading: bool) -> list[MetricFinding]:
+        found = []
         for metric in METRICS.values():
-            parts = []
+            on_sets = []
             for kind in KINDS:
                 if only_leading and not (metric.leads and kind in metric.kinds):
                     continue
-                part = self._part(kind, groups[metric.name, kind], state)
-                if part is not None:
-                    parts.append(part)
-            if parts:
-                clauses.append(Clause(metric.title, parts))
-        return clauses
+                finding = self._on_sets(kind, groups[metric.name, kind], state)
+                if finding is not None:
+                    on_sets.append(finding)
+            if on_sets:
+                found.append(MetricFinding(metric.title, on_sets))
+        return found
 
-    def _part(self, kind: str, tested: Sequence[Comparison], state: str) -> Part | None:
+    def _on_sets(self, kind: str, tested: Sequence[Comparison], state: str) -> SetsFinding | None:
         """Describe the sets of one kind on which a metric has the verdict `state`.
 
         `tested` are the comparisons of the metric on all sets of the kind. Returns None if no set
@@ -154,11 +154,11 @@ class Findings:
         all_sets = KINDS[kind].counted(len(tested))
         if len(chosen) == 1:
             others = "" if len(tested) == 1 else f", one of {all_sets}"
-            return Part(widest.dataset + others, evidence)
+            return SetsFinding(widest.dataset + others, evidence)
         share = "all" if len(chosen) == len(tested) else f"{len(chosen)} of"
         if state == "same":
-            return Part(f"{share} {all_sets}", listed([test.dataset for test in chosen]))
-        return Part(f"{share} {all_sets}", f"most on {widest.dataset}: {evidence}")
+            return SetsFinding(f"{share} {all_sets}", listed([test.dataset for test in chosen]))
+        return SetsFinding(f"{share} {all_sets}", f"most on {widest.dataset}: {evidence}")
 
     def _evidence(self, test: Comparison, *, with_p: bool) -> str:
         """Return the values of baseline and model as a phrase, such as '0.302 to 0.121'.

@@ -172,7 +172,7 @@ def _short(findings: Findings) -> list[Block]:
                 "name": name,
                 "style": findings.style(name),
                 "sentences": {
-                    state: findings.clauses(name, state) for state in _STATES if name in tested
+                    state: findings.by_metric(name, state) for state in _STATES if name in tested
                 },
                 "drifts": [score.value for score in scores if score],
             }
