@@ -156,8 +156,8 @@ class Pretraining(PairMethod[MaskedChunk]):
         A contrastive loss depends on the vectors of all batches together. Without one, the batches
         are independent, and go forward and back one by one.
         """
-        every = np.sort(np.concatenate(batches))  # noisy sides first, then clean sides
-        masks = np.array([chunk.masks[side].sum() for side in np.split(every, 2)])
+        all_rows = np.sort(np.concatenate(batches))  # noisy sides first, then clean sides
+        masks = np.array([chunk.masks[side].sum() for side in np.split(all_rows, 2)])
         own = range(self.workers.rank, len(batches), self.workers.world)
         dropout = stream_key(self.settings.seed, "dropout", trainer.progress.updates)
         for numbers in [list(own)] if self.contrast else [[number] for number in own]:
@@ -167,21 +167,21 @@ class Pretraining(PairMethod[MaskedChunk]):
                 )
                 for number in numbers
             ]
-            self._backward_together(trainer, chunk, forward, every, masks)
-        return len(every) // 2
+            self._backward_together(trainer, chunk, forward, all_rows, masks)
+        return len(all_rows) // 2
 
     def _backward_together(
         self,
         trainer: Trainer[MaskedChunk],
         chunk: MaskedChunk,
         batches: "list[_Forward]",
-        every: Rows,
+        all_rows: Rows,
         masks: npt.NDArray[np.int64],
     ) -> None:
         """Accumulate the gradient of batches whose loss is computed together.
 
-        `every` has the indices of all rows of the update. `masks` has two counts of masked tokens
-        in the update: on the noisy sides and on the clean sides.
+        `all_rows` has the indices of all rows of the update. `masks` has two counts of masked
+        tokens in the update: on the noisy sides and on the clean sides.
         """
         budget = self.settings.graph_gb * 1e9 if len(batches) > 1 else float("inf")
         graphs = KeptGraphs(budget, self.network.parameters())
@@ -192,7 +192,7 @@ class Pretraining(PairMethod[MaskedChunk]):
         rows = np.concatenate([batch.rows for batch in batches])
         vectors = torch.cat([batch.output.vectors.detach() for batch in batches])
         states = torch.cat([batch.output.states.detach() for batch in batches])
-        into_vectors = self._contrast(trainer, chunk.owner[every], every, rows, vectors)
+        into_vectors = self._contrast(trainer, chunk.owner[all_rows], all_rows, rows, vectors)
         hidden = np.concatenate([batch.texts.hidden() for batch in batches])
         is_clean = np.repeat(rows >= chunk.pairs, chunk.masks[rows])
         parts, into_states = self._fill_masks(states, hidden, is_clean, masks)
@@ -243,20 +243,20 @@ class Pretraining(PairMethod[MaskedChunk]):
         self,
         trainer: Trainer[MaskedChunk],
         owners: npt.NDArray[np.integer],
-        every: Rows,
+        all_rows: Rows,
         rows: Rows,
         own: Tensor,
     ) -> Tensor:
         """Return the gradient of an update's contrastive loss with respect to the vectors `own`.
 
-        `own` has this process's vectors, of the rows with the indices `rows`. `every` has the
+        `own` has this process's vectors, of the rows with the indices `rows`. `all_rows` has the
         indices of all rows of the update, over all processes, and `owners` the indices of their
         clean texts.
         """
         if self.contrast is None:
             return torch.zeros_like(own)
-        places = torch.from_numpy(np.searchsorted(every, rows)).to(own.device)
-        vectors = own.new_zeros(len(every), own.shape[1])
+        places = torch.from_numpy(np.searchsorted(all_rows, rows)).to(own.device)
+        vectors = own.new_zeros(len(all_rows), own.shape[1])
         vectors[places] = own
         vectors = self.workers.gather(vectors).requires_grad_()
         memory, texts = self.network.memory, torch.from_numpy(owners).to(own.device)

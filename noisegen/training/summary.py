@@ -106,14 +106,14 @@ def cpu_time(metrics: Mapping[str, Any]) -> str:
     return line
 
 
-def seen(pairs: int, of: int) -> str:
+def seen(pairs: int, total: int) -> str:
     """Return in words which share of the training pairs a run saw, or how often it saw them.
 
-    `pairs` is the number of pairs in all updates, with repetitions, `of` that of training pairs.
+    `pairs` is the number of pairs in all updates, with repetitions, `total` that of training pairs.
     """
-    if pairs < of:
-        return f"{pairs:,} of {of:,} training pairs were seen ({pairs / of:.1%})"
-    return f"all {of:,} training pairs were seen, {pairs / of:,.1f} times on average"
+    if pairs < total:
+        return f"{pairs:,} of {total:,} training pairs were seen ({pairs / total:.1%})"
+    return f"all {total:,} training pairs were seen, {pairs / total:,.1f} times on average"
 
 
 def tables(metrics: Mapping[str, Any]) -> list[list[Row]]:
@@ -134,14 +134,16 @@ def _given(figures: Mapping[str, float]) -> dict[str, float]:
     return {name.removeprefix(GIVEN): figures[name] for name in own}
 
 
-def before_and_after(before: Mapping[str, float], after: Mapping[str, float], of: str) -> list[Row]:
-    """Return a table of figures before and after training; its first row is the heading.
+def before_and_after(
+    before: Mapping[str, float], after: Mapping[str, float], heading: str
+) -> list[Row]:
+    """Return a table of figures before and after training.
 
-    `of`, the first cell of the heading, says which pairs were measured: 'held-out pairs'.
+    `heading`, the first cell of the first row, says which pairs were measured: 'held-out pairs'.
     """
     known = [name for name in _MEASURES if name in after]
     names = known if len(known) > 1 else [name for name in after if name != "step"]
-    rows: list[Row] = [(of, "before", "after")]
+    rows: list[Row] = [(heading, "before", "after")]
     for name in names:
         title, form = _MEASURES.get(name, (name.replace("_", " "), ".4f"))
         first = format(before[name], form) if name in before else "-"

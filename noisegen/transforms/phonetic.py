@@ -63,12 +63,12 @@ class Rewriting(NamedTuple):
     weight: int
 
 
-def respelled(word: str, rules: tuple[Rule, ...], of: int = 0) -> Forms:
+def respelled(word: str, rules: tuple[Rule, ...], total: int = 0) -> Forms:
     """Return the likeliest forms of a word that one or two applications of rules produce.
 
-    A rule of weight w has the chance w / `of`, and the word itself is a form with the remaining
-    chance; if `of` is 0, the word always changes. Words with capitals have no forms: most are names
-    or begin a sentence.
+    A rule of weight w has the chance w / `total`, and the word itself is a form with the remaining
+    chance; if `total` is 0, the word always changes. Words with capitals have no forms: most are
+    names or begin a sentence.
     """
     if not _is_respellable(word) or not _any_of(rules).search(word):
         return []
@@ -76,7 +76,7 @@ def respelled(word: str, rules: tuple[Rule, ...], of: int = 0) -> Forms:
     forms = defaultdict[str, int](int)
     for change in changes:
         form = word[: change.start] + change.noisy + word[change.stop :]
-        forms[form] = max(change.weight * (of or 100), forms[form])
+        forms[form] = max(change.weight * (total or 100), forms[form])
     for first, second in combinations(changes, 2):
         if first.stop <= second.start:
             between, end = word[first.stop : second.start], word[second.stop :]
@@ -84,7 +84,7 @@ def respelled(word: str, rules: tuple[Rule, ...], of: int = 0) -> Forms:
             forms[form] = max(first.weight * second.weight * 2, forms[form])
     forms.pop(word, None)
     likeliest = _likeliest(forms, RESPELLINGS_MAX)
-    stays = of * of - sum(weight for _, weight in likeliest)
+    stays = total * total - sum(weight for _, weight in likeliest)
     return [*likeliest, (word, stays)] if likeliest and stays > 0 else likeliest
 
 
@@ -157,7 +157,7 @@ def phon(settings: Settings, *, rate: float = 0.15) -> Respelling:
     """Spell words as they sound: 'that was good, though' -> 'that was gud, tho'."""
     rules, limits = rules_of(_RULES.of(settings.lang)), settings.limits(rate)
     table = load_table(_LIST.of(settings.lang), parse_tsv, settings.matched_by)
-    rule = partial(respelled, rules=rules, of=whole_of(_RULES.of(settings.lang)))
+    rule = partial(respelled, rules=rules, total=whole_of(_RULES.of(settings.lang)))
     ruled = WordKernel(rule, limits, by_form=settings.by_form, bytes_min=LETTERS_MIN)
     listed = ListRules(limits, tags="infinitive", by_form=settings.by_form)
     return Respelling(LexicalKernel(table, (listed,)), ruled)
