@@ -359,22 +359,20 @@ def test_a_review_made_meanwhile_is_not_written_over(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-MEANWHILE = []  # calls that the transform "meddling" makes once
-
-
-@noisegen.transform("meddling")
-def meddling(text: str, draws: noisegen.Draws, *, rate: float = 1.0) -> str:
-    """Do something else meanwhile: 'a' -> 'a!'."""
-    if MEANWHILE:
-        MEANWHILE.pop()()
-    return f"{text}!"
-
-
 def test_rows_added_meanwhile_stop_a_second_stage(tmp_path):
+    meanwhile = []  # calls that the transform makes once
+
+    @noisegen.transform("meddling")
+    def meddling(text: str, draws: noisegen.Draws, *, rate: float = 1.0) -> str:
+        """Do something else meanwhile: 'a' -> 'a!'."""
+        if meanwhile:
+            meanwhile.pop()()
+        return f"{text}!"
+
     path, source = tmp_path / "r.sqlite", tmp_path / "source.txt"
     source.write_text("".join(f"sentence {number}\n" for number in range(40)), "utf-8")
     review.make(source, path, transforms=["meddling"], strengths="x1", rows=2)
-    MEANWHILE.append(lambda: review.more(path, rows=2, strength="x1"))
+    meanwhile.append(lambda: review.more(path, rows=2, strength="x1"))
     with pytest.raises(UsageError, match="meanwhile"):
         review.more(path, rows=2, strength="x1")
     assert rows_of(path, "SELECT count(*) FROM items WHERE stage = 2") == [(2,)]

