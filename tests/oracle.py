@@ -227,19 +227,19 @@ def matches(text: str, name: str, lang: str) -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=256)
 def row_kernel(
-    transform: str, values: tuple[tuple[str, Value], ...], lang: str, by_form: bool
+    transform: str, values: tuple[tuple[str, Value], ...], lang: str, words_alike: bool
 ) -> RowKernel:
-    made = registry.get(transform).make(Settings(lang, by_form=by_form), dict(values))
+    made = registry.get(transform).make(Settings(lang, words_alike=words_alike), dict(values))
     assert isinstance(made, RowKernel), f"{transform} has no row form"
     return made
 
 
 def proposed(
-    row: Row, step: Step, rates: dict[str, Fraction], key: int, lang: str, by_form: bool
+    row: Row, step: Step, rates: dict[str, Fraction], key: int, lang: str, words_alike: bool
 ) -> list[Edit]:
     """The edits that the row form of a step proposes."""
     values = {**step_values(step), **rates}
-    kernel = row_kernel(step.transform, tuple(values.items()), lang, by_form)
+    kernel = row_kernel(step.transform, tuple(values.items()), lang, words_alike)
     return kernel.edit_row(row, RowDraws(key, dict.fromkeys(rates, 0)))
 
 
@@ -359,10 +359,10 @@ def noise(
         current = "".join(cell.text for cell in cells)
         rates = scaled(recipe, step, seed, row_id, copy)
         key, kind = stream(step.label, seed, row_id, copy).key, registry.get(step.transform).kind
-        by_form = bool(recipe.writers) and kind in ("habit", "script")
+        words_alike = bool(recipe.writers) and kind in ("habit", "script")
         # Where nothing is protected, `caps` may write a row at once: an edit that no account needs.
         row = Row(current, spans or [(len(current), len(current))])
-        edits = proposed(row, step, rates, key, lang, by_form)
+        edits = proposed(row, step, rates, key, lang, words_alike)
         edits = [edit for edit in edits if not touches(edit, spans)]
         of_words: list[tuple[int, int]] = []
         if recipe.writers and kind in ("habit", "slip"):

@@ -32,11 +32,11 @@ def share(name: str, sentences: list[str], candidates: int, **values) -> tuple[f
     engine = Engine(Recipe.of([Step(name, values)]))
     (step,) = engine.steps
     texts = Texts.from_strings(sentences)
-    variants = {rate: np.zeros(len(texts), np.int64) for rate in step.rates}
+    strengths = {rate: np.zeros(len(texts), np.int64) for rate in step.rates}
     hits = 0
     for seed in SEEDS:
         keys = Streams(rows_of(len(texts)), seed).keys(name, np.arange(len(texts)))
-        hits += len(step.kernel.propose(texts, keys, variants))
+        hits += len(step.kernel.propose(texts, keys, strengths))
     n = candidates * len(SEEDS)
     rate = next(float(value) for value in values.values() if value)
     return hits / n, math.sqrt(rate * (1 - rate) / n)

@@ -31,7 +31,14 @@ from noisegen.noising.channel_model import (
 from noisegen.noising.channel_tables import CASINGS, SIZES, ChannelTables, Units, Words, units_of
 from noisegen.noising.edits import Edits
 from noisegen.noising.profile import FACTOR_BITS, LETTERS, ROW_HABITS, SAME, Factors
-from noisegen.noising.rng import CERTAIN, DECISION_BITS, Variants, decisions, draw_array, fork_array
+from noisegen.noising.rng import (
+    CERTAIN,
+    DECISION_BITS,
+    Strengths,
+    decisions,
+    draw_array,
+    fork_array,
+)
 from noisegen.text.buffers import (
     I64,
     U64,
@@ -46,7 +53,7 @@ from noisegen.text.buffers import (
 from noisegen.text.case import SMALL, TITLE, UPPER, cased, lower
 
 PART_BYTES = 2 << 20  # bytes of text processed at once: arrays fit into the cache of a CPU
-STRENGTH_BITS = 16
+RATE_BITS = 16
 RATE_MAX = 4  # greatest rate: its product with a chance and the largest factor fits 63 bits
 DRAWS_EACH = 8  # draws reserved per word or gap: hit, option, coarser option, changes of letters
 HIT, OPTION, COARSE, LETTER = range(4)
@@ -54,8 +61,8 @@ ATTEMPTS = 4  # most attempts to misspell a word without a letter pair unknown t
 _CASING_OF = np.array([0, 1, 2, 1])  # case of a word -> small (0), Title (1) or UPPER (2)
 _WRITTEN_CASES = (SMALL, SMALL, TITLE, UPPER)  # for profile.SAME, SMALL_CASE, ...
 # A draw of 48 bits is shifted left by this number before it is compared with the product
-# chance * factor * strength, which has more bits.
-_BELOW = CHANCE_BITS + FACTOR_BITS + STRENGTH_BITS - DECISION_BITS
+# chance * factor * rate, which has more bits.
+_BELOW = CHANCE_BITS + FACTOR_BITS + RATE_BITS - DECISION_BITS
 _HALF = np.uint64(64 - CHANCE_BITS)
 _HABITS = list(ROW_HABITS.values())
 
@@ -78,25 +85,25 @@ class ChannelKernel:
         self._must = np.array([factor.must for factor in factors], np.bool_)
         sums = list(accumulate(factor.weight for factor in factors))
         self._bounds = np.array([part * CERTAIN // sums[-1] for part in sums], np.int64)
-        self._strengths = np.array([int(rate * (1 << STRENGTH_BITS)) for rate in rates], np.int64)
+        self._rates = np.array([int(rate * (1 << RATE_BITS)) for rate in rates], np.int64)
 
-    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+    def propose(self, texts: Texts, keys: U64, strengths: Strengths) -> Edits:
         """Return the edits of all rows, see `Kernel.propose`; rows are processed in portions."""
-        strengths = self._strengths.take(variants["rate"])
+        rates = self._rates.take(strengths["rate"])
         size = max(1, len(texts) * PART_BYTES // max(1, len(texts.window)))
         parts = []
         for start in range(0, len(texts), size):
             chosen = slice(start, start + size)
-            edits = self._propose(texts[chosen], keys[chosen], strengths[chosen])
+            edits = self._propose(texts[chosen], keys[chosen], rates[chosen])
             parts.append(replace(edits, rows=edits.rows + start))
         return Edits.join(parts).legal(texts)
 
-    def _propose(self, texts: Texts, keys: U64, strengths: I64) -> Edits:
-        """Return the edits of some rows; `strengths` has the `rate` each row drew, times 2^16."""
+    def _propose(self, texts: Texts, keys: U64, rates: I64) -> Edits:
+        """Return the edits of some rows; `rates` has the `rate` that each row drew, times 2^16."""
         row_keys = fork_array(keys, "row")
         pair, must, habit, style = (decisions(draw_array(row_keys, number)) for number in range(4))
         drawn = np.searchsorted(self._bounds, pair, side="right")
-        factors = self._factors.take(drawn, axis=0) * strengths[:, None]  # in units of 2^-24
+        factors = self._factors.take(drawn, axis=0) * rates[:, None]  # in units of 2^-24
         words = Words.of(texts)
         units = Units.of(texts, words)
         groups = self._tables.groups(texts, words, units)
@@ -104,7 +111,7 @@ class ChannelKernel:
         # `kinds` has the index of each unit in `factors.ravel()`: 2 * row for words, + 1 for gaps.
         kinds = units.rows * 2 + (units.words < 0)
         limits = self._tables.chances.take(groups) * factors.ravel().take(kinds)
-        must_change = self._must.take(drawn) & (must >> DECISION_BITS - STRENGTH_BITS < strengths)
+        must_change = self._must.take(drawn) & (must >> DECISION_BITS - RATE_BITS < rates)
         firsts, lasts, of_phrases = self._phrases(keys, words, factors[:, 0])
         heads = units_of(words, firsts)
         limits[within(heads, 2 * (lasts - firsts) + 1)[0]] = 0
@@ -112,18 +119,19 @@ class ChannelKernel:
         hit = _hit(units, decisions(draw_array(draws[0], draws[1] + HIT)), limits, must_change)
         hit[heads], groups[heads], units.stops[heads] = True, of_phrases, words.stops.take(lasts)
         edits = _Batch(self._tables, texts, words, units, groups, draws, hit).edits()
-        habit = habit << CHANCE_BITS + STRENGTH_BITS - DECISION_BITS
-        habits = (habit[:, None] >= self._habits * strengths[:, None]).sum(axis=1)
+        habit = habit << CHANCE_BITS + RATE_BITS - DECISION_BITS
+        habits = (habit[:, None] >= self._habits * rates[:, None]).sum(axis=1)
         return _with_habits(edits, texts, habits)
 
-    def _draws(self, keys: U64, words: Words, units: Units, by_form: Bool) -> tuple[U64, I64]:
+    def _draws(self, keys: U64, words: Words, units: Units, words_alike: Bool) -> tuple[U64, I64]:
         """Return for each word and gap the key of its random stream, and its first draw's index.
 
-        In rows whose flag in `by_form` is set, equal words known to the channel have equal draws.
+        In rows whose flag in `words_alike` is set, equal words that the channel knows have equal
+        draws.
         """
         streams = np.stack([fork_array(keys, "words"), fork_array(keys, "gaps")], axis=1)
         streams = streams.ravel().take(units.rows * 2 + (units.words < 0))
-        numbers, forms = units.numbers.copy(), np.flatnonzero(by_form.take(words.rows))
+        numbers, forms = units.numbers.copy(), np.flatnonzero(words_alike.take(words.rows))
         known = self._tables.known(words.hashes.take(forms))
         forms, known = forms[known >= 0], known[known >= 0]
         at = units_of(words, forms)

@@ -79,8 +79,8 @@ class ReadyStep:
         """
         transform, values = registry.get(step.transform), step_values(step)
         transform.check_language(settings.lang)
-        by_form = has_writers and transform.kind in HABIT_KINDS
-        kernel = transform.make(replace(settings, by_form=by_form), values)
+        words_alike = has_writers and transform.kind in HABIT_KINDS
+        kernel = transform.make(replace(settings, words_alike=words_alike), values)
         edit_row: RowEditor = partial(edits_of_one, kernel)
         if isinstance(kernel, RowKernel):
             edit_row = kernel.edit_row
@@ -171,8 +171,8 @@ class Engine:
         columns = zip(*map(np.ndarray.tolist, (*pairs, keys, strengths)), strict=True)
         for number, step_number, key, drawn in columns:
             row, step = rows[number], self.steps[step_number]
-            variants = dict(zip(step.rates, drawn, strict=False))
-            edits = step.edit_row(row, RowDraws(key, variants))
+            draws = RowDraws(key, dict(zip(step.rates, drawn, strict=False)))
+            edits = step.edit_row(row, draws)
             changed: list[Span] = []
             if row.protected:
                 edits = row.outside(edits)
@@ -222,15 +222,15 @@ class Engine:
             step = self.steps[steps[run.start]]
             kernel = self.kernel_for(steps[run], taken.protected)
             texts, keys = taken.texts[run], draws.keys[run]
-            variants = dict(zip(step.rates, draws.strengths[run].T, strict=False))
+            strengths = dict(zip(step.rates, draws.strengths[run].T, strict=False))
             is_huge = len(texts) == 1 and texts.lengths[0] >= HUGE_BYTES
             if is_huge and not step.words_once and isinstance(kernel, WindowedKernel):
                 yield Edits.join(waiting)
                 waiting.clear()
-                for part in kernel.windows(texts, keys, variants):
+                for part in kernel.windows(texts, keys, strengths):
                     yield part.outside(taken.protected).from_row(run.start)
                 continue
-            edits = kernel.propose(texts, keys, variants).outside(taken.protected)
+            edits = kernel.propose(texts, keys, strengths).outside(taken.protected)
             if step.words_once:
                 words = texts.words(self.settings.matched_by)
                 edits, of_edits = edits.once(words, taken.changed)

@@ -26,7 +26,7 @@ from noisegen.noising.rng import (
     GapTables,
     Hits,
     RowDraws,
-    Variants,
+    Strengths,
     WeightedChoices,
     WeightedTexts,
     fork_array,
@@ -67,7 +67,7 @@ class Substitution:
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Return the replacements of the characters of one row that are hit and in the map."""
         edits, groups, text = [], self.characters.group_of, row.text
-        table = self.gaps.tables[draws.variants["rate"]]
+        table = self.gaps.tables[draws.strengths["rate"]]
         for at, drawn in _row_hits(text, Draws(draws.key), table):
             group = groups.get(ord(text[at]))
             if group is None or (self.bare and _has_mark(text, at)):
@@ -75,13 +75,13 @@ class Substitution:
             edits.append((at, at + 1, self.characters.written(group, drawn)))
         return edits
 
-    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+    def propose(self, texts: Texts, keys: U64, strengths: Strengths) -> Edits:
         """Propose the replacements of all rows."""
-        return self._edits(texts, self.gaps.hits(keys, texts.lengths, variants["rate"]))
+        return self._edits(texts, self.gaps.hits(keys, texts.lengths, strengths["rate"]))
 
-    def windows(self, texts: Texts, keys: U64, variants: Variants) -> Iterator[Edits]:
+    def windows(self, texts: Texts, keys: U64, strengths: Strengths) -> Iterator[Edits]:
         """Yield the replacements in one huge row, window by window."""
-        for hits in self.gaps.windows(keys, int(texts.lengths[0]), variants["rate"]):
+        for hits in self.gaps.windows(keys, int(texts.lengths[0]), strengths["rate"]):
             yield self._edits(texts, hits)
 
     def _edits(self, texts: Texts, hits: Hits) -> Edits:
@@ -120,7 +120,7 @@ class CountedSubstitution:
             for at, letter in enumerate(text)
             if ord(letter) in groups and not _has_mark(text, at)
         ]
-        rate = self.rates[draws.variants["rate"]]
+        rate = self.rates[draws.strengths["rate"]]
         count = len(text) * rate.numerator // rate.denominator
         for number in range(count if candidates else 0):
             drawn = rng.draw(draws.key, number)
@@ -130,7 +130,7 @@ class CountedSubstitution:
                 edits[at] = at, at + 1, written
         return sorted(edits.values(), key=itemgetter(0))
 
-    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+    def propose(self, texts: Texts, keys: U64, strengths: Strengths) -> Edits:
         """Propose the replacements of all rows."""
         points = code_points(texts.values, np.arange(texts.offsets[0], texts.offsets[-1]))
         starts = np.flatnonzero(points >= 0)
@@ -142,7 +142,7 @@ class CountedSubstitution:
         fit = np.flatnonzero(known & ~marked)
         lengths = np.bincount(rows, minlength=len(texts))
         candidates = np.bincount(rows.take(fit), minlength=len(texts))
-        counts = self._counts(lengths, candidates, variants["rate"])
+        counts = self._counts(lengths, candidates, strengths["rate"])
         of_rows = np.repeat(np.arange(len(texts)), counts)
         draws = rng.draw_array(keys.take(of_rows), buffers.ordinals(of_rows))
         firsts = (np.cumsum(candidates) - candidates).take(of_rows)
@@ -153,15 +153,15 @@ class CountedSubstitution:
         stops = starts.take(at) + utf8_lengths(points.take(at))
         return Edits(rows.take(at), starts.take(at), stops, chosen, self.characters.pool)
 
-    def _counts(self, lengths: I64, candidates: I64, variants: I64) -> I64:
+    def _counts(self, lengths: I64, candidates: I64, strengths: I64) -> I64:
         """Return the number of draws of every row, 0 for a row without candidates.
 
         `lengths` has the number of characters of each row, `candidates` the number of those that
-        can be replaced, and `variants` the index of the row's rate.
+        can be replaced, and `strengths` the index of the row's rate.
         """
         counts = np.zeros(len(lengths), np.int64)
         for row in np.flatnonzero(candidates).tolist():
-            rate = self.rates[variants[row]]
+            rate = self.rates[strengths[row]]
             counts[row] = int(lengths[row]) * rate.numerator // rate.denominator
         return counts
 
@@ -216,29 +216,29 @@ class Spacing:
 
         Drops and added spaces are drawn from two separate streams.
         """
-        text, stream, variants = row.text, Draws(draws.key), draws.variants
+        text, stream, strengths = row.text, Draws(draws.key), draws.strengths
         edits: list[RowEdit] = []
-        to_drop = self.drop.tables[variants["drop_rate"]]
+        to_drop = self.drop.tables[strengths["drop_rate"]]
         for at, _ in _row_hits(text, stream.fork("drop"), to_drop):
             if ord(text[at]) in _BLANKS:
                 edits.append((at, at + 1, ""))
-        to_add = self.add.tables[variants["add_rate"]]
+        to_add = self.add.tables[strengths["add_rate"]]
         for at, _ in _row_hits(text, stream.fork("add"), to_add):
             if _may_add_space(text, at):
                 edits.append((at + 1, at + 1, " "))
         return sorted(edits, key=itemgetter(0))
 
-    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+    def propose(self, texts: Texts, keys: U64, strengths: Strengths) -> Edits:
         """Propose the edits that drop and add spaces in all rows."""
         drop, add = fork_array(keys, "drop"), fork_array(keys, "add")
-        dropped = self.drop.hits(drop, texts.lengths, variants["drop_rate"])
-        return self._edits(texts, dropped, self.add.hits(add, texts.lengths, variants["add_rate"]))
+        dropped = self.drop.hits(drop, texts.lengths, strengths["drop_rate"])
+        return self._edits(texts, dropped, self.add.hits(add, texts.lengths, strengths["add_rate"]))
 
-    def windows(self, texts: Texts, keys: U64, variants: Variants) -> Iterator[Edits]:
+    def windows(self, texts: Texts, keys: U64, strengths: Strengths) -> Iterator[Edits]:
         """Yield the edits that drop and add spaces in one huge row, window by window."""
         drop, add, length = fork_array(keys, "drop"), fork_array(keys, "add"), int(texts.lengths[0])
-        dropped = self.drop.windows(drop, length, variants["drop_rate"])
-        for pair in zip(dropped, self.add.windows(add, length, variants["add_rate"]), strict=True):
+        dropped = self.drop.windows(drop, length, strengths["drop_rate"])
+        for pair in zip(dropped, self.add.windows(add, length, strengths["add_rate"]), strict=True):
             yield self._edits(texts, *pair)
 
     def _edits(self, texts: Texts, to_drop: Hits, hits: Hits) -> Edits:
@@ -278,8 +278,8 @@ class WordKernel:
 
     `rule` returns the forms (possible replacements) of a word. `limits` has the 48-bit threshold of
     the chance at every strength. Draw i of a row decides whether word i is hit, and its low 16 bits
-    choose a form. With `by_form`, the draw depends on the word instead of i, so that equal words
-    get equal forms. With `one_way`, a single draw chooses the forms of all hit words of a row.
+    choose a form. With `words_alike`, the draw depends on the word instead of i, so that equal
+    words get equal forms. With `one_way`, one draw chooses the forms of all hit words of a row.
 
     The kernel skips words for which the rule has no forms: words of fewer than `bytes_min` bytes
     and, if `needs` is not empty, words with none of these bytes. With `names_stay`, it also skips
@@ -293,7 +293,7 @@ class WordKernel:
     rule: WordRule
     limits: I64
     needs: bytes = b""
-    by_form: bool = False
+    words_alike: bool = False
     bytes_min: int = 0
     one_way: bool = False
     names_stay: bool = False
@@ -311,7 +311,7 @@ class WordKernel:
             if not find(row.text.encode()):
                 return []
             numbers = [number for number in numbers if find(row.words[number].encode())]
-        return self.replaced(row, draws.key, numbers, int(self.limits[draws.variants["rate"]]))
+        return self.replaced(row, draws.key, numbers, int(self.limits[draws.strengths["rate"]]))
 
     def replaced(self, row: Row, key: int, numbers: Sequence[int], limit: int) -> list[RowEdit]:
         """Draw which words of one row are hit, and return their replacements.
@@ -319,7 +319,7 @@ class WordKernel:
         `numbers` has the indices of the words that may be hit, `key` is the random key of the row,
         and `limit` the 48-bit threshold of its rate.
         """
-        hashes = [row.hashes[number] for number in numbers] if self.by_form else None
+        hashes = [row.hashes[number] for number in numbers] if self.words_alike else None
         hit = rng.row_hits(key, numbers, limit, hashes)
         if self.one_way:
             way = rng.draw(rng.fork(key, "way"), 0) & rng.CHOICE_MASK
@@ -344,10 +344,11 @@ class WordKernel:
         bounds = WeightedChoices.of([[weight for _, weight in forms]]).bounds.tolist()
         return bounds, [form for form, _ in forms]
 
-    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+    def propose(self, texts: Texts, keys: U64, strengths: Strengths) -> Edits:
         """Propose the replacements of all rows."""
         words = texts.tokens
-        limits, forms = self.limits.take(variants["rate"]), words.hashes if self.by_form else None
+        limits = self.limits.take(strengths["rate"])
+        forms = words.hashes if self.words_alike else None
         eligible = words.stops - words.starts >= self.bytes_min
         if self.needs:
             eligible &= words.holding(texts, self.needs)

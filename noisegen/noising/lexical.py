@@ -16,7 +16,7 @@ from noisegen.noising.edits import Edits
 from noisegen.noising.lexicon import POS, Lexicon, Parser, head_of, parser_of
 from noisegen.noising.phrases import Matches, PhraseTable, RowMatch, load_table, row_forms
 from noisegen.noising.registry import Kind, Parameter, Settings, Transform, called_from, register
-from noisegen.noising.rng import RowDraws, Variants, choices, hits, row_hits
+from noisegen.noising.rng import RowDraws, Strengths, choices, hits, row_hits
 from noisegen.noising.tagging import Tagger, make_tagger
 from noisegen.text.buffers import I64, U64, Bool, Texts, as_arrow, ordinals
 from noisegen.text.case import are_names
@@ -55,13 +55,13 @@ class ListRules:
 
     `limits` has the 48-bit threshold of the rate at every strength. `tags` says which matches may
     be replaced, see `lexical`; where `tags` needs parts of speech, `tagger` finds them. With
-    `by_form`, equal phrases of a row get equal draws (see `Settings`).
+    `words_alike`, equal phrases of a row get equal draws (see `Settings`).
     """
 
     limits: I64
     tagger: Tagger | None = None
     tags: str = ""
-    by_form: bool = False
+    words_alike: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ class LexicalKernel:
         groups: dict[int, int] = {}
         if found and rules.tagger:
             found, groups = self._eligible_in(row, found, rules.tagger)
-        limit = int(rules.limits[draws.variants["rate"]])
-        forms = row_forms(row, found) if rules.by_form else None
+        limit = int(rules.limits[draws.strengths["rate"]])
+        forms = row_forms(row, found) if rules.words_alike else None
         hit = row_hits(draws.key, range(len(found)), limit, forms)
         edits: list[RowEdit] = []
         is_misfit = _ROW_MISFITS.get(rules.tags)
@@ -136,23 +136,23 @@ class LexicalKernel:
         table = phrases.side_by_side([kernel.table for kernel in kernels])
         return cls(table, tuple(rules for kernel in kernels for rules in kernel.lists))
 
-    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+    def propose(self, texts: Texts, keys: U64, strengths: Strengths) -> Edits:
         """Return the replacements of the hit matches of all rows."""
-        return self.replaced(texts, self.table.find(texts, self.lexicons), keys, variants)
+        return self.replaced(texts, self.table.find(texts, self.lexicons), keys, strengths)
 
-    def replaced(self, texts: Texts, found: Matches, keys: U64, variants: Variants) -> Edits:
+    def replaced(self, texts: Texts, found: Matches, keys: U64, strengths: Strengths) -> Edits:
         """Draw which of the matches found in `texts` are hit, and return their replacements."""
         lexicons = np.zeros(len(texts), np.int64) if self.lexicons is None else self.lexicons
         matches, pos = self._eligible(texts, found, lexicons)
         if not len(matches):
             return Edits.none()
         all_limits = np.stack([rules.limits for rules in self.lists])
-        limits, numbers = all_limits[lexicons, variants["rate"]], None
-        if any(rules.by_form for rules in self.lists):
-            by_form = np.array([rules.by_form for rules in self.lists])
+        limits, numbers = all_limits[lexicons, strengths["rate"]], None
+        if any(rules.words_alike for rules in self.lists):
+            words_alike = np.array([rules.words_alike for rules in self.lists])
             places = ordinals(matches.rows).astype(np.uint64)
             forms = matches.forms(self.table.words(texts))
-            numbers = np.where(by_form[lexicons.take(matches.rows)], forms, places)
+            numbers = np.where(words_alike[lexicons.take(matches.rows)], forms, places)
         hit, draws = hits(keys, matches.rows, limits, numbers=numbers)
         matches, pos = matches.take(hit), pos.take(hit)
         drawn = self.table.alternatives(texts.values, matches, pos, choices(draws))
@@ -320,7 +320,7 @@ class LexicalSource:
         asks = self.tags in ("equal", "no-verb")
         tagger = make_tagger(settings.tagger, settings.lang) if asks else None
         limits = settings.limits(float(values["rate"]))
-        rules = ListRules(limits, tagger, self.tags, settings.by_form)
+        rules = ListRules(limits, tagger, self.tags, settings.words_alike)
         return LexicalKernel(table, (rules,))
 
 

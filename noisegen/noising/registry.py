@@ -21,7 +21,7 @@ import numpy as np
 
 from noisegen.errors import NoisegenError, UsageError, did_you_mean
 from noisegen.noising.edits import Edits
-from noisegen.noising.rng import Draws, GapTables, RowDraws, Variants, fraction, threshold
+from noisegen.noising.rng import Draws, GapTables, RowDraws, Strengths, fraction, threshold
 from noisegen.text.alignment import difference
 from noisegen.text.buffers import I64, U64, Texts
 from noisegen.text.languages import MATCHED_BY, normalize_language
@@ -47,10 +47,10 @@ class Kernel(Protocol):
     never changed.
     """
 
-    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+    def propose(self, texts: Texts, keys: U64, strengths: Strengths) -> Edits:
         """Return the edits of all rows.
 
-        `keys` has the key of each row's random stream for this step. `variants` maps each rate
+        `keys` has the key of each row's random stream for this step. `strengths` maps each rate
         parameter to an array with the index of the strength that each row drew.
         """
         ...
@@ -69,7 +69,7 @@ class RowKernel(Kernel, Protocol):
 class WindowedKernel(Kernel, Protocol):
     """A kernel that can propose the edits of a huge row in parts, to bound the memory."""
 
-    def windows(self, texts: Texts, keys: U64, variants: Variants) -> Iterator[Edits]:
+    def windows(self, texts: Texts, keys: U64, strengths: Strengths) -> Iterator[Edits]:
         """Yield the edits that `propose` returns, window by window; `texts` has a single row."""
         ...
 
@@ -89,7 +89,7 @@ def edits_of_one(kernel: Kernel, row: Row, draws: RowDraws) -> list[RowEdit]:
     if isinstance(kernel, SparingKernel):
         spans = [(len(text[:a].encode()), len(text[:b].encode())) for a, b in row.protected]
         kernel = kernel.sparing(Spans.of(spans))
-    indices = {name: np.array([index]) for name, index in draws.variants.items()}
+    indices = {name: np.array([index]) for name, index in draws.strengths.items()}
     texts = Texts.from_strings([text])
     edits = kernel.propose(texts, np.array([draws.key], np.uint64), indices)
     content = texts.values.tobytes()
@@ -106,14 +106,14 @@ class Settings:
 
     `lang` is any tag that `normalize_language` knows. `factors` are the factors that may multiply a
     rate, one per strength of the recipe. `nlaug_data` is the folder of a checkout of NL-Augmenter.
-    `tagger` is 'rule' or 'spacy'. With `by_form`, a kernel changes equal words of a row alike.
+    `tagger` is 'rule' or 'spacy'. With `words_alike`, a kernel changes equal words of a row alike.
     """
 
     lang: str = "en"
     factors: tuple[Fraction, ...] = (Fraction(1),)
     nlaug_data: Path | None = None
     tagger: str = "rule"
-    by_form: bool = False
+    words_alike: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lang", normalize_language(self.lang))
@@ -396,7 +396,7 @@ def kernel(
     The help text and the parameters are read from the function as in `transform`. `data` returns
     the files that the kernel reads (default: none), `languages` the languages of the transform
     (default: any). If `kind` is 'habit' or 'script' (see `Kind`), the kernel must change equal
-    words of a row alike if `Settings.by_form` is set.
+    words of a row alike if `Settings.words_alike` is set.
     """
 
     def add(function: F) -> F:
@@ -443,7 +443,7 @@ class RowFunction:
 
         Raises NoisegenError if the function fails or returns anything but a string.
         """
-        rates = {name: self._scaled[name][index] for name, index in draws.variants.items()}
+        rates = {name: self._scaled[name][index] for name, index in draws.strengths.items()}
         try:
             noisy = self.function(row.text, Draws(draws.key), **{**self.values, **rates})
             if not isinstance(noisy, str):
@@ -454,13 +454,13 @@ class RowFunction:
             raise NoisegenError(f"transform {self.name!r} failed on {what}") from error
         return difference(row.text, noisy)
 
-    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+    def propose(self, texts: Texts, keys: U64, strengths: Strengths) -> Edits:
         """Run the function on every row, and return the differences between rows and results."""
         edits: list[tuple[int, int, int]] = []
         written: list[str] = []
         cleans = zip(texts.to_strings(), texts.offsets.tolist(), keys.tolist(), strict=False)
         for row, (clean, base, key) in enumerate(cleans):
-            indices = {name: of_rows[row] for name, of_rows in variants.items()}
+            indices = {name: of_rows[row] for name, of_rows in strengths.items()}
             for start, stop, new in self.edit_row(Row(clean), RowDraws(key, indices)):
                 start, stop = (base + len(clean[:end].encode()) for end in (start, stop))
                 edits.append((row, start, stop))

@@ -26,7 +26,7 @@ from noisegen.text.buffers import I64, U64, Bool, Texts, as_numpy, find_sorted, 
 from noisegen.text.rows import Memo
 
 T = TypeVar("T")
-Variants = Mapping[str, I64]  # name of a rate -> each row's strength, as an index
+Strengths = Mapping[str, I64]  # name of a rate -> each row's strength, as an index
 
 GOLDEN = 0x9E3779B97F4A7C15
 MASK = (1 << 64) - 1
@@ -190,8 +190,8 @@ class Hits(NamedTuple):
 class GapTables:
     """The gap tables (see `gap_table`) of several rates: each row of a batch may have its own.
 
-    In all methods, `variants` has the index of each row's rate. `_bounds` joins all tables into one
-    ascending array: the entries of table v are raised by v * 2^48.
+    In all methods, `strengths` has the index of each row's rate. `_bounds` joins all tables into
+    one ascending array: the entries of table v are raised by v * 2^48.
     """
 
     def __init__(self, rates: Sequence[Fraction]) -> None:
@@ -210,40 +210,40 @@ class GapTables:
         last = np.searchsorted(self._bounds, edges + step - 1, side="right")
         self._wide = last > self._firsts + 1
 
-    def gaps(self, decided: I64, variants: I64) -> tuple[I64, Bool]:
+    def gaps(self, decided: I64, strengths: I64) -> tuple[I64, Bool]:
         """Return for each 48-bit draw how many positions to skip, and whether a hit comes next.
 
         No hit comes if the gap is longer than the table: then another draw is needed.
-        `variants` has the index of the rate for each draw in `decided`.
+        `strengths` has the index of the rate for each draw in `decided`.
         """
-        value = decided + (variants << DECISION_BITS)
+        value = decided + (strengths << DECISION_BITS)
         head = value >> (DECISION_BITS - _HEAD_BITS)
         bound = self._firsts[head]
         bound += self._bounds[bound] <= value
         wide = np.flatnonzero(self._wide[head])
         bound[wide] = np.searchsorted(self._bounds, value[wide], side="right")
-        gaps = bound - self._bases[variants]
-        return gaps, gaps < self._sizes[variants]
+        gaps = bound - self._bases[strengths]
+        return gaps, gaps < self._sizes[strengths]
 
-    def hits(self, keys: U64, lengths: I64, variants: I64) -> Hits:
+    def hits(self, keys: U64, lengths: I64, strengths: I64) -> Hits:
         """Draw the hits of all rows: each position is hit with the rate of its row.
 
-        `keys`, `lengths` (number of positions) and `variants` (index of the rate) have one entry
+        `keys`, `lengths` (number of positions) and `strengths` (index of the rate) have one entry
         per row.
         """
         parts = [Hits(*np.zeros((3, 0), np.int64))]
         rows = np.flatnonzero(lengths > 0)
         done, drawn = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
         while len(rows):
-            length, variant = lengths.take(rows), variants.take(rows)
+            length, strength = lengths.take(rows), strengths.take(rows)
             # Make enough draws for most rows at once; the number of draws does not change the hits.
-            expected = (length - done) * self.rates.take(variant)
+            expected = (length - done) * self.rates.take(strength)
             counts = np.minimum((expected * 1.1).astype(np.int64) + 3, DRAWS_MAX)
             lasts = np.cumsum(counts)  # end of each row's draws in `draws`
             firsts = lasts - counts
             numbers = np.arange(lasts[-1]) - np.repeat(firsts - drawn, counts)
             draws = draw_array(np.repeat(keys.take(rows), counts), numbers)
-            gaps, hit = self.gaps(decisions(draws), np.repeat(variant, counts))
+            gaps, hit = self.gaps(decisions(draws), np.repeat(strength, counts))
             gaps += hit
             # Position after each draw: a running sum, less the sum at the start of its row.
             ends = np.cumsum(gaps)
@@ -261,10 +261,10 @@ class GapTables:
         order = np.argsort(columns[0], kind="stable")
         return Hits(*(column.take(order) for column in columns))
 
-    def windows(self, keys: U64, length: int, variants: I64) -> Iterator[Hits]:
+    def windows(self, keys: U64, length: int, strengths: I64) -> Iterator[Hits]:
         """Yield the hits of one row, window by window; together they equal the result of `hits`.
 
-        `keys` has the row's key, `variants` the index of its rate: arrays with a single entry.
+        `keys` has the row's key, `strengths` the index of its rate: arrays with a single entry.
         `length` is the number of positions in the row.
         """
         done = drawn = 0  # positions passed so far, and draws made for them
@@ -272,9 +272,9 @@ class GapTables:
             stop, found = min(start + WINDOW_BYTES, length), []
             inside = count = 0
             while inside == count:
-                count = int((stop - done) * self.rates[variants[0]] * 1.1) + 3
+                count = int((stop - done) * self.rates[strengths[0]] * 1.1) + 3
                 draws = draw_array(keys, np.arange(drawn, drawn + count))
-                gaps, hit = self.gaps(decisions(draws), variants)
+                gaps, hit = self.gaps(decisions(draws), strengths)
                 ends = done + np.cumsum(gaps + hit)
                 inside = int(np.searchsorted(ends, stop, side="right"))
                 # The first draw that goes beyond the window is made again for the next window.
@@ -367,12 +367,12 @@ def hits(
 class RowDraws(NamedTuple):
     """Random stream and strengths of one step in one row.
 
-    `key` is the key of the stream. `variants` maps each rate parameter of the step to the strength
+    `key` is the key of the stream. `strengths` maps each rate parameter of the step to the strength
     that the row drew for this rate, as an index in `Mix.factors`.
     """
 
     key: int
-    variants: Mapping[str, int]
+    strengths: Mapping[str, int]
 
 
 def row_hits(

@@ -20,7 +20,7 @@ from noisegen.noising.kernels import (
 )
 from noisegen.noising.lexicon import Lexicon
 from noisegen.noising.registry import Settings, kernel
-from noisegen.noising.rng import CERTAIN, RowDraws, Variants, hits, row_hits
+from noisegen.noising.rng import CERTAIN, RowDraws, Strengths, hits, row_hits
 from noisegen.text.buffers import I64, U64, Bool, Texts, as_arrow
 from noisegen.text.case import SENTENCE_ENDS, begins_row, begins_sentence, case_class, case_classes
 from noisegen.text.rows import Memo, Row, RowEdit
@@ -122,7 +122,7 @@ class Recased:
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Return the edits of one row: an edit per changed word, or one edit of the whole row."""
-        limit = int(self.limits[draws.variants["rate"]])
+        limit = int(self.limits[draws.strengths["rate"]])
         is_whole = self.chosen == "all" and limit == CERTAIN
         if is_whole and row.text.isascii() and not (self.dotted or row.protected):
             return [(0, len(row.text), recased(row.text, self.case, self.dotted))]
@@ -139,13 +139,13 @@ class Recased:
         """Bytes of which a row must contain one to be changed; empty if any row may change."""
         return {"i": b"I", "next": SENTENCE_ENDS}.get(self.chosen, b"")
 
-    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+    def propose(self, texts: Texts, keys: U64, strengths: Strengths) -> Edits:
         """Return an edit for each word of a batch that changes.
 
         Words of any length may change, unlike in `WordKernel`, which skips long words.
         """
         words = texts.tokens
-        limits, eligible = self.limits.take(variants["rate"]), _are_chosen(texts, self.chosen)
+        limits, eligible = self.limits.take(strengths["rate"]), _are_chosen(texts, self.chosen)
         hit, _ = hits(keys, words.rows, limits, eligible)
         if not len(hit):
             return Edits.none()

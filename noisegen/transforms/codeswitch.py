@@ -19,7 +19,7 @@ from noisegen.noising.rng import (
     CHOICE_BITS,
     CHOICE_MASK,
     RowDraws,
-    Variants,
+    Strengths,
     choices,
     decisions,
     draw,
@@ -102,7 +102,7 @@ class CodeSwitch:
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Return an edit for each match of one row that is replaced by its translation."""
-        limit = int(self.limits[draws.variants["rate"]])
+        limit = int(self.limits[draws.strengths["rate"]])
         matches = [
             match
             for match in self.table.find_row(row)
@@ -136,14 +136,14 @@ class CodeSwitch:
         """Return a copy of this kernel that replaces nothing inside the protected `spans`."""
         return replace(self, spans=spans)
 
-    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+    def propose(self, texts: Texts, keys: U64, strengths: Strengths) -> Edits:
         """Return an edit for each match of a batch that is replaced by its translation."""
         matches = self.table.find(texts)
         matches = matches.without(np.flatnonzero(self.spans.touch(matches.starts, matches.stops)))
         if not len(matches):
             return Edits.none()
         draws = draw_array(keys.take(matches.rows), ordinals(matches.rows))
-        decided, limits = decisions(draws), self.limits.take(variants["rate"]).take(matches.rows)
+        decided, limits = decisions(draws), self.limits.take(strengths["rate"]).take(matches.rows)
         heads = np.flatnonzero(np.diff(matches.rows, prepend=-1))  # index of each row's first match
         counts = np.diff(np.append(heads, len(matches)))
         lowest = np.repeat(np.minimum.reduceat(decided, heads), counts)

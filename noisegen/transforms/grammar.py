@@ -18,7 +18,7 @@ from noisegen.noising.phrases import Matches, PhraseTable, RowMatch, build
 from noisegen.noising.registry import Settings, kernel
 from noisegen.noising.rng import (
     RowDraws,
-    Variants,
+    Strengths,
     WeightedChoices,
     choices,
     fork,
@@ -114,7 +114,7 @@ class Omissions:
                 if _may_go(row, match, phrases):
                     of_rate[f"{KINDS[phrases.kinds[match[2]]]}_rate"].append(match)
             for rate, matches in of_rate.items():
-                limit = int(self.limits[rate][draws.variants[rate]])
+                limit = int(self.limits[rate][draws.strengths[rate]])
                 for number, drawn in row_hits(fork(draws.key, rate), range(len(matches)), limit):
                     found.append(_omission(row, matches[number], phrases, drawn))
         edits: list[RowEdit] = []
@@ -124,7 +124,7 @@ class Omissions:
                 edits.append((start, stop, written))
         return edits
 
-    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+    def propose(self, texts: Texts, keys: U64, strengths: Strengths) -> Edits:
         """Return the edits that leave out phrases in a batch of rows."""
         if not len(texts.tokens):
             return Edits.none()
@@ -135,7 +135,7 @@ class Omissions:
             kinds, drawn = phrases.kinds.take(matches.keys), np.full(len(matches), -1)
             for kind in np.unique(kinds).tolist():
                 rate, of_kind = f"{KINDS[kind]}_rate", np.flatnonzero(kinds == kind)
-                limits = self.limits[rate].take(variants[rate])
+                limits = self.limits[rate].take(strengths[rate])
                 hit, draws = hits(fork_array(keys, rate), matches.rows.take(of_kind), limits)
                 drawn[of_kind.take(hit)] = choices(draws)
             hit = np.flatnonzero(drawn >= 0)
@@ -322,7 +322,7 @@ class RunOns:
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Return the edits that join sentences in one row."""
         numbers = [number for number in range(1, len(row.words)) if self._may_join(row, number)]
-        limit = int(self.limits[draws.variants["rate"]])
+        limit = int(self.limits[draws.strengths["rate"]])
         edits: list[RowEdit] = []
         for place, drawn in row_hits(draws.key, range(len(numbers)), limit):
             number = numbers[place]
@@ -349,10 +349,10 @@ class RunOns:
         """Hash of each word in `openers` -> whether the word may lose its capital."""
         return dict(zip(self.openers.tolist(), self.small.tolist(), strict=True))
 
-    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+    def propose(self, texts: Texts, keys: U64, strengths: Strengths) -> Edits:
         """Return the edits that join sentences in a batch of rows."""
         words, number = texts.tokens, self._which_may_join(texts)
-        hit, draws = hits(keys, words.rows.take(number), self.limits.take(variants["rate"]))
+        hit, draws = hits(keys, words.rows.take(number), self.limits.take(strengths["rate"]))
         number, ways = number.take(hit), _WAYS.pick(0, choices(draws))
         starts, stops = words.stops.take(number - 1), words.starts.take(number)
         opener, _ = find_sorted(self.openers, words.hashes.take(number))

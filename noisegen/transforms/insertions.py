@@ -17,7 +17,7 @@ import pyarrow as pa
 from noisegen.noising.edits import Edits
 from noisegen.noising.lexicon import Entry, Lexicon
 from noisegen.noising.registry import Settings, kernel
-from noisegen.noising.rng import RowDraws, Variants, WeightedChoices, choices, hits, row_hits
+from noisegen.noising.rng import RowDraws, Strengths, WeightedChoices, choices, hits, row_hits
 from noisegen.text.buffers import I64, U64, Texts, code_points, is_byte
 from noisegen.text.case import characters_in
 from noisegen.text.rows import Row, RowEdit
@@ -79,7 +79,7 @@ class Insertions:
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Return an edit for each insertion in one row."""
         served = [(at, kind) for at, kind in row_places(row) if kind in self._kinds]
-        limit = int(self.limits[draws.variants["rate"]])
+        limit = int(self.limits[draws.strengths["rate"]])
         edits: list[RowEdit] = []
         for number, drawn in row_hits(draws.key, range(len(served)), limit):
             at, kind = served[number]
@@ -87,12 +87,12 @@ class Insertions:
             edits.append((at - back, at - back + width, text))
         return edits
 
-    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+    def propose(self, texts: Texts, keys: U64, strengths: Strengths) -> Edits:
         """Return an edit for each insertion in a batch of rows."""
         rows, at, kinds = places(texts)
         served = np.flatnonzero(np.isin(kinds, self.choices.groups))
         rows, at, kinds = rows.take(served), at.take(served), kinds.take(served)
-        hit, draws = hits(keys, rows, self.limits.take(variants["rate"]))
+        hit, draws = hits(keys, rows, self.limits.take(strengths["rate"]))
         written = self.choices.pick(kinds.take(hit), choices(draws))
         pool, backs, widths = self._columns
         starts = at.take(hit) - backs.take(written)

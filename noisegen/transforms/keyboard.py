@@ -167,7 +167,7 @@ class Mashing:
         """Return the edits of all slips in one row."""
         edits: list[RowEdit] = []
         stream = rng.fork(draws.key, "slip")
-        limit = int(self.limits[draws.variants["rate"]])
+        limit = int(self.limits[draws.strengths["rate"]])
         for number, _ in rng.row_hits(draws.key, range(len(row.words)), limit):
             word, begin = row.words[number], row.span(number)[0]
             if self._can_be_typed(word):
@@ -213,12 +213,12 @@ class Mashing:
             return at, at + 1, letter + hit if is_behind else hit + letter
         return at, at + 1, letter + letter if kind == DOUBLED else ""
 
-    def propose(self, texts: Texts, keys: U64, variants: rng.Variants) -> Edits:
+    def propose(self, texts: Texts, keys: U64, strengths: rng.Strengths) -> Edits:
         """Return the edits of all slips in a batch of rows."""
         words = texts.tokens
         sizes = words.stops - words.starts
         has_length = (sizes >= SLIPS_FROM[0]) & (sizes <= buffers.WORD_BYTES_MAX)
-        limits = self.limits.take(variants["rate"])
+        limits = self.limits.take(strengths["rate"])
         hit, _ = rng.hits(keys, words.rows, limits, has_length)
         letters = self._letters(texts, words, hit)
         # The arrays below have an element per slip; `owners` has the index in `hit` of its word.

@@ -145,7 +145,8 @@ class WordSubstitution:
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Return an edit for each token of one row that is replaced."""
         tokens = list(_TOKEN.finditer(row.text))
-        highest = sum(len(tokens) >= least for least in self.least[draws.variants["rate"]].tolist())
+        bounds = self.least[draws.strengths["rate"]].tolist()
+        highest = sum(len(tokens) >= least for least in bounds)
         if not highest:
             return []
         wanted = 1 + ((rng.draw(draws.key, 0) >> CHOICE_BITS) * highest >> DECISION_BITS)
@@ -174,7 +175,7 @@ class WordSubstitution:
         group = group_of.get(word_hash(token[core.start : core.stop])) if core else None
         return group, at + core.start, at + core.stop
 
-    def propose(self, texts: Texts, keys: U64, variants: rng.Variants) -> Edits:
+    def propose(self, texts: Texts, keys: U64, strengths: rng.Strengths) -> Edits:
         """Return an edit for each token of a batch that is replaced."""
         starts, stops = spaced_tokens(texts)
         token_rows = texts.rows_of(starts)
@@ -193,7 +194,7 @@ class WordSubstitution:
         rows, ordinals = token_rows.take(matches), all_ordinals.take(matches)
         draws = rng.draw_array(keys.take(rows), 1 + ordinals)
         lengths = np.bincount(token_rows, minlength=len(texts))
-        highest = (lengths[:, None] >= self.least[variants["rate"]]).sum(axis=1)
+        highest = (lengths[:, None] >= self.least[strengths["rate"]]).sum(axis=1)
         uniform = (rng.decisions(rng.draw_array(keys, 0)) * highest) >> DECISION_BITS
         wanted = np.where(highest > 0, uniform + 1, 0)
         by_draw = np.lexsort((rng.decisions(draws), rows))

@@ -73,7 +73,7 @@ def apos(settings: Settings, *, rate: float = 0.5) -> WordKernel:
     `rate` is the chance that a word with an apostrophe changes.
     """
     rule = partial(misplaced, lang=settings.lang)
-    return WordKernel(rule, settings.limits(rate), _LEADS, settings.by_form)
+    return WordKernel(rule, settings.limits(rate), _LEADS, settings.words_alike)
 
 
 # Diacritical marks are left out of Latin and Greek letters, which are legible without marks.
@@ -154,7 +154,7 @@ def diac(settings: Settings, *, rate: float = 0.7) -> WordKernel:
     (COWS-L2H): writers who leave out at least one mark leave out seven in ten of their marks.
     """
     rule, limits = partial(unmarked, lang=settings.lang), settings.limits(rate)
-    return WordKernel(rule, limits, _BEYOND_ASCII, settings.by_form, one_way=True)
+    return WordKernel(rule, limits, _BEYOND_ASCII, settings.words_alike, one_way=True)
 
 
 VOWELS_LEFT_OUT = range(4, 10)  # lengths of words that may lose vowels
@@ -240,7 +240,7 @@ def vowl(settings: Settings, *, rate: float = 0.1) -> WordKernel:
     return WordKernel(
         rule,
         settings.limits(rate),
-        by_form=settings.by_form,
+        words_alike=settings.words_alike,
         bytes_min=VOWELS_LEFT_OUT.start,
         names_stay=settings.lang not in NOUNS_HAVE_CAPITALS,
     )

@@ -18,7 +18,7 @@ from noisegen.noising.lexical import LexicalKernel, ListRules
 from noisegen.noising.lexicon import head_of, parse_tsv
 from noisegen.noising.phrases import load_table
 from noisegen.noising.registry import Settings, kernel
-from noisegen.noising.rng import RowDraws, Variants, fork, fork_array
+from noisegen.noising.rng import RowDraws, Strengths, fork, fork_array
 from noisegen.text.buffers import U64, Texts
 from noisegen.text.case import title
 from noisegen.text.rows import Row, RowEdit
@@ -113,8 +113,8 @@ class Respelling:
 
     Each match and each other word has chance `rate`. `listed` and `rules` are the kernels of list
     and rules. The i-th random number of a row decides on its i-th match; the i-th number of the
-    random stream "rules" decides on its i-th word. If the kernels have `by_form` set, equal words
-    get equal random numbers, so that a word is respelled everywhere or nowhere in the row.
+    random stream "rules" decides on its i-th word. If the kernels have `words_alike` set, equal
+    words get equal random numbers, so that a word is respelled everywhere or nowhere in the row.
     """
 
     listed: LexicalKernel
@@ -134,17 +134,17 @@ class Respelling:
             if len(word) >= LETTERS_MIN and number not in matched
         ]
         key = fork(draws.key, "rules")
-        limit = int(self.listed.lists[0].limits[draws.variants["rate"]])
+        limit = int(self.listed.lists[0].limits[draws.strengths["rate"]])
         return sorted(listed + self.rules.replaced(row, key, others, limit))
 
-    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+    def propose(self, texts: Texts, keys: U64, strengths: Strengths) -> Edits:
         """Return the edits of all respelled words in a batch of rows."""
         matches = self.listed.table.find(texts)
-        ruled = self.rules.propose(texts, fork_array(keys, "rules"), variants)
+        ruled = self.rules.propose(texts, fork_array(keys, "rules"), strengths)
         # A word is outside all matches if the last match that starts before it also ends before it.
         stops = np.append(0, matches.stops)
         last_stop = stops.take(np.searchsorted(matches.starts, ruled.starts, side="right"))
-        listed = self.listed.replaced(texts, matches, keys, variants)
+        listed = self.listed.replaced(texts, matches, keys, strengths)
         return Edits.join([listed, ruled.keep(ruled.starts >= last_stop)])
 
 
@@ -158,8 +158,8 @@ def phon(settings: Settings, *, rate: float = 0.15) -> Respelling:
     rules, limits = rules_of(_RULES.of(settings.lang)), settings.limits(rate)
     table = load_table(_LIST.of(settings.lang), parse_tsv, settings.matched_by)
     rule = partial(respelled, rules=rules, total=whole_of(_RULES.of(settings.lang)))
-    ruled = WordKernel(rule, limits, by_form=settings.by_form, bytes_min=LETTERS_MIN)
-    listed = ListRules(limits, tags="infinitive", by_form=settings.by_form)
+    ruled = WordKernel(rule, limits, words_alike=settings.words_alike, bytes_min=LETTERS_MIN)
+    listed = ListRules(limits, tags="infinitive", words_alike=settings.words_alike)
     return Respelling(LexicalKernel(table, (listed,)), ruled)
 
 
@@ -296,4 +296,4 @@ def latn(settings: Settings, *, rate: float = 1.0) -> WordKernel:
     spoken = with_schwas if settings.lang == "hi" else str
     table = letters_of(_LETTER_TABLES.of(settings.lang))
     rule = partial(latinised, table=table, spoken=spoken)
-    return WordKernel(rule, settings.limits(rate), by_form=settings.by_form)
+    return WordKernel(rule, settings.limits(rate), words_alike=settings.words_alike)

@@ -20,7 +20,7 @@ from noisegen.noising.edits import Edits
 from noisegen.noising.registry import Settings, kernel
 from noisegen.noising.rng import (
     RowDraws,
-    Variants,
+    Strengths,
     WeightedTexts,
     choices,
     fork,
@@ -176,7 +176,7 @@ class Punctuation:
         edits: list[RowEdit] = []
         possible = _row_changes(row.text)
         for rate in RATES if possible else ():
-            limit = int(self.limits[rate][draws.variants[rate]])
+            limit = int(self.limits[rate][draws.strengths[rate]])
             for number, drawn in row_hits(fork(draws.key, rate), list(possible), limit):
                 is_allowed, start, stop, group = possible[number][rate]
                 if is_allowed:
@@ -185,7 +185,7 @@ class Punctuation:
                         del possible[number]
         return sorted(edits, key=itemgetter(0))
 
-    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+    def propose(self, texts: Texts, keys: U64, strengths: Strengths) -> Edits:
         """Return the edits of the signs that change in a batch of rows."""
         if not len(texts.window):
             return Edits.none()
@@ -194,7 +194,7 @@ class Punctuation:
         possible = changes(signs)
         for rate in RATES:
             is_allowed, starts, stops, groups = possible[rate]
-            limits = self.limits[rate].take(variants[rate])
+            limits = self.limits[rate].take(strengths[rate])
             at, draws = hits(fork_array(keys, rate), rows, limits, is_allowed & may_change)
             if isinstance(groups, np.ndarray):  # else one group serves all signs
                 groups = groups.take(at)
@@ -395,7 +395,7 @@ class TypedMarks:
         found = list(self.table.pattern.finditer(row.text))
         is_followed = [joins(ord(row.text[m.end() : m.end() + 1] or " ")) for m in found]
         whole = [number for number, joined in enumerate(is_followed) if not joined]
-        limit = int(self.limits[draws.variants["rate"]])
+        limit = int(self.limits[draws.strengths["rate"]])
         for number, drawn in row_hits(draws.key, whole, limit):
             match = found[number]
             group = 2 * self.table.number_of[match[0]] + (match.end() == len(row.text))
@@ -404,13 +404,13 @@ class TypedMarks:
                 edits.append((*match.span(), typed))
         return edits
 
-    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+    def propose(self, texts: Texts, keys: U64, strengths: Strengths) -> Edits:
         """Return an edit for each string of a batch that is replaced."""
         rows, starts, stops, numbers = self._found_in(texts)
         at_end = stops == texts.offsets[rows + 1]
         behind = code_points(texts.values, np.minimum(stops, len(texts.values) - 1))
         whole = at_end | ~joins_previous(behind)
-        hit, draws = hits(keys, rows, self.limits.take(variants["rate"]), whole)
+        hit, draws = hits(keys, rows, self.limits.take(strengths["rate"]), whole)
         groups = 2 * numbers.take(hit) + at_end.take(hit)
         written = self.table.written.pick(groups, choices(draws))
         edges = starts.take(hit), stops.take(hit)

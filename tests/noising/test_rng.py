@@ -65,12 +65,12 @@ def test_arrays_have_the_bits_of_scalars(seed, name, ids, number):
 )
 def test_array_hits_are_the_scalar_positions(rates, lengths, seed):
     keys = row_keys(stream_key(seed, "hits"), np.arange(len(lengths), dtype=np.uint64))
-    variants = np.arange(len(lengths)) % len(rates)
+    strengths = np.arange(len(lengths)) % len(rates)
     found = GapTables([Fraction(str(rate)) for rate in rates]).hits(
-        keys, np.array(lengths, np.int64), variants
+        keys, np.array(lengths, np.int64), strengths
     )
     for row, length in enumerate(lengths):
-        positions = list(Draws(int(keys[row])).positions(length, rates[variants[row]]))
+        positions = list(Draws(int(keys[row])).positions(length, rates[strengths[row]]))
         assert found.positions[found.rows == row].tolist() == positions
     assert (np.diff(found.rows) >= 0).all()
 
@@ -177,10 +177,10 @@ def test_windows_of_a_row_have_the_hits_of_the_row(monkeypatch):
     monkeypatch.setattr(rng, "WINDOW_BYTES", 64)
     rates = [Fraction(rate) for rate in ("1", "0.3", "0.01", "0.0001", "0")]
     gaps, key = GapTables(rates), np.array([5], np.uint64)
-    for variant in range(len(rates)):
+    for strength in range(len(rates)):
         for length in (0, 1, 64, 5_000):
-            whole = gaps.hits(key, np.array([length]), np.array([variant]))
-            parts = list(gaps.windows(key, length, np.array([variant])))
+            whole = gaps.hits(key, np.array([length]), np.array([strength]))
+            parts = list(gaps.windows(key, length, np.array([strength])))
             assert len(parts) == -(-length // 64)
             assert all((at // 64 == number).all() for number, (_, at, _) in enumerate(parts))
             for a, columns in zip(whole, zip(*parts, strict=True), strict=bool(parts)):

@@ -59,7 +59,7 @@ class Twin:
         self.strength = int(rate * 65536)
         self.factors = profile.factors
         self.known = sorted({word for word, _ in channel.words})
-        self.by_form = draw(self.keys["row"], 3) >> 16 < profile.consistency << 40
+        self.words_alike = draw(self.keys["row"], 3) >> 16 < profile.consistency << 40
 
     def edits(self):
         row = [draw(self.keys["row"], number) for number in range(3)]
@@ -113,7 +113,7 @@ class Twin:
 
     def draw(self, unit, which):
         kind, number = unit
-        if kind == "words" and self.by_form and len(self.word(number).encode()) <= 64:
+        if kind == "words" and self.words_alike and len(self.word(number).encode()) <= 64:
             form = lower(self.word(number))
             at = bisect_left(self.known, form)
             if self.known[at : at + 1] == [form]:

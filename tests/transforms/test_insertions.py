@@ -139,8 +139,8 @@ def test_places_are_hit_at_their_rate(name, text, rate):
     kernel = Engine(Recipe.of([Step(name, {"rate": rate})])).steps[0].kernel
     rows, numbers = Texts.from_strings([text] * 5_000), np.arange(5_000, dtype=np.uint64)
     keys = (Streams(numbers, seed).keys(name, np.arange(5_000)) for seed in range(10))
-    variants = {"rate": np.zeros(5_000, np.int64)}
-    hits = sum(len(kernel.propose(rows, key, variants)) for key in keys)
+    strengths = {"rate": np.zeros(5_000, np.int64)}
+    hits = sum(len(kernel.propose(rows, key, strengths)) for key in keys)
     assert abs(hits - 50_000 * rate) <= 4 * math.sqrt(50_000 * rate * (1 - rate))
 
 

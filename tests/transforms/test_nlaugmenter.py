@@ -131,14 +131,14 @@ def kernel(
     return made
 
 
-def outputs(made: RowFunction, rows: dict[int, str], variant: int = 0) -> dict[int, str]:
+def outputs(made: RowFunction, rows: dict[int, str], strength: int = 0) -> dict[int, str]:
     """Run the kernel on rows by id and write its edits."""
     texts = Texts.from_strings(list(rows.values()))
     stream = stream_key(7, made.name)
     keys = np.array([row_key(stream, number) for number in rows], np.uint64)
     rates = [name for name in made.values if name.endswith("_rate")]
-    variants = {name: np.full(len(rows), variant) for name in rates}
-    edits = made.propose(texts, keys, variants)
+    strengths = {name: np.full(len(rows), strength) for name in rates}
+    edits = made.propose(texts, keys, strengths)
     noisy = rewritten(texts, [edits])[0].to_strings()
     return dict(zip(rows, noisy, strict=True))
 
@@ -227,10 +227,10 @@ def test_parameters_reach_the_transformation() -> None:
 def test_an_instance_is_made_once_for_each_strength() -> None:
     made = kernel("nlaugmenter:Shuffle", factors=(Fraction(1, 2), Fraction(1)))
     made_with = sys.modules["nlaugmenter.transformations.shuffle.transformation"].MADE
-    outputs(made, dict(enumerate(ROWS)), variant=1)
-    outputs(made, dict(enumerate(ROWS)), variant=1)
+    outputs(made, dict(enumerate(ROWS)), strength=1)
+    outputs(made, dict(enumerate(ROWS)), strength=1)
     assert made_with == [0.25]
-    outputs(made, dict(enumerate(ROWS)), variant=0)
+    outputs(made, dict(enumerate(ROWS)), strength=0)
     assert made_with == [0.25, 0.125]
 
 

@@ -221,9 +221,9 @@ def test_phrases_are_hit_at_their_rate_and_share(name, phrase):
     rate = registry.get(name).parameters["rate"].default * share
     kernel = Engine(Recipe.of([Step(name)])).steps[0].kernel
     rows = Texts.from_strings([f"{phrase}, {phrase}; {phrase}"] * 2_000)
-    numbers, variants = np.arange(2_000, dtype=np.uint64), {"rate": np.zeros(2_000, np.int64)}
+    numbers, strengths = np.arange(2_000, dtype=np.uint64), {"rate": np.zeros(2_000, np.int64)}
     keys = (Streams(numbers, seed).keys(name, np.arange(2_000)) for seed in range(10))
-    hits, places = sum(len(kernel.propose(rows, key, variants)) for key in keys), 60_000
+    hits, places = sum(len(kernel.propose(rows, key, strengths)) for key in keys), 60_000
     assert abs(hits - places * rate) <= 4 * math.sqrt(places * rate * (1 - rate))
 
 
