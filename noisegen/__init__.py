@@ -67,7 +67,7 @@ __all__ = ["__version__", *_MODULES, *_PACKAGES]
 
 
 def __getattr__(name: str) -> Any:
-    """Import what a public name stands for, at its first use; raises AttributeError for others."""
+    """Import a public name's object at its first use; raises AttributeError for other names."""
     if name not in __all__:
         raise AttributeError(f"module 'noisegen' has no attribute {name!r}")
     from noisegen.errors import naming_extras

@@ -90,7 +90,7 @@ def check_rate(
 ) -> None:
     """Raise AssertionError unless a transform changes the share `rate` of its candidates.
 
-    A candidate is what the transform may change, such as a word or a letter. `text` is noised
+    A candidate is a unit the transform may change, such as a word or letter. `text` is noised
     `rows` times; the share of changed candidates must be within four standard deviations of `rate`.
     `hits(clean, noisy)` returns two counts for one noisy text: changed and all candidates.
     """

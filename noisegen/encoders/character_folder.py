@@ -156,7 +156,7 @@ def check_weights(
 ) -> None:
     """Raise SourceError if a folder lacks weights, or has layers that the network lacks.
 
-    `missing` has the names of weights that only the network has, `unexpected` those that only the
+    `missing` names the weights that only the network has, `unexpected` the weights that only the
     folder has. Unexpected weights outside the network's layers belong to heads, and are ignored.
     """
     if lacking := sorted(missing):

@@ -220,7 +220,7 @@ class HeadSettings:
         return next(at for at, step in enumerate(self.steps) if isinstance(step, Pooling))
 
     def inputs_of(self, index: int) -> str:
-        """Return what the step at this index reads: TOKENS before pooling, else SENTENCE."""
+        """Return the input of step `index`: TOKENS before pooling, else SENTENCE."""
         return TOKENS if index < self._at else SENTENCE
 
     def pooled(self, pooling: str) -> "HeadSettings":

@@ -72,8 +72,8 @@ def _another_word(known: Sequence[str]) -> Rewrite:
 def _within(numbers_near: Callable[[int], range]) -> Rewrite:
     """Return a function that replaces a number by another one in its range `numbers_near(number)`.
 
-    The new number has as many digits as the old one. A number that is not in this range is kept:
-    day 31, for example, since days are drawn from 1 to 28.
+    The old and new number have equally many digits. A number that is not in this range is kept: day
+    31, for example, since days are drawn from 1 to 28.
     """
 
     def rewrite(match: re.Match[str], draws: Draws) -> str | None:
@@ -124,7 +124,7 @@ def _figures(match: re.Match[str], draws: Draws) -> str | None:
     """Replace the digits of a number; its punctuation and the zeros at its ends stay.
 
     A single digit before a word is a count: "3 days" does not become "1 days", and "1 day" is kept.
-    Returns None to keep a number, also one that consists of zeros.
+    Returns None to keep a number. A number of only zeros is kept.
     """
     old = match[1]
     digits = re.sub(r"\D", "", old)

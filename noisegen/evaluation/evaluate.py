@@ -115,8 +115,8 @@ def _target_store(
 ) -> VectorStore | None:
     """Return the model that encodes translations, as a VectorStore; None without --target-model.
 
-    A model that is evaluated as well is not opened twice. Raises UsageError if its vectors have
-    another width than those of an evaluated model.
+    A model that is also evaluated is opened once. Raises UsageError if the target vectors differ in
+    width from an evaluated model's.
     """
     if spec is None:
         return None

@@ -556,7 +556,7 @@ def _examples(findings: Findings) -> Iterator[Custom]:
 
 
 def _reproduction(findings: Findings) -> list[Block]:
-    """Return what is needed to repeat the evaluation: models with checksums, settings, citation."""
+    """Return the blocks for repeating the evaluation: models with checksums, settings, citation."""
     results, baseline = findings.results, findings.results.baseline
     rows: list[Row] = [
         [model.name, model.spec, Cell(f"{model.width:,}", model.width), model.digest]

@@ -401,8 +401,8 @@ class _SetReader:
     ) -> tuple[dict[str, list[str]], list[str]]:
         """Return an even sample of the rows of a table, and a note if rows are left out.
 
-        The sample has as many rows as --limit allows, or `most` rows without this option. Raises
-        SourceError for fewer than two rows.
+        The sample has at most --limit rows (default: `most`). Raises SourceError for fewer than two
+        rows.
         """
         self._note_losses(table, name)
         if len(table) < _ROWS_MIN:

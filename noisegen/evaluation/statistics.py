@@ -81,7 +81,7 @@ def spearman_differences(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> dict[K, Resampled]:
-    """Return the Spearman correlation of `ours` minus that of `theirs`, with its interval.
+    """Return differences in Spearman correlation, `ours` minus `theirs`, with intervals.
 
     Both arguments map each metric to a value per sentence; it is correlated with `scores`.
     """

@@ -140,7 +140,7 @@ class History:
         successors: Iterable[tuple[str, str]],
         tokens: Callable[[str], list[str]],
     ) -> None:
-        """Record what the latest revision did to the clean sentences of stored pairs.
+        """Record how the latest revision changed the clean sentences of stored pairs.
 
         The revision removed the sentences in `removed`; `successors` are pairs (old sentence, new
         sentence that replaced it). The correction in a stored pair survives if the new sentence

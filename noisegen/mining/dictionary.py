@@ -291,7 +291,7 @@ def entries_of(source: Path, lang: str | None = None) -> list[Alternative]:
 
 
 def most_frequent(entries: Sequence[Alternative], rows: int) -> list[Alternative]:
-    """Return the `rows` most frequent entries; at equal counts, those from more pages first."""
+    """Return the `rows` most frequent entries, sorted by count, then pages, highest first."""
     return nlargest(rows, entries, key=lambda entry: (entry.count, entry.pages, entry.prob))
 
 

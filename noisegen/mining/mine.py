@@ -195,7 +195,7 @@ class Mined:
     """Result of a task: pairs and word counts written, input read, pairs dropped and damage.
 
     `rows` is the number of sentence pairs, `words` the number of rows in the file of word counts.
-    `read` counts what was read, such as pages and revisions, `dropped` the dropped pairs by reason.
+    `read` counts the input, such as pages and revisions, `dropped` the dropped pairs by reason.
     `damaged` is the number of messages about damage; `damage` has at most `DAMAGE_MAX` of them.
     """
 
@@ -304,7 +304,7 @@ def _manifest(
 
 
 def _shard(record: Record[Mined]) -> dict[str, Any]:
-    """Return what the manifest records about a finished task: its file, row counts and digests."""
+    """Return the manifest's entry for a finished task: its file, row counts and digests."""
     pairs, words = record.files
     return {
         "file": pairs.name,
@@ -320,7 +320,7 @@ def _digests(out: Path) -> dict[str, str]:
 
 
 def _merge(out: Path, pairs: list[Path], thresholds: Thresholds) -> dict[str, Any]:
-    """Write the dictionary of all tasks; return what the manifest records about it."""
+    """Write the dictionary of all tasks; return the manifest's entry for it."""
     totals = dictionary.ThresholdTotals()
     words = list(map(counts.words_of, pairs))
     seen = dictionary.seen_words(words, pairs, thresholds)

@@ -59,7 +59,7 @@ class Task:
 class Damage(list[str]):
     """Messages about damaged input, each with the file and the position; at most `DAMAGE_MAX`.
 
-    `total` counts all messages, those that are not kept included.
+    `total` also counts the messages that are not kept.
     """
 
     total = 0
@@ -78,7 +78,7 @@ class Damage(list[str]):
 
 @dataclass
 class Tally:
-    """Counts of what a task read and of what it dropped, and its messages about damage.
+    """Counts of the data read and dropped by a task, and its messages about damage.
 
     `dropped` counts by reason. `input` counts the bytes read so far, before decompression. `words`
     counts the words in last revisions of pages, only with the filter profile spelling; `mine_task`
@@ -105,7 +105,7 @@ class Miner(Protocol):
         """The language of the run."""
 
     def __call__(self, task: Task, tally: Tally) -> Iterator[SentencePair]:
-        """Yield the pairs of the task; what was read, dropped and damaged is added to `tally`."""
+        """Yield the pairs of the task; add its counts and messages about damage to `tally`."""
 
 
 THRESHOLD_OPTIONS = {  # shared by mining runs and `dictionary filter`
@@ -127,8 +127,8 @@ class Thresholds:
 
     `balance` is the minimum ratio of a word pair's count to its reverse count; below it, the two
     words are variants. `frequency` is the minimum ratio of the clean word's frequency in corrected
-    text to that of the noisy word; below it, the noisy word is a correct word too. `top` is the
-    maximum number of noisy words per clean word; the most frequent are kept.
+    text to the noisy word's; below it, the noisy word is a correct word too. `top` is the maximum
+    number of noisy words per clean word; the most frequent are kept.
     """
 
     min_pages: Annotated[int, THRESHOLD_OPTIONS["min_pages"]] = 0

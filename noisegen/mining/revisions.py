@@ -280,7 +280,7 @@ class Bounds(NamedTuple):
 def _bounds(held: bytes, begin: int) -> Bounds | None:
     """Find the text of the revision at offset `begin`; None if the bytes `held` lack its end.
 
-    Without a <text> tag, all offsets are that of </revision>.
+    Without a <text> tag, all offsets point to </revision>.
     """
     tag = held.find(b"<text", begin, begin + _NEAR)
     end = held.find(b"</revision>", begin, tag if tag >= 0 else len(held))

@@ -147,7 +147,7 @@ class _PageMiner:
         self._queue(matches, old, new)
 
     def _queue(self, matches: Iterable[tuple[str, str]], old: Revision, new: Revision) -> None:
-        """Filter sentence pairs; store those that pass until no later revert can withdraw them."""
+        """Filter sentence pairs; store passing pairs until no later revert can withdraw them."""
         for noisy, clean in matches:
             words = judge(noisy, clean, self.language, self.profile, self.tally.dropped)
             if words is None:

@@ -384,7 +384,7 @@ def _compatible(words: I64, parts: I64) -> I64:
     """Return the indices of drawn parts of words that can all change: they do not overlap.
 
     Draw i chose part `parts[i]` (an index in `ChannelTables.parts`) of word `words[i]`. Draws are
-    sorted by word, then by part. Of the parts that begin at the same letter, the first is kept.
+    sorted by word, then by part. If parts begin at the same letter, the first is kept.
     """
     at = parts // SIZES
     ends, keep = at + parts % SIZES, np.ones(len(words), np.bool_)

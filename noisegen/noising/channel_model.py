@@ -206,7 +206,7 @@ def _add_numbers(channel: Channel, changed: Counter[str], kept: int) -> int:
 
 
 def _shape_rates(profile: Profile) -> list[float]:
-    """Return the share of changed words for each shape, smoothed towards that of all words."""
+    """Return the share of changed words for each shape, smoothed towards the overall share."""
     seen, changed = Counter[int](), Counter[int]()  # shape -> number of words, of changed words
     for key, count in profile.words.items():
         if " " not in key.clean:

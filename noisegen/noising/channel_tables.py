@@ -1,6 +1,6 @@
 """A channel's groups of options as arrays, and the search for the group of a word or gap.
 
-The words and gaps are those that `realism.pair_counts` finds when it counts errors for a profile.
+`realism.pair_counts` finds the same words and gaps when it counts errors for a profile.
 """
 
 from collections.abc import Iterator

@@ -156,8 +156,8 @@ class CountedSubstitution:
     def _counts(self, lengths: I64, candidates: I64, strengths: I64) -> I64:
         """Return the number of draws of every row, 0 for a row without candidates.
 
-        `lengths` has the number of characters of each row, `candidates` the number of those that
-        can be replaced, and `strengths` the index of the row's rate.
+        `lengths` has the number of characters of each row, `candidates` the number of replaceable
+        characters, and `strengths` the index of the row's rate.
         """
         counts = np.zeros(len(lengths), np.int64)
         for row in np.flatnonzero(candidates).tolist():

@@ -68,8 +68,8 @@ class ListRules:
 class LexicalKernel:
     """Kernel that replaces each phrase of a lexicon with a given chance.
 
-    `table` may hold several lexicons; `lists[n]` has the rules of lexicon n. `propose` searches
-    row r for the phrases of lexicon `lexicons[r]` (default: 0), `edit_row` for those of lexicon 0.
+    `table` may hold several lexicons; `lists[n]` has the rules of lexicon n. `propose` searches row
+    r for phrases of lexicon `lexicons[r]` (default: 0), `edit_row` for phrases of lexicon 0.
     """
 
     table: PhraseTable

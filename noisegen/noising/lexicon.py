@@ -118,7 +118,7 @@ def head_of(path: Path, *keys: str) -> dict[str, str]:
     """Return the fields named by `keys` in the head of a word list or profile, if present.
 
     The default `keys` are source and license. Codespell's dictionary is a file without a head; its
-    fields are those of `CODESPELL`.
+    fields are in `CODESPELL`.
     """
     if path.name == "dictionary.txt":
         head = CODESPELL
@@ -310,7 +310,7 @@ def _misspellings(line: str) -> Iterator[Entry]:
     """Yield an entry for each correction of a misspelling in a line of codespell's dictionary.
 
     A line whose reason begins with "disabled" gives no entries. If a line has several corrections,
-    those of more than one word are left out.
+    multi-word corrections are left out.
     """
     wrong, _, corrections = line.partition("->")
     rights = [part.strip() for part in corrections.split(",")]

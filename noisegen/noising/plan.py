@@ -114,7 +114,7 @@ class Condition(NamedTuple):
     highs: tuple[int, ...]
 
 
-SortKey = int | str  # of a member in its group: a number, or the stream that draws the number
+SortKey = int | str  # orders the members of a group: a number, or the stream that draws it
 
 
 class PlacedStep(NamedTuple):

@@ -419,7 +419,7 @@ def _register_function(
     languages: Callable[[], list[str]],
     **options: Any,
 ) -> None:
-    """Register a transform; summary, parameters and file:line are those of `function`."""
+    """Register a transform; summary, parameters and file:line come from `function`."""
     summary, parameters = summary_of(function), parameters_of(function)
     source = defined_at(function)
     register(Transform(name, summary, parameters, make, languages, source=source, **options))
@@ -488,7 +488,7 @@ def defined_at(defined: Callable[..., Any]) -> str:
 def called_from(depth: int) -> str:
     """Return where a function was called, as file:line.
 
-    With `depth` 1, the function is the one that calls `called_from`; with 2, its caller.
+    With `depth` 1, the function is `called_from`'s caller; with 2, that caller's caller.
     """
     frame = inspect.stack(0)[depth + 1]
     return f"{frame.filename}:{frame.lineno}"

@@ -25,9 +25,9 @@ def scaled(mix: M, factor: float) -> M:
     """Return a mix with `factor` times the noise, as far as its chances can grow.
 
     For each step, the product of its chances and rates is multiplied by the factor. First the
-    chances `p` below 1 are multiplied, up to 1, from the outermost group down to the step. What is
-    left of the factor multiplies the step's rates between 0 and 1. If p is 1 and there is no such
-    rate, a factor below 1 lowers p. Habits of writers are scaled in the same way.
+    chances `p` below 1 are multiplied, up to 1, from the outermost group down to the step. The rest
+    of the factor multiplies the step's rates between 0 and 1. If p is 1 and there is no such rate,
+    a factor below 1 lowers p. Habits of writers are scaled in the same way.
     """
     if factor == 1:
         return mix

@@ -66,7 +66,7 @@ class Search:
 
     A candidate is a duplicate if an earlier candidate has the same text, and a near duplicate if an
     earlier candidate has the same normal form. With `near`, a candidate is also a near duplicate if
-    it is similar to an earlier one that is kept: both share a band key, and their similarity is at
+    it is similar to an earlier kept candidate: both share a band key, and their similarity is at
     least `similarity_min`. Each task writes one file with an array and its digest; a resumed run
     repeats only tasks whose file is missing or damaged. The object is pickled for each task, so it
     is kept small.
@@ -193,11 +193,11 @@ class Search:
         return keys_between(paths, firsts, task.start, task.stop)
 
     def _similar(self, linked: Iterable[list[int]], task: Range) -> Iterator[tuple[int, int]]:
-        """Yield those pairs (later, earlier) of `linked` that are similar enough, in their order.
+        """Yield the pairs (later, earlier) of `linked` that are similar enough, in order.
 
-        `linked` has the pairs to compare, sorted. Once a later candidate is similar to an earlier
-        one that is certainly kept, its other pairs are skipped. An earlier candidate with the code
-        UNDECIDED may still be dropped: its own pairs are perhaps being compared at the same time.
+        `linked` has the pairs to compare, sorted. Once a later candidate is similar to a KEPT
+        earlier candidate, its other pairs are skipped. An UNDECIDED earlier candidate may still be
+        dropped: its own pairs are perhaps being compared at the same time.
         """
         before, shingled = self.codes(), self._shingles()
         here = before[task.start : task.stop].copy()

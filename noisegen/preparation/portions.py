@@ -103,9 +103,9 @@ def portions_of(
 ) -> Iterator[Portion]:
     """Yield portions of all inputs in order; small files share a portion.
 
-    `most` is the approximate maximum of rows per portion, `limit` that of all portions together.
-    With `absolute`, portions name files by absolute paths, so that other machines can read them.
-    Raises SourceError.
+    `most` is the approximate maximum of rows per portion, `limit` the maximum in all portions. With
+    `absolute`, portions name files by absolute paths, so that other machines can read them. Raises
+    SourceError.
     """
     held: list[tuple[str, FileRange]] = []
     number = first = rows = size = 0

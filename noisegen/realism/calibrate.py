@@ -102,7 +102,7 @@ class RateEstimate:
 
 
 class Block(NamedTuple):
-    """Rows that are noised in one call: those with the indices `first` to `stop` - 1.
+    """Rows `first` to `stop` - 1, which are noised in one call.
 
     `number` is the index of the block; it determines the random draws, together with the seed.
     """
@@ -132,8 +132,8 @@ class RateEstimator:
         """Return the error rate of a recipe over `rows` rows.
 
         The texts are repeated until there are `rows` rows; each row has its own random draws. The
-        rate is the sum of all errors divided by the sum of all characters (or words). The standard
-        errors are those of a ratio of two sums, by linearisation.
+        rate is the sum of all errors divided by the sum of all characters (or words). Linearisation
+        gives the standard errors of this ratio.
         """
         size, _ = FIGURES[self.figure]
         errors = np.array(self._all_errors(recipe, rows))

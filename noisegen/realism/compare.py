@@ -261,7 +261,7 @@ def _spread(rows: Sequence[dict[str, str]], most: int) -> Sequence[dict[str, str
 def alongside(real: Pairs, synthetic: Pairs, limit: int) -> tuple[Pairs, Pairs, bool]:
     """Return equally large samples of both sets, and whether the sets are paired.
 
-    Sets are paired if they share at least `PAIRED_MIN` clean texts, or all those of the smaller
+    Sets are paired if they share at least `PAIRED_MIN` clean texts, or all texts of the smaller
     set. Then row i of one sample has the same clean text as row i of the other.
     """
     # Clean text -> indices of its synthetic rows, the last row first: `pop` takes the first row

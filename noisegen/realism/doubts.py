@@ -66,8 +66,8 @@ def _few(pairs: Pairs) -> Iterator[str]:
 def _unrelated(pairs: Pairs) -> Iterator[str]:
     """Yield a warning if many noisy texts have little in common with their clean texts.
 
-    If most noisy texts match the clean text of the next row, or that of the previous row, the
-    warning says that the sides are misaligned.
+    If most noisy texts match the clean text of the next row, or of the previous row, the warning
+    says that the sides are misaligned.
     """
     clean, noisy = pairs.clean, pairs.noisy
     unlike = 1 - _share_alike(clean, noisy)

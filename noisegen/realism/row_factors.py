@@ -5,7 +5,7 @@ pair of factors: one multiplies the chances of its words to change, the other th
 gaps. All pairs in a fixed grid have weights, fitted by maximum likelihood (Kiefer and Wolfowitz,
 1956; Laird, 1978) with the EM algorithm. Each pair has two weights, for free and for forced rows.
 In a free row, chance alone decides. In a forced row, at least one word or gap changes: if chance
-changes none, the one that came closest to a change is changed. Rows with the factors (0, 0) stay
+changes none, the word or gap closest to a change is changed. Rows with the factors (0, 0) stay
 unchanged.
 """
 

@@ -93,11 +93,11 @@ class NgramContrast:
 class TwoSample:
     """AUCs of classifiers that tell two groups of texts apart; None if there are too few texts.
 
-    `all_rows` is for real and synthetic noisy texts, `changed_rows` only for those that differ from
+    `all_rows` is for real and synthetic noisy texts, `changed_rows` only for texts that differ from
     their clean version. Two AUCs are for reference. `real_against_clean` is for real noisy texts
     and their clean versions. `clean_sides` is for the clean texts of both sets, which differ in
-    topic and style but not in noise; it is None if both sets have the same clean texts.
-    `contrasts` are the n-grams with the most weight in the classifier of `all_rows`.
+    topic and style but not in noise; it is None if both sets have the same clean texts. `contrasts`
+    are the n-grams with the most weight in the classifier of `all_rows`.
     """
 
     all_rows: Auc | None
@@ -111,11 +111,11 @@ class TwoSample:
 class NgramTexts:
     """The texts of both sets as weighted n-grams.
 
-    `weights` has the tf-idf weights, shape (different texts, n-grams); `names` are the n-grams.
-    All noisy and clean texts of both sets have indices. `real` and `synthetic` are the indices of
-    the noisy texts, `real_clean` and `synthetic_clean` those of the clean texts. `rows[i]` is the
-    row of text i in `weights`. `clean_numbers[i]` identifies its clean version: equal clean texts
-    have the same number.
+    `weights` has the tf-idf weights, shape (different texts, n-grams); `names` are the n-grams. All
+    noisy and clean texts of both sets have indices. `real` and `synthetic` are the indices of noisy
+    texts, `real_clean` and `synthetic_clean` of clean texts. `rows[i]` is the row of text i in
+    `weights`. `clean_numbers[i]` identifies its clean version: equal clean texts have the same
+    number.
     """
 
     weights: "csr_matrix"
@@ -283,10 +283,10 @@ def areas(scores: F64, is_other: Bool, times: F64) -> F64:
 def _contrasts(texts: NgramTexts, real: Pairs, synthetic: Pairs) -> Iterator[NgramContrast]:
     """Yield the n-grams that count most in a classifier of real and synthetic noisy texts.
 
-    N-grams that are more frequent in synthetic texts come first, then those that are more frequent
-    in real texts. Both lists are sorted by gain, the highest first: the coefficient of the n-gram
-    times the difference of its mean weights in the two sets. An n-gram is left out if it contains
-    an n-gram before it in the list, or is part of one.
+    N-grams more frequent in synthetic texts come first, then n-grams more frequent in real texts.
+    Both lists are sorted by gain, the highest first: the coefficient of the n-gram times the
+    difference of its mean weights in the two sets. An n-gram is left out if it contains an n-gram
+    before it in the list, or is part of one.
     """
     numbers = np.concatenate([texts.real, texts.synthetic])
     is_other = np.arange(len(numbers)) >= len(texts.real)

@@ -95,8 +95,8 @@ class Figure:
 class Bars:
     """Series of numbers, shown as a bar chart in a page, and as a table with bars in a terminal.
 
-    Each series has one number per label. `axis` says what the labels are ('transform'), `unit` what
-    the numbers are. `counts` has a count for each number, shown in brackets beside it: '7.5 (120)'.
+    Each series has one number per label. `axis` is the kind of label ('transform'), `unit` the unit
+    of the numbers. `counts` has a count for each number, shown in brackets beside it: '7.5 (120)'.
     """
 
     title: str
@@ -192,7 +192,7 @@ def cut(text: str, most: int) -> str:
 def differences(clean: str, noisy: str) -> tuple[list[Piece], list[Piece]]:
     """Return each text as a list of pieces, (text, whether it differs from the other text).
 
-    Of a long text only `_SIDE_MAX` characters around its first difference are returned.
+    A long text is cut to `_SIDE_MAX` characters around its first difference.
     """
     clean, noisy = clean[:_ALIGNED_MAX], noisy[:_ALIGNED_MAX]
     changed = edits(clean, noisy)

@@ -428,7 +428,7 @@ def scatter(
 ) -> Markup:
     """Return a scatter plot with axes.
 
-    Points in `spots` are drawn as small faint marks, those in `strong` as large ones with names.
+    Points in `spots` are small faint marks, points in `strong` are large marks with names.
     """
     bottom = 256
     everything = [*spots, *strong]

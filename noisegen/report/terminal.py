@@ -35,7 +35,7 @@ def percent(share: float | None, digits: int = 1) -> str:
 
 
 def bar(value: float, most: float, columns: int = BAR_COLUMNS) -> str:
-    """Return a bar for `value`, made of block characters; that of `most` has `columns` of them.
+    """Return a bar of block characters for `value`; the bar of `most` has `columns` characters.
 
     The last character may be filled in eighths. A value above 0 has at least one eighth.
     """

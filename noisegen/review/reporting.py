@@ -38,8 +38,8 @@ Metric = Literal["nominal", "ordinal"]
 class StratumFigures:
     """Figures of one stratum: a language, recipe and strength.
 
-    `items` counts the rows in the review, `judged` those with an answer on realism, `second_stage`
-    those of the second stage. `realistic`, `moderate_or_better` and `meaning_kept` are the share of
+    `items` counts the rows in the review, `judged` rows with an answer on realism, `second_stage`
+    rows of the second stage. `realistic`, `moderate_or_better` and `meaning_kept` are the share of
     reviewers who gave this answer, averaged over the judged rows; None if no row is judged. `low`
     and `high` bound the 95 % Wilson interval of `realistic`. `rows`, `changed` and `too_long` count
     rows of the source.
@@ -122,8 +122,8 @@ class ReviewReport:
     """All figures of a review.
 
     A strength passes if its share of realistic items is at least `cut_off`. `answers` counts all
-    answers, including those that were replaced later. `comments` has (reviewer, stratum, text) for
-    each comment.
+    answers, including answers replaced later. `comments` has (reviewer, stratum, text) for each
+    comment.
     """
 
     cut_off: float

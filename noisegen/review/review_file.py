@@ -31,7 +31,7 @@ NAME_MAX, KIND_MAX = 60, 40  # maximum characters in the name of a reviewer, and
 KINDS_MAX = 100  # maximum kinds of noise in a review, including kinds added by reviewers
 REVIEWERS_MAX = 1_000
 _KIND = ("id", "letter", "name", "hint")
-Part = tuple[bool, str]  # whether a part of a text differs from the other text, and the part
+Part = tuple[bool, str]  # (True if the part differs from the other text, part)
 # Scripts without spaces between words: their texts are compared character by character.
 _SINGLE = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 

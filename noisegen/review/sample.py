@@ -382,7 +382,7 @@ def _dealt(pools: "Sequence[_Pool]", count: int, taken: dict[str, set[str]]) -> 
 
 @dataclass
 class _Pool:
-    """Candidates of one stratum: at most `room` changed rows, those with the lowest random keys.
+    """Candidates of one stratum: up to `room` changed rows with the lowest random keys.
 
     The seed `stream` and the clean text of a row determine its key. The counts in `stratum` are of
     all rows of the source.

@@ -299,8 +299,8 @@ def judged_items(opened: sqlite3.Connection) -> Judged:
 def most_realistic(strata: Mapping[Stratum, Sequence[JudgedItem]]) -> JudgedStrength | None:
     """Return the most realistic strength of the first stage, by the rule of RCP.
 
-    Of equally realistic strengths, the largest by `Stratum.value` is returned (None counts as 0);
-    of equal values, the last in `strata`. Returns None if no row is judged.
+    Ties go to the strength with the largest `Stratum.value` (None counts as 0), then to the last
+    strength in `strata`. Returns None if no row is judged.
     """
     ranked = []
     for place, (stratum, items) in enumerate(strata.items()):

@@ -181,8 +181,8 @@ def is_word(character: str) -> bool:
 class Tokens:
     """Words of rows of text: word i has the bytes [starts[i], stops[i]) and is in row rows[i].
 
-    Positions are those of `Texts`. `window` has the bytes of all rows; its first byte has the
-    position `base`.
+    Positions are as in `Texts`. `window` has the bytes of all rows; its first byte has the position
+    `base`.
     """
 
     starts: I64

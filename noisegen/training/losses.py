@@ -293,7 +293,7 @@ def _between(output: Disentangled) -> Tensor:
 
 
 def _intra_class(output: Disentangled, *, diagonal: bool = False) -> Tensor:
-    """Return the mean 1 - cosine of any two sources' language vectors, plus that of the targets'.
+    """Return the mean 1 - cosine of any two sources' language vectors, plus the targets' mean.
 
     With `diagonal`, the mean includes each vector with itself. The time is O(rows x width): the sum
     of all cosines is the squared length of the sum of the unit vectors.

@@ -373,7 +373,7 @@ class _Forward:
     rows: Rows
     texts: Masked
     dropout: int
-    has_graph: bool = False  # whether the autograd graph of `output` is kept
+    has_graph: bool = False  # True if the autograd graph of `output` is kept
     output: _Encoded = field(init=False)
 
 

@@ -70,7 +70,7 @@ def _head(settings: DistilSettings, before: HeadSettings, teacher: Encoder) -> H
 
 
 def _tokenizer(settings: DistilSettings, before: Tokenizer, teacher: Encoder) -> Tokenizer:
-    """Return the student's tokenizer: `before`, that of the encoder it starts as, with changes.
+    """Return the student's tokenizer: `before`, its initial encoder's tokenizer, with changes.
 
     The settings of the run limit the length of texts, and may have texts lower-cased and prepared.
     By default texts are prepared as `before` does, or if it does not, as a LASER teacher does.

@@ -109,7 +109,7 @@ def cpu_time(metrics: Mapping[str, Any]) -> str:
 def seen(pairs: int, total: int) -> str:
     """Return in words which share of the training pairs a run saw, or how often it saw them.
 
-    `pairs` is the number of pairs in all updates, with repetitions, `total` that of training pairs.
+    `pairs` counts the pairs in all updates, with repetitions, `total` the training pairs.
     """
     if pairs < total:
         return f"{pairs:,} of {total:,} training pairs were seen ({pairs / total:.1%})"

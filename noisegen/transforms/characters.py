@@ -136,7 +136,7 @@ class Recased:
 
     @property
     def needs(self) -> bytes:
-        """Bytes of which a row must contain one to be changed; empty if any row may change."""
+        """Rows with none of these bytes stay unchanged; empty if any row may change."""
         return {"i": b"I", "next": SENTENCE_ENDS}.get(self.chosen, b"")
 
     def propose(self, texts: Texts, keys: U64, strengths: Strengths) -> Edits:

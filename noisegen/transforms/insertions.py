@@ -164,7 +164,7 @@ def _row_start(row: Row) -> Iterator[tuple[int, int]]:
 def _row_comma(row: Row) -> Iterator[tuple[int, int]]:
     """Yield the (position, kind) after the comma of a row that has a single comma.
 
-    The row must have at least `WORDS_BESIDE_COMMA` words before the comma, and as many after it.
+    The row must have at least `WORDS_BESIDE_COMMA` words on each side of the comma.
     """
     if row.text.count(",") == 1 and ", " in row.text:
         at = row.text.index(",")

@@ -131,7 +131,7 @@ _POINT_BITS = 21  # bits per code point in a number made of two code points
 
 
 def allowed_slips(word: str, slips: list[RowEdit]) -> list[RowEdit]:
-    """Return the first of the typing slips in a word, as many as its script allows.
+    """Return the longest start of a word's typing slips that its script allows.
 
     `slips` are edits of the word. The last slip is dropped until the noisy word has no more
     forbidden letter sequences than `word`. [] is returned if the slips together leave the word
@@ -302,7 +302,7 @@ class Mashing:
 
     @cached_property
     def _key_points(self) -> I64:
-        """Code point of each text in the pool of `keys`, all of which are single letters."""
+        """Code point of each text in the pool of `keys`; all texts are single letters."""
         pool = Texts.from_arrow(self.keys.pool)
         return buffers.code_points(pool.values, pool.offsets[:-1])
 

@@ -68,7 +68,7 @@ def limits(counts: Sequence[tuple[int, int]]) -> I64:
 
     `counts` has for each word how often it was wrong, and how often right. The chance is the word's
     error share, wrong / (wrong + right), divided by the median error share, at most 1. Each share
-    is smoothed towards that of the whole dictionary. The median weights a word by how often it was
+    is smoothed towards the whole dictionary's share. The median weights a word by how often it was
     wrong. If no word was ever right, all chances are 1.
     """
     wrong, right = sum(bad for bad, _ in counts), sum(good for _, good in counts)
@@ -134,8 +134,8 @@ class WordSubstitution:
     replaced. `least` has the result of `least_tokens` for each strength of the recipe.
 
     Random number 0 of a row gives n. Number t of the stream "errs" decides whether token t may be
-    replaced. Number 1 + t of the row is the rank of token t, and chooses its wrong form. Of the
-    tokens that may be replaced, the n tokens with the lowest ranks are replaced.
+    replaced. Number 1 + t of the row is the rank of token t, and chooses its wrong form. The n
+    replaceable tokens with the lowest ranks are replaced.
     """
 
     table: rng.WeightedTexts

@@ -383,7 +383,7 @@ class TypedMarks:
 
     @property
     def needs(self) -> bytes:
-        """Bytes of which a row must contain one to be changed: one byte per printed string.
+        """Bytes, one per printed string: rows with none of them stay unchanged.
 
         It is the string's largest UTF-8 byte, which most rows lack: for ' — ', a byte of the dash.
         """

@@ -190,7 +190,7 @@ def _left_out(name: str, encoder: SentenceEncoder) -> str:
 
 
 def _variants(data: TaskData, options: EvaluateTaskOptions, recipe: Recipe | None) -> list[Variant]:
-    """Return a variant that trains on the data; with `recipe` also one that adds noisy copies."""
+    """Return a variant trained on the data; with `recipe` also a variant with noisy copies."""
     paper = kinds.FINE_TUNING[data.corpus]
     rows = evenly(data.training, FAST_ROWS) if options.fast else data.training
     epochs = min(FAST_EPOCHS, paper.epochs) if options.fast else paper.epochs

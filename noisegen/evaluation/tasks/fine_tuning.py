@@ -267,7 +267,7 @@ class TaskNetwork(nn.Module):
         )
 
     def forward(self, batch: TaskBatch) -> tuple[Tensor | None, Tensor | None]:
-        """Return the logits of labels (rows, labels), then those of tags (rows, tokens, tags).
+        """Return label logits (rows, labels), then tag logits (rows, tokens, tags).
 
         Either is None if the network has no head for it.
         """

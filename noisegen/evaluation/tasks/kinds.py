@@ -50,9 +50,9 @@ class FineTuning:
     """RCP's hyperparameters for one corpus, from the paper's experiments and its launch scripts.
 
     `epochs_augmented` and `growth` are for training with noisy copies of the rows (task-time
-    augmentation): 2.0 for `growth` means twice as many rows as without copies. The learning rate
-    falls linearly to 0. `max_length` is in pieces. For WikiANN and XNLI the paper gives no
-    augmentation and no length; the values here are noisegen's.
+    augmentation): a `growth` of 2.0 doubles the number of rows. The learning rate falls linearly to
+    0. `max_length` is in pieces. For WikiANN and XNLI the paper gives no augmentation and no
+    length; the values here are noisegen's.
     """
 
     epochs: float

@@ -32,7 +32,7 @@ class SpanCounts(NamedTuple):
     """Numbers of spans: in gold tags, in predicted tags, and in both (`correct`).
 
     Hallucinations are counted as well. A hallucinated token has a predicted tag where gold has O
-    (no tag). A hallucinated span is a predicted span of which all tokens have O in gold.
+    (no tag). A hallucinated span is a predicted span whose tokens all have O in gold.
     """
 
     correct: int
@@ -159,7 +159,7 @@ def figures(model: str, by_seed: Sequence[ByTest]) -> list[TaskFigure]:
 
 
 def averaged(figures: Sequence[TaskFigure]) -> list[str]:
-    """Return the languages to average over: those with every side (clean, noisy) that any has."""
+    """Return the languages to average over: each has all sides of `figures` (clean, noisy)."""
     by_lang: dict[str, set[str]] = defaultdict(set)
     for figure in figures:
         if figure.lang != AVERAGE:

@@ -300,7 +300,7 @@ def _noised_row(
 def augmented(
     rows: Sequence[LabelledRow], recipe: Recipe, growth: float, *, lang: str, seed: int = 0
 ) -> list[LabelledRow]:
-    """Return the rows and noisy copies of them: in all `growth` times as many rows.
+    """Return the rows and noisy copies of them, `growth` * len(rows) rows in all.
 
     If `growth` is no whole number, `seed` decides which rows of the last copy are taken.
     """
