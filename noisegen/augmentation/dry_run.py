@@ -36,8 +36,8 @@ def count_rows(parts: Iterable[FileRange], total: int) -> tuple[int, bool]:
     """Return the number of rows in an input of `total` bytes, and whether it is exact.
 
     The file ranges `parts` are read for about a second. The rows of unread ranges are estimated
-    from the rows per byte so far. Bytes are read in blocks, ahead of the rows in them, so this
-    ratio is taken before each further block is read.
+    from the rows per byte so far. The bytes of a block are counted before its rows, so
+    the ratio is taken just before the next block, when all these rows are counted.
     """
     until = time.monotonic() + SAMPLE_SECONDS
     rows = read = 0

@@ -123,7 +123,7 @@ def request(given: dict[str, Any]) -> Request:
 
 
 def given_names() -> dict[str, str]:
-    """Map the parameters that the user gave to flags: {'text_column': '--text-column'}."""
+    """Return the flag of each parameter that the user set: {'text_column': '--text-column'}."""
     context = click.get_current_context()
     return {
         parameter.name: parameter.opts[-1]

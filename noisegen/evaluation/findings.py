@@ -163,8 +163,8 @@ class Findings:
     def _evidence(self, test: Comparison, *, with_p: bool) -> str:
         """Return the values of baseline and model as a phrase, such as '0.302 to 0.121'.
 
-        Counts of the rows that only the model gets right (repaired) and only the baseline (broken)
-        follow, if the test has them. With `with_p` the phrase ends with the p-value.
+        If the test has counts, they follow: rows that only the model gets right (repaired), and
+        rows that only the baseline gets right (broken). `with_p` adds the p-value at the end.
         """
         metric = metric_of(test.metric)
         names = (self.results.baseline.name, test.model)

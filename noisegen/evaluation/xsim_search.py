@@ -187,7 +187,7 @@ def xsim(
 
 
 class BothWays(NamedTuple):
-    """Results of searching x in y (`forward`) and y in x (`backward`), and the matching rows."""
+    """Results of searching x in y (`forward`), y in x (`backward`), and `matching_accuracy`."""
 
     forward: XSim
     backward: XSim

@@ -170,7 +170,7 @@ LIKENESS_MIN = 0.5
 SENTENCE_MAX = 5_000  # most characters of a sentence that is compared
 # Maximum of (characters of all old sentences) x (characters of all new sentences); takes 0.2 s
 WORK_MAX = 1 << 32
-# Maximum of (old sentences) x (new sentences), for many short ones; takes 0.1 s
+# Maximum of (old sentence count) x (new sentence count): limits many short sentences; takes 0.1 s
 PAIRS_MAX = 250_000
 
 
@@ -178,8 +178,8 @@ def align(old: Sequence[str], new: Sequence[str], dropped: Counter[str]) -> list
     """Pair old sentences with similar new ones; return the pairs in the order of `old`.
 
     The most similar pair is chosen first, and each sentence is used once. Sentences that are in
-    both lists, at any position, are unchanged and not paired. If they are more than `WORK_MAX` or
-    `PAIRS_MAX` allows, the result is empty, and edit_many_sentences is counted in `dropped`.
+    both lists, at any position, are unchanged and not paired. If the others exceed `WORK_MAX` or
+    `PAIRS_MAX`, the result is empty, and edit_many_sentences is counted in `dropped`.
     """
     ours, theirs = _only(old, new), _only(new, old)
     if not (ours and theirs):

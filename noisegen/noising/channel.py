@@ -310,7 +310,7 @@ class _Batch:
         return np.sort(units), Edits.join([edits for _, edits in parts], units)
 
     def _odd(self, units: I64, edits: Edits) -> list[int]:
-        """Return the unit indices of words that get a letter pair unknown to the channel."""
+        """Return the indices in `self.units` of words that get a letter pair the channel lacks."""
         small, base = self.words.small.tobytes(), self.words.base
         edges = edits.starts - base, edits.stops - base, edits.replacements // CASINGS
         found = []

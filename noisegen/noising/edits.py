@@ -295,7 +295,7 @@ class EditRecord(NamedTuple):
 
     @classmethod
     def touching(cls, parts: Sequence["EditRecord"]) -> "EditRecord":
-        """Join the edits of ascending portions of a pass; edits that touch become one edit."""
+        """Join the edits of a pass's portions, in order of position; touching edits become one."""
         record = cls.join(parts)
         heads = _group_heads(record.rows, record.clean_starts, record.clean_stops)
         if len(heads) == len(record.rows):

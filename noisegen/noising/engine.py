@@ -213,7 +213,7 @@ class Engine:
     def _propose(
         self, taken: PassRows, steps: I64, draws: PairDraws, changed: list[Spans]
     ) -> Iterator[Edits]:
-        """Yield the edits of one pass in ascending portions; `steps` has the step of every row.
+        """Yield the edits of a pass in portions, sorted by position; `steps` has each row's step.
 
         For steps with `words_once`, the spans of the changed words are appended to `changed`.
         """

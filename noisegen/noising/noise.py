@@ -135,7 +135,7 @@ def _recipe_of(given: Any) -> Recipe:
 
 @lru_cache(ENGINES_MAX)
 def _recipe_in(path: str, _: tuple[int, ...]) -> Recipe:
-    """Read a recipe file; the second argument changes with the file, which is then read again."""
+    """Read a recipe file; the cache key includes its version, so a changed file is read again."""
     return Recipe.from_yaml(path)
 
 

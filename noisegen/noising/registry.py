@@ -132,7 +132,7 @@ class Settings:
         return tuple(asked if asked >= 1 else min(asked * f, Fraction(1)) for f in self.factors)
 
     def limits(self, rate: float) -> I64:
-        """Return the threshold for 48-bit draws of a rate at every strength of the recipe."""
+        """Return the 48-bit threshold of a rate at every strength; a draw below it is a hit."""
         return np.array([threshold(part) for part in self.rates(rate)], np.int64)
 
     def gaps(self, rate: float) -> GapTables:

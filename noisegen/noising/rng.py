@@ -408,7 +408,7 @@ class WeightedChoices:
 
     @classmethod
     def of(cls, groups: Iterable[Iterable[int]], bits: int = CHOICE_BITS) -> "WeightedChoices":
-        """Make the choices from the whole-number weights of each group; a group may be empty."""
+        """Build the object from the whole-number weights of each group; a group may be empty."""
         bounds = []
         for number, weights in enumerate(groups):
             sums = list(accumulate(weights))

@@ -283,7 +283,7 @@ def _prepared(
     options: PrepareOptions,
     tracker: Tracker,
 ) -> Manifest:
-    """Make missing candidates of this process's portions; finish the run if no portion is left."""
+    """Make the candidates of this process's unfinished portions; finish the run if all are done."""
     with folder.alone("finish"):
         if manifest := _finished(folder):
             return manifest
@@ -313,7 +313,7 @@ def _make_portions(
     options: PrepareOptions,
     tracker: Tracker,
 ) -> dict[int, Rows]:
-    """Make the missing candidates of this process's portions (see `--part`).
+    """Make the candidates of this process's unfinished portions (see `--part`).
 
     Return the `Rows` (first row, row count) of each portion of the run, by number.
     `planned` are all portions of the run, `done` the records of finished portions by number.

@@ -46,7 +46,7 @@ class Criteria:
 
     min_chars: int = 10  # the minimum of wikiedits, the program that made RCP's corpus
     max_chars: int = 1_000  # about 250 tokens: fits an encoder's 512 tokens, even with noise
-    min_common: float = 0.9  # share of common characters; RoLASER's value for OSCAR
+    min_common: float = 0.9  # minimum share of `common_characters`; RoLASER's value for OSCAR
     min_letters: float = LETTERS_MIN
     tidy: bool = True  # decode entities, remove control characters, collapse white space
     identified: bool = False  # drop sentences that a model identifies as another language

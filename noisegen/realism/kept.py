@@ -25,8 +25,8 @@ from noisegen.text.case import SMALL, case_of, lower, shape_of
 
 # Maximum letter edits (Damerau-Levenshtein) of a slip: a misspelling stored even if seen only once
 SLIP_MAX = 2
-GAP_WORDS_MAX = 2  # maximum words in a gap that is stored
-FORM_MAX = 60  # maximum characters in a replacement or gap that is stored
+GAP_WORDS_MAX = 2  # maximum words in a stored gap (text between words)
+FORM_MAX = 60  # maximum characters in a stored replacement or gap
 # Letters that no slip changes are counted too if at least this many words have them between the
 # same neighbours
 CONTEXT_MIN = 5

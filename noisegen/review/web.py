@@ -108,7 +108,7 @@ def _refused(_: Request, error: Exception) -> Response:
 
 
 def _unusable(_: Request, error: Exception) -> Response:
-    """Return the response for an error of the database, on which the page tries again later."""
+    """Answer a request that met a database error, so that the page tries again later."""
     _LOG.error("cannot use the review: %s", printable(str(error)))
     return JSONResponse({"reason": "file"}, 503)
 

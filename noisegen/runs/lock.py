@@ -126,8 +126,8 @@ class Lock:
 
         A run on another host is alive if it touched its lock file less than SECONDS_STALE before
         this run touched `own`: both times come from the file system, so clocks of hosts need not
-        agree. With `show`, the lock file is watched for the rest of SECONDS_STALE before the run
-        counts as dead.
+        agree. If `show` is given, it gets a message, and the lock file is watched for the rest of
+        SECONDS_STALE before the run counts as dead.
         """
         try:
             owner = self.owner

@@ -26,7 +26,7 @@ from noisegen.version import __version__
 # Packages whose version can change the output
 PACKAGES = ("noisegen", "numpy", "pyarrow", "codespell", "spacy", "datasets", "distributed")
 
-# Key that each manifest of mining has, and other manifests only while tasks are missing
+# Key in each manifest of mining; in other manifests it is present only while tasks are missing
 _TO_DO = "missing_tasks"
 MINED = ("wiki", "lang8", "pairs")  # kinds of mining runs
 _AUGMENT_KEYS = (
@@ -44,7 +44,7 @@ KEYS = {  # keys of manifest.json for each kind of run, in the order of the file
 }
 _RUNS = {"augment": "an augment run", "prepare": "a prepare run"}
 LISTED = 100_000  # a list with more entries is not in manifest.json but in a file of its own
-# Field with a list -> name of the list's own file; '*' stands for a digest of its content
+# Key of a list in manifest.json -> name of the list's own file; '*' is a digest of its content
 LISTS = {name: f"manifest.{name}-*.jsonl" for name in ("shards", "sources")}
 
 
@@ -260,7 +260,7 @@ def _save_list(out: Path, name: str, entries: Sequence[Mapping[str, Any]]) -> di
 
 
 def content_of(path: Path) -> dict[str, Any]:
-    """Return the content of the manifest.json at `path`, with the lists from their own files.
+    """Return the content of the manifest.json at `path`, including lists in files of their own.
 
     Raises OSError, ValueError, AttributeError or RecursionError for a damaged file.
     """

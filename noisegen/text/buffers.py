@@ -248,7 +248,7 @@ def _word_edges(window: U8, offsets: I64) -> tuple[I64, I64]:
     edges = offsets[1:-1]
     edges = edges[(np.diff(edges, prepend=0) > 0) & (edges < len(window))]
     word = np.frombuffer(bytearray(window).translate(_IS_ASCII_WORD), np.bool_)
-    if int(window.max()) >= 128:  # sets the flags of each character beyond ASCII, all bytes alike
+    if int(window.max()) >= 128:  # in `word`, give all bytes of a non-ASCII character one flag
         leads = np.flatnonzero(window >= 0xC2)
         lead, follow = window[leads], window[leads + 1]
         sign = (lead == 0xC2) | (lead == 0xE2)

@@ -97,7 +97,7 @@ def begins_sentence(texts: Texts, words: Tokens, numbers: I64) -> Bool:
     The gap before the word must have at least two characters, and among them '.', '?' or '!'. So
     the K of 'C.K.' begins no sentence.
     """
-    before = numbers - 1  # for word 0, the last word, whose gap to word 0 is negative: set to 0
+    before = numbers - 1  # -1 for word 0: takes the last word, so its gap is negative and set to 0
     stops, begins = words.stops.take(before), np.zeros(len(numbers), np.bool_)
     gaps = words.starts.take(numbers) - stops
     gaps[(gaps < 2) | (words.rows.take(before) != words.rows.take(numbers))] = 0

@@ -91,7 +91,7 @@ class RowSpans(NamedTuple):
 
     @classmethod
     def of(cls, spans: Spans, texts: Texts, rows: I64) -> "RowSpans":
-        """Convert spans in `texts`, some rows of a batch; `rows` has their indices in the batch."""
+        """Make row spans of `spans`; `rows` has the batch index of each row of `texts`."""
         owners = texts.rows_of(spans.starts)
         base = texts.offsets.take(owners)
         return cls(rows.take(owners), spans.starts - base, spans.stops - base)

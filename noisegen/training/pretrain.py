@@ -390,7 +390,7 @@ class KeptGraphs:
 
     @property
     def has_room(self) -> bool:
-        """Whether a graph as large as the largest so far stays within the budget."""
+        """Whether the budget has room for one more graph of the largest size so far."""
         return self.budget > 0 and self.bytes + self._largest <= self.budget
 
     @contextmanager

@@ -69,7 +69,7 @@ def original_characters(folder: Path | None, name: str) -> list[Entry] | None:
 
 
 def original_files(folder: Path | None, name: str) -> list[Path]:
-    """Return the files that hold the data of transform `name` in the checkout at `folder`.
+    """Return the data files of transform `name` in the NL-Augmenter checkout at `folder`.
 
     Returns [] if `folder` is None. Raises UsageError if the folder is no checkout, LexiconError if
     a file is missing.

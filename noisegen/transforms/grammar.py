@@ -231,8 +231,8 @@ def drop(
     """Leave out subjects and function words: 'I think the shop is open' -> 'Think shop is open'.
 
     Subjects are left out at the start of a sentence, words of other kinds before another word. Each
-    rate is the chance for the words of its kind that people leave out most often. Other words of
-    the kind have a lower chance: a percentage of the rate, listed in `drop.tsv`.
+    kind has a rate: the chance to leave out the words of the kind that people omit most often.
+    Other words of the kind have a lower chance: a percentage of the rate, listed in `drop.tsv`.
     """
     rates = {
         "subject_rate": subject_rate,

@@ -155,7 +155,7 @@ def _kind_of_end(text: str, end: int) -> int:
 
 
 def _row_start(row: Row) -> Iterator[tuple[int, int]]:
-    """Yield the (position, kind) before the first letter of a row, if only spaces precede it."""
+    """Yield the place (position, kind) before a row's first letter, if only spaces precede it."""
     stripped = row.text.lstrip(SPACES)
     if stripped[:1].isalpha():
         yield len(row.text) - len(stripped), OPENING if stripped[0].isupper() else START

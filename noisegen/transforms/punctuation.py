@@ -325,7 +325,7 @@ _TYPED = LanguageFiles("mark.tsv")
 
 @dataclass(frozen=True)
 class TypedForms:
-    """Printed strings, such as '“', and the typed forms of each string.
+    """Printed strings, such as '“', and the forms in which people type each string.
 
     `strings` has the printed strings, the longest first. `written` has two groups of typed forms
     per string: group 2n for string n within a row, group 2n + 1 for string n at the end of a row.
@@ -349,7 +349,7 @@ class TypedForms:
 
 @cache
 def table_of(path: Path) -> TypedForms:
-    """Read typed forms from a file with the columns clean, noisy, weight, where.
+    """Read the forms typed for printed strings; the columns are clean, noisy, weight, where.
 
     `where` is 'end' (of a row), 'inside' (a row) or '' for both.
     """

@@ -173,7 +173,7 @@ def _longest_stored(file: pq.ParquetFile, group: int, name: str) -> int:
 
 
 def _longest(column: pa.Array) -> int:
-    """Return the length in bytes of the longest text in all dictionaries of a (nested) array."""
+    """Sum the length in bytes of the longest text of each Arrow dictionary in a (nested) array."""
     if pa.types.is_dictionary(column.type):
         return pc.max(pc.binary_length(column.dictionary)).as_py() or 0
     if pa.types.is_struct(column.type):

@@ -118,7 +118,8 @@ def _format_in(file: FileRange, head: bytes, text: str) -> str:
 def _published_format(file: FileRange, head: bytes, text: str) -> str:
     """Return the name of the format if a file is of a published data set; '' for other files.
 
-    Raises SourceError for such a file if it is empty, or does not fit and has no other format.
+    Raises SourceError for such a file if it is empty, or if it has another layout and no
+    other format.
     """
     layouts = [] if text.isdecimal() else layouts_of(file.path)
     if not layouts:

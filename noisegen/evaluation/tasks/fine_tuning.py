@@ -135,7 +135,7 @@ def _first_pieces(
 
 
 def vocabulary_of(parts: Sequence[Pieces], pad_id: int) -> Rows:
-    """Return, sorted, all ids in `parts`, and the ids up to `pad_id`, which `renumbered` keeps."""
+    """Return, sorted, the ids in `parts` and the ids 0 to `pad_id` (unchanged by `renumbered`)."""
     return np.unique(np.concatenate([np.arange(pad_id + 1), *(part.ids.values for part in parts)]))
 
 

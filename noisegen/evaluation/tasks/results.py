@@ -159,7 +159,7 @@ def figures(model: str, by_seed: Sequence[ByTest]) -> list[TaskFigure]:
 
 
 def averaged(figures: Sequence[TaskFigure]) -> list[str]:
-    """Return the languages to average over: each has all sides of `figures` (clean, noisy)."""
+    """Return the languages to average over: each has figures for every side (clean, noisy)."""
     by_lang: dict[str, set[str]] = defaultdict(set)
     for figure in figures:
         if figure.lang != AVERAGE:
