@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from prose import count
+from prose import Documented, count
 from walk import walks
 
 import noisegen
@@ -13,17 +13,27 @@ import noisegen
 PACKAGE = Path(noisegen.__file__).parent
 ROOT = Path(__file__).parents[1]
 CORE = ("text", "noising", "data", "runs", "report", "transforms", "augmentation")
-# Today's sizes, so that no change grows the house unseen. The aim: 45,000 lines.
-LINES, FILES, CORE_LINES, LONG_SIGNATURES = 52_899, 229, 25_065, 0
-UNNAMED = 0.01  # share of docstrings and comments that do not name their noun
+# Today's sizes in lines of code, without docstrings, comments and blank lines, so that no change
+# grows the house unseen.
+LINES, FILES, CORE_LINES, LONG_SIGNATURES = 36_609, 230, 17_062, 0
+UNNAMED = 0.005  # share of docstrings and comments that do not name their noun
 # Functions of the package that a call enters, their files and the depth of the calls.
-WALKS = {"augment": (521, 49, 22), "noise": (87, 14, 11)}
+WALKS = {"augment": (491, 49, 20), "noise": (76, 14, 10)}
 MODULES = sorted(PACKAGE.rglob("*.py"))
 TREES = {path: ast.parse(path.read_text("utf-8")) for path in MODULES}
 
 
-def lines(paths: list[Path]) -> int:
-    return sum(len(path.read_text("utf-8").splitlines()) for path in paths)
+def lines_of_code(paths: list[Path]) -> int:
+    """Count the lines of files that are no docstring, no comment and not blank."""
+    count = 0
+    for path in paths:
+        texts = set()
+        for node in ast.walk(TREES[path]):
+            if isinstance(node, Documented) and ast.get_docstring(node) is not None:
+                texts |= {*range(node.body[0].lineno, node.body[0].end_lineno + 1)}
+        lines = enumerate(path.read_text("utf-8").splitlines(), 1)
+        count += sum(n not in texts and line.strip()[:1] not in ("", "#") for n, line in lines)
+    return count
 
 
 def nodes(kind: type) -> list[tuple[Path, ast.AST]]:
@@ -32,13 +42,13 @@ def nodes(kind: type) -> list[tuple[Path, ast.AST]]:
 
 
 def test_the_package_does_not_grow():
-    assert lines(MODULES) <= LINES
+    assert lines_of_code(MODULES) <= LINES
     assert len(MODULES) <= FILES
 
 
 def test_the_core_does_not_grow():
     core = [path for name in CORE for path in (PACKAGE / name).rglob("*.py")]
-    assert lines(core) <= CORE_LINES
+    assert lines_of_code(core) <= CORE_LINES
 
 
 def test_docstrings_and_comments_name_their_noun():

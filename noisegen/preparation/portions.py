@@ -145,7 +145,7 @@ def _ranges(
 
 
 @dataclass
-class _Counts:
+class _PortionCounts:
     """Running counts of a portion whose candidates are being made."""
 
     read: Counter[str] = field(default_factory=Counter)  # rows, sentences and bytes, for progress
@@ -155,7 +155,7 @@ class _Counts:
 
 def make_candidates(job: PortionJob, portion: Portion) -> Record[Candidates]:
     """Write the candidates of a portion and their keys; return the record of the files."""
-    counts = _Counts()
+    counts = _PortionCounts()
     candidates, rows = _candidates(job, portion, counts), 0
     paths = {kind: work_path(job.out, kind, portion.number) for kind in CANDIDATES}
     with (
@@ -197,7 +197,7 @@ def _file(path: Path, out: Path) -> File:
 
 
 def _candidates(
-    job: PortionJob, portion: Portion, counts: _Counts
+    job: PortionJob, portion: Portion, counts: _PortionCounts
 ) -> Iterator[tuple[int, str, Any, str, str, int, int]]:
     """Yield the candidates of a portion; count dropped sentences by reason.
 
@@ -228,7 +228,7 @@ def _candidates(
 
 
 def _rows(
-    job: PortionJob, portion: Portion, counts: _Counts
+    job: PortionJob, portion: Portion, counts: _PortionCounts
 ) -> Iterator[tuple[str, Any, int, str]]:
     """Yield for each row of a portion: source, id, index of the row in the whole input, text.
 
