@@ -452,9 +452,7 @@ def _member_parts(archive: str, name: str) -> Iterator[bytes]:
                     f"{_EXPANDS_MAX} times its size, which text does not"
                 )
             try:
-                head = member.read(SMALL)
-                refuse_other_encoding(head, name)
-                yield head
+                refuse_other_encoding(member.peek(), name)  # type: ignore[attr-defined]
                 yield from iter(lambda: member.read(SMALL), b"")
             except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
                 raise Damaged(str(error)) from error

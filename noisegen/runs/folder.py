@@ -172,9 +172,10 @@ class RunFolder(Generic[N]):
         if number not in recorded:
             return not run.has_ended and self._has_our_columns(name)
         marks = {file.name: file.mark for file in recorded[number].files}
-        if (written := marks.get(name)) == mark:
+        written = marks.get(name, "")  # '' also for a file recorded without its mark, in a store
+        if written and written == mark:
             return True
-        is_resized = written is not None and written.split()[:1] != mark.split()[:1]
+        is_resized = bool(written) and written.split()[:1] != mark.split()[:1]
         if run.has_ended and is_resized and column_names(self.out / name) is not None:
             return False
         return self._has_our_columns(name)
