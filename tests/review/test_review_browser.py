@@ -185,6 +185,35 @@ def test_back_shows_the_answers_and_lets_them_be_changed(person, path):
     assert values == ['"too odd"', "[]", '"yes"', '"unrealistic"']
 
 
+def test_back_shows_an_answer_that_was_stored_while_the_pair_was_read(person, path):
+    with serving(path) as server:
+        ana = person().start(server.address)
+        held, read = [], []
+
+        def hold(route):
+            if held:
+                route.continue_()
+            else:
+                held.append(route)
+
+        def answer_late(route):
+            read.append((route, route.fetch()))  # as the server knows it before the answers
+
+        ana.page.route("**/api/answers", hold)
+        ana.press("1", "y", "Enter")
+        ana.at("Pair 2 of 6")
+        ana.page.route("**/api/items/0", answer_late)
+        ana.press("ArrowLeft")
+        while not (held and read):
+            ana.page.wait_for_timeout(10)
+        held[0].continue_()
+        ana.saved()
+        (route, response), *_ = read
+        route.fulfill(response=response)
+        ana.at("Pair 1 of 6")
+        assert ana.page.locator("#answers :checked").count() == 2
+
+
 def test_two_review_at_once_each_in_their_own_order(person, path):
     with serving(path) as server:
         people = [person().start(server.address, name) for name in ("Ana", "Ben")]

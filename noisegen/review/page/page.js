@@ -1,6 +1,6 @@
 // The page of a review: who reviews, one pair after the other, three questions, the keys.
 
-import { $, Problem, allWell, ask, kept, persist, restore, send, store, tellProblem, unsentOf, who }
+import { $, Problem, allWell, ask, kept, persist, restore, send, store, tellProblem, unsent, who }
   from "/sending.js";
 
 const page = { name: "", total: 0, complete: 0, item: null, langs: [] };
@@ -106,8 +106,12 @@ async function open(place) {
   opening = true;
   try {
     if (place >= page.total) return await thank();
+    // The answers are read before the request: one that is stored meanwhile may be in neither.
+    const answers = unsent();
     const item = await persist(() => ask(`/api/items/${place}`));
-    Object.assign(item.answers, unsentOf(item.item));
+    for (const one of answers.filter(({ item: of }) => of === item.item)) {
+      item.answers[one.question] = one.value;
+    }
     item.counted = isComplete(item);
     page.item = item;
     showItem(item);

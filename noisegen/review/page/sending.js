@@ -107,8 +107,7 @@ export function restore() {
   return queue.length;
 }
 
-export const unsentOf = (item) =>
-  Object.fromEntries(queue.filter((one) => one.item === item).map((one) => [one.question, one.value]));
+export const unsent = () => [...queue];
 
 // Resolves when nothing waits any more, or nothing can be done about it here.
 export function send() {
