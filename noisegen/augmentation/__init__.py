@@ -15,7 +15,6 @@ from noisegen.runs.options import (
     Limit,
     PartOptions,
     RowsPerShard,
-    TextColumn,
 )
 from noisegen.text.resources import DEFAULT_RECIPE
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 else:
     AnyRecipe = str | Any
 
-Format = Literal["txt", "tsv", "csv", "jsonl", "parquet", "conll", "conllu", "norm"]
+Format = Literal["txt", "tsv", "csv", "jsonl", "json", "parquet", "conll", "conllu", "norm"]
 Protect = Annotated[str, option("Kinds of span to leave unchanged, or 'none'", metavar="KINDS")]
 Code = Annotated[Strings, option("Python file with transforms; repeatable", metavar="FILE.py")]
 Tagger = Annotated[Literal["rule", "spacy"], option("Part-of-speech tagger for slng and abr3")]
@@ -71,7 +70,34 @@ class NoiseRequest:
 class Request(NoiseRequest):
     """Options that decide the noisy rows of a run: equal requests give equal rows."""
 
-    text_column: TextColumn = "text"
+    text_column: Annotated[
+        Strings,
+        option(
+            "Column with the text, its number (from 1) in a file without header, or a path such as "
+            "messages[role=user].content; repeatable",
+            metavar="PATH",
+        ),
+    ] = ("text",)
+    spans: Annotated[
+        Strings,
+        option(
+            "Column with spans of the text, which follow the noise: a path, or PATH=TEXT with the "
+            "path of its text; repeatable",
+            metavar="PATH",
+        ),
+    ] = ()
+    spans_lost: Annotated[
+        Literal["keep-clean", "drop"],
+        option("Rows with a span or an alignment that is lost: keep them without noise, or drop"),
+    ] = "keep-clean"
+    align: Annotated[
+        str | None,
+        option(
+            "Column with alignments of words (0-0 1-2), which follow the noise: a path, or "
+            "PATH=SOURCE,TARGET with the paths of the two texts",
+            metavar="PATH",
+        ),
+    ] = None
     id_column: IdColumn = None
     group_by: Annotated[
         str | None,
@@ -100,6 +126,11 @@ class Request(NoiseRequest):
     edits: Annotated[bool, option("Add a column with the changed spans")] = False
     rows_per_shard: RowsPerShard = 100_000
     limit: Limit = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("text_column", "spans"):
+            object.__setattr__(self, name, tuple(listed(getattr(self, name))))
 
 
 # Fields of a NoiseRequest that several commands have as options.

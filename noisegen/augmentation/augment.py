@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from noisegen.augmentation import AugmentOptions, Format
+from noisegen.augmentation.annotated import checked, stale_columns
 from noisegen.augmentation.dry_run import ROWS_COUNTED, estimate
 from noisegen.augmentation.one_file import (
     Target,
@@ -27,11 +28,11 @@ from noisegen.augmentation.one_file import (
 from noisegen.augmentation.plan import AugmentPlan, make_plan
 from noisegen.augmentation.shards import Shard, ShardTask, make_shard
 from noisegen.data.features import class_names
-from noisegen.data.files import is_url, modified, size_of
+from noisegen.data.files import is_url, metered, modified, size_of
 from noisegen.data.formats.registry import format_of, read_head
 from noisegen.data.pairs import refuse_onto
 from noisegen.data.rows import Columns, FileRange
-from noisegen.data.sources import RESERVED, shard_ranges
+from noisegen.data.sources import RESERVED, read, shard_ranges
 from noisegen.errors import UsageError
 from noisegen.noising.recipe import Recipe
 from noisegen.noising.rng import id_numbers, splitmix_array
@@ -53,6 +54,7 @@ LAYOUT = Layout(
     result=Shard,
     columns=frozenset({"id", "clean", "noisy"}),
 )
+LOOK_ROWS, LOOK_BYTES = 100, 1 << 20  # first rows of a run that are looked at
 IDS_AT_ONCE = 4_000_000  # ids, 32 MB, held in memory at a time while duplicates are counted
 
 
@@ -71,7 +73,10 @@ def augment(
     code: Strings = (),
     nlaug_data: str | None = None,
     tagger: Literal["rule", "spacy"] = "rule",
-    text_column: str = "text",
+    text_column: Strings = ("text",),
+    spans: Strings = (),
+    spans_lost: Literal["keep-clean", "drop"] = "keep-clean",
+    align: str | None = None,
     id_column: str | None = None,
     group_by: str | None = None,
     tokens: str | None = None,
@@ -91,8 +96,8 @@ def augment(
     """Write clean/noisy pairs of `sources` to `out` as Parquet shards and return the manifest.
 
     One noisy file is written instead, with its rows and columns kept, if `to` names a format, if
-    `out` is '-', or if it ends in .jsonl, .csv, .tsv, .txt, .parquet or .conll (also with .gz,
-    .bz2, .xz or .zst). `noisegen augment --help` describes all options. `progress` is called with a
+    `out` is '-', or if it ends in .jsonl, .json, .csv, .tsv, .txt, .parquet or .conll (also with
+    .gz, .bz2, .xz or .zst). `noisegen augment --help` describes all options. `progress` is called with a
     `Progress` every second and after every shard. A script that asks for several `workers` must
     call this function below `if __name__ == "__main__":`. Raises NoisegenError.
     """
@@ -118,6 +123,8 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
         target.check_columns(head.schema.names, plan.job)
     tasks = plan.tasks_of(target.rows(plan.request.rows_per_shard), columns)
     first = next(tasks)  # a source that cannot be read fails here, before the file is touched
+    plan = looked(plan, first)
+    columns = replace(plan.job.columns, raw=target.writer.keeps)
     target = replace(target, parallel=parallel_columns(first.ranges, columns))
     function = partial(make_part, plan.job, target, columns)
     parts = options.in_order(function, chain([first], tasks))
@@ -132,6 +139,29 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
             tracker.report()
     totals = _totals(written, 0) | {"as_is": summed([as_is])}
     return plan.manifest(options.command, totals, [])
+
+
+def looked(plan: AugmentPlan, first: ShardTask) -> AugmentPlan:
+    """Return the plan after a look at the rows of its first task, whose annotations are checked.
+
+    Columns that look like annotations and that the user did not name get a line in `warnings`.
+    Raises UsageError for paths that lead to nothing in these rows.
+    """
+    columns = plan.job.columns
+    with metered():  # so that these bytes do not count: the task reads and counts them again
+        batches = read(first.ranges, columns, batch_bytes=LOOK_BYTES)
+        rows = next((batch.table.slice(0, LOOK_ROWS) for batch in batches), None)
+    if rows is None or not len(rows) or columns.tokens:
+        return plan
+    if not columns.is_annotated:
+        return replace(plan, warnings=stale_columns(rows, columns))
+    columns, notes = checked(rows, columns, first.ranges[0].schema)
+    return replace(
+        plan,
+        notes=tuple(notes),
+        warnings=stale_columns(rows, columns),
+        job=replace(plan.job, columns=columns),
+    )
 
 
 def _tracker(plan: AugmentPlan, options: AugmentOptions, *others: str) -> Tracker:
@@ -151,6 +181,7 @@ def make_shards(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
         heads = NotedHeads(read_heads(folder.out, folder.records.key))
     planned = plan.tasks(heads.head if heads else read_head)
     first = next(planned)  # a source that cannot be read fails here, before the folder is touched
+    plan = looked(plan, first)
     folder.refuse_inputs(item.path for item in plan.inputs)
     resume = options.resume or options.part is not None
     with folder.opened(resume=resume, force=options.force, show=options.progress) as done:

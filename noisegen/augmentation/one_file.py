@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from glob import escape
 from pathlib import Path
@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from noisegen.augmentation.annotated import LOST, RowLayout
 from noisegen.augmentation.plan import AugmentPlan
 from noisegen.augmentation.shards import (
     SAMPLED_ROWS,
@@ -39,6 +40,8 @@ from noisegen.data.decoders import compression_of
 from noisegen.data.features import class_names, label_names
 from noisegen.data.files import metered
 from noisegen.data.formats.base import NoisyRow, RowWriter
+from noisegen.data.formats.json_document import Document
+from noisegen.data.formats.json_lines import OBJECTS
 from noisegen.data.formats.registry import ENDINGS, FORMATS, WRITTEN, file_of
 from noisegen.data.rows import Columns, FileRange, RowBatch
 from noisegen.data.sources import read
@@ -47,7 +50,7 @@ from noisegen.errors import OutputError, SourceError, UsageError
 from noisegen.options import listed
 from noisegen.runs.atomic import atomic, refuse_existing, remove_left
 from noisegen.runs.store import output_path
-from noisegen.text.buffers import as_arrow
+from noisegen.text.buffers import as_arrow, one_chunk
 
 FIRST = 100  # number of first rows by which columns with an item per token are found
 ROWS = 10_000  # maximum rows per task of a worker; small, so that standard output begins soon
@@ -137,7 +140,7 @@ def target_of(out: str, to: str | None, plan: AugmentPlan) -> Target | None:
     kind = _format_of(to, ending, source, plan)
     if kind == "norm" and source in ("conll", "conllu"):
         _check_norm(source, plan.job.columns.labels)
-    has_header = not plan.request.text_column.isdecimal()
+    has_header = not plan.job.columns.text.isdecimal()
     target = Target(out, kind, compression, has_header)
     if source:  # an input without rows has no format; the reader reports that
         target.check(plan.job)
@@ -223,16 +226,20 @@ def opened(target: Target, *, force: bool) -> Iterator[IO[bytes]]:
 def write_parts(file: IO[bytes], parts: Iterable["NoisyPart"]) -> Iterator["NoisyPart"]:
     """Write the parts of a noisy file in the order given; yield each part after it is written."""
     table: pq.ParquetWriter | None = None
+    document = Document()
     with ExitStack() as stack:
         for part in parts:
             if isinstance(part.content, bytes):
                 file.write(part.content)
+            elif isinstance(part.content, list):
+                file.write(document.add(part.content))
             else:
                 table = table or stack.enter_context(
                     pq.ParquetWriter(file, part.content.schema, compression="zstd")
                 )
                 table.write_table(part.content)
             yield part
+    file.write(document.end())
 
 
 # One task: its rows become a part of the file.
@@ -242,40 +249,50 @@ def write_parts(file: IO[bytes], parts: Iterable["NoisyPart"]) -> Iterator["Nois
 class NoisyPart:
     """The part of a noisy file that one task of a worker made.
 
-    `content` are the bytes to write, or a table for Parquet. `size` is the number of bytes of
-    input. `as_is` counts by reason the rows that are copied without noise. `shard` has the counts
-    of all rows; it counts the copied rows as dropped.
+    `content` are the bytes to write, a table for Parquet, or the rows of a JSON document. `size` is
+    the number of bytes of input. `as_is` counts by reason the rows that are copied without noise.
+    `shard` has the counts of all rows; it counts the copied rows as dropped.
     """
 
     number: int
     size: int
     shard: Shard
-    content: bytes | pa.Table
+    content: bytes | list[bytes] | pa.Table
     as_is: Counter[str]
 
 
 def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardTask) -> NoisyPart:
     """Return the noisy rows of a task in the format of the file to write."""
-    sums, dropped, as_is = Counter[str](), Counter[str](), Counter[str]()
+    counts = _Counts()
+    job = replace(job, columns=columns)
     tables = []
     for batch in read(task.ranges, columns, batch_bytes=job.engine().batch_bytes):
         codes, has_line = batch.read[REASON].to_numpy(), _are_valid(batch.read[RAW])
         if target.has_token_lines:
             batch = _with_tokens(batch, columns.of(batch.read.column_names).source)
         stays = _as_is(target, columns, batch)
-        as_is.update(REASONS[code] for code in codes[stays].tolist())
-        dropped.update(batch.dropped)
+        counts.as_is.update(REASONS[code] for code in codes[stays].tolist())
+        counts.dropped.update(batch.dropped)
         # A row with too many fields does not count as damaged: its line is copied unchanged.
         whole = np.count_nonzero(has_line & (codes == CODE["unexpected_field"]))
-        dropped.subtract({"unexpected_field": int(whole)})
+        counts.dropped.subtract({"unexpected_field": int(whole)})
         step = max(1, task.rows // SAMPLED_ROWS)
-        tables.append(_noised(job, target, batch, stays, step, sums))
+        tables.append(_noised(job, target, batch, stays, step, counts))
     if not tables:
         raise OutputError(f"no rows for part {task.number}")
-    counts: dict[str, Any] = {**sums, "dropped": dict(+dropped)}
-    shard = Shard(rows_in=task.rows, **counts)
+    sums: dict[str, Any] = {**counts.sums, "dropped": dict(+counts.dropped)}
+    shard = Shard(rows_in=task.rows, **sums)
     content = _content(target, columns, tables, has_header=task.number == 0 and target.has_header)
-    return NoisyPart(task.number, task.size, shard, content, as_is)
+    return NoisyPart(task.number, task.size, shard, content, counts.as_is)
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """Counts of a task: of `counts_of`, of rows by the reason why they got no noise, and copied."""
+
+    sums: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
+    as_is: Counter[str] = field(default_factory=Counter)
 
 
 def _as_is(target: Target, columns: Columns, batch: RowBatch) -> Mask:
@@ -284,7 +301,7 @@ def _as_is(target: Target, columns: Columns, batch: RowBatch) -> Mask:
     stays = _are_valid(batch.read[RAW]) & ~np.isin(codes, [CODE[name] for name in _CUT])
     if target.writer.has_columns:
         stays |= np.isin(codes, [CODE[name] for name in _WHOLE])
-    if target.writer.line is None:
+    if target.writer.line is None and not columns.paths:
         stays |= _are_valid(batch.read[columns.of(batch.read.column_names).source])
     return stays & ~batch.keep
 
@@ -303,28 +320,58 @@ def _are_valid(column: pa.ChunkedArray) -> Mask:
 
 
 def _noised(
-    job: ShardJob, target: Target, batch: RowBatch, stays: Mask, step: int, sums: Counter[str]
+    job: ShardJob, target: Target, batch: RowBatch, stays: Mask, step: int, counts: _Counts
 ) -> pa.Table:
     """Return all rows of the output for a batch, in the order of the input.
 
     Noisy copies of a row follow each other. Rows for which `stays` is True come once, unchanged.
-    The counts of the batch are added to `sums`; errors are counted in every `step`-th row.
+    The counts of the batch are added to `counts`; errors are counted in every `step`-th row.
     """
     tables, numbers = [], []
     for copy in range(job.copies):
-        noised = job.noised(batch.table, copy, edits=job.edits or job.has_labels)
-        sums.update(counts_of(noised, step))
+        noised = job.noised(_with_lines(job, batch), copy, edits=job.edits or job.has_labels)
+        present = batch.keep if copy else batch.keep | stays
+        noised, present = _settled(job, noised, present, batch.keep, counts)
+        counts.sums.update(counts_of(noised, step))
         table = batch.read
         for name, values in _changed(job, target, batch.read.column_names, noised).items():
             table = _with_values(table, name, values, batch.keep)
         if job.copies > 1:
             table = table.append_column("copy", as_arrow(np.full(len(table), copy, np.int32)))
-        present = batch.keep if copy else batch.keep | stays
         tables.append(table.filter(present))
         numbers.append(np.flatnonzero(present))
-    sums["rows"] += int(np.count_nonzero(stays))
+    counts.sums["rows"] += int(np.count_nonzero(stays))
     order = np.argsort(np.concatenate(numbers), kind="stable")
     return pa.concat_tables(tables).take(as_arrow(order))
+
+
+def _with_lines(job: ShardJob, batch: RowBatch) -> pa.Table:
+    """Return the usable rows of a batch; with their lines if the rows have annotations."""
+    if not job.columns.is_annotated:
+        return batch.table
+    lines = one_chunk(batch.read[RAW]).filter(pa.array(batch.keep))
+    return batch.table.append_column(RAW, lines)
+
+
+def _settled(
+    job: ShardJob, noised: pa.Table, present: Mask, keep: Mask, counts: _Counts
+) -> tuple[pa.Table, Mask]:
+    """Return noised rows, and the mask `present` of all rows without the rows that are dropped.
+
+    A row that stays clean for an annotation is counted by its reason; it is dropped if the job says
+    so.
+    """
+    if LOST not in noised.column_names:
+        return noised, present
+    reasons = noised[LOST].to_numpy()
+    lost = Counter(reasons[reasons != ""].tolist())
+    counts.dropped.update(lost)
+    gone = np.zeros(len(keep), np.bool_)
+    if job.spans_lost == "drop":
+        gone[keep] = ~np.isin(reasons, ("", "missing_text"))
+        lost = Counter(missing_text=lost["missing_text"])
+    counts.as_is.update(+lost)
+    return noised, present & ~gone
 
 
 def _changed(
@@ -336,6 +383,12 @@ def _changed(
     """
     columns = job.columns.of(names)
     new = {"edits": noised["edits"]} if job.edits else {}
+    if columns.is_annotated:
+        moved = RowLayout.of(columns, names).columns
+        new |= {name: noised[name] for name in moved if name in noised.column_names}
+        new |= {RAW: noised[RAW]} if set(columns.raw or ()) & set(OBJECTS) else {}
+    if columns.paths:
+        return new
     if not (columns.tokens and columns.labels):
         return {columns.source: noised["noisy"]} | new
     words, owners = align(noised, columns)
@@ -382,29 +435,34 @@ def _with_values(table: pa.Table, name: str, values: Any, keep: Any) -> pa.Table
 
 def _content(
     target: Target, columns: Columns, tables: Sequence[pa.Table], *, has_header: bool
-) -> bytes | pa.Table:
-    """Return the rows of tables as bytes of the file to write, or for Parquet as one table."""
+) -> bytes | list[bytes] | pa.Table:
+    """Return the rows of tables as bytes of the file to write.
+
+    For Parquet they are returned as one table, for a JSON document as the text of each row.
+    """
     table, write = pa.concat_tables(tables), target.writer.line
     names = _names(table)
     if write is None:
         return table.select(names)
     columns, end = columns.of(table.column_names), "\n"
     changed = {columns.source, "copy", "edits", *target.parallel}
+    if columns.is_annotated:  # the lines of JSON have the noise already
+        changed = {"copy", "edits"}
     has_owners = _OWNERS in table.column_names
     owners = table[_OWNERS].to_pylist() if has_owners else [()] * len(table)
     values = zip(*(_values(table, name) for name in names), strict=True)
     raws, codes = table[RAW].to_pylist(), table[REASON].to_pylist()
     lines: list[bytes] = []
     for row, raw, code, owner in zip(values, raws, codes, owners, strict=True):
-        line, end = _without_end(raw, end)
+        line, end = (raw, end) if target.format == "json" else _without_end(raw, end)
         if line is None or code in KEPT:
             noisy = NoisyRow(dict(zip(names, row, strict=True)), columns, changed, line, owner)
             line = write(noisy).encode("utf-8")
-        lines.append(line + end.encode())
+        lines.append(line if target.format == "json" else line + end.encode())
     if has_header and target.writer.header:
         header = NoisyRow({name: name for name in names}, Columns(), (), None)
         lines.insert(0, write(header).encode("utf-8") + end.encode())
-    return _COMPRESS[target.compression](b"".join(lines))
+    return lines if target.format == "json" else _COMPRESS[target.compression](b"".join(lines))
 
 
 def _without_end(raw: bytes | None, end: str) -> tuple[bytes | None, str]:

@@ -41,7 +41,8 @@ class AugmentPlan:
     `first` is the first input file with rows, its columns read; None without rows. `config` has the
     fields of the manifest that the request decides. `hints` are lines for the user, such as one
     on transforms without data for the language. `skipped` has a line on each file that is not read,
-    with the reason.
+    with the reason. `notes` describe
+    the annotations that follow the noise, `warnings` columns that the noise makes wrong.
     """
 
     request: Request
@@ -52,6 +53,8 @@ class AugmentPlan:
     config: dict[str, Any]
     hints: list[str]
     skipped: list[str]
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def absolute(self) -> "AugmentPlan":
         """Return the plan with absolute paths, for workers in other folders or machines."""
@@ -84,11 +87,12 @@ class AugmentPlan:
         missing_tasks: int = 0,
     ) -> Manifest:
         """Return the manifest of a run of this plan; `command` is the command line, if known."""
+        told = {"notes": self.notes, "warnings": self.warnings}
         return Manifest(
             kind="augment",
             command=command or "noisegen augment",
             shards=shards,
-            totals=totals,
+            totals=totals | {name: list(lines) for name, lines in told.items() if lines},
             packages=packages(),
             missing_tasks=missing_tasks,
             **self.config,
@@ -101,7 +105,10 @@ class AugmentPlan:
 
 
 # Options of a request that the manifest lists, since they decide the rows and shards of a run
-_RECORDED = "copies lang text_column id_column tokens labels protect edits rows_per_shard limit"
+_RECORDED = (
+    "copies lang text_column spans spans_lost align id_column tokens labels protect edits "
+    "rows_per_shard limit"
+)
 
 
 def make_plan(request: Request, out: Path) -> AugmentPlan:
@@ -117,7 +124,16 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
     recipe, _ = whole.for_language(request.lang)
     found = expand(request.sources)
     inputs = [item for item in found if not item.skipped]
-    asked = Columns(request.text_column, request.id_column, request.tokens, request.labels)
+    texts = tuple(listed(request.text_column))
+    asked = Columns(
+        text=texts[0],
+        row_id=request.id_column,
+        tokens=request.tokens,
+        labels=request.labels,
+        paths=texts,
+        spans=tuple(listed(request.spans)),
+        align=request.align,
+    )
     columns, hints = completed(inputs, asked)
     first = first_file(inputs, columns)
     if request.group_by:
@@ -143,6 +159,8 @@ def _config(request: Request, whole: Recipe, job: ShardJob, tagger: str | None) 
     """
     options: dict[str, Any] = {name: getattr(request, name) for name in _RECORDED.split()}
     columns = job.columns
+    if len(texts := listed(request.text_column)) == 1:
+        options["text_column"] = texts[0]
     options |= {"id_column": columns.row_id, "tokens": columns.tokens, "labels": columns.labels}
     if request.group_by:
         options["group_by"] = request.group_by
@@ -192,6 +210,7 @@ def _job(request: Request, recipe: Recipe, columns: Columns, out: Path) -> Shard
         protect=protect_kinds(request.protect),
         edits=request.edits,
         group_by=request.group_by,
+        spans_lost=request.spans_lost,
         code=tuple(code),
     )
 

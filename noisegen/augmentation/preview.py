@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,20 +17,8 @@ from noisegen.errors import UsageError
 from noisegen.options import listed
 from noisegen.runs.estimate import UNKNOWN, RunEstimate
 from noisegen.text.languages import normalize_language
+from noisegen.text.moves import Edit
 from noisegen.text.resources import DEMO
-
-
-class ShownEdit(NamedTuple):
-    """A changed span: the positions of its start and its end in the clean and the noisy text.
-
-    `transform` names the transforms that changed it, such as 'fing+spac'.
-    """
-
-    transform: str
-    clean_start: int
-    clean_end: int
-    noisy_start: int
-    noisy_end: int
 
 
 @dataclass(frozen=True)
@@ -63,7 +51,7 @@ class ShownRow:
             stop, noisy_stop = last["clean_end"] + behind, last["noisy_end"] + behind
         return replace(self, clean=self.clean[:stop], noisy=self.noisy[:noisy_stop], edits=edits)
 
-    def texts_of(self, change: ShownEdit) -> tuple[str, str]:
+    def texts_of(self, change: Edit) -> tuple[str, str]:
         """Return the clean and the noisy text of a change."""
         clean = self.clean[change.clean_start : change.clean_end]
         return clean, self.noisy[change.noisy_start : change.noisy_end]

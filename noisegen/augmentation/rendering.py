@@ -16,10 +16,11 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from noisegen.augmentation.preview import ShownEdit, ShownRow
+from noisegen.augmentation.preview import ShownRow
 from noisegen.runs.manifest import counted
 from noisegen.text.alignment import character_errors
 from noisegen.text.graphemes import Grapheme, displayed, graphemes
+from noisegen.text.moves import Edit
 
 SHOWN_MAX = 10_000  # maximum characters of a row that are printed
 _FILLER = "·"
@@ -235,7 +236,7 @@ def _fitting(side: list[Grapheme], limit: int) -> int:
     return max(sum(total <= limit for total in accumulate(cell.width for cell in side)), 1)
 
 
-def _whole_graphemes(example: ShownRow) -> Iterator[ShownEdit]:
+def _whole_graphemes(example: ShownRow) -> Iterator[Edit]:
     """Yield the changes of a row, widened to whole graphemes.
 
     Changes within the same grapheme are joined into one.
@@ -257,11 +258,11 @@ def _whole_graphemes(example: ShownRow) -> Iterator[ShownEdit]:
                 transforms = "+".join(names)
             else:
                 stop, noisy_end = stop + 1, noisy_end + 1
-        yield ShownEdit(transforms, start, stop, noisy_start, noisy_end)
+        yield Edit(transforms, start, stop, noisy_start, noisy_end)
 
 
-def _real_changes(example: ShownRow) -> list[ShownEdit]:
+def _real_changes(example: ShownRow) -> list[Edit]:
     """Return the edits of a row in order; an edit that replaces a text by itself is left out."""
-    edits = (ShownEdit(**edit) for edit in example.edits)
+    edits = (Edit(**edit) for edit in example.edits)
     changes = sorted(edits, key=lambda change: change[1:])
     return [change for change in changes if len(set(example.texts_of(change))) == 2]

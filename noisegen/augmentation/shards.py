@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from noisegen.augmentation import annotated
 from noisegen.data.conll import NORM
 from noisegen.data.features import class_names, label_names, with_class_names
 from noisegen.data.labels import carried, carried_forms
@@ -34,7 +35,7 @@ from noisegen.runs.folder import shard_path
 from noisegen.runs.progress import live_path, publishing
 from noisegen.runs.records import File, Record
 from noisegen.text.alignment import error_counts, words_in
-from noisegen.text.buffers import U64, as_arrow, one_chunk
+from noisegen.text.buffers import I64, U64, as_arrow, one_chunk
 
 # zstd at level 1 is faster and smaller than snappy. Dictionary pages save nothing for unique text.
 _PARQUET = {
@@ -121,7 +122,8 @@ class ShardJob:
 
     `recipe` is the recipe for the language of the run. `columns` are the columns of input.
     `edits` asks for a column with the changed spans. `group_by` is the column with the author or
-    thread of a row. `code` has the Python files with transforms, and the SHA-256 of each.
+    thread of a row. `spans_lost` says what becomes of rows that lose a span. `code` has the Python
+    files with transforms, and the SHA-256 of each.
     """
 
     out: Path
@@ -133,6 +135,7 @@ class ShardJob:
     protect: tuple[str, ...] = ()
     edits: bool = False
     group_by: str | None = None
+    spans_lost: str = "keep-clean"
     code: tuple[tuple[str, str], ...] = ()
 
     def engine(self) -> Engine:
@@ -157,12 +160,23 @@ class ShardJob:
         """Add columns of noise to rows, which have the columns `id` and `clean`.
 
         `copy` is the index of the noisy copy; each copy gets other noise. For the columns see
-        `add_noise`.
+        `add_noise`, for rows with several texts or with annotations `annotated.noised`.
         """
-        clean, ids = (one_chunk(rows[name]) for name in ("clean", "id"))
-        numbers = id_numbers(ids)
-        writers = _writer_ids(rows, self.group_column, numbers)
-        streams = Streams(numbers, self.seed, copy, writers)
+        ids = id_numbers(one_chunk(rows["id"]))
+        writers = _writer_ids(rows, self.group_column, ids)
+        if self.columns.is_annotated:
+
+            def noise(texts: pa.Table, keys: U64, owners: I64) -> pa.Table:
+                streams = Streams(
+                    keys, self.seed, copy, (ids if writers is None else writers)[owners]
+                )
+                return add_noise(
+                    self.engine(), texts, one_chunk(texts["clean"]), streams, self.protect, True
+                )
+
+            return annotated.noised(rows, self.columns, ids, noise)
+        streams = Streams(ids, self.seed, copy, writers)
+        clean = one_chunk(rows["clean"])
         return add_noise(self.engine(), rows, clean, streams, self.protect, edits)
 
 
@@ -210,6 +224,8 @@ def make_shard(job: ShardJob, folder: Path, task: ShardTask) -> Record[Shard]:
             dropped.update(batch.dropped)
             for copy in range(job.copies):
                 noised = job.noised(batch.table, copy, edits=job.edits or job.has_labels)
+                noised, lost = annotated.settled(noised, drop=job.spans_lost == "drop")
+                dropped.update(lost)
                 sums.update(counts_of(noised, max(1, task.rows // SAMPLED_ROWS)))
                 drawn.update(_drawn(noised))
                 table = _in_order(job, noised, copy)
@@ -231,12 +247,18 @@ def counts_of(noised: pa.Table, step: int) -> dict[str, int]:
 
     Characters, words and errors are counted in every `step`-th row and multiplied by `step`.
     """
-    clean, noisy = noised["clean"], noised["noisy"]
+    texts = annotated.one_per_text(noised)
+    clean, noisy = texts["clean"], texts["noisy"]
+    differ = pc.not_equal(clean, noisy)
+    changed = pc.sum(differ).as_py() or 0
+    if texts is not noised:
+        owners = pc.list_parent_indices(one_chunk(noised["clean"]))
+        changed = len(pc.unique(owners.filter(one_chunk(differ))))
     cleans, noisies = clean[::step].to_pylist(), noisy[::step].to_pylist()
     character_errors, word_errors = error_counts(cleans, noisies)
     return {
-        "rows": len(clean),
-        "changed": pc.sum(pc.not_equal(clean, noisy)).as_py() or 0,
+        "rows": len(noised),
+        "changed": changed,
         "characters": step * sum(map(len, cleans)),
         "words": step * sum(map(words_in, cleans)),
         "character_errors": step * character_errors,
@@ -246,6 +268,7 @@ def counts_of(noised: pa.Table, step: int) -> dict[str, int]:
 
 def _drawn(noised: pa.Table) -> list[str]:
     """Return the names of the transforms drawn for rows whose text changed."""
+    noised = annotated.one_per_text(noised)
     changed = pc.not_equal(noised["clean"], noised["noisy"])
     return list(pc.unique(pc.list_flatten(noised["transforms"].filter(changed))).to_pylist())
 
@@ -255,7 +278,7 @@ def _in_order(job: ShardJob, noised: pa.Table, copy: int) -> pa.Table:
 
     Columns with fixed names come first, then the columns of the input, then edits and labels.
     """
-    first = ["id", "clean", "noisy", "transforms"]
+    first = ["id", *["paths"] * bool(job.columns.paths), "clean", "noisy", "transforms"]
     if job.copies > 1:
         first.append("copy")
         noised = noised.append_column("copy", as_arrow(np.full(len(noised), copy, np.int32)))

@@ -44,8 +44,8 @@ def augment(
 ) -> int:
     """Write clean/noisy pairs as Parquet shards, or one noisy file.
 
-    SOURCE: files, folders, globs or - (.txt .tsv .csv .jsonl .conll .conllu .iob2 .parquet .arrow,
-    also .gz .zst .bz2 .xz), folders that datasets saved, URLs such as s3://bucket/news.txt, or
+    SOURCE: files, folders, globs or - (.txt .tsv .csv .jsonl .json .conll .conllu .iob2 .parquet
+    .arrow, also .gz .zst .bz2 .xz), folders that datasets saved, URLs such as s3://bucket/news.txt, or
     hf:NAME[:CONFIG][:SPLIT].
 
     One file instead of shards: -o noisy.jsonl keeps rows and columns; -o - streams.
@@ -70,10 +70,12 @@ def augment(
     _warn(plan, earlier)
     with common.progress() as show:
         written = make(plan, replace(options, progress=show))
+    common.say(written.totals.get("notes", ()), "note")
     if as_json:
         common.print_json({"out": out, "shards": len(written.shards), **written.totals})
     else:
         common.tell(f"{'standard output' if out == '-' else out}: {written.summary()}")
+    common.say(written.totals.get("warnings", ()), "warning")
     return 3 if written.totals["dropped"] else 0
 
 

@@ -5,11 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from noisegen.data import tables
 from noisegen.data.formats.layouts import other_names
 from noisegen.data.formats.registry import range_tables, read_head
+from noisegen.data.paths import Path, is_path, path_in, values_at
 from noisegen.data.rows import Columns, FileRange, numbered
 from noisegen.data.sources import expand, no_column, refuse_doubles
 from noisegen.data.tables import is_list, is_string
@@ -60,11 +62,12 @@ def evenly(rows: Sequence[T], most: int) -> list[T]:
 def column_named(name: str, names: Sequence[str]) -> str:
     """Return the name by which a file with the columns `names` has the column `name`.
 
-    `name` may be a number ('2') in a file without a header line, or the usual name of a column
-    that published data sets name otherwise. If the file has no such column, `name` is returned.
+    `name` may be a number ('2') in a file without a header line, a path into a column, or the usual
+    name of a column that published data sets name otherwise. If the file has no such column, `name`
+    is returned.
     """
     found = numbered(name, names)
-    if found in names:
+    if found in names or (is_path(name) and path_in(name, names)):
         return found
     plain = {other.strip().casefold(): other for other in names}
     return next((plain[other] for other in other_names(name) if other in plain), found)
@@ -108,7 +111,7 @@ def stream_columns(
     seen = set[str]()  # tweet_id of every row so far
     is_empty = True
     for given in expand([source]):
-        if (file := read_head(given, Columns(text=choices[0][0]))) is None:
+        if (file := read_head(given, _reading(choices[0][0]))) is None:
             continue
         names = choice.names(file)
         for codes, columns in text_batches(file, names):
@@ -156,7 +159,7 @@ class _Choice:
         missing: list[str] = []
         for names in [tuple(self.columns)] if self.columns else self.choices:
             found = [column_named(name, present) for name in names]
-            if lacking := [name for name in found if name not in present]:
+            if lacking := [name for name in found if path_in(name, present) is None]:
                 missing = min(missing or lacking, lacking, key=len)
                 continue
             self.columns.update({name: [] for name in names})
@@ -189,6 +192,11 @@ def _reason_against(texts: Sequence[Any], names: Sequence[str], seen: set[str]) 
 # Functions that read columns in batches.
 
 
+def _reading(name: str) -> Columns:
+    """Return the columns for reading a file in which `name`, a path, is the first column."""
+    return Columns(text=name, paths=(name,) if is_path(name) else ())
+
+
 def column_batches(
     file: FileRange, names: Sequence[str]
 ) -> Iterator[tuple[tables.Codes, list[pa.Array]]]:
@@ -198,10 +206,34 @@ def column_batches(
     per column. A code is an index in `tables.REASONS`, which say why a row cannot be read; 0 if it
     can. A JSON line without a value in the first column has the code of `missing_text`.
     """
-    rows = range_tables(file, Columns(text=names[0]), BATCH_BYTES)
+    rows = range_tables(file, _reading(names[0]), BATCH_BYTES)
     for table in tables.regroup(rows, BATCH_ROWS, BATCH_BYTES):
         codes = table[tables.REASON].to_numpy().copy()
-        yield codes, [one_chunk(table[name]) for name in names]
+        if all(name in table.column_names for name in names):
+            yield codes, [one_chunk(table[name]) for name in names]
+        else:
+            yield _at_paths(table, codes, names)
+
+
+def _at_paths(
+    table: pa.Table, codes: tables.Codes, names: Sequence[str]
+) -> tuple[tables.Codes, list[pa.Array]]:
+    """Return the codes and the values at paths; a row becomes as many rows as it has values.
+
+    Paths with one value in a row repeat it. A row without values, or with unequally many, has the
+    code of `missing_text`.
+    """
+    paths = [path_in(name, table.column_names) or Path(name) for name in names]
+    rows = list(zip(*(values_at(table, path) for path in paths), strict=True))
+    counts = [max(map(len, values)) for values in rows]
+    made: list[list[Any]] = [[] for _ in names]
+    for number, (values, count) in enumerate(zip(rows, counts, strict=True)):
+        are_good = count and all(len(of_path) in (1, count) for of_path in values)
+        if not are_good and codes[number] in tables.KEPT:
+            codes[number] = tables.CODE["missing_text"]
+        for column, of_path in zip(made, values, strict=True):
+            column += (of_path * count)[:count] if are_good else [None] * max(count, 1)
+    return codes.repeat(np.maximum(counts, 1)), [pa.array(column) for column in made]
 
 
 def text_batches(

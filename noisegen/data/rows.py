@@ -4,17 +4,21 @@
 """
 
 import os
+import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from noisegen.data.files import is_url, size_of
+from noisegen.data.paths import is_path
 
 ID = "id"  # default column of row ids
+_NUMBER = re.compile(r"\d+")
+_NUMBERS = re.compile(r"\d+(=\d+(,\d+)*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,10 @@ class Columns:
     of a row is its tokens joined by spaces. If `row_id` is None, the ids are in the column 'id', if
     there is one. If `raw`, a list of formats, is set, tables get a column `tables.RAW`: the input
     bytes of each row, or null in files of other formats.
+
+    `paths` leads to the texts of a row that has several or nested ones. `spans` leads to spans that
+    annotate its texts, `align` to an alignment of its words; for the notation see
+    `noisegen.data.paths`. With `per_text`, a row that is read becomes a row for each of its texts.
     """
 
     text: str = "text"
@@ -86,11 +94,36 @@ class Columns:
     tokens: str | None = None
     labels: str | None = None
     raw: tuple[str, ...] | None = None
+    paths: tuple[str, ...] = ()
+    spans: tuple[str, ...] = ()
+    align: str | None = None
+    per_text: bool = False
+
+    @classmethod
+    def of_texts(cls, text: str, row_id: str | None = None) -> "Columns":
+        """Return columns for reading texts alone, each as a row of its own; `text` is a path."""
+        paths = (text,) if is_path(text) else ()
+        return cls(text=text, row_id=row_id, paths=paths, per_text=True)
 
     @property
     def source(self) -> str:
         """The column that has the text of a row: its tokens, or else its text."""
         return self.tokens or self.text
+
+    @property
+    def is_annotated(self) -> bool:
+        """Whether rows have several or nested texts, or annotations that follow the noise."""
+        return bool(self.paths or self.spans or self.align)
+
+    @property
+    def required(self) -> str | None:
+        """The column without whose text a row is unusable; None if rows may have several texts."""
+        return None if self.paths else self.source
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The paths of all texts of a row; a plain column is its own path."""
+        return self.paths or (self.source,)
 
     @property
     def lists(self) -> tuple[str, ...]:
@@ -109,9 +142,29 @@ class Columns:
 
         text, row_id = numbered(self.text, names), named(self.row_id)
         tokens, labels = named(self.tokens), named(self.labels)
-        if row_id is None and ID in names and ID not in (text, tokens, labels):
+        paths = tuple(numbered(path, names) for path in self.paths)
+        paths = () if len(paths) == 1 and paths[0] in names else paths
+        spans = tuple(_numbered_parts(given, names) for given in self.spans)
+        align = self.align and _numbered_parts(self.align, names)
+        if row_id is None and ID in names and ID not in (text, tokens, labels, *paths):
             row_id = ID
-        return Columns(text, row_id, tokens, labels, self.raw)
+        return replace(
+            self,
+            text=text,
+            row_id=row_id,
+            tokens=tokens,
+            labels=labels,
+            paths=paths,
+            spans=spans,
+            align=align,
+        )
+
+
+def _numbered_parts(given: str, names: Sequence[str]) -> str:
+    """Return the value of an option, such as '3=1,2', with names of columns for its numbers."""
+    if not _NUMBERS.fullmatch(given):
+        return given
+    return _NUMBER.sub(lambda match: numbered(match[0], names), given)
 
 
 def numbered(name: str, names: Sequence[str]) -> str:
@@ -123,7 +176,8 @@ def numbered(name: str, names: Sequence[str]) -> str:
 class RowBatch:
     """A batch of rows that were read.
 
-    `table` has the usable rows, with the columns `id`, `clean` (the text) and all others. `read`
+    `table` has the usable rows, with the columns `id`, `clean` (the text) and all others. If the
+    columns have `paths`, the texts stay in their columns, and `clean` is missing. `read`
     has all rows as in the input, with every column of the file and `tables.REASON`. `keep` is True
     for each row of `read` that is also in `table`. `dropped` counts the other rows by reason.
     """

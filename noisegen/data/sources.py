@@ -29,6 +29,7 @@ from noisegen.data.formats.registry import (
 )
 from noisegen.data.formats.token_lines import PAIR_COLUMNS
 from noisegen.data.lines import TEXT_MAX
+from noisegen.data.paths import is_path, parts_of, path_in, text_paths, values_at
 from noisegen.data.rows import Columns, FileRange, RowBatch
 from noisegen.data.tables import LISTS, is_list, is_string
 from noisegen.errors import SourceError, UsageError, did_you_mean
@@ -100,13 +101,19 @@ def _in_local_folder(folder: str) -> Iterator[FileRange]:
     """Yield the files in a folder and its subfolders.
 
     If some files have the name of a file in a published data set, other plain text files, such as
-    a README, are yielded as skipped files.
+    a README, are yielded as skipped files. So are JSON documents beside files of other formats,
+    since they rather describe these files.
     """
     files = list(in_folder(folder))
     published = {file.path for file in files if layouts_of(file.path)}
+    has_tables = any(file.format not in ("", "json") for file in files)
     for file in files:
-        is_beside = published and file.format == "txt" and file.path not in published
-        yield FileRange(file.path, skipped="beside published files") if is_beside else file
+        if published and file.format == "txt" and file.path not in published:
+            yield FileRange(file.path, skipped="beside published files")
+        elif has_tables and file.format == "json":
+            yield FileRange(file.path, skipped="beside files of other formats")
+        else:
+            yield file
 
 
 def named_source(given: str) -> tuple[str, str]:
@@ -140,6 +147,10 @@ def completed(files: Sequence[FileRange], columns: Columns) -> tuple[Columns, li
     meant = replace(columns.of(file.schema.names if file else []), text=columns.text)
     if file and format_of(file).has_token_lines and columns.text not in PAIR_COLUMNS:
         meant = _with_token_columns(meant, file, columns)
+    if len(meant.paths) == 1 and not is_path(meant.text):
+        meant = replace(meant, paths=())
+    if meant.tokens and (meant.paths or meant.spans or meant.align):
+        raise UsageError("--tokens goes with one text: leave out --spans, --align and other texts")
     if (meant.tokens is None) != (meant.labels is None):
         raise UsageError("--tokens and --labels go together")
     return meant, _notes_on_defaults(meant, columns)
@@ -217,7 +228,7 @@ def _output_types(file: FileRange, columns: Columns) -> dict[str, pa.DataType]:
     types = {field.name: field.type for field in file.schema}
     for name in columns.lists:
         types[name] = _list_type(file, name, types[name], may_be_classes=name == columns.labels)
-    if not columns.tokens:
+    if not columns.tokens and not columns.paths:
         _refuse_other_than_text(file, columns.text, types[columns.text])
     id_type = _id_type(file, columns.row_id)
     carried = _kept_columns(file, columns)
@@ -228,10 +239,21 @@ def _output_types(file: FileRange, columns: Columns) -> dict[str, pa.DataType]:
 
 def _refuse_missing(file: FileRange, columns: Columns) -> None:
     """Raise SourceError if a file lacks a column that the user named."""
-    for name in (columns.source, columns.row_id, columns.labels):
+    for given in (*columns.paths, *columns.spans, *filter(None, [columns.align])):
+        _refuse_wrong_path(file, given)
+    for name in (columns.required, columns.row_id, columns.labels):
         if name is not None and name not in file.schema.names:
             advice = _advice(file) if name == columns.source == columns.text else ""
             raise no_column(file.path, name, file.schema.names, advice)
+
+
+def _refuse_wrong_path(file: FileRange, given: str) -> None:
+    """Raise SourceError if a path leads nowhere in a file; the error lists its texts."""
+    for part in parts_of(given):
+        path = path_in(part, file.schema.names)
+        if path is None or not path.fits(file.schema):
+            there = ", ".join(text_paths(file.schema)) or "no text"
+            raise SourceError(f"{file.path}: nothing at {part!r}; there is: {there}")
 
 
 def _list_type(
@@ -254,7 +276,11 @@ def _list_type(
 def _refuse_other_than_text(file: FileRange, name: str, kind: pa.DataType) -> None:
     """Raise SourceError if a column holds neither strings nor bytes."""
     if not (is_string(kind) or kind in (pa.binary(), pa.large_binary())):
-        raise SourceError(f"{file.path}: column {name!r} is not text but {kind}")
+        texts = [
+            path for path in text_paths(file.schema) if path.startswith((f"{name}.", f"{name}["))
+        ]
+        inside = f"; texts in it: {', '.join(texts)}" if texts else ""
+        raise SourceError(f"{file.path}: column {name!r} is not text but {kind}{inside}")
 
 
 def _id_type(file: FileRange, name: str | None) -> pa.DataType:
@@ -278,17 +304,19 @@ def _id_type(file: FileRange, name: str | None) -> pa.DataType:
 
 def _kept_columns(file: FileRange, columns: Columns) -> list[str]:
     """Return the input columns that the output keeps, under the same names."""
-    used = {columns.row_id} if columns.tokens else {columns.row_id, columns.text}
+    stays = columns.tokens or columns.paths
+    used = {columns.row_id} if stays else {columns.row_id, columns.text}
     return [name for name in file.schema.names if name not in used]
 
 
 def refuse_reserved(file: FileRange, columns: Columns) -> None:
     """Raise SourceError if an input column has the name of an output column, such as 'noisy'."""
-    _refuse_reserved(file, _kept_columns(file, columns.of(file.schema.names)))
+    columns = columns.of(file.schema.names)
+    _refuse_reserved(file, _kept_columns(file, columns), ("paths",) if columns.paths else ())
 
 
-def _refuse_reserved(file: FileRange, names: Iterable[str]) -> None:
-    if reserved := next((name for name in names if name in RESERVED), None):
+def _refuse_reserved(file: FileRange, names: Iterable[str], more: Sequence[str] = ()) -> None:
+    if reserved := next((name for name in names if name in (*RESERVED, *more)), None):
         raise SourceError(
             f"{file.path}: column {reserved!r} has a name of the output; rename it, or write one "
             "file (-o noisy.parquet), which keeps the columns of its source"
@@ -424,7 +452,9 @@ def read(
     rows = chain.from_iterable(_counted(part, columns, batch_bytes) for part in shard)
     first = shard[0].first
     for table in tables.regroup(rows, batch_rows, batch_bytes):
-        yield _batch(table, columns.of(table.column_names), first)
+        meant = columns.of(table.column_names)
+        batch = _batch(table, meant, first)
+        yield _per_text(batch, meant) if meant.per_text and meant.paths else batch
         first += len(table)
 
 
@@ -451,11 +481,13 @@ def _batch(table: pa.Table, columns: Columns, first: int) -> RowBatch:
         ids = as_arrow(np.arange(first, first + len(table), dtype=np.int64))
     else:
         ids = _usable(table[columns.row_id], codes, "null_id")
-    source = table[columns.source]
-    texts = pc.binary_join(source.cast(LISTS), " ") if columns.tokens else source
-    built = {"id": ids, "clean": _usable(texts, codes, "null_text")}
+    built = {"id": ids}
+    if not columns.paths:
+        source = table[columns.source]
+        texts = pc.binary_join(source.cast(LISTS), " ") if columns.tokens else source
+        built["clean"] = _usable(texts, codes, "null_text")
     if columns.labels:
-        _mark_unequal(source, table[columns.labels], codes)
+        _mark_unequal(table[columns.source], table[columns.labels], codes)
     rows = pa.table(built | _other_columns(table, columns, known=built))
     classes = class_names(table.schema)
     kept_classes = {name: classes[name] for name in classes if name in rows.column_names}
@@ -471,6 +503,19 @@ def _batch(table: pa.Table, columns: Columns, first: int) -> RowBatch:
     )
 
 
+def _per_text(batch: RowBatch, columns: Columns) -> RowBatch:
+    """Return a batch whose table has a row per text, in the column `clean`."""
+    table = batch.table
+    path = path_in(columns.paths[0], table.column_names)
+    values = values_at(table, path) if path else []
+    texts = [[value for value in of_row if isinstance(value, str)] for of_row in values]
+    owners = np.repeat(np.arange(len(texts)), [len(of_row) for of_row in texts])
+    clean = pa.array(chain.from_iterable(texts), pa.string())
+    dropped = batch.dropped + Counter(missing_text=texts.count([]))
+    rows = table.take(as_arrow(owners)).append_column("clean", clean)
+    return replace(batch, table=rows, dropped=dropped)
+
+
 def _other_columns(
     table: pa.Table, columns: Columns, known: Collection[str]
 ) -> dict[str, pa.ChunkedArray]:
@@ -478,7 +523,8 @@ def _other_columns(
 
     Columns of tokens and labels are cast to lists of strings or of 64-bit integers.
     """
-    left_out = {tables.REASON, tables.RAW, columns.row_id, columns.source, *known}
+    left_out = {tables.REASON, tables.RAW, columns.row_id, *known}
+    left_out |= set() if columns.paths else {columns.source}
     others = {}
     for name in table.column_names:
         if name in columns.lists:

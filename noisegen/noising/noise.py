@@ -3,10 +3,12 @@
 import os
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
+import pyarrow as pa
 
 from noisegen.errors import UsageError
 from noisegen.noising.engine import Engine, check_options, warn_once
@@ -15,7 +17,8 @@ from noisegen.noising.plan import Streams
 from noisegen.noising.recipe import ENGINES_MAX, FILE_ENDINGS, Recipe
 from noisegen.noising.rng import id_number
 from noisegen.options import public
-from noisegen.text.buffers import U64
+from noisegen.text.buffers import U64, Texts
+from noisegen.text.moves import Edit, Moves
 from noisegen.text.resources import DEFAULT_RECIPE
 from noisegen.text.spans import PROTECTED, protect_kinds
 
@@ -23,9 +26,67 @@ Text = TypeVar("Text", str, Sequence[str])
 RecipeLike = str | Recipe | Sequence[str | Step]
 
 
-@public
+@dataclass(frozen=True)
+class NoisyText:
+    """A noisy text with the edits that made it of its clean text.
+
+    The edits ascend; the text outside of them is equal on both sides.
+    """
+
+    text: str
+    clean: str
+    edits: list[Edit]
+
+    def __str__(self) -> str:
+        return self.text
+
+    def moved(self, start: int, end: int) -> tuple[int, int] | None:
+        """Return the offsets in the noisy text of a span of the clean text; None if it is lost.
+
+        `Moves.moved` explains what becomes of a span that an edit touches.
+        """
+        return Moves(self.clean, self.text, self.edits).moved(start, end)
+
+
+@overload
 def noise(
     text: Text,
+    recipe: RecipeLike = ...,
+    *,
+    seed: int = ...,
+    id: object = ...,
+    lang: str = ...,
+    protect: str = ...,
+    tagger: str = ...,
+    edits: Literal[False] = ...,
+) -> Text: ...
+@overload
+def noise(
+    text: str,
+    recipe: RecipeLike = ...,
+    *,
+    seed: int = ...,
+    id: object = ...,
+    lang: str = ...,
+    protect: str = ...,
+    tagger: str = ...,
+    edits: Literal[True],
+) -> NoisyText: ...
+@overload
+def noise(
+    text: list[str] | tuple[str, ...],
+    recipe: RecipeLike = ...,
+    *,
+    seed: int = ...,
+    id: object = ...,
+    lang: str = ...,
+    protect: str = ...,
+    tagger: str = ...,
+    edits: Literal[True],
+) -> list[NoisyText]: ...
+@public
+def noise(
+    text: Any,
     recipe: RecipeLike = DEFAULT_RECIPE,
     *,
     seed: int = 0,
@@ -33,7 +94,8 @@ def noise(
     lang: str = "en",
     protect: str = PROTECTED,
     tagger: str = "rule",
-) -> Text:
+    edits: bool = False,
+) -> Any:
     """Return a text with noise; a list of texts gives a list.
 
     The same seed and `id` give the same noise, equal to the noise of a row with this id in a run
@@ -44,7 +106,8 @@ def noise(
     for one transform, or a list of such steps, applied in order. `lang` is a code or English name
     of a language, such as pt-BR, deu or Chinese. `protect` names the kinds of span to leave
     unchanged, or is 'none'. `tagger` ('rule' or 'spacy') finds the parts of speech for slng and
-    abr3.
+    abr3. With `edits` a text is returned as a `NoisyText`, which also has the edits, and moves
+    spans of the clean text.
 
     Warns once of transforms that have no data for the language. Raises UsageError for a text that
     is not a string, and for a wrong option.
@@ -54,9 +117,25 @@ def noise(
     ids = texts if id is None else [id] if is_one else id
     engine, kinds = prepared(recipe, lang, protect, tagger)
     streams = Streams(id_array(ids, len(texts)), seed)
-    noisy: Any = engine.noise_texts(texts, streams, kinds)
-    made: Text = noisy[0] if is_one else noisy
-    return made
+    noisy: Sequence[Any]
+    if edits:
+        noisy = _with_edits(engine, texts, streams, kinds)
+    else:
+        noisy = engine.noise_texts(texts, streams, kinds)
+    return noisy[0] if is_one else noisy
+
+
+def _with_edits(
+    engine: Engine, texts: Sequence[str], streams: Streams, protect: tuple[str, ...]
+) -> list[NoisyText]:
+    """Return the texts with noise, each with its edits."""
+    clean = Texts.from_strings(list(texts))
+    noised = engine.noise(clean.to_arrow(pa.string()), streams, protect, with_record=True)
+    edits = engine.edits(clean, Texts.from_arrow(noised.noisy), noised.record).to_pylist()
+    return [
+        NoisyText(noisy, text, [Edit(**edit) for edit in of_text])
+        for text, noisy, of_text in zip(texts, noised.noisy.to_pylist(), edits, strict=True)
+    ]
 
 
 def strings(texts: Any) -> list[str]:

@@ -170,7 +170,7 @@ class PrepareOptions(PartOptions):
         A run resumes only with an equal configuration. Raises UsageError and MissingExtra.
         """
         spoken = language(self.lang, splitter=self.splitter)
-        columns = Columns(self.text_column, self.id_column)
+        columns = Columns.of_texts(self.text_column, self.id_column)
         columns = replace(columns, row_id=completed(inputs, columns)[0].row_id)
         decided = self.decided
         model = languages.model_for(spoken.code, decided["identify"])

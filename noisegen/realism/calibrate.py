@@ -294,7 +294,7 @@ def _texts(options: CalibrateOptions, lang: str) -> tuple[list[str], Counter[str
         rows = counted(len(texts), f"{lang!r} row")
         options.tell(f"no SOURCE given: using the {rows} of the bundled demo text")
         return texts, dropped
-    named, columns = expand(listed(options.source)), Columns(options.text_column)
+    named, columns = expand(listed(options.source)), Columns.of_texts(options.text_column)
     inputs = [item for item in named if not item.skipped]
     dropped.update(["unread_file"] * (len(named) - len(inputs)))
     texts = []

@@ -177,7 +177,7 @@ def _noised(source: ReviewSource, dropped: Counter[str]) -> Iterator[Batch]:
 
 
 def _clean_texts(source: ReviewSource, dropped: Counter[str]) -> Iterator[pa.Table]:
-    columns = Columns(source.text_column, source.id_column)
+    columns = Columns.of_texts(source.text_column, source.id_column)
     named = expand(source.sources)
     inputs = [item for item in named if not item.skipped]
     dropped.update(["unread_file"] * (len(named) - len(inputs)))

@@ -338,7 +338,7 @@ def test_a_full_disk_says_nothing_of_a_resume(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["noisy.json", "foo.arrow", "foo.txt.zip", "a.b.gz", "x.docx"])
+@pytest.mark.parametrize("name", ["noisy.xml", "foo.arrow", "foo.txt.zip", "a.b.gz", "x.docx"])
 def test_an_unknown_ending_is_no_name_of_a_new_folder(tmp_path, name):
     (tmp_path / "in.txt").write_text("see you\n")
     ended = command("augment", tmp_path / "in.txt", "-o", tmp_path / name, "-t", "fing")

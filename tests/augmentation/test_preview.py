@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from noisegen.augmentation.preview import ShownEdit, ShownRow
+from noisegen.augmentation.preview import ShownRow
 from noisegen.augmentation.rendering import ORDER, carets_under, lines_of, render, side_of, style_of
 from noisegen.cli import run
 from noisegen.text import graphemes
+from noisegen.text.moves import Edit
 
 ONE_CHARACTER = (
     "aB \t\n\r\x00\xa0\u3000\u200b\u200c\u200d\ufe0f\ufe0e\u0301\u2028\u00ad\u0600\u202e京"
@@ -36,9 +37,7 @@ def example_of(segments: list[tuple[str, str, str, str]], row_id: int | str = 7)
     """Join (transform, clean, noisy, unchanged text behind) to a row."""
     clean, noisy, changes = "", "", []
     for name, before, after, same in segments:
-        changes.append(
-            ShownEdit(name, len(clean), len(clean + before), len(noisy), len(noisy + after))
-        )
+        changes.append(Edit(name, len(clean), len(clean + before), len(noisy), len(noisy + after)))
         clean, noisy = clean + before + same, noisy + after + same
     names = {name for part in segments for name in part[0].split("+")}
     edits = [change._asdict() for change in changes]
@@ -147,8 +146,8 @@ def test_a_flag_is_one_grapheme() -> None:
     assert graphemes.graphemes("🇫🇷🇩🇪🇪") == ["🇫🇷", "🇩🇪", "🇪"]
 
 
-@pytest.mark.parametrize("changes", [[], [ShownEdit("x", 0, 1, 0, 1)]])
-def test_a_row_that_nothing_changed_says_so(changes: list[ShownEdit]) -> None:
+@pytest.mark.parametrize("changes", [[], [Edit("x", 0, 1, 0, 1)]])
+def test_a_row_that_nothing_changed_says_so(changes: list[Edit]) -> None:
     lines = shown(
         [ShownRow("a\tb", "same", "same", ["week"], [change._asdict() for change in changes])]
     ).splitlines()

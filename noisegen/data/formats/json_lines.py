@@ -6,7 +6,7 @@ line.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -35,13 +35,19 @@ FIELDS_MAX = 1_000  # most columns of a file, counting the fields of nested obje
 FIELDS = 128  # files with more fields are read in smaller blocks, since empty fields take memory
 _SCALARS = {bool: pa.bool_(), float: pa.float64(), int: pa.int64(), str: pa.string()}
 
+# A row of a JSON document: the text before its item, MARK, the item, MARK, the text after the last
+# item of the document; no JSON holds this byte
+MARK = b"\x00"
+OBJECTS = ("jsonl", "json")  # names of the formats whose rows are JSON
+_DECODE = json.JSONDecoder().raw_decode
+_SPACES = (" ", "\t", "\r", "\n")
 # Type of a JSON value: an Arrow type; for a list [type of its items]; for an object {name: type}
 _Kind = Any
 
 
 def _head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange:
     kinds = json_types(beginning)
-    if columns.text in kinds:
+    if columns.text in kinds and not pa.types.is_nested(kinds[columns.text]):
         kinds[columns.text] = pa.string()
     for name in (columns.tokens, columns.labels):
         kind = kinds.get(str(name), pa.string())
@@ -54,7 +60,7 @@ def _head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange:
 def _tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
     size = min(batch_bytes, SCAN) // max(1, fields_in(file.schema) // FIELDS)
     for block in text_blocks(file, size):
-        yield with_raw(json_table(block, file.schema, columns.source), block, file, columns)
+        yield with_raw(json_table(block, file.schema, columns.required), block, file, columns)
 
 
 # Functions that find the types of columns.
@@ -173,18 +179,20 @@ def _storable(kind: pa.DataType) -> pa.DataType:
 # Functions that read rows.
 
 
-def json_table(block: bytes, schema: pa.Schema, text: str) -> pa.Table:
+def json_table(block: bytes, schema: pa.Schema, text: str | None) -> pa.Table:
     """Return a block of JSON lines as a table with the column REASON.
 
-    `text` names the column of the text; a row without text gets the reason `missing_text`.
+    A row without a value in the column `text` gets the reason `missing_text`; see
+    `Columns.required`.
     """
     block = block if block.endswith(b"\n") else block + b"\n"
     if (table := block_table(block, schema)) is not None:
         codes = np.zeros(len(table), np.int8)
     else:
         table, codes = table_by_line(block, schema, text)
-    missing = np.isin(codes, KEPT) & pc.is_null(table[text]).to_numpy()
-    codes[missing] = CODE["missing_text"]
+    if text is not None:
+        missing = np.isin(codes, KEPT) & pc.is_null(table[text]).to_numpy()
+        codes[missing] = CODE["missing_text"]
     return with_reasons(table, codes)
 
 
@@ -211,7 +219,7 @@ def block_table(block: bytes, schema: pa.Schema) -> pa.Table | None:
     return table.select(schema.names) if len(table) == len(stops) else None
 
 
-def table_by_line(block: bytes, schema: pa.Schema, text: str) -> tuple[pa.Table, Codes]:
+def table_by_line(block: bytes, schema: pa.Schema, text: str | None) -> tuple[pa.Table, Codes]:
     """Return a block parsed line by line as a table, and an array with a code per line.
 
     Codes are indices into `tables.REASONS`. Values that do not fit their column are left out. If
@@ -220,7 +228,7 @@ def table_by_line(block: bytes, schema: pa.Schema, text: str) -> tuple[pa.Table,
     kinds = {field.name: _kind_in(field.type) for field in schema}
     rows, codes = [], []
     for row, reason in map(_parsed, block.split(b"\n")[:-1]):
-        if not reason and not _fitted(row.get(text), kinds[text])[1]:
+        if text is not None and not reason and not _fitted(row.get(text), kinds[text])[1]:
             reason = "not_utf8" if isinstance(row[text], str) else "missing_text"
             row = {}
         fitted, whole = _fitted(row, kinds)
@@ -270,29 +278,76 @@ def _line(row: NoisyRow) -> str:
     if row.line is None:
         return as_json(row.values)
     changed = {name: value for name, value in row.values.items() if name in row.changed}
-    return _with_fields(row.line.decode(), changed)
+    return patched(row.line, changed).decode()
 
 
-def _with_fields(line: str, new: dict[str, Any]) -> str:
-    """Return the JSON object `line` with the fields in `new` set or added; other text is kept."""
-    new, decode = dict(new), json.JSONDecoder().raw_decode
-    made, begin = "", 0  # output so far, and the offset in `line` up to which it is copied
-    at = _space(line, line.index("{") + 1)
-    while line[at] != "}":
-        name, at = decode(line, at)
-        start = _space(line, _space(line, at) + 1)  # offset of the value, after the colon
-        value, at = decode(line, start)
-        if name in new and (other := new.pop(name)) != value:
-            made, begin = made + line[begin:start] + as_json(other), at
-        at = _space(line, at)
-        at = _space(line, at + 1) if line[at] == "," else at
-    added = "".join(f", {as_json(name)}: {as_json(value)}" for name, value in new.items())
-    return f"{made}{line[begin:at]}{added}{line[at:]}"
+def object_in(raw: bytes, names: Iterable[str]) -> dict[str, Any]:
+    """Return the values of the columns `names` in the JSON of a row.
+
+    `raw` is a line of JSON lines, or an item of a document between its neighbours, see `MARK`.
+    """
+    value = json.loads(raw.split(MARK)[1] if MARK in raw else raw)
+    fields = value if isinstance(value, dict) else {"": value}
+    return {name: fields[field] for name in names if (field := field_of(name)) in fields}
 
 
-def _space(line: str, at: int) -> int:
+def patched(raw: bytes, new: Mapping[str, Any]) -> bytes:
+    """Return the JSON of a row, given as in `object_in`, with new values; other bytes are kept.
+
+    `new` has values by column. A value without a field in the JSON is added as a field.
+    """
+    before, item, after = raw.split(MARK) if MARK in raw else (b"", raw, b"")
+    fields = {field_of(name): value for name, value in new.items()}
+    item = with_value(item.decode(), fields.get("", fields)).encode()
+    return MARK.join([before, item, after]) if MARK in raw else item
+
+
+def field_of(column: str) -> str:
+    """Return the field of a column of a JSON document: 'title' for 'data[].title'.
+
+    It is '' for items that are no objects, whose only column is 'data[]'.
+    """
+    head, bracket, field = column.partition("[]")
+    return field.removeprefix(".") if bracket else head
+
+
+def with_value(text: str, new: Any) -> str:
+    """Return the JSON of a value with a new value; the text of equal parts is kept.
+
+    Fields that `new` lacks are kept too, and fields that only `new` has are added.
+    """
+    start = _space(text, 0)
+    made, end = _with_value(text, start, new)
+    return text[:start] + made + text[end:]
+
+
+def _with_value(text: str, at: int, new: Any) -> tuple[str, int]:
+    """Return the JSON of the value at index `at` with a new value, and the index of its end."""
+    old, end = _DECODE(text, at)
+    is_object = isinstance(old, dict) and isinstance(new, dict)
+    is_list = isinstance(old, list) and isinstance(new, list) and len(old) == len(new)
+    if old == new or not (is_object or is_list):
+        return (text[at:end] if old == new else as_json(new)), end
+    left: dict[Any, Any] = dict(new) if is_object else dict(enumerate(new))
+    made, begin = list[str](), at  # output so far, and the index up to which it is copied
+    at = _space(text, at + 1)
+    for number in range(len(old)):
+        key: str | int = number
+        if is_object:
+            key, at = _DECODE(text, at)
+            at = _space(text, _space(text, at) + 1)  # the index of the value, after the colon
+        part, stop = _with_value(text, at, left.pop(key, old[key]))
+        made += [text[begin:at], part]
+        begin, at = stop, _space(text, stop)
+        at = _space(text, at + 1) if text[at] == "," else at
+    added = [f"{as_json(name)}: {as_json(value)}" for name, value in left.items()]
+    comma = ", " if old and added else ""
+    return f"{''.join(made)}{text[begin:at]}{comma}{', '.join(added)}{text[at]}", at + 1
+
+
+def _space(text: str, at: int) -> int:
     """Return the index of the first character, `at` or later, that is not white space."""
-    while line[at] in " \t\r\n":
+    while text[at : at + 1] in _SPACES:
         at += 1
     return at
 

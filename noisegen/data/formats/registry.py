@@ -15,6 +15,7 @@ from noisegen.data.decoders import COMPRESSIONS, compression_of
 from noisegen.data.files import SCAN, Damaged, is_url, size_of
 from noisegen.data.formats.base import Format, Tables
 from noisegen.data.formats.hub import HUB
+from noisegen.data.formats.json_document import JSON, is_document
 from noisegen.data.formats.json_lines import JSONL
 from noisegen.data.formats.layouts import PUBLISHED, layouts_of
 from noisegen.data.formats.parquet import ARROW, PARQUET
@@ -25,10 +26,11 @@ from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import CODE, RAW, REASON, with_reasons
 from noisegen.errors import SourceError
 
-_OBJECT = re.compile(r'\{\s*["}]')  # beginning of a JSON line
+_OBJECT = re.compile(rb'\s*\{\s*["}]')  # beginning of a JSON object
+_ARRAY = re.compile(rb"\s*\[\s*\{")  # beginning of a JSON array of objects
 
 # To add a format, write a module beside this one and add its Format to this list.
-_ALL = (TXT, TSV, CSV, JSONL, CONLL, TREEBANK, NORMALISED, PARQUET, ARROW, PUBLISHED, HUB)
+_ALL = (TXT, TSV, CSV, JSONL, JSON, CONLL, TREEBANK, NORMALISED, PARQUET, ARROW, PUBLISHED, HUB)
 FORMATS = {each.name: each for each in _ALL}
 # Names of the formats in which augment can write its output as one file
 WRITTEN = tuple(each.name for each in _ALL if each.writer)
@@ -108,6 +110,10 @@ def _format_in(file: FileRange, head: bytes, text: str) -> str:
     if published := _published_format(file, head, text):
         return published
     is_stream = file.path == "-"
+    if file.format == JSON.name:
+        return JSON.name if is_document(head) else JSONL.name
+    if file.format == JSONL.name and _ARRAY.match(head):
+        return JSON.name
     if not is_stream and file.format != TSV.name:
         return file.format
     if not text.isdecimal() and has_token_lines(head, [text]):
@@ -137,9 +143,11 @@ def _published_format(file: FileRange, head: bytes, text: str) -> str:
 
 def _format_of_stream(head: bytes, text: str) -> str:
     """Return the name of standard input's format, by its first line."""
-    line = head.partition(b"\n")[0].decode("utf-8", "replace").strip()
-    if _OBJECT.match(line):
+    if _ARRAY.match(head) or (_OBJECT.match(head) and is_document(head, is_stream=True)):
+        return JSON.name
+    if _OBJECT.match(head):
         return JSONL.name
+    line = head.partition(b"\n")[0].decode("utf-8", "replace").strip()
     for separator, name in (("\t", TSV.name), (",", CSV.name)):
         if separator in line and text in line.split(separator):
             return name

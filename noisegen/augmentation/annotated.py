@@ -1,0 +1,472 @@
+"""Noise for rows with several or nested texts, and annotations that follow it.
+
+A row of the input is a dict of columns here. Noise is added to all texts of a batch at once; then
+each row gets its noisy texts, and its spans and alignments are moved along.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from noisegen.data.formats.json_lines import OBJECTS, object_in, patched, with_value
+from noisegen.data.paths import Path, Place, parsed, parts_of, path_in, text_paths
+from noisegen.data.rows import Columns
+from noisegen.data.spans import Span, is_start, nearest, spans_at
+from noisegen.data.tables import RAW, Mask, is_list
+from noisegen.errors import UsageError
+from noisegen.noising.rng import name_number, row_keys
+from noisegen.text.buffers import I64, U64, as_arrow, one_chunk
+from noisegen.text.moves import Edit, Moves
+
+LOST = "\x00lost"  # column with the reason why a row keeps its clean texts; '' for most rows
+PER_TEXT = ("paths", "clean", "noisy", "transforms", "edits")  # columns with an item per text
+_PAIR = re.compile(r"(\d+)-(\d+)")  # a link of an alignment, as Pharaoh writes it
+_FITTING = 0.9  # share of the spans inside of a text by which they are taken for its spans
+_WORD = re.compile(r"\S+")
+
+
+class Annotation(NamedTuple):
+    """A place of spans or alignments: the option's value, the path, and the paths of its texts."""
+
+    given: str
+    path: Path
+    texts: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class RowLayout:
+    """Where the rows of an input have their texts, their spans and their alignment.
+
+    `columns` has the columns that are read, with True for those whose texts may hold JSON.
+    """
+
+    texts: tuple[Path, ...]
+    spans: tuple[Annotation, ...]
+    align: Annotation | None
+    columns: dict[str, bool]
+    is_flat: bool  # True if the row has one text, in a plain column
+
+    @classmethod
+    def of(cls, columns: Columns, names: Sequence[str]) -> "RowLayout":
+        """Return the layout of a file; `names` are its columns, in which all paths begin."""
+        columns = columns.of(names)
+
+        def path(text: str) -> Path:
+            return path_in(text, names) or Path(text)
+
+        def annotation(given: str) -> Annotation:
+            first, *others = map(path, parts_of(given))
+            return Annotation(given, first, tuple(others))
+
+        texts = tuple(map(path, columns.texts))
+        spans = tuple(map(annotation, columns.spans))
+        align = annotation(columns.align) if columns.align else None
+        annotations = [*spans, *filter(None, [align])]
+        used = {one.path.column: one is not align for one in annotations}
+        if any(not one.path.steps and is_start(one.path.column) for one in spans):
+            # The end and the covered text of a span are in other columns
+            used |= dict.fromkeys((name for name in names if name != RAW), True)
+        used |= {one.column: False for annotation in annotations for one in annotation.texts}
+        used |= {one.column: bool(one.steps) for one in texts}
+        return cls(texts, spans, align, used, is_flat=not columns.paths)
+
+    def places(self, row: dict[str, Any]) -> list[Place]:
+        """Return the places of the texts of a row, each once."""
+        found = {}
+        for path in self.texts:
+            for place in path.places(row):
+                if isinstance(place.value, str):
+                    found[place.parts] = place
+        return list(found.values())
+
+    def moved_spans(
+        self, row: dict[str, Any], texts: Sequence[Place]
+    ) -> Iterator[tuple[Span, Place]]:
+        """Yield the spans of a row, each once, with the text that it annotates.
+
+        Spans of a text without noise are left out. Raises UsageError for a span that may belong to
+        several texts.
+        """
+        seen = set()
+        for given, path, named in self.spans:
+            meant = texts if not named else [one for one in texts if _is_at(one, named[0])]
+            for span in (span for place in path.places(row) for span in spans_at(place)):
+                if span.start.parts in seen:
+                    continue
+                seen.add(span.start.parts)
+                near = nearest(span.start, meant)
+                if len(near) > 1:
+                    of = " or ".join(repr(one.path) for one in near[:2])
+                    raise UsageError(f"--spans {given}: of {of}? Write --spans {given}=PATH")
+                if near:
+                    yield span, near[0]
+
+
+def _is_at(place: Place, path: Path) -> bool:
+    """Tell whether a path may lead to a place."""
+    return len(place.parts) == len(path.steps) + 1 and all(
+        part == step if isinstance(step, str) else isinstance(part, int)
+        for part, step in zip(place.parts, (path.column, *path.steps), strict=True)
+    )
+
+
+# Rows of a batch as dicts, and back.
+
+
+def _rows_of(table: pa.Table, columns: Columns, layout: RowLayout) -> list[dict[str, Any]]:
+    """Return the rows of a table; values come from the lines of JSON input, if the table has them.
+
+    Texts that hold JSON are parsed in the columns of `layout` that may have some.
+    """
+    names = [name for name in layout.columns if name in table.column_names]
+    values = {name: table[name].to_pylist() for name in names}
+    if layout.is_flat:
+        values[layout.texts[0].column] = table["clean"].to_pylist()
+    rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+    if set(columns.raw or ()) & set(OBJECTS):
+        lines = table[RAW].to_pylist()
+        rows = [
+            row if raw is None else object_in(raw, layout.columns)
+            for row, raw in zip(rows, lines, strict=True)
+        ]
+    for name in (name for name, may_be_json in layout.columns.items() if may_be_json):
+        for row in rows:
+            row |= {name: parsed(row[name])} if name in row else {}
+    return rows
+
+
+def _with_rows(table: pa.Table, rows: Sequence[Mapping[str, Any]], columns: Columns) -> pa.Table:
+    """Return the table with the values of `rows` in its columns, or in its lines of JSON."""
+    raws = table[RAW].to_pylist() if set(columns.raw or ()) & set(OBJECTS) else [None] * len(rows)
+    if any(raw is not None for raw in raws):
+        lines = [raw and _with_row(raw, row) for raw, row in zip(raws, rows, strict=True)]
+        table = _with(table, RAW, pa.array(lines, pa.binary()))
+    if None not in raws:
+        return table
+    for name in rows[0] if rows else ():
+        if name in table.column_names:
+            kind, before = table.schema.field(name).type, table[name].to_pylist()
+            values = [_as_before(row.get(name), was) for row, was in zip(rows, before, strict=True)]
+            if values != before:
+                table = _with(table, name, pa.array(values, kind))
+    return table
+
+
+def _with_row(raw: bytes, row: Mapping[str, Any]) -> bytes:
+    """Return the JSON of a row with the values of `row`."""
+    before = object_in(raw, row)
+    return patched(raw, {name: _as_before(row[name], was) for name, was in before.items()})
+
+
+def _as_before(value: Any, was: Any) -> Any:
+    """Return a value as the JSON text that it was parsed from, with its changes; else the value."""
+    return with_value(was, value) if isinstance(was, str) and not isinstance(value, str) else value
+
+
+def _with(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
+    at = table.column_names.index(name)
+    return table.set_column(at, table.schema.field(at), values)
+
+
+# Noise.
+
+
+def noised(
+    table: pa.Table,
+    columns: Columns,
+    ids: U64,
+    noise: Callable[[pa.Table, U64, I64], pa.Table],
+) -> pa.Table:
+    """Add noise to all texts of the rows of a table, and move their annotations.
+
+    Texts, spans and alignments change in their columns. New columns are `clean`, `noisy`,
+    `transforms`, `edits`, and for several or nested texts `paths`: with an item per text, or for
+    one text in a plain column without lists. The column LOST has the reason for a row whose texts
+    stay clean.
+
+    `ids` are the numbers of the row ids. `noise` adds noise to a table of texts, given the key of
+    each text and the index of its row.
+    """
+    layout = RowLayout.of(columns, table.column_names)
+    rows = _rows_of(table, columns, layout)
+    places = [layout.places(row) for row in rows]
+    counts = [len(texts) for texts in places]
+    flat = [place for texts in places for place in texts]
+    owners = np.repeat(np.arange(len(rows)), counts)
+    keys = ids[owners]
+    if not layout.is_flat:
+        numbers = np.array([name_number(place.path) for place in flat], np.uint64)
+        keys = row_keys(numbers, keys)
+    texts = pa.table(
+        {
+            "paths": pa.array([place.path for place in flat], pa.string()),
+            "clean": pa.array([place.value for place in flat], pa.string()),
+        }
+    )
+    made = noise(texts, keys, owners)
+    reasons = _put(layout, rows, places, made)
+    stays = np.repeat(np.array([bool(reason) for reason in reasons], np.bool_), counts)
+    made = _cleaned(made, stays)
+    table = _with_rows(table, rows, columns)
+    for name in ("paths", "clean", "noisy", "transforms", "edits"):
+        column = one_chunk(made[name])
+        if not layout.is_flat:
+            offsets = as_arrow(np.append(0, np.cumsum(counts)).astype(np.int32))
+            column = pa.ListArray.from_arrays(offsets, column)
+        elif name == "paths":
+            continue
+        table = table.drop_columns([name] if name in table.column_names else [])
+        table = table.append_column(name, column)
+    return table.append_column(LOST, pa.array(reasons, pa.string()))
+
+
+def _put(
+    layout: RowLayout,
+    rows: Sequence[dict[str, Any]],
+    places: Sequence[Sequence[Place]],
+    made: pa.Table,
+) -> list[str]:
+    """Put the noisy texts into their rows, and move the annotations of the rows.
+
+    Returns for each row '', or the reason why it stays as it was.
+    """
+    pairs = zip(made["noisy"].to_pylist(), made["edits"].to_pylist(), strict=True)
+    reasons = []
+    for row, texts in zip(rows, places, strict=True):
+        moves = {}
+        for place, (noisy, edits) in zip(texts, pairs, strict=False):
+            moves[place.parts] = Moves(place.value, noisy, [Edit(**edit) for edit in edits])
+        reason = _moved(layout, row, texts, moves) if texts else "missing_text"
+        for place in texts if not reason else ():
+            place.put(moves[place.parts].noisy)
+        reasons.append(reason)
+    return reasons
+
+
+def _moved(
+    layout: RowLayout, row: dict[str, Any], texts: Sequence[Place], moves: Mapping[Any, Moves]
+) -> str:
+    """Move the spans and the alignment of a row; return '', or why nothing was moved."""
+    spans = list(layout.moved_spans(row, texts))
+    for span, text in spans:
+        bounds = span.bounds(text.value)
+        if bounds is None:
+            return "wrong_span"
+        if moves[text.parts].moved(*bounds) is None:
+            return "span_lost"
+    if layout.align and not _align(layout.align, row, moves):
+        return "wrong_alignment"
+    for span, text in spans:
+        span.move(moves[text.parts])
+    return ""
+
+
+def _align(align: Annotation, row: dict[str, Any], moves: Mapping[Any, Moves]) -> bool:
+    """Renumber the alignments of a row by their noisy words; return False if one does not fit."""
+    new = []
+    for place in align.path.places(row):
+        sides = [nearest(place, list(path.places(row))) for path in align.texts]
+        if place.value in (None, ""):
+            continue
+        if not all(sides) or not isinstance(place.value, str):
+            return False
+        ways = [_ways(side[0], moves) for side in sides]
+        links: dict[str, None] = {}
+        for link in place.value.split():
+            match = _PAIR.fullmatch(link)
+            numbers = [int(number) for number in match.groups()] if match else []
+            if not match or any(n >= len(way) for n, way in zip(numbers, ways, strict=True)):
+                return False
+            one, other = (way[n] for n, way in zip(numbers, ways, strict=True))
+            links |= {f"{i}-{j}": None for i in one for j in other}
+        new.append((place, " ".join(links)))
+    for place, text in new:
+        place.put(text)
+    return True
+
+
+def _ways(place: Place, moves: Mapping[Any, Moves]) -> list[list[int]]:
+    """Return for each word of a text the numbers of the noisy words that it became."""
+    words = [match.span() for match in _WORD.finditer(place.value)]
+    if (way := moves.get(place.parts)) is None:
+        return [[number] for number in range(len(words))]
+    after = [match.span() for match in _WORD.finditer(way.noisy)]
+    found = []
+    for word in words:
+        low, high = way.moved(*word) or (0, 0)
+        found.append([n for n, (start, end) in enumerate(after) if start < high and low < end])
+    return found
+
+
+def _cleaned(made: pa.Table, stays: Mask) -> pa.Table:
+    """Return noised texts with their clean text and no edits where `stays` is True."""
+    if not stays.any():
+        return made
+    index = as_arrow(np.where(stays, len(made), np.arange(len(made))))
+    columns = {"noisy": pc.if_else(pa.array(stays), made["clean"], made["noisy"])}
+    for name in ("transforms", "edits"):
+        kind = made.schema.field(name).type
+        with_empty = pa.concat_arrays([one_chunk(made[name]), pa.array([[]], kind)])
+        columns[name] = with_empty.take(index)
+    for name, values in columns.items():
+        made = made.set_column(made.column_names.index(name), name, values)
+    return made
+
+
+# Noised rows with several texts each.
+
+
+def one_per_text(noised: pa.Table) -> pa.Table:
+    """Return a row per text for a table with an item per text; another table as it is."""
+    if not is_list(noised.schema.field("clean").type):
+        return noised
+    owners = pc.list_parent_indices(one_chunk(noised["clean"]))
+    columns = {}
+    for name in noised.column_names:
+        is_per_text = name in PER_TEXT
+        columns[name] = (
+            pc.list_flatten(one_chunk(noised[name])) if is_per_text else noised[name].take(owners)
+        )
+    return pa.table(columns)
+
+
+def settled(noised: pa.Table, *, drop: bool) -> tuple[pa.Table, Counter[str]]:
+    """Return noised rows without the column LOST, and the counts of its reasons.
+
+    Rows without a text are dropped, with `drop` all rows that have a reason.
+    """
+    if LOST not in noised.column_names:
+        return noised, Counter()
+    reasons = noised[LOST]
+    counts = Counter(reasons.to_pylist())
+    del counts[""]
+    gone = pc.not_equal(reasons, "") if drop else pc.equal(reasons, "missing_text")
+    noised = noised.drop_columns([LOST])
+    return (noised.filter(pc.invert(gone)) if counts else noised), counts
+
+
+# A look at the first rows.
+
+
+def checked(table: pa.Table, columns: Columns, schema: pa.Schema) -> tuple[Columns, list[str]]:
+    """Return the columns with the texts of an alignment named, and a line on each annotation.
+
+    `table` has the first rows of the input, `schema` the columns of its first file. Raises
+    UsageError if a path leads to no text or no annotation in these rows.
+    """
+    columns = _with_sides(columns, schema)
+    layout = RowLayout.of(columns, table.column_names)
+    rows = _rows_of(table, replace(columns, raw=None), layout)
+    texts = [layout.places(row) for row in rows]
+    for given, path in zip(columns.texts, layout.texts, strict=True):
+        if not any(isinstance(place.value, str) for row in rows for place in path.places(row)):
+            there = ", ".join(text_paths(table.schema)) or "none"
+            raise UsageError(
+                f"--text-column {given}: no text there in the first rows; texts: {there}"
+            )
+    notes = []
+    for one in layout.spans:
+        alone = replace(layout, spans=(one,))
+        found = [
+            pair
+            for row, some in zip(rows, texts, strict=True)
+            for pair in alone.moved_spans(row, some)
+        ]
+        values = [place.value for row in rows for place in one.path.places(row)]
+        if not found and any(map(_has_leaf, values)) and not any(map(_has_spans, values)):
+            raise UsageError(f"--spans {one.given}: no start and end there in the first rows")
+        if found and not any(span.bounds(text.value) for span, text in found):
+            raise UsageError(
+                f"--spans {one.given}: they do not fit {found[0][1].path}; name their text: "
+                f"--spans {one.given}=PATH"
+            )
+        notes += [f"{one.given}: {_form(span)} of {text.path}" for span, text in found[:1]]
+    return columns, notes
+
+
+def _has_leaf(value: Any) -> bool:
+    """Tell whether a value has more than empty lists and objects."""
+    inner = value.values() if isinstance(value, dict) else value
+    return any(map(_has_leaf, inner)) if isinstance(value, dict | list) else value not in ("", None)
+
+
+def _has_spans(value: Any) -> bool:
+    return any(True for _ in spans_at(Place.of({"": value}, "")))
+
+
+def _form(span: Span) -> str:
+    """Return the form of a span for a line to the user: 'spans with start and end'."""
+    places = [one for one in (span.start, span.end, span.length) if one]
+    if isinstance(span.start.key, int) and span.end and span.end.holder is span.start.holder:
+        return "spans [start, end]"
+    is_list = isinstance(span.start.key, int)
+    names = [next(part for part in one.parts[::-1] if isinstance(part, str)) for one in places]
+    return f"spans with {'lists ' * is_list}{' and '.join(names)}"
+
+
+def _with_sides(columns: Columns, schema: pa.Schema) -> Columns:
+    """Return the columns with the paths of both texts of an alignment, if the user gave none.
+
+    These are the first two texts beside each other, one of which gets noise. Raises UsageError if
+    the first two are others.
+    """
+    if not columns.align or len(parts_of(columns.align)) == 3:
+        return columns
+    named = columns.of(schema.names)
+    head = named.texts[0].rpartition(".")[0]
+    sides = [
+        path
+        for path in text_paths(schema)
+        if path.rpartition(".")[0] == head and path not in (named.align, named.row_id)
+    ][:2]
+    if len(sides) < 2 or not set(sides) & set(named.texts):
+        raise UsageError(f"--align {columns.align}: name its texts: {columns.align}=SOURCE,TARGET")
+    return replace(columns, align=f"{columns.align}={','.join(sides)}")
+
+
+def stale_columns(table: pa.Table, columns: Columns) -> tuple[str, ...]:
+    """Return a warning for each place that looks like an annotation and was not named.
+
+    Spans count if nearly all of them are inside of a text of their row, alignments if all words
+    that they link are there. `table` has the first rows of the input.
+    """
+    layout = RowLayout.of(columns, table.column_names)
+    others = set(table.column_names) - {"id", "clean"}
+    rows = _rows_of(
+        table.select([*{"id", "clean"} & set(table.column_names), *others]),
+        replace(columns, raw=None),
+        layout,
+    )
+    for name in others - layout.columns.keys():
+        for row, value in zip(rows, table[name].to_pylist(), strict=True):
+            row[name] = parsed(value)
+    spans: defaultdict[str, list[bool]] = defaultdict(list)
+    for row in rows:
+        texts = layout.places(row)
+        named = {span.start.parts for span, _ in layout.moved_spans(row, texts)}
+        for span in (span for name in row for span in spans_at(Place.of(row, name))):
+            if span.start.parts not in named and (near := nearest(span.start, texts)):
+                bounds = span.bounds(max((text.value for text in near), key=len))
+                spans[span.path].append(bounds is not None and bounds[0] < bounds[1])
+    found = [(path, "spans") for path, fit in spans.items() if sum(fit) >= _FITTING * len(fit)]
+    for name in others - layout.columns.keys():
+        if _are_alignments([row[name] for row in rows]):
+            found.append((name, "alignments"))
+    return tuple(
+        f"{place!r} looks like {what} of the text, which the noise moves: add "
+        f"{'--spans' if what == 'spans' else '--align'} {place}, or they no longer fit"
+        for path, what in found
+        for place in [path.removeprefix("column_") if columns.text.isdecimal() else path]
+    )
+
+
+def _are_alignments(values: Sequence[Any]) -> bool:
+    given = [value for value in values if isinstance(value, str) and value]
+    are_links = (all(map(_PAIR.fullmatch, value.split())) for value in given)
+    return all(are_links) and any(" " in value for value in given)

@@ -1,0 +1,266 @@
+"""JSON documents: one array whose items are the rows, or one object with such an array.
+
+The columns of an array of objects are their fields: `text`. In an object, the columns begin with
+the path of the array: `data[].text`; the user's first path of a text tells which array is meant.
+An object without such a path is a single row. When one noisy file is written, only the values that
+noise changes differ.
+"""
+
+import codecs
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+
+from noisegen.data.files import SCAN, first_line, metered
+from noisegen.data.formats.base import Format, Tables
+from noisegen.data.formats.json_lines import JSONL, MARK, field_of, json_table
+from noisegen.data.lines import LINE_MAX, read_range
+from noisegen.data.paths import records_of
+from noisegen.data.rows import Columns, FileRange
+from noisegen.data.tables import RAW, REASON
+from noisegen.errors import SourceError
+
+_HEAD_ITEMS = 1_000  # items by which the types of the columns are found
+_DECODE = json.JSONDecoder().raw_decode
+_SPACES = (" ", "\t", "\r", "\n")
+
+
+def is_document(head: bytes, *, is_stream: bool = False) -> bool:
+    """Tell whether a JSON file is one document and not JSON lines, by its first lines.
+
+    Lines that begin with whole objects are JSON lines. A single line with an object is a document
+    in a file, and a JSON line in a stream.
+    """
+    if not head.lstrip().startswith(b"{"):
+        return True
+    line, _, others = head.lstrip().partition(b"\n")
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return bool(others)
+    return not others.strip() and not is_stream
+
+
+class _Reader:
+    """The text of a document, decoded as far as needed, and the index `at` up to which it is read.
+
+    Bytes that are not UTF-8 become lone surrogates.
+    """
+
+    def __init__(self, path: str, parts: Iterable[bytes]) -> None:
+        self.path = path
+        self._parts = iter(parts)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        self._text = ""
+        self._taken = 0
+        self.at = 0
+
+    def _more(self) -> bool:
+        """Decode about as much text as is held; return False at the end of the document."""
+        self._text, self.at, self._taken = self._text[self._taken :], self.at - self._taken, 0
+        room, made = max(1, len(self._text)), [self._text]
+        for part in self._parts:
+            made.append(self._decoder.decode(part))
+            room -= len(part)
+            if room <= 0:
+                break
+        before, self._text = len(self._text), "".join(made)
+        return len(self._text) > before
+
+    def next(self) -> str:
+        """Go to the next character that is not white space, and return it; '' at the end."""
+        while True:
+            while self._text[self.at : self.at + 1] in _SPACES:
+                self.at += 1
+            if self.at < len(self._text) or not self._more():
+                return self._text[self.at : self.at + 1]
+
+    def value(self) -> Any:
+        """Return the JSON value at `at`, and go behind it; raises SourceError."""
+        while True:
+            problem = ""
+            try:
+                value, end = _DECODE(self._text, self.at)
+            except (ValueError, RecursionError) as error:
+                problem = first_line(error)
+            # The end of the text may cut a number
+            if not problem and (end < len(self._text) or not self._more()):
+                self.at = end
+                return value
+            if len(self._text) - self.at > LINE_MAX:
+                problem = f"a value has over {LINE_MAX >> 20} MiB"
+            elif not problem or self._more():
+                continue
+            raise SourceError(f"{self.path} is not a JSON document that can be read: {problem}")
+
+    def taken(self) -> str:
+        """Return the text between the place of the last call and `at`."""
+        begin, self._taken = self._taken, self.at
+        return self._text[begin : self.at]
+
+    def rest(self) -> str:
+        """Return the text from the place of the last call of `taken` to the end."""
+        while self._more():
+            pass
+        self.at = len(self._text)
+        return self.taken()
+
+
+def _enter(reader: _Reader, records: str) -> str | None:
+    """Go into the array of a document; return the path by which its columns begin.
+
+    It is '' for a document that is an array, and `records` for an object with such an array.
+    Returns None, at the begin of the document, if there is no array: the whole document is then
+    one item.
+    """
+    first = reader.next()
+    begin = reader.at
+    names = records.split(".") if records and first == "{" else []
+    if all(_go_to(reader, name) for name in names) and reader.next() == "[":
+        reader.at += 1
+        return ".".join(names)
+    reader.at = begin
+    return None
+
+
+def _go_to(reader: _Reader, name: str) -> bool:
+    """Go to the value of a field of the object at `at`; return False if there is none."""
+    is_object = reader.next() == "{"
+    reader.at += is_object
+    while is_object and reader.next() == '"':
+        found = reader.value()
+        if reader.next() != ":":
+            return False
+        reader.at += 1
+        reader.next()
+        if found == name:
+            return True
+        reader.value()
+        reader.at += reader.next() == ","
+    return False
+
+
+def _items(reader: _Reader) -> Iterator[tuple[str, str]]:
+    """Yield the items of an array, or values in a row: (text before the item, its text).
+
+    The last pair is (text after the last item, ''). Raises SourceError.
+    """
+    while reader.next() not in ("]", ""):
+        before = reader.taken()
+        reader.value()
+        yield before, reader.taken()
+        reader.at += reader.next() == ","
+    yield reader.rest(), ""
+
+
+# Functions that read rows.
+
+
+def _head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange | None:
+    parts = [beginning] if file.path == "-" else read_range(file)
+    reader = _Reader(file.path, parts)
+    lines = []
+    with metered():  # so that these bytes do not count: they are read and counted again
+        records = _enter(reader, records_of(columns.text))
+        try:
+            lines += [_line_of(item) for _, item in islice(_items(reader), _HEAD_ITEMS) if item]
+        except SourceError:
+            if file.path != "-" or not lines:
+                raise
+    if not lines:
+        return None
+    head = JSONL.head(file, b"".join(lines), replace(columns, text=field_of(columns.text)))
+    return head and replace(head, schema=_renamed(head.schema, records))
+
+
+def _renamed(schema: pa.Schema, records: str | None) -> pa.Schema:
+    """Return the schema of items with the names of columns: 'data[].text' for 'text'."""
+    fields = []
+    for field in schema:
+        name = field.name
+        if records or not name:
+            name = f"{records or ''}[]{'.' if name else ''}{name}"
+        fields.append(field.with_name(name))
+    return pa.schema(fields)
+
+
+def _tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
+    reader = _Reader(file.path, read_range(file))
+    _enter(reader, records_of(columns.text))
+    schema = pa.schema([field.with_name(field_of(field.name)) for field in file.schema])
+    required = columns.required and field_of(columns.required)
+    rows = list[list[bytes]]()  # text before an item, the item, text after it
+    size = 0
+    for before, item in _items(reader):
+        if rows and (not item or size >= min(batch_bytes, SCAN)):
+            rows[-1][2] = b"" if item else _encoded(before)
+            yield _table(rows, schema, required).rename_columns([*file.schema.names, REASON, RAW])
+            rows, size = [], 0
+        rows.append([_encoded(before), _encoded(item), b""])
+        size += len(item)
+
+
+def _table(rows: Sequence[Sequence[bytes]], schema: pa.Schema, required: str | None) -> pa.Table:
+    table = json_table(b"".join(_line_of(item) for _, item, _ in rows), schema, required)
+    return table.append_column(RAW, pa.array([MARK.join(row) for row in rows], pa.binary()))
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _line_of(item: str | bytes) -> bytes:
+    """Return an item as a line of JSON lines; one that is no object becomes the field ''."""
+    text = item if isinstance(item, bytes) else _encoded(item)
+    text = text.replace(b"\n", b" ").replace(b"\r", b" ")
+    return text + b"\n" if text.startswith(b"{") else b'{"": ' + text + b"}\n"
+
+
+# Functions that write noisy rows.
+
+
+class Document:
+    """A document that is written row by row, from rows of documents or JSON lines.
+
+    It keeps the texts around the items of its input. Rows of several arrays become one array.
+    """
+
+    def __init__(self) -> None:
+        self._opening: bytes | None = None
+        self._closing = b""
+
+    def add(self, rows: Iterable[bytes]) -> bytes:
+        """Return the text of the next rows; a row is a line, or has the form of MARK."""
+        made = []
+        for row in rows:
+            before, item, after = row.split(MARK) if MARK in row else (b"[\n", row, b"")
+            if self._opening is None:
+                self._opening = before if before.strip() != b"," else b"[\n"
+                before = self._opening
+            elif not before:
+                before = b"\n"
+            elif before.strip() not in (b"", b","):  # the beginning of another array
+                before = b",\n"
+            made += [before, item]
+            self._closing = after or self._closing
+        return b"".join(made)
+
+    def end(self) -> bytes:
+        """Return the text after the last row, which closes all that is open."""
+        opened = re.findall(rb"[\[{]", re.sub(rb'"(?:[^"\\]|\\.)*"', b"", self._opening or b""))
+        brackets = b"".join({b"[": b"]", b"{": b"}"}[one] for one in reversed(opened))
+        return self._closing or (b"\n" + brackets + b"\n" if brackets else b"")
+
+
+JSON = Format(
+    name="json",
+    endings=("json",),
+    head=_head,
+    tables=_tables,
+    writer=JSONL.writer and replace(JSONL.writer, keeps=("json",)),
+)

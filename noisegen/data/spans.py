@@ -1,0 +1,186 @@
+"""Spans that annotate the text of a row, in the forms in which people write them.
+
+A span is an object with a start and an end, or with a start and the covered text (SQuAD), or with
+an offset and a length; a list [start, end, type]; an object of such lists; or two columns. Starts
+and ends count characters; ends are exclusive, unless the covered text shows that they are not.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from noisegen.data.paths import Place
+from noisegen.text.moves import Moves
+
+_BEGIN = re.compile(r"start|begin|Start|Begin|START|BEGIN")
+_ENDS = {"start": "end", "begin": "end", "Start": "End", "Begin": "End"}
+_ENDS |= {"START": "END", "BEGIN": "END"}
+_LENGTHS = {"offset": "length", "Offset": "Length"}
+# Names of fields whose lists [1, 5] may be spans; other lists may be pairs of anything
+_LISTS = re.compile(r"span|entit|label|offset|answer|mention|annotation", re.IGNORECASE)
+# Names of fields that may equal the covered text only by chance
+_KINDS = re.compile(r"label|type|tag|class|category|\bid\b", re.IGNORECASE)
+
+
+class Span(NamedTuple):
+    """A span of a row: the places of its start, its end or its length, and other fields.
+
+    A span without end and length ends where its covered text does. `beside` are the places of texts
+    in the same object, one of which may be the covered text.
+    """
+
+    start: Place
+    end: Place | None
+    length: Place | None
+    beside: tuple[Place, ...]
+
+    @property
+    def path(self) -> str:
+        """The path of all spans like this one: 'data[].entities'."""
+        first, *others = self.start.parts[:-1] or self.start.parts
+        steps = ("[]" if isinstance(part, int) else f".{part}" for part in others)
+        return "".join([str(first), *steps]).removesuffix("[]")
+
+    def bounds(self, text: str) -> tuple[int, int] | None:
+        """Return start and end of the span in a text; None if they do not fit the text."""
+        start = self.start.value
+        if self.end:
+            end = self.end.value
+        elif self.length:
+            end = start + self.length.value
+        else:
+            covered = next((one.value for one in self.beside if _reads(text, start, one)), None)
+            end = start + len(covered) if covered else None
+        if end is None or not 0 <= start <= end <= len(text):
+            return None
+        return start, end + self.is_inclusive(text, start, end)
+
+    def is_inclusive(self, text: str, start: int, end: int) -> bool:
+        """Tell whether the end is the last character of the span, as its covered text shows."""
+        texts = [one.value for one in self.beside if not _is_kind(one)]
+        return bool(self.end) and text[start:end] not in texts and text[start : end + 1] in texts
+
+    def move(self, moves: Moves) -> None:
+        """Move the span, which must not be lost, along with its text.
+
+        Its start, its end or length and its covered text change in their places.
+        """
+        start, end = self.bounds(moves.clean) or (0, 0)
+        new_start, new_end = moves.moved(start, end) or (0, 0)
+        for one in self.beside:
+            if one.value == moves.clean[start:end] and not _is_kind(one):
+                one.put(moves.noisy[new_start:new_end])
+        if self.end:
+            self.end.put(new_end - (end - self.end.value))  # one less for the last character
+        if self.length:
+            self.length.put(new_end - new_start)
+        self.start.put(new_start)
+
+
+def _reads(text: str, start: int, beside: Place) -> bool:
+    """Tell whether the text reads as the text `beside` at offset `start`."""
+    return bool(beside.value) and not _is_kind(beside) and text.startswith(beside.value, start)
+
+
+def _is_kind(place: Place) -> bool:
+    return bool(_KINDS.search(str(place.parts[-1])))
+
+
+# Functions that find spans.
+
+
+def spans_at(place: Place) -> Iterator[Span]:
+    """Yield the spans in the value at a place, at any depth; offsets below 0 are no spans."""
+    if _is_offset(place.value) and isinstance(place.holder, dict):
+        outer = Place({"": place.holder}, "", place.parts[:-1])
+        yield from _in_object(outer, str(place.key))
+    else:
+        yield from _spans_in(place, may_be_lists=True)
+
+
+def is_start(key: str) -> bool:
+    """Tell whether a field with this name may hold the start of a span: 'answer_start'."""
+    return bool(_BEGIN.search(key)) or key in _LENGTHS
+
+
+def _spans_in(place: Place, *, may_be_lists: bool) -> Iterator[Span]:
+    value = place.value
+    if isinstance(value, dict):
+        for key in list(value):
+            yield from _in_object(place, key)
+            if not _is_offset(value[key]):
+                yield from _spans_in(place.inner(key), may_be_lists=bool(_LISTS.search(key)))
+    elif isinstance(value, list) and may_be_lists and _is_pair(value):
+        texts = [place.inner(at) for at, one in enumerate(value) if at > 2 and isinstance(one, str)]
+        yield Span(place.inner(0), place.inner(1), None, tuple(texts))
+    elif isinstance(value, list):
+        for at in range(len(value)):
+            yield from _spans_in(place.inner(at), may_be_lists=may_be_lists)
+
+
+def _is_pair(value: list[Any]) -> bool:
+    return len(value) > 1 and _is_offset(value[0]) and _is_offset(value[1])
+
+
+def _in_object(place: Place, key: str) -> Iterator[Span]:
+    """Yield the spans of an object that begin in its field `key`, which may have a list of them."""
+    fields = place.value
+    begin, length = _BEGIN.search(key), _LENGTHS.get(key)
+    other = length or (key[: begin.start()] + _ENDS[begin[0]] + key[begin.end() :] if begin else "")
+    if not other or (length and other not in fields):
+        return
+    start = place.inner(key)
+    end = place.inner(other) if other in fields else None
+    texts = [place.inner(name) for name in fields if _has_text(fields[name])]
+    if isinstance(start.value, list):
+        for at in range(len(start.value)):
+            items = [
+                one.inner(at) for one in (start, *filter(None, [end]), *texts) if _has(one, at)
+            ]
+            yield from _whole(items[0], items[1] if end and items[1:] else None, length, items)
+    else:
+        yield from _whole(start, end, length, texts)
+
+
+def _whole(
+    start: Place, end: Place | None, length: str | None, beside: Sequence[Place]
+) -> Iterator[Span]:
+    """Yield the span with this start and end, if both are offsets."""
+    texts = tuple(one for one in beside if isinstance(one.value, str))
+    if end is None and not texts:
+        return
+    if _is_offset(start.value) and (end is None or _is_offset(end.value)):
+        yield Span(start, None if length else end, end if length else None, texts)
+
+
+def _has(place: Place, at: int) -> bool:
+    return isinstance(place.value, list) and at < len(place.value)
+
+
+def _has_text(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and isinstance((*value, 0)[0], str))
+
+
+def _is_offset(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+# Which text a span annotates.
+
+
+def nearest(place: Place, texts: Sequence[Place]) -> list[Place]:
+    """Return the texts of a row that are nearest to an annotation; [] if none gets noise.
+
+    The nearest text shares most of the names and indices that lead to the annotation.
+    """
+    shared = [_shared(place.parts, text.parts) for text in texts]
+    most = max([0, *shared])
+    return [text for text, count in zip(texts, shared, strict=True) if count == most]
+
+
+def _shared(place: Sequence[str | int], text: Sequence[str | int]) -> int:
+    """Count the parts that two places share; -1 if they are in different items of a list."""
+    for count, (one, other) in enumerate(zip(place, text, strict=False)):
+        if one != other:
+            return -1 if isinstance(one, int) and isinstance(other, int) else count
+    return min(len(place), len(text))

@@ -1,0 +1,442 @@
+"""Texts anywhere in a row, and annotations that follow the noise."""
+
+import json
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from runs import augment, table
+from source_files import on_stdin
+
+import noisegen
+from noisegen.cli import run
+from noisegen.errors import UsageError
+from noisegen.text.moves import Edit, Moves
+
+CONTRACTED = ("-t", "cont")  # "I do not know" becomes "I don't know"
+TEXT, NOISY = "I do not know Anna Keller of Oslo.", "I don't know Anna Keller of Oslo."
+CHAT = [
+    {"role": "system", "content": "You are not known."},
+    {"role": "user", "content": "I do not know it."},
+    {"role": "assistant", "content": "It is not here."},
+    {"role": "user", "content": "You are here."},
+]
+
+
+@pytest.fixture
+def noised(tmp_path, capfd):
+    """Write a file, run `augment` on it; return the exit code, the output file and stderr."""
+
+    def write(name, content, *options, out=None):
+        source = tmp_path / name
+        text = (
+            content
+            if isinstance(content, str)
+            else "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in content)
+        )
+        source.write_bytes(text.encode())
+        made = tmp_path / (out or f"noisy-{name}")
+        code = run(["augment", str(source), "-o", str(made), *CONTRACTED, *options])
+        said = capfd.readouterr().err
+        return code, made.read_text() if made.is_file() else made, said
+
+    return write
+
+
+def rows(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+# Offsets.
+
+
+def slow_move(clean, noisy, edits, start, end):
+    """Return the span of the noisy text whose characters come from the span, by an obvious way.
+
+    Each noisy character belongs to a clean index, or to the edit that wrote it.
+    """
+    owners, at = [], 0
+    for edit in [*edits, Edit("", len(clean), len(clean), len(noisy), len(noisy))]:
+        owners += range(at, edit.clean_start)
+        owners += [edit] * (edit.noisy_end - edit.noisy_start)
+        at = edit.clean_end
+    inside = [
+        place
+        for place, owner in enumerate(owners)
+        if (
+            start <= owner < end
+            if isinstance(owner, int)
+            else start <= owner.clean_start
+            and owner.clean_end <= end
+            and owner.clean_start < owner.clean_end
+        )
+    ]
+    return (inside[0], inside[-1] + 1) if inside else None
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_a_span_keeps_its_characters_and_the_edits_inside(data):
+    texts = [
+        "I do not know what you are going to do in Oslo",
+        "because   we  do, you see!",
+        "a b c",
+    ]
+    text = data.draw(st.sampled_from(texts))
+    recipe = data.draw(st.sampled_from(["ugc-heavy", "ugc", "mix_all", "spac:drop_rate=0.3"]))
+    noisy = noisegen.noise(text, recipe, seed=data.draw(st.integers(0, 500)), edits=True)
+    start = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(start + 1, len(text)))
+    crossing = any(
+        e.clean_start < place < e.clean_end or e.clean_start == place == e.clean_end
+        for e in noisy.edits
+        for place in (start, end)
+    )
+    moved = noisy.moved(start, end)
+    if not crossing and not text[start].isspace() and not text[end - 1].isspace():
+        want = slow_move(text, str(noisy), noisy.edits, start, end)
+        got = moved and noisy.text[slice(*moved)]
+        assert got == ((want and noisy.text[slice(*want)].strip()) or None)
+    if moved:
+        assert 0 <= moved[0] < moved[1] <= len(noisy.text)
+
+
+@pytest.mark.parametrize(
+    ("clean", "noisy", "edit", "span", "reads"),
+    [
+        ("see Oslo now", "see Oslooo now", (8, 8, 8, 10), (4, 8), "Oslooo"),
+        ("see Oslo now", "see Oslo!! now", (8, 8, 8, 10), (4, 8), "Oslo"),
+        ("see Oslo now", "see xOslo now", (4, 4, 4, 5), (4, 8), "xOslo"),
+        ("see Oslo now", "see  Oslo now", (4, 4, 4, 5), (4, 8), "Oslo"),
+        ("see Oslo now", "seeOslo now", (3, 4, 3, 3), (4, 8), "Oslo"),
+        ("see Oslo now", "sE oslo now", (2, 5, 1, 4), (4, 8), "oslo"),
+        ("see Oslo now", "c Oslo now", (0, 3, 0, 1), (4, 8), "Oslo"),
+        ("see New York", "see NY", (4, 12, 4, 6), (4, 12), "NY"),
+        ("see New York", "see NY", (4, 12, 4, 6), (8, 12), "Y"),
+        ("see Oslo now", "see now", (4, 9, 4, 4), (4, 8), None),
+        ("see Oslo now", "SEE OSLO NOW", (0, 12, 0, 12), (4, 8), "OSLO"),
+    ],
+)
+def test_borders_of_spans_in_edits(clean, noisy, edit, span, reads):
+    moved = Moves(clean, noisy, [Edit("x", *edit)]).moved(*span)
+    assert (moved and noisy[slice(*moved)]) == reads
+
+
+def test_offsets_outside_of_the_text_are_an_error():
+    noisy = noisegen.noise(["see you"], edits=True)[0]
+    assert noisy.moved(0, 0) == (0, 0)
+    with pytest.raises(ValueError, match="no span 0:9 in a text of 7 characters"):
+        noisy.moved(0, 9)
+
+
+# Forms of spans.
+
+
+FORMS = {
+    "objects": (
+        [{"start": 14, "end": 25, "label": "PER"}],
+        [{"start": 13, "end": 24, "label": "PER"}],
+    ),
+    "names": ([{"startOffset": 29, "endOffset": 33}], [{"startOffset": 28, "endOffset": 32}]),
+    "lists": ([[14, 25, "PER"], [29, 33, "LOC"]], [[13, 24, "PER"], [28, 32, "LOC"]]),
+    "empty": ([], []),
+    "nested": ([[14, 25, "PER"], [19, 25, "NAME"]], [[13, 24, "PER"], [18, 24, "NAME"]]),
+    "squad": ({"text": ["Oslo"], "answer_start": [29]}, {"text": ["Oslo"], "answer_start": [28]}),
+    "no answer": ({"text": [], "answer_start": []}, {"text": [], "answer_start": []}),
+    "parallel": ({"start": [14], "end": [25]}, {"start": [13], "end": [24]}),
+    "lengths": ([{"offset": 14, "length": 11}], [{"offset": 13, "length": 11}]),
+    "covered": (
+        [{"begin": 2, "end": 8, "text": "do not", "label": "do not"}],
+        [{"begin": 2, "end": 7, "text": "don't", "label": "do not"}],
+    ),
+    "last character": (
+        [{"start": 2, "end": 7, "text": "do not"}],
+        [{"start": 2, "end": 6, "text": "don't"}],
+    ),
+    "label studio": (
+        [{"result": [{"value": {"start": 14, "end": 25, "text": "Anna Keller", "labels": ["P"]}}]}],
+        [{"result": [{"value": {"start": 13, "end": 24, "text": "Anna Keller", "labels": ["P"]}}]}],
+    ),
+    "spacy": ({"entities": [[14, 25, "PER"]]}, {"entities": [[13, 24, "PER"]]}),
+    "JSON in a text": ('[[14, 25,  "PER"]]', '[[13, 24,  "PER"]]'),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_spans_follow_in_every_form(noised, form):
+    was, becomes = FORMS[form]
+    given_rows = [{"text": TEXT, "s": was, "n": n} for n in range(2)]
+    code, made, said = noised("a.jsonl", given_rows, "--spans", "s")
+    want = [{"text": NOISY, "s": becomes, "n": n} for n in range(2)]
+    assert (code, rows(made)) == (0, want), said
+
+
+def test_spans_of_two_columns_follow_in_csv(noised):
+    code, made, said = noised(
+        "a.csv", f"id,text,start,end,word\n7,{TEXT},14,25,Anna Keller\n", "--spans", "start"
+    )
+    assert (code, made) == (0, f"id,text,start,end,word\n7,{NOISY},13,24,Anna Keller\n")
+    assert "note: start: spans with start and end of text" in said
+
+
+def test_spans_follow_into_shards_and_the_noise_stays_the_same(noised):
+    given_rows = [{"text": TEXT, "s": [{"start": 29, "end": 33}]}] * 3
+    *_, plain = noised("a.jsonl", given_rows, "--copies", "2", out="plain")[:2]
+    *_, moved = noised("a.jsonl", given_rows, "--copies", "2", "--spans", "s", out="moved")[:2]
+    with_spans = table(moved).to_pylist()
+    assert [row.pop("s") for row in with_spans] == [[{"start": 28, "end": 32}]] * 6
+    assert with_spans == table(plain).drop_columns(["s"]).to_pylist()
+
+
+def test_a_lost_span_keeps_its_row_clean_or_drops_it(noised):
+    given_rows = [{"text": "a b", "s": [[1, 2, "gap"]]}, {"text": "c d", "s": [[0, 1, "c"]]}]
+    spaces = ("-t", "spac:drop_rate=1,add_rate=0", "--spans", "s")
+    kept = [{"text": "a b", "s": [[1, 2, "gap"]]}, {"text": "cd", "s": [[0, 1, "c"]]}]
+    code, made, said = noised("a.jsonl", given_rows, *spaces)
+    assert (code, rows(made)) == (3, kept)
+    assert "left as is: span_lost 1" in said
+    code, made, said = noised("b.jsonl", given_rows, *spaces, "--spans-lost", "drop")
+    assert (code, rows(made)) == (3, kept[1:])
+    assert "left out: span_lost 1" in said
+    code, made, said = noised("c.jsonl", given_rows, *spaces, out="shards")
+    assert [row["noisy"] for row in table(made).to_pylist()] == ["a b", "cd"]
+    assert (code, "dropped or damaged: span_lost 1" in said) == (3, True)
+
+
+def test_a_span_outside_of_its_text_is_counted(noised):
+    given_rows = [{"text": TEXT, "s": [[0, 99, "x"]]}, {"text": TEXT, "s": [[0, 1, "x"]]}]
+    code, made, said = noised("a.jsonl", given_rows, "--spans", "s")
+    assert (code, [row["text"] for row in rows(made)]) == (3, [TEXT, NOISY])
+    assert "left as is: wrong_span 1" in said
+
+
+# Several and nested texts.
+
+
+def test_chats_get_noise_in_the_turns_that_a_path_chooses(noised):
+    line = '{"id":"c","messages" : ' + json.dumps(CHAT) + ', "x": 1.50}\n'
+    code, made, _ = noised("a.jsonl", line, "--text-column", "messages[role=user].content")
+    want = line.replace("I do not know it", "I don't know it").replace(
+        'user", "content": "You are', 'user", "content": "You\'re'
+    )
+    assert (code, made) == (0, want)
+
+
+def test_a_chat_has_one_writer_and_each_turn_its_own_noise(noised):
+    turns = [{"role": "user", "content": "you are going to see what people do"}] * 40
+    given_rows = [{"messages": turns}, {"messages": turns}]
+    options = ("--text-column", "messages[].content", "--workers", "2", "--rows-per-shard", "1")
+    run_rows = []
+    for count in ("0", "2"):
+        more = options[: 2 + int(count)]
+        made = noised("a.jsonl", given_rows, *more, "-t", "spel:rate=0.5", out=f"out-{count}")[1]
+        run_rows.append(table(made).to_pylist())
+    first, second = run_rows[0]
+    assert run_rows[0] == run_rows[1]
+    assert len(set(first["noisy"])) > 5
+    assert first["noisy"] != second["noisy"]
+    assert [turn["content"] for turn in first["messages"]] == first["noisy"]
+    assert first["paths"] == [f"messages[{n}].content" for n in range(40)]
+
+
+def test_two_columns_and_nested_fields(noised):
+    code, made, _ = noised(
+        "nli.tsv",
+        "premise\thypothesis\tlabel\nI do not.\tYou are not.\t2\n",
+        *("--text-column", "premise", "--text-column", "hypothesis"),
+    )
+    assert (code, made) == (0, "premise\thypothesis\tlabel\nI don't.\tYou're not.\t2\n")
+    pairs = [{"translation": {"en": "I do not", "de": "Ich"}}]
+    assert rows(noised("a.jsonl", pairs, "--text-column", "translation.en")[1]) == [
+        {"translation": {"en": "I don't", "de": "Ich"}}
+    ]
+    code, made, said = noised("b.jsonl", pairs, "--text-column", "translation.fr")
+    assert code == 1
+    assert "nothing at 'translation.fr'; there is: translation.de, translation.en" in said
+
+
+def test_a_path_that_leads_to_no_text_says_what_is_there(noised):
+    chat = [{"messages": CHAT}]
+    code, _, said = noised("a.jsonl", chat, "--text-column", "messages")
+    assert (code, "texts in it: messages[].content, messages[].role" in said) == (1, True)
+    code, _, said = noised("b.jsonl", chat, "--text-column", "messages[role=usr].content")
+    assert (code, "texts: messages[].content, messages[].role" in said) == (2, True)
+    code, _, said = noised("c.jsonl", chat, "--text-column", "messages[0.content")
+    assert (code, "write .NAME for a field" in said) == (2, True)
+
+
+def test_parquet_keeps_its_shape(tmp_path):
+    import pyarrow as pa
+
+    kind = pa.list_(pa.struct({"role": pa.string(), "content": pa.string()}))
+    source = pa.table({"messages": pa.array([CHAT], kind), "n": pa.array([1], pa.int16())})
+    pq.write_table(source, tmp_path / "a.parquet")
+    augment(
+        tmp_path / "a.parquet",
+        tmp_path / "b.parquet",
+        transforms=["cont"],
+        text_column="messages[role=user].content",
+    )
+    made = pq.read_table(tmp_path / "b.parquet")
+    assert made.schema.equals(source.schema)
+    assert [turn["content"] for turn in made["messages"][0].as_py()] == [
+        "You are not known.",
+        "I don't know it.",
+        "It is not here.",
+        "You're here.",
+    ]
+
+
+# JSON documents.
+
+
+ALPACA = '[\n  {"instruction": "I do not know.", "input": ""},\n\n  {"instruction": "é"}\n]\n'
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "-"])
+def test_an_array_is_written_back_in_its_shape(noised, monkeypatch, capfd, name):
+    options = ("--text-column", "instruction")
+    want = ALPACA.replace("do not", "don't")
+    if name == "-":
+        on_stdin(monkeypatch, ALPACA.encode())
+        assert run(["augment", "-", "-o", "-", *CONTRACTED, *options]) == 0
+        assert capfd.readouterr().out == want
+    else:
+        assert noised(name, ALPACA, *options, out="out.json")[:2] == (0, want)
+
+
+SQUAD = {
+    "version": "1",
+    "data": [
+        {
+            "title": "T",
+            "paragraphs": [
+                {"context": TEXT, "qas": [{"answers": [{"text": "Oslo", "answer_start": 29}]}]},
+                {"context": "You are here.", "qas": [{"answers": []}]},
+            ],
+        }
+    ],
+    "end": [1, 2],
+}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_an_object_with_arrays_is_written_back_in_its_shape(noised, indent):
+    text = json.dumps(SQUAD, indent=indent)
+    options = ("--text-column", "data[].paragraphs[].context")
+    spans = ("--spans", "data[].paragraphs[].qas[].answers")
+    want = text.replace(TEXT, NOISY).replace("You are", "You're")
+    code, made, said = noised("a.json", text, *options)
+    assert (code, made) == (0, want)
+    assert "warning: 'data[].paragraphs[].qas[].answers' looks like spans" in said
+    assert noised("b.json", text, *options, *spans)[1] == want.replace("29", "28")
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_noise_that_changes_nothing_keeps_every_byte_of_a_document(tmp_path_factory, data):
+    value = st.recursive(
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.floats(allow_nan=False)
+        | st.text(max_size=4),
+        lambda inner: (
+            st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+        ),
+        max_leaves=5,
+    )
+    item = st.fixed_dictionaries({"text": st.just("some text")}, optional={"x": value, "y": value})
+    items = data.draw(st.lists(item, min_size=1, max_size=5))
+    layout = data.draw(
+        st.sampled_from([{}, {"indent": 1}, {"separators": (",", ":")}, {"ensure_ascii": False}])
+    )
+    whole = (
+        {"a": data.draw(value), "data": items, "b": data.draw(value)}
+        if data.draw(st.booleans())
+        else items
+    )
+    folder = tmp_path_factory.mktemp("json")
+    (folder / "a.json").write_text(json.dumps(whole, **layout), "utf-8", "surrogatepass")
+    path = "data[].text" if isinstance(whole, dict) else "text"
+    augment(folder / "a.json", folder / "b.json", transforms=["leet:rate=0"], text_column=path)
+    assert (folder / "b.json").read_bytes() == (folder / "a.json").read_bytes()
+
+
+def test_copies_limits_and_other_formats_make_whole_documents(noised):
+    made = noised("a.json", ALPACA, "--text-column", "instruction", "--copies", "2")[1]
+    assert [row["copy"] for row in json.loads(made)] == [0, 1, 0, 1]
+    text = json.dumps(SQUAD | {"data": SQUAD["data"] * 2})
+    made = noised("b.json", text, "--text-column", "data[].title", "--limit", "1")[1]
+    assert len(json.loads(made)["data"]) == 1
+    made = noised("c.csv", f"text,n\n{TEXT},1\n", out="c.json")[1]
+    assert json.loads(made) == [{"text": NOISY, "n": "1"}]
+
+
+@pytest.mark.parametrize("text", ['[{"text": "a"}, {"text": ', '[{"text": "a"}, {]'])
+def test_a_broken_document_is_an_error(noised, text):
+    code, made, said = noised("a.json", text)
+    assert code == 1
+    assert "is not a JSON document that can be read" in said
+    assert not made.exists()
+
+
+# Alignments.
+
+
+BITEXT = "We do not know it .\tWir wissen es nicht .\t0-0 1-3 2-3 3-1 4-2 5-4\n"
+
+
+def test_alignments_follow_the_noised_side(noised):
+    code, made, said = noised("a.tsv", BITEXT, "--text-column", "1", "--align", "3")
+    assert (code, made) == (0, "We don't know it .\tWir wissen es nicht .\t0-0 1-3 2-1 3-2 4-4\n")
+    code, made, said = noised("b.tsv", BITEXT, "--text-column", "1")
+    assert "warning: '3' looks like alignments of the text" in said
+
+
+def test_an_alignment_that_does_not_fit_is_counted(noised):
+    code, made, said = noised(
+        "a.tsv", BITEXT + "I do not\tIch\t0-9\n", "--text-column", "1", "--align", "3"
+    )
+    assert (code, made.splitlines()[1]) == (3, "I do not\tIch\t0-9")
+    assert "left as is: wrong_alignment 1" in said
+
+
+# What is not named.
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form not in ("empty", "no answer")])
+def test_spans_that_are_not_named_end_in_a_warning(noised, form):
+    code, made, said = noised("a.jsonl", [{"text": TEXT, "s": FORMS[form][0]}])
+    assert (code, rows(made)[0]["text"]) == (0, NOISY)
+    assert said.rstrip().splitlines()[-1].startswith("warning: 's"), said
+    assert "looks like spans of the text, which the noise moves: add --spans s" in said
+
+
+@pytest.mark.parametrize(
+    "value", [{"x": 3, "y": 5}, [900, 950], {"start": 2001, "end": 2005}, "10-12", 7]
+)
+def test_other_columns_are_not_warned_of(noised, value):
+    assert "warning" not in noised("a.jsonl", [{"text": TEXT, "other": value}])[2]
+
+
+def test_the_manifest_keeps_the_warning(noised):
+    out = noised("a.jsonl", [{"text": TEXT, "s": [[14, 25, "x"]]}], out="out")[1]
+    assert "--spans s" in json.loads((out / "manifest.json").read_text())["totals"]["warnings"][0]
+
+
+def test_spans_that_fit_several_texts_need_a_name(noised):
+    given_rows = [{"a": TEXT, "b": TEXT, "s": [[14, 25, "x"]]}]
+    both = ("--text-column", "a", "--text-column", "b")
+    code, _, said = noised("a.jsonl", given_rows, *both, "--spans", "s")
+    assert (code, "--spans s: of 'a' or 'b'? Write --spans s=PATH" in said) == (2, True)
+    assert rows(noised("b.jsonl", given_rows, *both, "--spans", "s=b")[1])[0]["s"] == [
+        [13, 24, "x"]
+    ]
+
+
+def test_tokens_go_with_one_text(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"t": ["a"], "l": ["O"], "s": [[0, 1]]}\n')
+    with pytest.raises(UsageError, match="--tokens goes with one text"):
+        augment(tmp_path / "a.jsonl", tmp_path / "o.jsonl", tokens="t", labels="l", spans="s")
