@@ -76,6 +76,7 @@ def augment(
     group_by: str | None = None,
     tokens: str | None = None,
     labels: str | None = None,
+    label_names: Strings = (),
     copies: int = 1,
     edits: bool = False,
     rows_per_shard: int = 100_000,

@@ -78,7 +78,8 @@ class Columns:
     `tokens` and `labels` are columns of lists with an item per token. If `tokens` is set, the text
     of a row is its tokens joined by spaces. If `row_id` is None, the ids are in the column 'id', if
     there is one. If `raw`, a list of formats, is set, tables get a column `tables.RAW`: the input
-    bytes of each row, or null in files of other formats.
+    bytes of each row, or null in files of other formats. `label_names` are the names of
+    the classes if the labels are numbers and the user named them.
     """
 
     text: str = "text"
@@ -86,6 +87,7 @@ class Columns:
     tokens: str | None = None
     labels: str | None = None
     raw: tuple[str, ...] | None = None
+    label_names: tuple[str, ...] = ()
 
     @property
     def source(self) -> str:
@@ -111,7 +113,7 @@ class Columns:
         tokens, labels = named(self.tokens), named(self.labels)
         if row_id is None and ID in names and ID not in (text, tokens, labels):
             row_id = ID
-        return Columns(text, row_id, tokens, labels, self.raw)
+        return Columns(text, row_id, tokens, labels, self.raw, self.label_names)
 
 
 def numbered(name: str, names: Sequence[str]) -> str:
