@@ -135,7 +135,7 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
         columns = _with_label_names(columns, listed(request.label_names), first)
         if letters := _tag_letters(first, columns):
             scheme = scheme_name(letters)
-            hints.append(f"column {columns.labels!r} has the labels of entities as {scheme} tags")
+            hints.append(f"the labels in column {columns.labels!r} are {scheme} tags")
     elif request.label_names and not columns.labels:
         raise UsageError("--label-names goes with --tokens and --labels")
     job = replace(_job(request, recipe, columns, out), letters=letters)

@@ -417,10 +417,7 @@ def test_the_scheme_of_a_file_is_said(tmp_path, capfd):
             run(["augment", str(source), "-o", "-", "--tokens", "tokens", "--labels", "labels"])
             == 0
         )
-        assert (
-            f"hint: column 'labels' has the labels of entities as {name} tags"
-            in capfd.readouterr().err
-        )
+        assert f"hint: the labels in column 'labels' are {name} tags" in capfd.readouterr().err
 
 
 # Labels that are numbers of classes without names.
