@@ -24,27 +24,29 @@ def carried(labels: Sequence[Any], owners: Owners, seen: Collection[str] = ()) -
     of the tags of the whole column, since a sentence may lack some of them.
     """
     made = ["O" if owner is None else labels[owner] for owner in owners]
-    marks = _marks(labels, seen)
-    if [*owners] == [*range(len(labels))] or not any(letter for letter, _ in marks):
+    known = _marks(labels, seen)
+    if not known or [*owners] == [*range(len(labels))]:
         return made
-    entities = _entities(marks)
+    marks = [known.get(label, _UNMARKED) for label in labels]
+    starts = [*_starts(marks), None]
     scheme = _Scheme.of(marks, seen)
-    begin, before = 0, None
-    for entity, run in groupby(None if owner is None else entities[owner] for owner in owners):
-        end = begin + len([*run])
-        if entity:
-            letter, kind = marks[entity.start]
-            if [*owners[begin:end]] != [*entity] or not scheme.end:
-                follows = before is not None and marks[before.start][1] == kind
-                letters = scheme.letters(letter, end - begin, follows=follows)
+    begin, kind_before = 0, None
+    for start, run in groupby([None if owner is None else starts[owner] for owner in owners]):
+        kind, end = None, begin + len([*run])
+        if start is not None:
+            letter, kind = marks[start]
+            letters = scheme.letters(letter, end - begin, follows=kind == kind_before)
+            clean = range(start, (owners[end - 1] or 0) + 1)
+            is_whole = starts[clean.stop] != start and [*owners[begin:end]] == [*clean]
+            if not (scheme.end and is_whole):
                 made[begin:end] = [letter + kind for letter in letters]
-        begin, before = end, entity
+        begin, kind_before = end, kind
     return made
 
 
 def tag_letters(labels: Iterable[Any]) -> str:
     """Return the letters of the tags among the labels of a column: 'BI' for B-PER, I-PER and O."""
-    return "".join(sorted({letter for letter, _ in _marks([*labels], ())}))
+    return "".join(sorted({letter for letter, _ in _marks([*labels], ()).values()}))
 
 
 def scheme_name(letters: Collection[str]) -> str:
@@ -58,43 +60,39 @@ def scheme_name(letters: Collection[str]) -> str:
 
 def tags_like(label: str) -> list[str]:
     """Return the tags of all letters with the type of a tag: B-x, I-x, ...; [] for other labels."""
-    _, kind = _marks([label], ())[0]
+    _, kind = _marks([label], ()).get(label, _UNMARKED)
     return [letter + kind for letter in sorted(_LETTERS)] if kind else []
 
 
-def _marks(labels: Sequence[Any], seen: Collection[str]) -> list[Mark]:
-    """Return the mark of each label; _UNMARKED for O and for labels that are no tags.
+def _marks(labels: Sequence[Any], seen: Collection[str]) -> dict[Any, Mark]:
+    """Return {tag: its mark} for the tags among labels; other labels, and O, are left out.
 
     Tags are B-x and I-x. If all labels are tags or O, other letters count too, and so do letters
     alone if there is a B or I among the letters or in `seen`.
     """
     texts = {label for label in labels if isinstance(label, str)} - {"O"}
-    marks: dict[Any, Mark] = {}
     if texts <= _LETTERS:
-        if {"B", "I"} & {*texts, *seen}:
-            marks = {text: (text, "") for text in texts}
-    else:
-        are_tags = all(text[0:1] in _LETTERS and text[1:2] == "-" for text in texts)
-        known = _LETTERS if are_tags else ("B", "I")
-        marks = {text: (text[0], text[1:]) for text in texts if text[1:2] == "-"}
-        marks = {text: mark for text, mark in marks.items() if mark[0] in known}
-    return [
-        marks.get(label, _UNMARKED) if isinstance(label, str) else _UNMARKED for label in labels
-    ]
+        has_scheme = {"B", "I"} & {*texts, *seen}
+        return {text: (text, "") for text in texts} if has_scheme else {}
+    marks = {text: (text[0], text[1:]) for text in texts if text[0:1] in _LETTERS}
+    marks = {text: mark for text, mark in marks.items() if mark[1].startswith("-")}
+    if len(marks) == len(texts):
+        return marks
+    return {text: mark for text, mark in marks.items() if mark[0] in ("B", "I")}
 
 
-def _entities(marks: Sequence[Mark]) -> list[range | None]:
-    """Return the range of the tokens of each token's entity; None for a token outside of all."""
+def _starts(marks: Sequence[Mark]) -> list[int | None]:
+    """Return the index of the first token of each token's entity; None outside of all entities."""
     starts: list[int | None] = []
-    for at, (letter, kind) in enumerate(marks):
-        before, kind_before = marks[at - 1] if at else _UNMARKED
-        continues = letter in "IMEL" and before not in _CLOSED and kind == kind_before
-        starts.append((starts[-1] if continues else at) if letter else None)
-    entities: list[range | None] = []
-    for start, run in groupby(starts):
-        count = len([*run])
-        entities += [None if start is None else range(start, start + count)] * count
-    return entities
+    start, before = None, _UNMARKED
+    for at, mark in enumerate(marks):
+        if mark == _UNMARKED:
+            start = None
+        elif mark[0] not in "IMEL" or before[0] in _CLOSED or mark[1] != before[1]:
+            start = at
+        starts.append(start)
+        before = mark
+    return starts
 
 
 @dataclass(frozen=True)
