@@ -122,6 +122,14 @@ class Request(NoiseRequest):
             metavar="COLUMN",
         ),
     ] = None
+    label_names: Annotated[
+        Strings,
+        option(
+            "Names of the classes in a column of numbers, in the order of the numbers: "
+            "O,B-PER,I-PER, or a file with a name per line",
+            metavar="NAMES|FILE",
+        ),
+    ] = ()
     copies: Annotated[int, option("Noisy copies of each row", ge=1)] = 1
     edits: Annotated[bool, option("Add a column with the changed spans")] = False
     rows_per_shard: RowsPerShard = 100_000

@@ -81,6 +81,7 @@ def augment(
     group_by: str | None = None,
     tokens: str | None = None,
     labels: str | None = None,
+    label_names: Strings = (),
     copies: int = 1,
     edits: bool = False,
     rows_per_shard: int = 100_000,
@@ -97,9 +98,9 @@ def augment(
 
     One noisy file is written instead, with its rows and columns kept, if `to` names a format, if
     `out` is '-', or if it ends in .jsonl, .json, .csv, .tsv, .txt, .parquet or .conll (also with
-    .gz, .bz2, .xz or .zst). `noisegen augment --help` describes all options. `progress` is called with a
-    `Progress` every second and after every shard. A script that asks for several `workers` must
-    call this function below `if __name__ == "__main__":`. Raises NoisegenError.
+    .gz, .bz2, .xz or .zst). `noisegen augment --help` describes all options. `progress` is called
+    with a `Progress` every second and after every shard. A script that asks for several `workers`
+    must call this function below `if __name__ == "__main__":`. Raises NoisegenError.
     """
     options = decode(AugmentOptions, locals())
     return make(make_plan(options, output_path(options.out)), options)

@@ -37,7 +37,7 @@ from noisegen.augmentation.shards import (
 )
 from noisegen.data import conll
 from noisegen.data.decoders import compression_of
-from noisegen.data.features import class_names, label_names
+from noisegen.data.features import class_names, label_names, with_class_names
 from noisegen.data.files import metered
 from noisegen.data.formats.base import NoisyRow, RowWriter
 from noisegen.data.formats.json_document import Document
@@ -65,7 +65,7 @@ _COMPRESS: dict[str, Callable[[bytes], bytes]] = {
 _ENDING = re.compile(r"[^/\\]\.[A-Za-z]{1,5}$")  # the end of a file name, such as x.html
 _OWNERS = "\x00owners"  # column with the index of the clean token of each noisy token
 # Reasons why a row is not noised: of rows that were read completely, and of rows cut off.
-_WHOLE = ("null_text", "null_id", "unequal_labels")
+_WHOLE = ("null_text", "null_id", "unequal_labels", "unknown_label")
 _CUT = ("row_too_long", "truncated")
 
 
@@ -392,7 +392,11 @@ def _changed(
     if not (columns.tokens and columns.labels):
         return {columns.source: noised["noisy"]} | new
     words, owners = align(noised, columns)
-    made = {name: aligned_labels(noised, columns.tokens, name, owners) for name in target.parallel}
+    letters = dict.fromkeys(target.parallel, "") | {columns.labels: job.letters}
+    made = {
+        name: aligned_labels(noised, columns.tokens, name, owners, letters[name])
+        for name in target.parallel
+    }
     return {columns.tokens: words, _OWNERS: owners} | made | new
 
 
@@ -444,6 +448,9 @@ def _content(
     names = _names(table)
     if write is None:
         return table.select(names)
+    if target.has_token_lines and columns.label_names:
+        names_of = class_names(table.schema) | {str(columns.labels): columns.label_names}
+        table = table.cast(with_class_names(table.schema, names_of))
     columns, end = columns.of(table.column_names), "\n"
     changed = {columns.source, "copy", "edits", *target.parallel}
     if columns.is_annotated:  # the lines of JSON have the noise already

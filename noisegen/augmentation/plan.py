@@ -7,9 +7,16 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from noisegen.augmentation import NoiseRequest, Request
 from noisegen.augmentation.shards import ShardJob, ShardTask
-from noisegen.data.formats.registry import read_head
+from noisegen.data.conll import NORM
+from noisegen.data.features import class_names, given_names
+from noisegen.data.files import metered
+from noisegen.data.formats.registry import range_tables, read_head
+from noisegen.data.labels import scheme_name, tag_letters
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.sources import (
     Head,
@@ -20,6 +27,7 @@ from noisegen.data.sources import (
     refuse_reserved,
     shard_ranges,
 )
+from noisegen.data.tables import is_list
 from noisegen.errors import OutputError, RecipeError, UsageError
 from noisegen.noising import registry
 from noisegen.noising.lexicon import head_of
@@ -138,7 +146,15 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
     first = first_file(inputs, columns)
     if request.group_by:
         _check_groups(request.group_by, recipe, first)
-    job = _job(request, recipe, columns, out)
+    letters = ""
+    if first and columns.labels in first.schema.names:
+        columns = _with_label_names(columns, listed(request.label_names), first)
+        if letters := _tag_letters(first, columns):
+            scheme = scheme_name(letters)
+            hints.append(f"the labels in column {columns.labels!r} are {scheme} tags")
+    elif request.label_names and not columns.labels:
+        raise UsageError("--label-names goes with --tokens and --labels")
+    job = replace(_job(request, recipe, columns, out), letters=letters)
     tagger = job.engine().tagger
     if tagger:  # so that every worker uses the tagger that was found here
         program = tagger.partition(":")[0]
@@ -164,6 +180,8 @@ def _config(request: Request, whole: Recipe, job: ShardJob, tagger: str | None) 
     options |= {"id_column": columns.row_id, "tokens": columns.tokens, "labels": columns.labels}
     if request.group_by:
         options["group_by"] = request.group_by
+    if columns.label_names:
+        options["label_names"] = columns.label_names
     digests = [digest for _, digest in job.code]
     options |= {"code": request.code, "nlaug_data": request.nlaug_data, "code_sha256": digests}
     config = {
@@ -188,6 +206,44 @@ def _check_groups(name: str, recipe: Recipe, file: FileRange | None) -> None:
         raise UsageError(f"--group-by needs a recipe with writers; {recipe.name} has none")
     if file and name not in file.schema.names:
         raise no_column(file.path, name, file.schema.names)
+
+
+def _with_label_names(columns: Columns, given: Sequence[str], file: FileRange) -> Columns:
+    """Return the columns with the names of the classes of their labels, if labels are numbers.
+
+    `given` is the value of --label-names, `file` the first input with rows. Raises UsageError if
+    numbers have no names, and if names are given for labels that have names.
+    """
+    name = str(columns.labels)
+    kind = file.schema.field(name).type
+    are_named = name in class_names(file.schema)
+    if not (is_list(kind) and pa.types.is_integer(kind.value_type)) or are_named:
+        if given:
+            raise UsageError(f"column {name!r} has names of its labels: leave out --label-names")
+        return columns
+    if not given:
+        raise UsageError(
+            f"column {name!r} has numbers without names: --label-names O,B-PER,I-PER,... "
+            "(in the order of the numbers), or a file with a name per line"
+        )
+    return replace(columns, label_names=given_names(given))
+
+
+def _tag_letters(file: FileRange, columns: Columns) -> str:
+    """Return the letters of the tags in the labels, from the first rows or the names of classes.
+
+    `file` is the first input with rows. Returns '' for standard input, which is read only once.
+    """
+    name = str(columns.labels)
+    if names := columns.label_names or class_names(file.schema).get(name):
+        return tag_letters(names)
+    if file.path == "-" or name == NORM[1]:
+        return ""
+    with metered():  # so that these bytes do not count: the tasks read and count them again
+        rows = next(range_tables(file, columns), None)
+    if rows is None or not is_list(rows[name].type):
+        return ""
+    return tag_letters(pc.unique(pc.list_flatten(rows[name])).to_pylist())
 
 
 def _job(request: Request, recipe: Recipe, columns: Columns, out: Path) -> ShardJob:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import accumulate, pairwise
 from operator import itemgetter
 from pathlib import Path
@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from noisegen.augmentation import annotated
 from noisegen.data.conll import NORM
 from noisegen.data.features import class_names, label_names, with_class_names
-from noisegen.data.labels import carried, carried_forms
+from noisegen.data.labels import carried, carried_forms, tags_like
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.sources import no_column, read
 from noisegen.data.tables import is_string
@@ -123,7 +123,8 @@ class ShardJob:
     `recipe` is the recipe for the language of the run. `columns` are the columns of input.
     `edits` asks for a column with the changed spans. `group_by` is the column with the author or
     thread of a row. `spans_lost` says what becomes of rows that lose a span. `code` has the Python
-    files with transforms, and the SHA-256 of each.
+    files with transforms, and the SHA-256 of each. `letters` has the letters of the tags among
+    the labels.
     """
 
     out: Path
@@ -137,6 +138,7 @@ class ShardJob:
     group_by: str | None = None
     spans_lost: str = "keep-clean"
     code: tuple[tuple[str, str], ...] = ()
+    letters: str = ""
 
     def engine(self) -> Engine:
         """Return the engine that applies the recipe; it is made once per process."""
@@ -288,7 +290,8 @@ def _in_order(job: ShardJob, noised: pa.Table, copy: int) -> pa.Table:
         tokens, labels = str(job.columns.tokens), str(job.columns.labels)
         words, owners = align(noised, job.columns)
         table = table.append_column("noisy_tokens", words)
-        table = table.append_column("noisy_labels", aligned_labels(noised, tokens, labels, owners))
+        carried_over = aligned_labels(noised, tokens, labels, owners, job.letters)
+        table = table.append_column("noisy_labels", carried_over)
         classes = class_names(noised.schema)
         if labels in classes:
             classes["noisy_labels"] = classes[labels]
@@ -312,15 +315,17 @@ def align(noised: pa.Table, columns: Columns) -> tuple[pa.Array, pa.Array]:
     return pa.array(words, pa.list_(pa.string())), pa.array(owners, pa.list_(pa.int32()))
 
 
-def aligned_labels(noised: pa.Table, tokens: str, name: str, owners: pa.Array) -> pa.Array:
+def aligned_labels(
+    noised: pa.Table, tokens: str, name: str, owners: pa.Array, letters: str = ""
+) -> pa.Array:
     """Return the labels of the noisy tokens, carried over from the labels in column `name`.
 
     `owners` has the index of the clean token of each noisy token, from `align`. If a token with
     label B-x is split, its second part gets I-x. Labels may also be numbers of classes; if there is
     no class I-x, the second part gets B-x. A row with fewer or more labels than tokens keeps its
-    labels.
+    labels. `letters` has the letters of the tags of the column, if they are known.
     """
-    carry_labels = carried_forms if name == NORM[1] else carried
+    carry_labels = carried_forms if name == NORM[1] else partial(carried, seen=letters)
     names = class_names(noised.schema).get(name, ())
     counts = pc.list_value_length(noised[tokens])
     rows = zip(*(column.to_pylist() for column in (noised[name], counts, owners)), strict=True)
@@ -340,11 +345,12 @@ def aligned_labels(noised: pa.Table, tokens: str, name: str, owners: pa.Array) -
 def _numbers_of(names: Sequence[str]) -> dict[str, int]:
     """Return {label: number of its class}; `names` are the names of the classes in order.
 
-    If I-x is no class, it gets the number of B-x. If O is no class, it gets 0.
+    If a tag such as I-x is no class, it gets the number of the first class of x. If O is no class,
+    it gets 0.
     """
     numbers = {label: number for number, label in enumerate(names)}
-    begun = {f"I-{label[2:]}": n for label, n in numbers.items() if label.startswith("B-")}
-    return {"O": 0} | begun | numbers
+    others = {tag: numbers[label] for label in reversed(names) for tag in tags_like(label)}
+    return {"O": 0} | others | numbers
 
 
 def carry(

@@ -45,8 +45,8 @@ def augment(
     """Write clean/noisy pairs as Parquet shards, or one noisy file.
 
     SOURCE: files, folders, globs or - (.txt .tsv .csv .jsonl .json .conll .conllu .iob2 .parquet
-    .arrow, also .gz .zst .bz2 .xz), folders that datasets saved, URLs such as s3://bucket/news.txt, or
-    hf:NAME[:CONFIG][:SPLIT].
+    .arrow, also .gz .zst .bz2 .xz), folders that datasets saved, URLs such as
+    s3://bucket/news.txt, or hf:NAME[:CONFIG][:SPLIT].
 
     One file instead of shards: -o noisy.jsonl keeps rows and columns; -o - streams.
     """

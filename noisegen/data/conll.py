@@ -20,7 +20,7 @@ NORM = ("raw", "norm")
 # Default columns of tokens, and of labels: the first name that a file has is used
 WORDS, LABELLED = (TOKENS, "form", "raw"), (LABELS, "upos", "norm")
 HEAD, DEPS = CONLLU.index("head"), CONLLU.index("deps")
-TAG = re.compile(r"O|[BIESLU]-\S+")
+TAG = re.compile(r"O|[BIESLUM]-\S+")
 # Number in the first field of CoNLL-U: 3 of a token, 3-4 of a contraction, 3.1 of an empty node
 NUMBER = re.compile(r"(\d{1,9})([-.]\d{1,9})?")
 FIELD = re.compile(r"[^ \r\n]+")  # one field, in files whose fields are separated by spaces

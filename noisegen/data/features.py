@@ -1,10 +1,14 @@
-"""Names of classes in the metadata that Hugging Face's `datasets` keeps in an Arrow schema."""
+"""Names of classes: in metadata of Hugging Face's `datasets` in an Arrow schema, or as given."""
 
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+
+from noisegen.data.lines import read_parts
+from noisegen.data.tables import undamaged_lines
+from noisegen.errors import UsageError
 
 _KEY = b"huggingface"  # metadata key that `datasets` writes into Arrow and Parquet files
 
@@ -40,6 +44,25 @@ def with_class_names(schema: pa.Schema, names: Mapping[str, Names]) -> pa.Schema
         features[column] = {"feature": label, "_type": "List"} if is_list else label
     info = json.dumps({"info": {"features": features}}, ensure_ascii=False)
     return schema.with_metadata({_KEY: info} if features else None)
+
+
+def given_names(given: Sequence[str]) -> Names:
+    """Return the class names that the user gave: a list, or one text.
+
+    The text has names with commas between them, or is the path of a file with a name per line.
+    Raises UsageError for an empty or repeated name, and SourceError for a file that cannot be read.
+    """
+    found: Sequence[str | None] = given
+    if len(given) == 1:
+        text = given[0]
+        is_path = "," not in text
+        found = [*undamaged_lines(read_parts(text), text)] if is_path else text.split(",")
+    names = tuple((name or "").strip() for name in found)
+    for number, name in enumerate(names):
+        if not name or name in names[:number]:
+            problem = f"{name!r} is repeated" if name else "is empty"
+            raise UsageError(f"--label-names: name {number} {problem}; numbers begin at 0")
+    return names
 
 
 def label_names(numbers: Sequence[int | None], names: Sequence[str]) -> list[Any]:

@@ -1,31 +1,142 @@
 """Labels of clean tokens, transferred to noisy tokens."""
 
-from collections.abc import Sequence
-from itertools import pairwise, takewhile
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
 from typing import Any
 
 # For each noisy token, the index of the clean token it was made from; None for an added token
 Owners = Sequence[int | None]
+Mark = tuple[str, str]  # letter and rest of a tag: ("B", "-PER") for B-PER; _UNMARKED for O
+
+_UNMARKED: Mark = ("", "")
+# Letters of tags: B begins an entity, I and M continue it, E and L end it, S and U are a whole one
+_LETTERS = frozenset("BIMELSU")
+_ENDS = (("E", "S"), ("L", "U"))  # per scheme, the letters of a last and of a lone token
+_CLOSED = ("", "E", "L", "S", "U")  # letters after which no entity continues
 
 
-def carried(labels: Sequence[Any], owners: Owners) -> list[Any]:
+def carried(labels: Sequence[Any], owners: Owners, seen: Collection[str] = ()) -> list[Any]:
     """Return the label of each noisy token: its clean token's label, or O for an added token.
 
-    The second part of a split token continues its label (B-x, then I-x). A merged token has the
-    label of its first clean token. If the first token of a span of x is merged into a token before
-    the span, the rest of the span begins with B-x.
+    A merged token has the label of its first clean token. The noisy tokens of an entity are tagged
+    anew in the scheme of the sentence: IOB1, IOB2, IO, BIOES, BILOU or BMES. `seen` has the letters
+    of the tags of the whole column, since a sentence may lack some of them.
     """
-    made: list[Any] = []
-    for before, owner in pairwise([None, *owners]):
-        label = "O" if owner is None else labels[owner]
-        if isinstance(label, str) and label[:2] in ("B-", "I-"):
-            begun, inside = f"B-{label[2:]}", f"I-{label[2:]}"
-            label = inside if owner == before else label
-            if label == inside and (not made or made[-1] not in (begun, inside)):
-                span = takewhile({begun, inside}.__contains__, reversed(labels[:owner]))
-                label = begun if begun in span else inside
-        made.append(label)
+    made = ["O" if owner is None else labels[owner] for owner in owners]
+    known = _marks(labels, seen)
+    if not known or [*owners] == [*range(len(labels))]:
+        return made
+    marks = [known.get(label, _UNMARKED) for label in labels]
+    starts = [*_starts(marks), None]
+    scheme = _Scheme.of(marks, seen)
+    begin, kind_before = 0, None
+    for start, run in groupby([None if owner is None else starts[owner] for owner in owners]):
+        kind, end = None, begin + len([*run])
+        if start is not None:
+            letter, kind = marks[start]
+            letters = scheme.letters(letter, end - begin, follows=kind == kind_before)
+            clean = range(start, (owners[end - 1] or 0) + 1)
+            is_whole = starts[clean.stop] != start and [*owners[begin:end]] == [*clean]
+            if not (scheme.end and is_whole):
+                made[begin:end] = [letter + kind for letter in letters]
+        begin, kind_before = end, kind
     return made
+
+
+def tag_letters(labels: Iterable[Any]) -> str:
+    """Return the letters of the tags among the labels of a column: 'BI' for B-PER, I-PER and O."""
+    return "".join(sorted({letter for letter, _ in _marks([*labels], ()).values()}))
+
+
+def scheme_name(letters: Collection[str]) -> str:
+    """Return the name of the scheme whose tags have these letters; '' for plain labels."""
+    if {"L", "U"} & {*letters}:
+        return "BILOU"
+    if {"E", "S"} & {*letters}:
+        return "BMES" if "M" in letters else "BIOES"
+    return "IOB" if "B" in letters else "IO" if "I" in letters else ""
+
+
+def tags_like(label: str) -> list[str]:
+    """Return the tags of all letters with the type of a tag: B-x, I-x, ...; [] for other labels."""
+    _, kind = _marks([label], ()).get(label, _UNMARKED)
+    return [letter + kind for letter in sorted(_LETTERS)] if kind else []
+
+
+def _marks(labels: Sequence[Any], seen: Collection[str]) -> dict[Any, Mark]:
+    """Return {tag: its mark} for the tags among labels; other labels, and O, are left out.
+
+    Tags are B-x and I-x. If all labels are tags or O, other letters count too, and so do letters
+    alone if there is a B or I among the letters or in `seen`.
+    """
+    texts = {label for label in labels if isinstance(label, str)} - {"O"}
+    if texts <= _LETTERS:
+        has_scheme = {"B", "I"} & {*texts, *seen}
+        return {text: (text, "") for text in texts} if has_scheme else {}
+    marks = {text: (text[0], text[1:]) for text in texts if text[0:1] in _LETTERS}
+    marks = {text: mark for text, mark in marks.items() if mark[1].startswith("-")}
+    if len(marks) == len(texts):
+        return marks
+    return {text: mark for text, mark in marks.items() if mark[0] in ("B", "I")}
+
+
+def _starts(marks: Sequence[Mark]) -> list[int | None]:
+    """Return the index of the first token of each token's entity; None outside of all entities."""
+    starts: list[int | None] = []
+    start, before = None, _UNMARKED
+    for at, mark in enumerate(marks):
+        if mark == _UNMARKED:
+            start = None
+        elif mark[0] not in "IMEL" or before[0] in _CLOSED or mark[1] != before[1]:
+            start = at
+        starts.append(start)
+        before = mark
+    return starts
+
+
+@dataclass(frozen=True)
+class _Scheme:
+    """Letters with which a sentence tags its entities.
+
+    `inside` continues an entity. `end` is its last letter and `lone` the letter of an entity of one
+    token; both are '' in IOB. `may_begin` tells whether B is used, `is_iob1` whether B is used only
+    after an entity of the same type.
+    """
+
+    inside: str
+    end: str
+    lone: str
+    may_begin: bool
+    is_iob1: bool
+
+    @classmethod
+    def of(cls, marks: Sequence[Mark], seen: Collection[str]) -> "_Scheme":
+        """Return the scheme of a sentence with these marks."""
+        letters = {letter for letter, _ in marks}
+        inside = "M" if "M" in letters or ("M" in seen and "I" not in letters) else "I"
+        end, lone = next((ends for ends in _ENDS if letters & {*ends}), ("", ""))
+        before = [_UNMARKED, *marks]
+        is_iob1 = all(
+            mark[0] != "B" or (former[0] and former[1] == mark[1])
+            for former, mark in zip(before, marks, strict=False)
+        )
+        return cls(inside, end, lone, "B" in letters or "B" in seen, is_iob1)
+
+    def letters(self, first: str, count: int, *, follows: bool) -> list[str]:
+        """Return the letters of an entity of `count` noisy tokens.
+
+        `first` is the letter of its first clean token; `follows` tells whether an entity of the
+        same type comes right before it.
+        """
+        if self.end:
+            inner = [self.inside] * (count - 2)
+            return [self.lone] if count == 1 else ["B", *inner, self.end]
+        if first == "B" and self.is_iob1 and not follows:
+            first = self.inside
+        elif follows and self.may_begin:
+            first = "B"
+        return [first, *[self.inside] * (count - 1)]
 
 
 def carried_forms(forms: Sequence[str], owners: Owners) -> list[str]:

@@ -82,7 +82,8 @@ class Columns:
     `tokens` and `labels` are columns of lists with an item per token. If `tokens` is set, the text
     of a row is its tokens joined by spaces. If `row_id` is None, the ids are in the column 'id', if
     there is one. If `raw`, a list of formats, is set, tables get a column `tables.RAW`: the input
-    bytes of each row, or null in files of other formats.
+    bytes of each row, or null in files of other formats. `label_names` are the names of the
+    classes if the labels are numbers and the user named them.
 
     `paths` leads to the texts of a row that has several or nested ones. `spans` leads to spans that
     annotate its texts, `align` to an alignment of its words; for the notation see
@@ -98,6 +99,7 @@ class Columns:
     spans: tuple[str, ...] = ()
     align: str | None = None
     per_text: bool = False
+    label_names: tuple[str, ...] = ()
 
     @classmethod
     def of_texts(cls, text: str, row_id: str | None = None) -> "Columns":

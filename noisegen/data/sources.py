@@ -212,8 +212,12 @@ def agree(file: FileRange, first: FileRange, columns: Columns) -> FileRange:
             )
     order = {name: number for number, name in enumerate(first.schema.names)}
     names = sorted(file.schema.names, key=lambda name: order.get(name, -1))
-    schema = pa.schema([file.schema.field(name) for name in names], file.schema.metadata)
-    return replace(file, schema=schema)
+    fields = [file.schema.field(name) for name in names]
+    for number, field in enumerate(fields):
+        if field.name in order and field == first.schema.field(field.name):
+            # The field of the first file tells whether strings are JSON text
+            fields[number] = first.schema.field(field.name)
+    return replace(file, schema=pa.schema(fields, file.schema.metadata))
 
 
 def _output_types(file: FileRange, columns: Columns) -> dict[str, pa.DataType]:
@@ -296,10 +300,14 @@ def _id_type(file: FileRange, name: str | None) -> pa.DataType:
         kind = kind.value_type
     if is_string(kind):
         return pa.string()
-    if pa.types.is_integer(kind) and kind != pa.uint64():
-        return pa.int64()
-    allowed = "ids are integers (up to int64) or strings"
-    raise SourceError(f"{file.path}: {allowed}; {name!r} is {kind}")
+    if pa.types.is_integer(kind):
+        return _wide(kind)
+    raise SourceError(f"{file.path}: ids are integers or strings; {name!r} is {kind}")
+
+
+def _wide(kind: pa.DataType) -> pa.DataType:
+    """Return the type with 64 bits for a type of integers."""
+    return kind if kind == pa.uint64() else pa.int64()
 
 
 def _kept_columns(file: FileRange, columns: Columns) -> list[str]:
@@ -486,10 +494,13 @@ def _batch(table: pa.Table, columns: Columns, first: int) -> RowBatch:
         source = table[columns.source]
         texts = pc.binary_join(source.cast(LISTS), " ") if columns.tokens else source
         built["clean"] = _usable(texts, codes, "null_text")
-    if columns.labels:
-        _mark_unequal(table[columns.source], table[columns.labels], codes)
-    rows = pa.table(built | _other_columns(table, columns, known=built))
     classes = class_names(table.schema)
+    if columns.labels:
+        if columns.label_names:
+            classes[columns.labels] = columns.label_names
+        _mark_unequal(table[columns.source], table[columns.labels], codes)
+        _mark_unknown(table[columns.labels], classes.get(columns.labels, ()), codes)
+    rows = pa.table(built | _other_columns(table, columns, known=built))
     kept_classes = {name: classes[name] for name in classes if name in rows.column_names}
     rows = rows.replace_schema_metadata(with_class_names(rows.schema, kept_classes).metadata)
     keep = np.isin(codes, tables.KEPT)
@@ -546,7 +557,7 @@ def _usable(chunked: pa.ChunkedArray, codes: tables.Codes, null_reason: str) -> 
         column = column.cast(column.type.value_type)
     _mark(codes, pc.is_null(column), null_reason)
     if pa.types.is_integer(column.type):
-        return column.cast(pa.int64())
+        return column.cast(_wide(column.type))
     is_large = column.type in (pa.large_string(), pa.large_binary())
     column = column.cast(pa.large_binary() if is_large else pa.binary())
     too_long = pc.fill_null(pc.greater(pc.binary_length(column), TEXT_MAX), False)
@@ -565,6 +576,17 @@ def _mark_unequal(tokens: pa.ChunkedArray, labels: pa.ChunkedArray, codes: table
     are_whole = pc.is_valid(pc.binary_join(labels, " "))  # joining gives null if one label is null
     is_good = pc.and_(pc.fill_null(lengths, False), are_whole)
     _mark(codes, pc.invert(is_good), "unequal_labels")
+
+
+def _mark_unknown(labels: pa.ChunkedArray, names: Sequence[str], codes: tables.Codes) -> None:
+    """Set the codes of rows with a number that has no class name to unknown_label.
+
+    Negative numbers, such as -100, mark tokens without a label.
+    """
+    if names and pa.types.is_integer(labels.type.value_type):
+        above = pc.greater_equal(pc.list_flatten(labels), len(names))
+        rows = pc.list_parent_indices(labels).filter(pc.fill_null(above, False))
+        _mark(codes, pa.array(np.isin(np.arange(len(codes)), rows)), "unknown_label")
 
 
 def _mark(codes: tables.Codes, where: pa.Array, reason: str) -> None:

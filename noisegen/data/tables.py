@@ -36,6 +36,7 @@ REASONS = (
     "null_id",
     "unequal_labels",
     "open_quote",
+    "unknown_label",
 )
 CODE = {name: number for number, name in enumerate(REASONS)}
 KEPT = (0, CODE["unexpected_field"])  # codes of rows that are used, not dropped

@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 from runs import augment, table
 
 from noisegen.augmentation.shards import align, aligned_labels, carry
+from noisegen.cli import run
+from noisegen.data.features import class_names
+from noisegen.data.labels import carried
 from noisegen.data.rows import Columns
 from noisegen.errors import SourceError, UsageError
 from noisegen.noising.mix import parse_step
@@ -182,10 +185,7 @@ def test_letters_alone_change_no_label(rows):
     words = [[(token, label) for token, label in row if token.strip() == token] for row in rows]
     _, labels, _, made = noised([row or [("x", "O")] for row in words], "fing:rate=0.5")
 
-    for given_labels, carried in zip(
-        labels.to_pylist(), made["noisy_labels"].to_pylist(), strict=True
-    ):
-        assert carried == given_labels
+    assert made["noisy_labels"].to_pylist() == labels.to_pylist()
 
 
 @pytest.fixture
@@ -271,3 +271,226 @@ def test_the_labels_of_a_long_row_are_carried_in_linear_time():
     words, labels = carry(["see"] * count, ["O"] * count, "s e " * count, edits)
     assert time.process_time() - began < 4  # with the square of the tokens it takes 60
     assert (len(words), set(labels)) == (2 * count, {"O"})
+
+
+# Tags of entities, written and read here by the definitions of their schemes.
+
+
+SCHEMES = {
+    "IOB1": "BI",
+    "IOB2": "BI",
+    "IO": "I",
+    "BIOES": "BIES",
+    "BILOU": "BILU",
+    "BMES": "BMES",
+}
+SENTENCES = st.lists(st.tuples(st.sampled_from(["", "PER", "LOC"]), st.integers(1, 4)), min_size=1)
+
+
+def tags_of(entities, scheme):
+    """Return the tags of a sentence of (type, count of tokens); the type of other tokens is ''."""
+    tags = []
+    for kind, count in entities:
+        before = tags[-1][2:] if tags else ""
+        if not kind:
+            letters = ["O"] * count
+        elif scheme in ("IOB1", "IO"):
+            is_marked = scheme == "IOB1" and before == kind
+            letters = ["B" if is_marked else "I"] + ["I"] * (count - 1)
+        elif scheme == "IOB2":
+            letters = ["B"] + ["I"] * (count - 1)
+        else:
+            _, inside, end, lone = {"BIOES": "BIES", "BILOU": "BILU", "BMES": "BMES"}[scheme]
+            letters = ["B", *[inside] * (count - 2), end] if count > 1 else [lone]
+        tags += [f"{letter}-{kind}" if kind else "O" for letter in letters]
+    return tags
+
+
+def spans_of(tags, scheme):
+    """Return [type, begin, end] of the entities in tags; fails if the tags are not of the scheme.
+
+    The entities are written again: a sentence of a scheme has one way to tag them.
+    """
+    spans = []
+    for at, tag in enumerate(tags):
+        letter, kind = tag[0], tag[2:]
+        before = tags[at - 1] if at else "O"
+        begins = letter in "BSU" or (letter == "I" and before[2:] != kind)
+        if begins and kind:
+            spans.append([kind, at, at + 1])
+        elif kind:
+            spans[-1][2] = at + 1
+    at, pieces = 0, []
+    for kind, begin, end in [*spans, ["", len(tags), len(tags)]]:
+        pieces += [("", begin - at)] * (begin > at) + [(kind, end - begin)] * bool(kind)
+        at = end
+    assert tags_of(pieces, scheme) == tags
+    return spans
+
+
+def moved(entities, owners):
+    """Return [type, begin, end] of each clean entity among the noisy tokens."""
+    kinds = [(number, kind) for number, (kind, count) in enumerate(entities) for _ in range(count)]
+    spans, last = [], None
+    for at, owner in enumerate(owners):
+        number, kind = kinds[owner]
+        if kind and number == last:
+            spans[-1][2] = at + 1
+        elif kind:
+            spans.append([kind, at, at + 1])
+        last = number
+    return spans
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@given(SENTENCES, st.lists(st.integers(0, 99)))
+def test_entities_stay_whole_in_every_scheme(scheme, entities, places):
+    tags = tags_of(entities, scheme)
+    owners = sorted(place % len(tags) for place in places)
+    made = carried(tags, owners, SCHEMES[scheme])
+    wanted = moved(entities, owners)
+    if scheme == "IO":  # neighbours of one type are one entity
+        wanted = spans_of([f"I-{kind}" if kind else "O" for kind in kinds_of(made)], "IO")
+    assert spans_of(made, scheme) == wanted
+    assert kinds_of(made) == [tags[owner][2:] for owner in owners]
+    if scheme in ("IOB2", "BIOES", "BILOU"):
+        assert carried(tags, owners) == made, "these are known by the sentence alone"
+    assert carried(tags, range(len(tags)), SCHEMES[scheme]) == tags
+
+
+def kinds_of(tags):
+    return [tag[2:] for tag in tags]
+
+
+@given(SENTENCES, st.lists(st.integers(0, 99)))
+def test_tags_may_have_no_type(entities, places):
+    typed = tags_of([("PER" if kind else "", count) for kind, count in entities], "IOB2")
+    owners = sorted(place % len(typed) for place in places)
+    letters = [tag[0] for tag in carried(typed, owners, "BI")]
+    assert carried([tag[0] for tag in typed], owners, "BI") == letters
+
+
+@pytest.mark.parametrize(
+    ("scheme", "kind"), [*((name, "jsonl") for name in SCHEMES), ("BMES", "conll")]
+)
+def test_noise_leaves_valid_tags_in_a_file(tmp_path, scheme, kind):
+    entities = [("PER", 1), ("", 2), ("LOC", 3), ("", 1), ("LOC", 1), ("LOC", 2), ("PER", 2)]
+    words = ["Anna", "moved", "to", "New", "York", "City", "because", "Oslo", "Los", "Angeles"]
+    words += ["Ben", "Lee"]
+    short = [("PER", 1), ("", 1)]
+    rows = [(words, tags_of(entities, scheme)), (words[:2], tags_of(short, scheme))] * 40
+    rows.insert(0, (["so"], ["O"]))
+    source, out = tmp_path / f"in.{kind}", tmp_path / f"out.{kind}"
+    source.write_text("".join(written_as(kind, *row) for row in rows))
+    heavy = ["init:rate=0.3", "spac:add_rate=0.2,drop_rate=0.3"]
+    augment(source, out, tokens="tokens", labels="labels", transforms=heavy, rows_per_shard=7)
+    noisy = [*read_again(kind, out.read_text())]
+    assert len(noisy) == len(rows)
+    assert sum(new != old for new, old in zip(noisy, rows, strict=True)) > 40
+    for (tokens, tags), (_, clean) in zip(noisy, rows, strict=True):
+        assert len(tokens) == len(tags)
+        kinds = [span[0] for span in spans_of(tags, scheme)]
+        left = iter(span[0] for span in spans_of(clean, scheme))
+        assert all(each in left for each in kinds), "no entity is split, and their order stays"
+
+
+def written_as(kind, tokens, labels):
+    if kind == "jsonl":
+        return json.dumps({"tokens": tokens, "labels": labels}) + "\n"
+    return "".join(f"{token} {label}\n" for token, label in zip(tokens, labels, strict=True)) + "\n"
+
+
+def read_again(kind, text):
+    if kind == "jsonl":
+        for row in map(json.loads, text.splitlines()):
+            yield row["tokens"], row["labels"]
+        return
+    for block in text.rstrip().split("\n\n"):
+        yield tuple(map(list, zip(*(line.split(" ") for line in block.split("\n")), strict=True)))
+
+
+def test_the_scheme_of_a_file_is_said(tmp_path, capfd):
+    source = tmp_path / "a.jsonl"
+    for scheme, name in (("BMES", "BMES"), ("BILOU", "BILOU"), ("IOB2", "IOB")):
+        source.write_text(written_as("jsonl", list("abc"), tags_of([("LOC", 3)], scheme)))
+        assert (
+            run(["augment", str(source), "-o", "-", "--tokens", "tokens", "--labels", "labels"])
+            == 0
+        )
+        assert f"hint: the labels in column 'labels' are {name} tags" in capfd.readouterr().err
+
+
+# Labels that are numbers of classes without names.
+
+
+NUMBERED = ["O", "B-PER", "I-PER", "B-LOC"]
+SPLITS = ("spac:add_rate=0.4,drop_rate=0",)
+
+
+@pytest.fixture
+def numbered(tmp_path):
+    row = {"tokens": ["Anna", "Keller", "lives", "in", "Berlin"], "ner_tags": [1, 2, 0, 0, 3]}
+    (tmp_path / "in.jsonl").write_text(f"{json.dumps(row)}\n" * 20)
+    return tmp_path
+
+
+OPTIONS = {"tokens": "tokens", "labels": "ner_tags", "transforms": SPLITS}
+
+
+def test_numbers_without_names_stop_a_run_before_it_writes(numbered):
+    for out in ("out", "out.jsonl"):
+        with pytest.raises(UsageError, match="'ner_tags' has numbers without names: --label-names"):
+            augment(numbered / "in.jsonl", numbered / out, **OPTIONS)
+        assert not (numbered / out).exists()
+
+
+@pytest.mark.parametrize("given_as", ["list", "text", "file"])
+def test_numbers_with_names_continue_their_entity(numbered, given_as):
+    (numbered / "names.txt").write_text("\n".join(NUMBERED) + "\n")
+    names = {"list": NUMBERED, "text": ", ".join(NUMBERED), "file": numbered / "names.txt"}
+    made = augment(numbered / "in.jsonl", numbered / "out", **OPTIONS, label_names=names[given_as])
+    assert made.options["label_names"] == NUMBERED
+    shards = table(numbered / "out")
+    assert class_names(shards.schema) == dict.fromkeys(["ner_tags", "noisy_labels"], (*NUMBERED,))
+    rows = shards["noisy_labels"].to_pylist()
+    assert any(row.count(2) > 1 for row in rows)
+    assert all(row.count(1) <= 1 for row in rows)
+    assert any(row.count(3) > 1 for row in rows), "I-LOC is no class"
+    manifest = str(numbered / "out" / "manifest.json")
+    assert run(["augment", "--from", manifest, "-o", str(numbered / "again"), "-q"]) == 0
+    assert table(numbered / "again").equals(shards)
+
+
+def test_numbers_stay_numbers_where_the_format_stays(numbered):
+    for kind in ("jsonl", "conll"):
+        augment(numbered / "in.jsonl", numbered / f"out.{kind}", **OPTIONS, label_names=NUMBERED)
+    rows = [json.loads(line) for line in (numbered / "out.jsonl").read_text().splitlines()]
+    assert {label for row in rows for label in row["ner_tags"]} == {0, 1, 2, 3}
+    lines = (numbered / "out.conll").read_text().split("\n")
+    assert {line.split("\t")[1] for line in lines if line} == {*NUMBERED}
+
+
+def test_rows_with_a_number_that_has_no_name_are_counted(numbered):
+    with (numbered / "in.jsonl").open("a") as file:
+        file.write(json.dumps({"tokens": ["so", "Bo"], "ner_tags": [-100, 4]}) + "\n")
+    made = augment(numbered / "in.jsonl", numbered / "out", **OPTIONS, label_names=NUMBERED)
+    assert (made.totals["rows"], made.totals["dropped"]) == (20, {"unknown_label": 1})
+    made = augment(numbered / "in.jsonl", numbered / "o.jsonl", **OPTIONS, label_names=NUMBERED)
+    assert made.totals["as_is"] == {"unknown_label": 1}
+    assert json.loads((numbered / "o.jsonl").read_text().splitlines()[-1])["ner_tags"] == [-100, 4]
+
+
+def test_names_of_labels_with_names_are_refused(tagged):
+    options = {"tokens": "words", "labels": "tags", "label_names": NUMBERED}
+    with pytest.raises(UsageError, match="'tags' has names of its labels: leave out --label-names"):
+        augment(tagged / "in.jsonl", tagged / "out", **options)
+    with pytest.raises(UsageError, match="goes with --tokens and --labels"):
+        augment(tagged / "in.jsonl", tagged / "out", text_column="n", label_names=NUMBERED)
+
+
+def test_names_that_cannot_be_read_stop_a_run(numbered):
+    for names, problem in (("O,,B-x", "name 1 is empty"), ("O,x,O", "name 2 'O' is repeated")):
+        with pytest.raises(UsageError, match=problem):
+            augment(numbered / "in.jsonl", numbered / "out", **OPTIONS, label_names=names)
+    with pytest.raises(SourceError, match="cannot read none"):
+        augment(numbered / "in.jsonl", numbered / "out", **OPTIONS, label_names="none.txt")

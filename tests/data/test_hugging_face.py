@@ -147,12 +147,17 @@ def test_augment_writes_a_set_that_datasets_opens_with_its_classes(
             assert label != 2 or before in (1, 2), "I-PER follows B-PER or I-PER"
 
 
-def test_integer_tags_without_names_are_carried_over(tmp_path: Path) -> None:
+def test_integer_tags_are_carried_over_and_negative_ones_mark_no_class(tmp_path: Path) -> None:
     lines = [{"id": n, "words": ["Ann", "sings", "well"], "tags": [7, 0, -100]} for n in range(20)]
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     noisegen.augment(
-        path, tmp_path / "out", tokens="words", labels="tags", transforms="spac:add_rate=0.3"
+        path,
+        tmp_path / "out",
+        tokens="words",
+        labels="tags",
+        label_names=[*"abcdefgh"],
+        transforms="spac:add_rate=0.3",
     )
     table = pq.read_table(*(tmp_path / "out" / "data").glob("*.parquet"))
     assert table["tags"].type == table["noisy_labels"].type == pa.list_(pa.int64())
