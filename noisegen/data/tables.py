@@ -36,6 +36,8 @@ REASONS = (
     "null_id",
     "unequal_labels",
     "open_quote",
+    "bad_edits",
+    "not_a_typo",
 )
 CODE = {name: number for number, name in enumerate(REASONS)}
 KEPT = (0, CODE["unexpected_field"])  # codes of rows that are used, not dropped

@@ -16,10 +16,10 @@ from noisegen.data.files import SCAN, Damaged, is_url, size_of
 from noisegen.data.formats.base import Format, Tables
 from noisegen.data.formats.hub import HUB
 from noisegen.data.formats.json_lines import JSONL
-from noisegen.data.formats.layouts import PUBLISHED, layouts_of
+from noisegen.data.formats.layouts import PUBLISHED, corrections_in, layouts_of
 from noisegen.data.formats.parquet import ARROW, PARQUET
 from noisegen.data.formats.separated import CSV, TSV, TXT
-from noisegen.data.formats.token_lines import CONLL, NORMALISED, TREEBANK
+from noisegen.data.formats.token_lines import CONLL, NORMALISED, PAIR_COLUMNS, TREEBANK
 from noisegen.data.lines import BOM, head_of_text, line_ranges, stdin_head, with_blocks
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import CODE, RAW, REASON, with_reasons
@@ -103,10 +103,21 @@ def _format_in(file: FileRange, head: bytes, text: str) -> str:
     """Return the name of a text file's format, judged by its name and its first lines, `head`.
 
     A file named as in a published data set has the format of this data set if its lines fit. This
-    is not tried if `text`, the column of text that the user named, is a number.
+    is not tried if `text`, the column of text that the user named, is a number. JSON lines are
+    published corrections if `text` is a side of a pair, the first line has no such field, and the
+    first lines have edits.
     """
     if published := _published_format(file, head, text):
         return published
+    name = _plain_format_in(file, head, text)
+    if name != JSONL.name or text not in PAIR_COLUMNS:
+        return name
+    has_field = f'"{text}"'.encode() in head.partition(b"\n")[0]
+    return PUBLISHED.name if not has_field and corrections_in(head) else name
+
+
+def _plain_format_in(file: FileRange, head: bytes, text: str) -> str:
+    """Return the name of the format of a text file that is of no published data set."""
     is_stream = file.path == "-"
     if not is_stream and file.format != TSV.name:
         return file.format
