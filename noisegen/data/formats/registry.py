@@ -17,6 +17,7 @@ from noisegen.data.formats.base import Format, Tables
 from noisegen.data.formats.hub import HUB
 from noisegen.data.formats.json_lines import JSONL
 from noisegen.data.formats.layouts import PUBLISHED, corrections_in, layouts_of
+from noisegen.data.formats.m2 import M2
 from noisegen.data.formats.parquet import ARROW, PARQUET
 from noisegen.data.formats.separated import CSV, TSV, TXT
 from noisegen.data.formats.token_lines import CONLL, NORMALISED, PAIR_COLUMNS, TREEBANK
@@ -28,7 +29,7 @@ from noisegen.errors import SourceError
 _OBJECT = re.compile(r'\{\s*["}]')  # beginning of a JSON line
 
 # To add a format, write a module beside this one and add its Format to this list.
-_ALL = (TXT, TSV, CSV, JSONL, CONLL, TREEBANK, NORMALISED, PARQUET, ARROW, PUBLISHED, HUB)
+_ALL = (TXT, TSV, CSV, JSONL, CONLL, TREEBANK, NORMALISED, PARQUET, ARROW, PUBLISHED, HUB, M2)
 FORMATS = {each.name: each for each in _ALL}
 # Names of the formats in which augment can write its output as one file
 WRITTEN = tuple(each.name for each in _ALL if each.writer)
@@ -58,7 +59,7 @@ def file_of(path: str | Path) -> FileRange:
 def name_of(source: str) -> str:
     """Return the name of a file or data set without folder and known endings: 'a' for 'x/a.tsv'."""
     name = source.rstrip("/").rpartition("/")[2] or source
-    for ending in (*COMPRESSIONS, *ENDINGS, "m2"):
+    for ending in (*COMPRESSIONS, *ENDINGS, M2.name):
         name = name.removesuffix(f".{ending}")
     return name
 
@@ -103,21 +104,12 @@ def _format_in(file: FileRange, head: bytes, text: str) -> str:
     """Return the name of a text file's format, judged by its name and its first lines, `head`.
 
     A file named as in a published data set has the format of this data set if its lines fit. This
-    is not tried if `text`, the column of text that the user named, is a number. JSON lines are
-    published corrections if `text` is a side of a pair, the first line has no such field, and the
-    first lines have edits.
+    is not tried if `text`, the column of text that the user named, is a number.
     """
     if published := _published_format(file, head, text):
         return published
-    name = _plain_format_in(file, head, text)
-    if name != JSONL.name or text not in PAIR_COLUMNS:
-        return name
-    has_field = f'"{text}"'.encode() in head.partition(b"\n")[0]
-    return PUBLISHED.name if not has_field and corrections_in(head) else name
-
-
-def _plain_format_in(file: FileRange, head: bytes, text: str) -> str:
-    """Return the name of the format of a text file that is of no published data set."""
+    if text in PAIR_COLUMNS and _has_corrections(file, head, text):
+        return PUBLISHED.name
     is_stream = file.path == "-"
     if not is_stream and file.format != TSV.name:
         return file.format
@@ -144,6 +136,14 @@ def _published_format(file: FileRange, head: bytes, text: str) -> str:
             "or rename it if it is another file"
         )
     return ""
+
+
+def _has_corrections(file: FileRange, head: bytes, text: str) -> bool:
+    """Tell whether a file has JSON lines of published corrections, which lack the column `text`."""
+    if file.format != JSONL.name and file.path != "-":
+        return False
+    has_field = f'"{text}"'.encode() in head.partition(b"\n")[0]
+    return not has_field and corrections_in(head) is not None
 
 
 def _format_of_stream(head: bytes, text: str) -> str:
