@@ -554,14 +554,15 @@ def typo(noisy, clean, lang="eng", is_typo=True):
 def test_typos_of_commits_are_mined_in_one_language(write, tmp_path):
     edits = [typo(*ROWS[0]), typo("Das ist gtu so.", "Das ist gut so.", "deu")]
     edits += [typo(*ROWS[1], is_typo=False), typo("html", "html5", "cmn-hant")]
+    edits += [typo(*ROWS[2], lang=None)]
     path = write("typos.jsonl", json.dumps({"repo": "r", "edits": edits}) + "\n")
 
     totals = noisegen.mine_pairs(path, tmp_path / "en").totals
-    assert (totals["pairs"], totals["damaged"]) == (1, 0)
+    assert (totals["pairs"], totals["damaged"]) == (2, 0)
     assert totals["dropped"] == {"not_a_typo": 1, "other_language": 2}
-    assert noisegen.mine_pairs(path, tmp_path / "de", lang="de").totals["pairs"] == 1
+    assert noisegen.mine_pairs(path, tmp_path / "de", lang="de").totals["pairs"] == 2
     every = noisegen.mine_pairs(path, tmp_path / "all", lang_column="lang").totals
-    assert (every["pairs"], every["dropped"]) == (2, {"not_a_typo": 1, "too_short": 1})
+    assert (every["pairs"], every["dropped"]) == (3, {"not_a_typo": 1, "too_short": 1})
 
 
 def test_essays_are_mined_by_sentence(write, tmp_path):

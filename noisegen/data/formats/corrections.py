@@ -30,7 +30,7 @@ Reasoned = tuple[Row, str]  # a row, and the reason why it has no texts, or ''
 
 class _Text(msgspec.Struct):
     text: str
-    lang: str
+    lang: str | None = None
 
 
 class _Change(msgspec.Struct):
@@ -70,7 +70,7 @@ class _Edit(msgspec.Struct, array_like=True):
 
     start: int
     stop: int
-    text: str | None
+    text: str | None = None
 
 
 class Essay(msgspec.Struct):
