@@ -97,10 +97,10 @@ def augment(
     """Write clean/noisy pairs of `sources` to `out` as Parquet shards and return the manifest.
 
     One noisy file is written instead, with its rows and columns kept, if `to` names a format, if
-    `out` is '-', or if it ends in .jsonl, .json, .csv, .tsv, .txt, .parquet or .conll (also with
-    .gz, .bz2, .xz or .zst). `noisegen augment --help` describes all options. `progress` is called
-    with a `Progress` every second and after every shard. A script that asks for several `workers`
-    must call this function below `if __name__ == "__main__":`. Raises NoisegenError.
+    `out` is '-', or if it ends in .jsonl, .json, .csv, .tsv, .txt, .parquet, .conll or .m2 (also
+    with .gz, .bz2, .xz or .zst). `noisegen augment --help` describes all options. `progress` is
+    called with a `Progress` every second and after every shard. A script that asks for several
+    `workers` must call this function below `if __name__ == "__main__":`. Raises NoisegenError.
     """
     options = decode(AugmentOptions, locals())
     return make(make_plan(options, output_path(options.out)), options)

@@ -64,6 +64,7 @@ _COMPRESS: dict[str, Callable[[bytes], bytes]] = {
 }
 _ENDING = re.compile(r"[^/\\]\.[A-Za-z]{1,5}$")  # the end of a file name, such as x.html
 _OWNERS = "\x00owners"  # column with the index of the clean token of each noisy token
+_PAIR = "\x00pair"  # column with the clean text, the noisy text and the edits of each row
 # Reasons why a row is not noised: of rows that were read completely, and of rows cut off.
 _WHOLE = ("null_text", "null_id", "unequal_labels", "unknown_label")
 _CUT = ("row_too_long", "truncated")
@@ -94,6 +95,11 @@ class Target:
         """Whether the file has a token per line."""
         return FORMATS[self.format].has_token_lines
 
+    @property
+    def holds_pairs(self) -> bool:
+        """Whether the file holds pairs, so the clean text too."""
+        return self.writer.reason_against is not None
+
     def rows(self, rows_per_shard: int) -> int:
         """Return the number of rows per task of a worker: at most ROWS, so that output begins soon.
 
@@ -107,6 +113,8 @@ class Target:
         for flag, is_given in (("--copies", job.copies > 1), ("--edits", job.edits)):
             if is_given and not self.writer.has_columns:
                 raise UsageError(f"{self.format} has no column for {flag}: {tables}")
+        if self.holds_pairs and job.columns.paths:
+            raise UsageError(f"{self.format} holds one text per row: name one column, or {tables}")
         if self.has_token_lines and not job.columns.tokens:
             problem = f"{self.format} needs --tokens and --labels, for it holds no plain text"
             raise UsageError(f"{problem}: {tables}, or txt")
@@ -133,7 +141,8 @@ def target_of(out: str, to: str | None, plan: AugmentPlan) -> Target | None:
     """
     compression = compression_of(out)
     name = out.lower().removesuffix(f".{compression}")
-    ending = ENDINGS.get(name.rpartition(".")[2], "") if "." in name else ""
+    last = name.rpartition(".")[2] if "." in name else ""
+    ending = ENDINGS.get(last, last if last in WRITTEN else "")
     if not _is_one_file(out, to, ending):
         return None
     source = plan.first.format if plan.first else ""
@@ -268,8 +277,7 @@ def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardTask) 
     tables = []
     for batch in read(task.ranges, columns, batch_bytes=job.engine().batch_bytes):
         codes, has_line = batch.read[REASON].to_numpy(), _are_valid(batch.read[RAW])
-        if target.has_token_lines:
-            batch = _with_tokens(batch, columns.of(batch.read.column_names).source)
+        batch = _fitting(target, columns, batch)
         stays = _as_is(target, columns, batch)
         counts.as_is.update(REASONS[code] for code in codes[stays].tolist())
         counts.dropped.update(batch.dropped)
@@ -306,13 +314,20 @@ def _as_is(target: Target, columns: Columns, batch: RowBatch) -> Mask:
     return stays & ~batch.keep
 
 
-def _with_tokens(batch: RowBatch, tokens: str) -> RowBatch:
-    """Drop the rows without tokens from a batch: they would be sentences without lines."""
-    has_tokens = pc.greater(pc.list_value_length(batch.table[tokens]), 0).to_numpy()
+def _fitting(target: Target, columns: Columns, batch: RowBatch) -> RowBatch:
+    """Drop the rows from a batch that the format cannot hold, such as sentences without tokens."""
+    if target.has_token_lines:
+        tokens = batch.table[columns.of(batch.read.column_names).source]
+        reasons = ["" if each else "no_tokens" for each in tokens.to_pylist()]
+    elif against := target.writer.reason_against:
+        reasons = list(map(against, batch.table["clean"].to_pylist()))
+    else:
+        return batch
+    fits = np.array([not reason for reason in reasons], np.bool_)
     keep = batch.keep.copy()
-    keep[keep] = has_tokens
-    dropped = batch.dropped + Counter(no_tokens=int(np.count_nonzero(~has_tokens)))
-    return RowBatch(batch.table.filter(has_tokens), dropped, batch.read, keep)
+    keep[keep] = fits
+    dropped = batch.dropped + Counter(filter(None, reasons))
+    return RowBatch(batch.table.filter(fits), dropped, batch.read, keep)
 
 
 def _are_valid(column: pa.ChunkedArray) -> Mask:
@@ -328,8 +343,9 @@ def _noised(
     The counts of the batch are added to `counts`; errors are counted in every `step`-th row.
     """
     tables, numbers = [], []
+    edits = job.edits or job.has_labels or target.holds_pairs
     for copy in range(job.copies):
-        noised = job.noised(_with_lines(job, batch), copy, edits=job.edits or job.has_labels)
+        noised = job.noised(_with_lines(job, batch), copy, edits=edits)
         present = batch.keep if copy else batch.keep | stays
         noised, present = _settled(job, noised, present, batch.keep, counts)
         counts.sums.update(counts_of(noised, step))
@@ -382,6 +398,9 @@ def _changed(
     `names` are the columns of the input. `noised` has its rows, with the columns of `add_noise`.
     """
     columns = job.columns.of(names)
+    if target.holds_pairs:
+        sides = ("clean", "noisy", "edits")
+        return {_PAIR: pa.StructArray.from_arrays([one_chunk(noised[s]) for s in sides], sides)}
     new = {"edits": noised["edits"]} if job.edits else {}
     if columns.is_annotated:
         moved = RowLayout.of(columns, names).columns
@@ -455,15 +474,17 @@ def _content(
     changed = {columns.source, "copy", "edits", *target.parallel}
     if columns.is_annotated:  # the lines of JSON have the noise already
         changed = {"copy", "edits"}
-    has_owners = _OWNERS in table.column_names
+    has_owners, has_pairs = (name in table.column_names for name in (_OWNERS, _PAIR))
     owners = table[_OWNERS].to_pylist() if has_owners else [()] * len(table)
+    pairs = table[_PAIR].to_pylist() if has_pairs else [None] * len(table)
     values = zip(*(_values(table, name) for name in names), strict=True)
     raws, codes = table[RAW].to_pylist(), table[REASON].to_pylist()
     lines: list[bytes] = []
-    for row, raw, code, owner in zip(values, raws, codes, owners, strict=True):
+    for row, raw, code, owner, pair in zip(values, raws, codes, owners, pairs, strict=True):
         line, end = (raw, end) if target.format == "json" else _without_end(raw, end)
         if line is None or code in KEPT:
-            noisy = NoisyRow(dict(zip(names, row, strict=True)), columns, changed, line, owner)
+            cells = dict(zip(names, row, strict=True))
+            noisy = NoisyRow(cells, columns, changed, line, owner, pair)
             line = write(noisy).encode("utf-8")
         lines.append(line if target.format == "json" else line + end.encode())
     if has_header and target.writer.header:
@@ -494,4 +515,4 @@ def _values(table: pa.Table, name: str) -> list[Any]:
 
 
 def _names(table: pa.Table) -> list[str]:
-    return [name for name in table.column_names if name not in (REASON, RAW, _OWNERS)]
+    return [name for name in table.column_names if name not in (REASON, RAW, _OWNERS, _PAIR)]

@@ -17,7 +17,10 @@ from noisegen.runs.manifest import Manifest, counted
 from noisegen.runs.progress import size
 
 DAMAGE_SHOWN = 10  # maximum of printed lines about damaged input; the manifest has all
-
+_ONE_REVISION = (
+    "no page has more than one revision, so no correction is there: take a dump of whole "
+    "histories, pages-meta-history, instead of pages-articles"
+)
 
 _dry_run = click.option("--dry-run", is_flag=True, help="Show input and output; write nothing")
 
@@ -73,8 +76,8 @@ def mine_lang8(**given: Any) -> int:
 def mine_pairs(**given: Any) -> int:
     """Mine a dictionary of errors from noisy and clean text.
 
-    PAIRS: tables as for augment (.tsv .csv .jsonl .parquet, compressed or not, hf:NAME), or a text
-    file with --clean-file.
+    PAIRS: tables as for augment (.tsv .csv .jsonl .parquet, compressed or not, hf:NAME), JSON of
+    the GitHub Typo Corpus, W&I+LOCNESS or FCE, or a text file with --clean-file.
     """
     return _run(mine.mine_pairs, PairsOptions, given, tell=common.tell)
 
@@ -107,6 +110,8 @@ def _run(
         common.tell(f"{out}: {manifest.summary()}")
         if manifest.kind == mine.WIKI and not manifest.missing_tasks:
             common.tell(_history(totals["read"]))
+            if 0 < totals["read"].get("revisions", 0) <= totals["read"]["pages"]:
+                common.hint(_ONE_REVISION)
     return 3 if totals["damaged"] else 0
 
 

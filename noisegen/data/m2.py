@@ -12,7 +12,8 @@ from noisegen.data.tables import read_lines
 
 M2_STARTS = (b"S ", b"S\n", b"S\r")
 _HEAD = 1 << 16  # bytes read from the beginning of a file to see its format
-_NO_CONTROLS = {code: " " if chr(code) in "\t\v\f\r" else None for code in range(32)}
+# Tabs and the like become spaces, other control characters are removed
+NO_CONTROLS = {code: " " if chr(code) in "\t\v\f\r" else None for code in range(32)}
 
 # Edit: index of the first replaced token, index after the last, index of the edit among those of
 # its annotator, new tokens
@@ -155,6 +156,6 @@ def text_lines(file: FileRange, damaged: list[str]) -> Iterator[tuple[int, str]]
             if line is None:
                 damaged.append(f"{file.path}:{number}: not UTF-8, or too long")
             else:
-                yield number, line if line.isprintable() else line.translate(_NO_CONTROLS)
+                yield number, line if line.isprintable() else line.translate(NO_CONTROLS)
     except Damaged as damage:
         damaged.append(f"{file.path}: {damage}")

@@ -7,14 +7,17 @@ from glob import escape
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from noisegen.data.columns import damaged_rows, evenly, in_brackets, text_batches, unread_rows
 from noisegen.data.files import SHARDS, Damaged, absolute, is_url
+from noisegen.data.formats.layouts import layout_of
 from noisegen.data.formats.registry import has_rows, read_head
 from noisegen.data.lines import read_range
 from noisegen.data.m2 import M2_STARTS, is_m2, read_m2, text_head
 from noisegen.data.rows import Columns, FileRange, numbered
-from noisegen.data.sources import expand, no_column
-from noisegen.data.tables import KEPT, UnequalFiles, lines_together, read_lines
+from noisegen.data.sources import expand, no_column, shown_names
+from noisegen.data.tables import CODE, KEPT, UnequalFiles, is_list, lines_together, read_lines
 from noisegen.errors import SourceError, UsageError
 from noisegen.noising.rng import DECISION_BITS, name_number, splitmix, threshold
 from noisegen.options import Strings, listed
@@ -27,6 +30,11 @@ OPTIONS = (
     "; name it with --noisy-column or --clean-column",
     "; the clean side of a text file is another one: --clean-file",
 )  # advice added to errors about a missing column: first for tables, then for text files
+_NESTED = (
+    "; nested values are pairs only in the GitHub Typo Corpus and W&I+LOCNESS, read without "
+    "column options: write yours to the columns noisy and clean"
+)
+UNREADABLE, NOT_A_TYPO = "unreadable", "not_a_typo"  # reasons why a row has no pair
 PAIRS_ARE = "; pairs are tables with the columns noisy and clean"
 
 
@@ -69,13 +77,16 @@ class Pairs:
 class PairRow(NamedTuple):
     """A noisy text with its clean versions, and its language if a column has it.
 
-    `is_read` is False if the row, or one of its texts, cannot be read.
+    `reason` is 'unreadable' if the row, or one of its texts, cannot be read, NOT_A_TYPO for a
+    published edit that corrects nothing, else ''. `is_paragraph` tells that the texts have several
+    sentences.
     """
 
     noisy: str | None
     clean: Sequence[str | None]
     lang: str | None = None
-    is_read: bool = True
+    reason: str = ""
+    is_paragraph: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,17 +102,34 @@ class PairColumns:
     lang: str | None = None
     advice: tuple[str, str] = OPTIONS
 
-    def chosen(self, names: Sequence[str], path: str) -> list[str]:
-        """Return the columns to read from a table with columns `names`: noisy, language, clean.
+    def chosen(self, schema: pa.Schema, path: str) -> list[str]:
+        """Return the columns to read from a table with the columns of `schema`.
 
-        Raises SourceError for a missing column.
+        These are noisy, language and clean. Raises SourceError for a missing column; the error
+        lists the paths of nested values.
         """
+        names = schema.names
         wanted = [self.noisy, *([self.lang] if self.lang else []), *self.clean]
         chosen = [numbered(name, names) for name in wanted]
         missing = next((name for name in chosen if name not in names), None)
         if missing is not None:
+            leaves = [leaf for field in schema for leaf in _leaves(field.name, field.type)]
+            if leaves != names:
+                among = shown_names(leaves)
+                raise SourceError(f"{path}: no column {missing!r} among: {among}{_NESTED}")
             raise no_column(path, missing, names, self.advice[len(names) == 1])
         return chosen
+
+
+def _leaves(path: str, kind: pa.DataType) -> Iterator[str]:
+    """Yield the paths of the values in a column or field of type `kind`: edits[].src.text."""
+    if pa.types.is_struct(kind):
+        for field in kind:
+            yield from _leaves(f"{path}.{field.name}", field.type)
+    elif is_list(kind) and pa.types.is_nested(kind.value_type):
+        yield from _leaves(f"{path}[]", kind.value_type)
+    else:
+        yield path
 
 
 def pair_rows(
@@ -118,7 +146,7 @@ def pair_rows(
 def _aligned_rows(files: Sequence[FileRange], damaged: list[str]) -> Iterator[PairRow]:
     try:
         for noisy, *versions in lines_together([_lines(file, damaged) for file in files]):
-            yield PairRow(noisy, versions, is_read=None not in (noisy, *versions))
+            yield PairRow(noisy, versions, reason=UNREADABLE * (None in (noisy, *versions)))
     except UnequalFiles as error:
         lost = max(error.counts) - min(error.counts)
         damaged.append(
@@ -142,8 +170,12 @@ def _table_rows(given: FileRange, columns: PairColumns, damaged: list[str]) -> I
     file = given if given.schema.names else read_head(given, Columns(columns.noisy))
     if file is None:
         return
+    layout = layout_of(file)
+    if layout and columns.lang is None and "lang" in layout.columns:
+        columns = replace(columns, lang="lang")
+    is_paragraph = layout is not None and layout.corrections == "essays"
     unread: Counter[str] = Counter()
-    names = columns.chosen(file.schema.names, file.path)
+    names = columns.chosen(file.schema, file.path)
     for codes, texts in text_batches(file, names, only_text=True):
         unread.update(unread_rows(codes))
         langs = texts.pop(1) if columns.lang else [None] * len(codes)
@@ -151,8 +183,16 @@ def _table_rows(given: FileRange, columns: PairColumns, damaged: list[str]) -> I
             versions: list[str | None] = []
             for cell in clean:
                 versions += cell if isinstance(cell, list) else [cell]
-            yield PairRow(noisy, versions, lang, code in KEPT)
+            yield PairRow(noisy, versions, lang, _reason(code), is_paragraph)
+    unread.pop(NOT_A_TYPO, None)
     damaged += damaged_rows(file.path, unread)
+
+
+def _reason(code: int) -> str:
+    """Return the reason for which a row with a code from the column REASON has no pair, or ''."""
+    if code in KEPT:
+        return ""
+    return NOT_A_TYPO if code == CODE[NOT_A_TYPO] else UNREADABLE
 
 
 def pair_tables(sources: Strings, columns: PairColumns) -> tuple[list[FileRange], list[str]]:
@@ -167,7 +207,7 @@ def pair_tables(sources: Strings, columns: PairColumns) -> tuple[list[FileRange]
             skipped.append(f"{file.path}: {file.skipped}")
             continue
         if (headed := read_head(file, Columns(columns.noisy))) is not None:
-            columns.chosen(headed.schema.names, file.path)
+            columns.chosen(headed.schema, file.path)
             are_empty = are_empty and not has_rows(headed)
         found.setdefault(file.absolute, replace(file, path=file.absolute))
     if are_empty:
@@ -286,7 +326,7 @@ def _whole_pairs(rows: Iterable[PairRow], dropped: Counter[str]) -> Iterator[tup
         if noisy.strip() and clean.strip():
             yield noisy, clean
         else:
-            dropped["empty_side" if row.is_read else "unreadable"] += 1
+            dropped[row.reason or "empty_side"] += 1
 
 
 def _files_of_pairs(

@@ -347,13 +347,17 @@ def no_column(path: str, name: str, names: Sequence[str], advice: str = "") -> S
 
     If a name in `names` is similar, the error suggests it; otherwise `advice` is added.
     """
-    plain = (name if name.isprintable() else repr(name)[1:-1] for name in names[:30])
-    shown = [name if len(name) <= 40 else f"{name[:37]}..." for name in plain]
-    listed = ", ".join([*shown, *["..."][: len(names) - len(shown)]]) or "none"
     hint = did_you_mean(name, names) or advice
     if len(names) < 2 and (published := layouts_of(path)):
         hint = f"; by its name it is of {published[0].name}, but not by its lines"
-    return SourceError(f"{path}: no column {name!r} among: {listed}{hint}")
+    return SourceError(f"{path}: no column {name!r} among: {shown_names(names)}{hint}")
+
+
+def shown_names(names: Sequence[str]) -> str:
+    """Return the first names of columns for an error message, long ones cut; 'none' for none."""
+    plain = (name if name.isprintable() else repr(name)[1:-1] for name in names[:30])
+    shown = [name if len(name) <= 40 else f"{name[:37]}..." for name in plain]
+    return ", ".join([*shown, *["..."][: len(names) - len(shown)]]) or "none"
 
 
 def refuse_doubles(path: str, names: Sequence[str]) -> None:

@@ -37,6 +37,8 @@ REASONS = (
     "unequal_labels",
     "open_quote",
     "unknown_label",
+    "bad_edits",
+    "not_a_typo",
 )
 CODE = {name: number for number, name in enumerate(REASONS)}
 KEPT = (0, CODE["unexpected_field"])  # codes of rows that are used, not dropped

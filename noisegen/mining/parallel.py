@@ -13,9 +13,10 @@ import msgspec
 from rapidfuzz.distance import Levenshtein
 
 from noisegen.data.files import absolute, is_url
+from noisegen.data.formats.layouts import corrections_in
 from noisegen.data.formats.registry import pieces
 from noisegen.data.m2 import M2_STARTS, line_pieces, read_m2, text_head, text_lines
-from noisegen.data.pairs import PairColumns, pair_rows, pair_tables
+from noisegen.data.pairs import NOT_A_TYPO, PairColumns, pair_rows, pair_tables
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import is_unicode
 from noisegen.errors import SourceError, UsageError
@@ -53,20 +54,25 @@ class PairsMiner:
             if spoken is None:
                 tally.dropped["unknown_lang"] += 1
                 continue
+            # Without a language column, only published corrections name the language of a row
+            if self.columns.lang is None and spoken.code != self.language.code:
+                tally.dropped["other_language"] += 1
+                continue
             for clean in row.clean:
                 if row.noisy is None or clean is None:
-                    tally.dropped["null_text"] += 1
+                    tally.dropped[NOT_A_TYPO if row.reason == NOT_A_TYPO else "null_text"] += 1
                     continue
-                for pair in self._sentence_pairs(row.noisy, clean, spoken, tally):
+                is_split = self.split or row.is_paragraph
+                for pair in self._sentence_pairs(row.noisy, clean, spoken, tally, is_split):
                     words = judge(*pair, spoken, self.profile, tally.dropped)
                     if words is not None:
                         yield SentencePair(*pair, spoken.code, unit, words)
 
     def _sentence_pairs(
-        self, noisy: str, clean: str, spoken: Language, tally: Tally
+        self, noisy: str, clean: str, spoken: Language, tally: Tally, is_split: bool
     ) -> list[tuple[str, str]]:
-        """Return both texts as one pair; with `split`, the pairs of their aligned sentences."""
-        if not self.split:
+        """Return both texts as one pair; if `is_split`, the pairs of their aligned sentences."""
+        if not is_split:
             return [(noisy, clean)]
         return align(spoken.sentences(noisy), spoken.sentences(clean), tally.dropped)
 
@@ -273,6 +279,8 @@ def kind_of(path: str) -> str:
         return M2
     if not head:
         raise SourceError(f"{path}: the file is empty")
+    if corrections_in(head):
+        raise SourceError(f"{path}: corrections in JSON lines: mine-pairs reads them")
     known = "neither Lang-8 (one JSON array per line) nor M2 (S and A lines)"
     raise SourceError(f"{path}: {known}; mine-pairs reads other parallel text")
 

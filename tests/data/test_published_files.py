@@ -6,15 +6,20 @@ import shlex
 from collections import Counter
 
 import click
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from noisegen.cli import noisegen, run
 from noisegen.data.bitext import all_bitext, stream_bitext
 from noisegen.data.columns import read_columns
+from noisegen.data.formats.corrections import correction_table
 from noisegen.data.formats.registry import file_of, read_head
 from noisegen.data.pairs import read_pairs
 from noisegen.data.rows import Columns
 from noisegen.data.sources import is_hub
+from noisegen.data.tables import LISTS, REASON
 from noisegen.errors import SourceError
 from noisegen.evaluation.metrics import published_sets
 from noisegen.evaluation.results import EvaluateOptions
@@ -311,17 +316,19 @@ def test_words_of_multilexnorm_are_pairs(tmp_path):
 
 
 def test_typos_of_github_are_pairs_and_other_edits_are_not(tmp_path):
-    def edit(noisy, clean, is_typo):
+    def edit(noisy, clean, is_typo, probability=0.9):
         sides = [
             {"text": text, "path": "a.md", "lang": "eng", "ppl": 9.5} for text in (noisy, clean)
         ]
-        return {"src": sides[0], "tgt": sides[1], "prob_typo": 0.9, "is_typo": is_typo}
+        told = {"prob_typo": probability, "is_typo": is_typo}
+        told = {name: value for name, value in told.items() if value is not None}
+        return {"src": sides[0], "tgt": sides[1], **told}
 
     commits = [
         {"repo": "r", "commit": "c", "message": "m", "edits": edits}
         for edits in (
             [edit("teh cat\n", "the cat\n", True), edit("v1", "v2", False)],
-            [edit("a", "b", None)],
+            [edit("a", "b", None, 0.2), edit("uma", "um", None, None)],
             [edit("Its ok", "It's ok", True)],
         )
     ]
@@ -332,8 +339,10 @@ def test_typos_of_github_are_pairs_and_other_edits_are_not(tmp_path):
     pairs = read_pairs([str(path)])
     assert list(zip(pairs.noisy, pairs.clean, strict=True)) == [
         ("teh cat", "the cat"),
+        ("uma", "um"),
         ("Its ok", "It's ok"),
     ]
+    assert pairs.dropped == {"not_a_typo": 2, "unreadable": 3}
     assert pairs.damaged == [f"{path}: 3 rows bad_json"]
 
 
@@ -451,3 +460,68 @@ def test_without_a_model_or_a_folder_the_usage_is_shown(capsys):
     said = capsys.readouterr().err
     assert "missing argument MODEL" in said
     assert "missing option -o" in said
+
+
+# Essays of learners.
+
+
+@given(st.data())
+def test_paragraphs_of_an_essay_have_all_its_corrections(data):
+    text = data.draw(st.text("ab \n", max_size=40))
+    ends = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=8)))
+    new = st.sampled_from(["", "x", "y z", None])
+    edits = [[*span, data.draw(new)] for span in zip(ends[::2], ends[1::2], strict=False)]
+    flat = [[*edit, "R:OTHER"] for edit in edits]
+    corrected = text
+    for start, stop, words in reversed(edits):
+        corrected = corrected if words is None else corrected[:start] + words + corrected[stop:]
+    shown = flat if edits and data.draw(st.booleans()) else [[0, edits], [3, []]]
+    line = json.dumps({"text": text, "edits": shown}).encode()
+    rows = correction_table(line, "essays", pa.schema({"noisy": pa.string(), "clean": LISTS}))
+
+    assert not any(rows[REASON].to_pylist())
+    noisy, clean = rows["noisy"].to_pylist(), rows["clean"].to_pylist()
+    assert "".join("".join(noisy).split()) == "".join(text.split())
+    assert "".join("".join(each[0] for each in clean).split()) == "".join(corrected.split())
+    if shown is not flat:
+        assert [each[1] for each in clean] == noisy
+    if not edits:
+        assert noisy == [line.strip() for line in text.split("\n") if line.strip()]
+
+
+@pytest.mark.parametrize(
+    ("name", "edits"),
+    [
+        ("A.train.json", [[0, [[0, 3, "The"], [4, 9, None]]], [1, [[0, 3, "That"]]]]),
+        ("fce.dev.json", [[0, [[0, 3, "The", "R:SPELL"], [4, 9, None, "R:NOUN"]]]]),
+        ("mine.jsonl.gz", [[0, 3, "The", "R:SPELL"], [4, 9, None, "R:NOUN"]]),
+    ],
+)
+def test_essays_are_pairs_of_paragraphs(tmp_path, name, edits):
+    lines = [
+        {"id": "x", "text": "No edits here.", "edits": []},
+        {"id": "1", "text": "Teh horsse .\n\nIt runs .\n", "edits": edits},
+        {"id": "2", "text": "Teh cat .", "edits": [[0, [[0, 3, "The"], [2, 7, "dog"]]]]},
+        {"id": "3", "text": "Teh cat .", "edits": [[0, [[0, 99, "The"]]]]},
+        {"id": "4", "text": "Teh cat ."},
+    ]
+    content = "\n".join(map(json.dumps, lines)).encode()
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+
+    pairs = read_pairs([str(tmp_path / name)])
+
+    assert list(zip(pairs.noisy, pairs.clean, strict=True)) == [
+        ("No edits here.", "No edits here."),
+        ("Teh horsse .", "The horsse ."),
+        ("It runs .", "It runs ."),
+    ]
+    path = tmp_path / name
+    assert pairs.damaged == [f"{path}: 2 rows bad_edits", f"{path}: 1 rows bad_json"]
+
+
+def test_json_lines_with_columns_of_pairs_stay_a_table(tmp_path):
+    row = {"text": "a", "edits": [[0, [[0, 1, "b"]]]], "noisy": "Teh cat", "clean": "The cat"}
+    (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n")
+
+    assert read_pairs([str(tmp_path / "a.jsonl")]).noisy == ["Teh cat"]
+    assert read_head(file_of(tmp_path / "a.jsonl"), Columns("text")).format == "jsonl"

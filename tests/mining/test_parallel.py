@@ -543,3 +543,48 @@ def test_parquet_and_aligned_files_without_rows_are_one_line(write, tmp_path):
     with pytest.raises(SourceError, match=r"no pairs in .*a\.txt, .*b\.txt"):
         noisegen.mine_pairs(noisy, tmp_path / "out", clean_files=[clean])
     assert not (tmp_path / "out").exists()
+
+
+def typo(noisy, clean, lang="eng", is_typo=True):
+    """Return an edit as in the GitHub Typo Corpus."""
+    sides = ({"text": text, "path": "a.md", "lang": lang} for text in (noisy, clean))
+    return {**dict(zip(("src", "tgt"), sides, strict=True)), "is_typo": is_typo}
+
+
+def test_typos_of_commits_are_mined_in_one_language(write, tmp_path):
+    edits = [typo(*ROWS[0]), typo("Das ist gtu so.", "Das ist gut so.", "deu")]
+    edits += [typo(*ROWS[1], is_typo=False), typo("html", "html5", "cmn-hant")]
+    edits += [typo(*ROWS[2], lang=None)]
+    path = write("typos.jsonl", json.dumps({"repo": "r", "edits": edits}) + "\n")
+
+    totals = noisegen.mine_pairs(path, tmp_path / "en").totals
+    assert (totals["pairs"], totals["damaged"]) == (2, 0)
+    assert totals["dropped"] == {"not_a_typo": 1, "other_language": 2}
+    assert noisegen.mine_pairs(path, tmp_path / "de", lang="de").totals["pairs"] == 2
+    every = noisegen.mine_pairs(path, tmp_path / "all", lang_column="lang").totals
+    assert (every["pairs"], every["dropped"]) == (3, {"not_a_typo": 1, "too_short": 1})
+
+
+def test_essays_are_mined_by_sentence(write, tmp_path):
+    text = "My freind live in a big town. It is beautifull there.\nI recieve letters every day."
+    edits = [[3, 9, "friend"], [10, 14, None], [36, 46, "beautiful"], [56, 63, "receive"]]
+    essay = {"id": "1", "cefr": "A1", "text": text, "edits": [[0, edits]]}
+    path = write("wi.jsonl", json.dumps(essay) + "\n")
+
+    assert noisegen.mine_pairs(path, tmp_path / "out").totals["pairs"] == 3
+    pairs = pq.read_table(tmp_path / "out" / "pairs").to_pylist()
+    assert [(pair["noisy"], pair["clean"]) for pair in pairs] == [
+        ("My freind live in a big town.", "My friend live in a big town."),
+        ("It is beautifull there.", "It is beautiful there."),
+        ("I recieve letters every day.", "I receive letters every day."),
+    ]
+    with pytest.raises(SourceError, match="corrections in JSON lines: mine-pairs reads them"):
+        noisegen.mine_lang8(path, tmp_path / "lang8")
+
+
+def test_nested_values_of_another_form_are_listed(write, tmp_path):
+    path = write("a.jsonl", '{"id": 1, "turns": [{"said": "teh", "tags": ["x"]}]}\n')
+    with pytest.raises(SourceError, match=r"among: id, turns\[\]\.said, turns\[\]\.tags; nested"):
+        noisegen.mine_pairs(path, tmp_path / "out")
+    with pytest.raises(SourceError, match=r"no column 'turns\[\]\.said'"):
+        noisegen.mine_pairs(path, tmp_path / "out", noisy_column="turns[].said")

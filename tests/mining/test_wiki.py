@@ -228,6 +228,17 @@ def test_workers_and_parts_make_the_same_files(dumps, tmp_path):
         assert files[0] == files[1] == files[2], name
 
 
+@pytest.mark.parametrize(("texts", "is_hinted"), [([NOISY], True), ([NOISY, CLEAN], False)])
+def test_a_dump_of_last_revisions_alone_ends_with_a_hint(tmp_path, capfd, texts, is_hinted):
+    (tmp_path / "a.xml").write_bytes(export(page(1, [NOISY]), page(2, texts)))
+
+    assert cli(["mine-wiki", str(tmp_path / "a.xml"), "-o", str(tmp_path / "out")]) == 0
+
+    last = capfd.readouterr().err.splitlines()[-1]
+    assert last.startswith("hint: no page has more than one revision") == is_hinted
+    assert ("pages-meta-history" in last) == is_hinted
+
+
 # --- damaged dumps
 
 GOOD = ["quick <- quikc"]

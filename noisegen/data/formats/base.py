@@ -1,7 +1,7 @@
 """Declaration of a file format, and functions shared by the readers of formats."""
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -28,6 +28,8 @@ class NoisyRow(NamedTuple):
     line: bytes | None  # input line without its line end; None if the output has another format
     # For each noisy token, the index of the clean token it was made from; None for an added token
     owners: Sequence[int | None] = ()
+    # Clean text, noisy text and edits of the row, for a format that holds pairs
+    pair: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -37,13 +39,15 @@ class RowWriter:
     `line` returns a row as a line of text without its line end; it is None for Parquet. If the
     format of the input is in `keeps`, this is the input line with noisy values; otherwise, a new
     line. `header` tells whether the first line has the names of the columns, `has_columns`
-    whether the file can have columns that noise adds.
+    whether the file can have columns that noise adds. A format that holds pairs has a function
+    `reason_against`, which returns the reason why it cannot hold a clean text, or ''.
     """
 
     line: Callable[[NoisyRow], str] | None
     keeps: tuple[str, ...] = ()
     header: bool = False
     has_columns: bool = True
+    reason_against: Callable[[str], str] | None = None
 
 
 @dataclass(frozen=True)

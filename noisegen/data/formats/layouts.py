@@ -1,28 +1,29 @@
-"""Layouts of published data sets whose files are not plain tables, recognised by file name.
+"""Layouts of published data sets whose files are not plain tables.
 
+A file is recognised by its name, and a file of corrections in JSON lines also by its fields.
 layouts.toml declares the layouts. It also lists what published tables call the usual columns:
 'tweet' for 'text'.
 """
 
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from functools import cache
 from glob import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 
 from noisegen.data.decoders import without_compression
 from noisegen.data.files import is_url
-from noisegen.data.formats.base import Format, Tables, text_blocks, with_names
+from noisegen.data.formats.base import Format, Tables, text_blocks
+from noisegen.data.formats.corrections import correction_table, has_form
 from noisegen.data.lines import read_parts
 from noisegen.data.rows import Columns, FileRange
-from noisegen.data.tables import CODE, delimited, undamaged_lines, with_reasons
+from noisegen.data.tables import LISTS, delimited, undamaged_lines
 from noisegen.errors import SourceError
 
 LABEL, SCORE = "label", "score"
@@ -39,12 +40,21 @@ class FileLayout:
     scores: str = ""
     labels: dict[str, str] = field(default_factory=dict)
     legacy: bool = False
-    edits: bool = False
+    corrections: Literal["", "commits", "essays"] = ""
 
     def names(self, path: str) -> tuple[str, ...]:
         """Return the columns of the rows in a file at `path`."""
+        if self.corrections:
+            return self.columns
         has_label = "label" in self._match(path).groupdict()
         return (*self.columns, *[LABEL] * has_label, *[SCORE] * bool(self.scores))
+
+    def schema(self, path: str) -> pa.Schema:
+        """Return the columns with their types: text, or lists of it for the versions of essays."""
+        lists = ("clean",) if self.corrections == "essays" else ()
+        return pa.schema(
+            {name: LISTS if name in lists else pa.string() for name in self.names(path)}
+        )
 
     def _match(self, path: str) -> re.Match[str]:
         match = re.fullmatch(self.files, _name(path))
@@ -55,9 +65,9 @@ class FileLayout:
         """Return the reason why a file's first bytes do not fit the layout; '' if they do."""
         if not head.strip():
             return "it is empty"
+        if self.corrections:
+            return "" if has_form(head, self.corrections) else "its first lines have no edits"
         line = self._prepared(head.partition(b"\n")[0])
-        if self.edits:
-            return "" if b'"edits"' in line else "its first line has no edits"
         count, wanted = line.count(b"\t") + 1, max(len(self.columns), 1 + (not self.columns))
         if count >= wanted:
             return ""
@@ -76,8 +86,9 @@ class FileLayout:
 
         Raises SourceError if a separate file of scores has more or fewer lines.
         """
-        if self.edits:
-            yield from (_edits(part, self.columns) for part in parts)
+        if self.corrections:
+            schema = self.schema(path)
+            yield from (correction_table(part, self.corrections, schema) for part in parts)
             return
         scores = self._scores(path)
         label = self._match(path).groupdict().get("label")
@@ -140,42 +151,6 @@ def _as_utf8(line: bytes) -> bytes:
     return line.decode("latin-1").encode()
 
 
-class _Sentence(msgspec.Struct):
-    text: str
-    lang: str
-
-
-class _Edit(msgspec.Struct):
-    src: _Sentence
-    tgt: _Sentence
-    is_typo: bool | None = None
-
-
-class _Commit(msgspec.Struct):
-    """A line of the GitHub Typo Corpus: the edits of one git commit."""
-
-    edits: list[_Edit]
-
-
-def _edits(block: bytes, columns: Sequence[str]) -> pa.Table:
-    """Return a table with a row per corrected typo; each line of `block` is a git commit."""
-    rows: list[tuple[str | None, ...]] = []
-    codes: list[int] = []
-    for line in block.splitlines():
-        try:
-            edits = msgspec.json.decode(line, type=_Commit).edits
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            rows.append((None,) * len(columns))
-            codes.append(CODE["bad_json"])
-            continue
-        for edit in edits:
-            if edit.is_typo:
-                rows.append((edit.src.text.strip(), edit.tgt.text.strip(), edit.src.lang))
-                codes.append(0)
-    cells = [pa.array([row[at] for row in rows], pa.string()) for at in range(len(columns))]
-    return with_reasons(pa.table(cells, list(columns)), np.array(codes, np.int8))
-
-
 @cache
 def _declared() -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name("layouts.toml").read_text("utf-8"))
@@ -200,19 +175,36 @@ def layouts_of(path: str) -> list[FileLayout]:
     return [layout for pattern, layout in _layouts() if pattern.fullmatch(name)]
 
 
+def corrections_in(head: bytes) -> FileLayout | None:
+    """Return the layout of a file of corrections by its first bytes; None for other files."""
+    found = (layout for _, layout in _layouts() if layout.corrections)
+    return next((layout for layout in found if not layout.problem(head)), None)
+
+
 def other_names(column: str) -> tuple[str, ...]:
     """Return a column's name, then its other names in published tables, all in lower case."""
     return (column.casefold(), *_declared()["names"].get(column, ()))
 
 
 def _head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange:
-    layout = next(layout for layout in layouts_of(file.path) if not layout.problem(beginning))
-    return with_names(file, layout.names(file.path))
+    named = (layout for layout in layouts_of(file.path) if not layout.problem(beginning))
+    layout = next(named, None) or corrections_in(beginning)
+    assert layout
+    return replace(file, schema=layout.schema(file.path), names=layout.names(file.path))
+
+
+def layout_of(file: FileRange) -> FileLayout | None:
+    """Return the layout of a file whose columns were read; None for a file of another format."""
+    if file.format != PUBLISHED.name:
+        return None
+    corrections = [layout for _, layout in _layouts() if layout.corrections]
+    layouts = [*layouts_of(file.path), *corrections]
+    return next(layout for layout in layouts if layout.names(file.path) == file.names)
 
 
 def _tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
-    layouts = layouts_of(file.path)
-    layout = next(layout for layout in layouts if layout.names(file.path) == file.names)
+    layout = layout_of(file)
+    assert layout
     return layout.tables(file.path, text_blocks(file, batch_bytes))
 
 

@@ -17,10 +17,11 @@ from noisegen.data.formats.base import Format, Tables
 from noisegen.data.formats.hub import HUB
 from noisegen.data.formats.json_document import JSON, is_document
 from noisegen.data.formats.json_lines import JSONL
-from noisegen.data.formats.layouts import PUBLISHED, layouts_of
+from noisegen.data.formats.layouts import PUBLISHED, corrections_in, layouts_of
+from noisegen.data.formats.m2 import M2
 from noisegen.data.formats.parquet import ARROW, PARQUET
 from noisegen.data.formats.separated import CSV, TSV, TXT
-from noisegen.data.formats.token_lines import CONLL, NORMALISED, TREEBANK
+from noisegen.data.formats.token_lines import CONLL, NORMALISED, PAIR_COLUMNS, TREEBANK
 from noisegen.data.lines import BOM, head_of_text, line_ranges, stdin_head, with_blocks
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import CODE, RAW, REASON, with_reasons
@@ -30,7 +31,8 @@ _OBJECT = re.compile(rb'\s*\{\s*["}]')  # beginning of a JSON object
 _ARRAY = re.compile(rb"\s*\[\s*\{")  # beginning of a JSON array of objects
 
 # To add a format, write a module beside this one and add its Format to this list.
-_ALL = (TXT, TSV, CSV, JSONL, JSON, CONLL, TREEBANK, NORMALISED, PARQUET, ARROW, PUBLISHED, HUB)
+_TABLES = (TXT, TSV, CSV, JSONL, JSON, PARQUET, ARROW)
+_ALL = (*_TABLES, CONLL, TREEBANK, NORMALISED, PUBLISHED, HUB, M2)
 FORMATS = {each.name: each for each in _ALL}
 # Names of the formats in which augment can write its output as one file
 WRITTEN = tuple(each.name for each in _ALL if each.writer)
@@ -60,7 +62,7 @@ def file_of(path: str | Path) -> FileRange:
 def name_of(source: str) -> str:
     """Return the name of a file or data set without folder and known endings: 'a' for 'x/a.tsv'."""
     name = source.rstrip("/").rpartition("/")[2] or source
-    for ending in (*COMPRESSIONS, *ENDINGS, "m2"):
+    for ending in (*COMPRESSIONS, *ENDINGS, M2.name):
         name = name.removesuffix(f".{ending}")
     return name
 
@@ -109,6 +111,8 @@ def _format_in(file: FileRange, head: bytes, text: str) -> str:
     """
     if published := _published_format(file, head, text):
         return published
+    if text in PAIR_COLUMNS and _has_corrections(file, head, text):
+        return PUBLISHED.name
     is_stream = file.path == "-"
     if file.format == JSON.name:
         return JSON.name if is_document(head) else JSONL.name
@@ -139,6 +143,14 @@ def _published_format(file: FileRange, head: bytes, text: str) -> str:
             "or rename it if it is another file"
         )
     return ""
+
+
+def _has_corrections(file: FileRange, head: bytes, text: str) -> bool:
+    """Tell whether a file has JSON lines of published corrections, which lack the column `text`."""
+    if file.format not in (JSONL.name, JSON.name) and file.path != "-":
+        return False
+    has_field = f'"{text}"'.encode() in head.partition(b"\n")[0]
+    return not has_field and corrections_in(head) is not None
 
 
 def _format_of_stream(head: bytes, text: str) -> str:
