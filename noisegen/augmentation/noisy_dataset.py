@@ -27,7 +27,7 @@ from noisegen.data.rows import ID
 from noisegen.errors import UsageError, did_you_mean
 from noisegen.noising.noise import RecipeLike
 from noisegen.options import public
-from noisegen.runs.atomic import atomic
+from noisegen.runs.atomic import atomic, lock_file
 from noisegen.text.resources import DEFAULT_RECIPE
 from noisegen.text.spans import PROTECTED
 
@@ -136,7 +136,7 @@ class NoisyDataset:
     def _blocks(self, epoch: int, numbers: Iterable[int]) -> dict[int, Block]:
         """Return the blocks with these numbers; blocks that no process has made yet are made."""
         shuffled = list(numbers)
-        # Workers make blocks in different orders, so that two seldom make the same block at once.
+        # Workers make blocks in different orders, so that they seldom wait for each other.
         random.Random(os.getpid()).shuffle(shuffled)
         return {number: self._store.block(epoch, number, self._made) for number in shuffled}
 
@@ -233,8 +233,8 @@ class _NoisyStream(NoisyDataset):
 class _Store:
     """Epoch and blocks of noise in a temporary folder, shared with the workers of a loader.
 
-    A block is an Arrow file that every process maps into its memory. The process that makes the
-    folder removes it.
+    A block is an Arrow file that every process maps into its memory; one process makes it. The
+    process that makes the folder removes it.
     """
 
     def __init__(self, epoch: int, folder: Path | None = None) -> None:
@@ -273,10 +273,12 @@ class _Store:
 
     def _mapped(self, epoch: int, number: int, make: Callable[[int, int], pa.Table]) -> Block:
         path = self.folder / f"{epoch}-{number}.arrow"
-        if not path.exists():
-            table = make(epoch, number)
-            with atomic(path) as file, pa.ipc.new_file(file, table.schema) as writer:
-                writer.write_table(table)
+        with (self.folder / f"{number}.lock").open("ab") as lock:
+            lock_file(lock, wait=True)  # another process may be making the block
+            if not path.exists():
+                table = make(epoch, number)
+                with atomic(path) as file, pa.ipc.new_file(file, table.schema) as writer:
+                    writer.write_table(table)
         with pa.memory_map(str(path)) as file:
             made = pa.ipc.open_file(file).get_batch(0)
         return made["noisy"], made["check"].to_numpy()

@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import os
 import pickle
 import random
 import subprocess
@@ -195,11 +196,34 @@ def test_persistent_workers_follow_the_epoch(loading, rows, start):
         assert by_label(batches) == EPOCHS[epoch]
 
 
-def test_the_workers_of_a_loader_leave_the_folder(loading):
-    dataset = noisy()
+def test_the_workers_of_a_loader_make_a_block_once(loading, tmp_path):
+    class Counted:
+        def __len__(self):
+            return 100
+
+        def __getitem__(self, index):
+            with (tmp_path / "reads").open("a") as file:
+                file.write(".")
+            return ROWS[index]
+
+    dataset = noisy(Counted(), block_rows=100)
     assert by_label(loader(dataset, num_workers=2)) == EPOCHS[0]
 
-    assert len(list(dataset._store.folder.glob("*.arrow"))) == 7
+    # One read of row 0 when the dataset is wrapped, then one per row for the block and the batches.
+    assert len((tmp_path / "reads").read_text()) == 1 + 100 + 100
+
+
+def run(code):
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(noisegen.__file__).parents[1])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_process_that_ends_leaves_the_folder():
+    run(
+        "import noisegen, os, sys; data = noisegen.NoisyDataset([{'text': 'see you'}]);"
+        "child = os.fork() or sys.exit(0); os.waitpid(child, 0);"
+        "assert data._store.folder.exists(); list(data)"
+    )
 
 
 def test_ranks_share_the_rows_out(loading):
@@ -298,12 +322,11 @@ def test_blocks_are_made_once_and_not_row_by_row(monkeypatch):
 
 
 def test_torch_is_not_imported():
-    code = (
+    run(
         "import sys, noisegen; rows = [{'text': 'see you'}];"
         "list(noisegen.NoisyDataset(rows)); list(noisegen.NoisyDataset(iter(rows)));"
         "assert 'torch' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(noisegen.__file__).parents[1])
 
 
 @pytest.mark.parametrize(
