@@ -59,7 +59,7 @@ $(VENV)/docs: $(VENV)/all
 	touch $@
 
 $(VENV)/bench: $(VENV)/all
-	$(PIP) nlpaug textnoisr
+	$(PIP) nlpaug textnoisr glitchlings
 	touch $@
 
 clean:

@@ -1,4 +1,4 @@
-"""nlpaug and textnoisr against ours: the same 2,000 sentences, strings in and strings out."""
+"""nlpaug, textnoisr and glitchlings against ours: 2,000 sentences, strings in and strings out."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -81,6 +81,14 @@ def char_noise() -> Noiser:
     return lambda sentences: [augmenter.add_noise(text) for text in sentences]
 
 
+def typogre() -> Noiser:
+    """Return the keyboard slips of glitchlings with their defaults."""
+    from glitchlings import Gaggle, Typogre
+
+    noiser: Noiser = Gaggle([Typogre()], seed=7).corrupt_batch
+    return noiser
+
+
 def _error_rate(clean: list[str], noisy: list[str]) -> float:
     return error_counts(clean, noisy)[0] / sum(map(len, clean))
 
@@ -89,6 +97,7 @@ PEERS = (
     ("nlpaug", "nlpaug KeyboardAug", keyboard_aug, "fing"),
     ("nlpaug", "nlpaug SpellingAug", spelling_aug, "spel"),
     ("textnoisr", "textnoisr substitute", char_noise, "fing"),
+    ("glitchlings", "glitchlings Typogre", typogre, "fing"),
 )
 
 if __name__ == "__main__":

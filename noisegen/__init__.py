@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # only for editors and type checkers, which cannot run `__get
     from noisegen.augmentation.augment import augment as augment
     from noisegen.augmentation.catalog import TransformInfo as TransformInfo
     from noisegen.augmentation.catalog import list_transforms as list_transforms
+    from noisegen.augmentation.noisy_dataset import NoisyDataset as NoisyDataset
     from noisegen.augmentation.on_the_fly import Collator as Collator
     from noisegen.augmentation.on_the_fly import Mapper as Mapper
     from noisegen.demo.quickstart import quickstart as quickstart
@@ -43,6 +44,7 @@ _MODULES = {  # public name -> module within noisegen that defines it
     "Manifest": "runs.manifest",
     "Mapper": "augmentation.on_the_fly",
     "NoisegenError": "errors",
+    "NoisyDataset": "augmentation.noisy_dataset",
     "Recipe": "noising.recipe",
     "TransformInfo": "augmentation.catalog",
     "augment": "augmentation.augment",

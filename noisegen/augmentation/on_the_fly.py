@@ -40,7 +40,7 @@ class _OnTheFly:
     def __post_init__(self) -> None:
         """Check the options; a warning of missing word lists comes only with the first batch."""
         check_seed(self.seed)
-        _check_epoch(self.epoch)
+        check_epoch(self.epoch)
         prepared(self.recipe, self.lang, self.protect, self.tagger, quiet=True)
 
     def noise(
@@ -55,7 +55,8 @@ class _OnTheFly:
         return [None if text is None else noisy for text, noisy in noised]
 
 
-def _check_epoch(epoch: object) -> None:
+def check_epoch(epoch: object) -> None:
+    """Raise UsageError if an epoch is not a whole number of at least 0."""
     if isinstance(epoch, bool) or not isinstance(epoch, Integral) or int(epoch) < 0:
         raise UsageError(f"epoch {epoch!r} is not a whole number of at least 0")
 
@@ -106,7 +107,7 @@ class Collator(_OnTheFly):
 
         Raises UsageError for another value.
         """
-        _check_epoch(epoch)
+        check_epoch(epoch)
         self.epoch = epoch
 
     def __call__(self, rows: Sequence[Mapping[str, Any]]) -> Any:

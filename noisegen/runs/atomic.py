@@ -85,13 +85,13 @@ def _opened_beside(path: Path) -> tuple[Path, IO[bytes]]:
     while True:
         temporary = path.with_name(f"{path.name}.{token_hex(8)}.tmp")
         file = temporary.open("xb")
-        _is_free(file, wait=True)
+        lock_file(file, wait=True)
         if temporary.exists():
             return temporary, file
         file.close()  # `remove_left` removed the file before it was locked
 
 
-def _is_free(file: IO[bytes], *, wait: bool = False) -> bool:
+def lock_file(file: IO[bytes], *, wait: bool = False) -> bool:
     """Lock an open file until it is closed; return False if another process has locked it.
 
     With `wait`, wait until the other process unlocks it.
@@ -113,7 +113,7 @@ def remove_left(folder: Path, name: str = "*") -> None:
     for left in folder.glob(f"{name}.*.tmp"):
         if TEMPORARY.search(left.name):
             with suppress(OSError), left.open("rb") as file:
-                if _is_free(file):
+                if lock_file(file):
                     remove(left)
 
 

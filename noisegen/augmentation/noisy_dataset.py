@@ -1,0 +1,321 @@
+"""Noise made ahead for a training loop: `NoisyDataset`.
+
+The engine noises thousands of texts at once several times faster than batches of 64. The noise of a
+row depends on seed, id and epoch alone, so whole blocks of rows can be noised before a loader asks
+for them.
+"""
+
+import os
+import random
+import shutil
+import sys
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice, repeat
+from multiprocessing.context import get_spawning_popen
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+
+from noisegen.augmentation.on_the_fly import Mapper, check_epoch
+from noisegen.data.rows import ID
+from noisegen.errors import UsageError, did_you_mean
+from noisegen.noising.noise import RecipeLike
+from noisegen.options import public
+from noisegen.runs.atomic import atomic, lock_file
+from noisegen.text.resources import DEFAULT_RECIPE
+from noisegen.text.spans import PROTECTED
+
+BLOCK_ROWS = 16_384
+FIRST_ROWS = 64  # rows of a stream's first block; each further block has twice as many
+Row = Mapping[str, Any]
+Block = tuple[pa.LargeStringArray, np.ndarray[Any, np.dtype[np.uint32]]]
+LAYOUT = pa.schema({"noisy": pa.large_string(), "check": pa.uint32()})
+
+
+class NoisyDataset:
+    """Rows of a dataset with a column of noisy text, for a torch `DataLoader` or any other loop.
+
+    `dataset` has `__len__` and `__getitem__` (a list of dicts, `datasets.Dataset`, a torch
+    `Dataset`), or only `__iter__` (a stream). A row is a mapping. The id of a row is its value in
+    `id_column` (default: the column `id` if there is one, otherwise the index of the row). In epoch
+    n, a row gets the noise of its copy n in the output of `augment`.
+
+    Noise is made for `block_rows` rows at once. With `__getitem__`, a block is made when one of its
+    rows is first used, and kept until the next epoch in a temporary folder, which the workers of a
+    loader share. The folder needs 12 bytes a row and the noisy text of one epoch. A stream holds
+    one block of rows in memory per worker.
+    """
+
+    @public
+    def __init__(
+        self,
+        dataset: Any,
+        column: str = "text",
+        recipe: RecipeLike = DEFAULT_RECIPE,
+        seed: int = 0,
+        id_column: str | None = None,
+        noisy_column: str = "noisy",
+        lang: str = "en",
+        protect: str = PROTECTED,
+        epoch: int = 0,
+        tagger: str = "rule",
+        block_rows: int = BLOCK_ROWS,
+    ) -> None:
+        """Check the options and the first row; raises UsageError for a wrong one."""
+        if isinstance(block_rows, bool) or not isinstance(block_rows, int) or block_rows < 1:
+            raise UsageError(f"block_rows {block_rows!r} is not a whole number of at least 1")
+        names = column, id_column or ID, noisy_column
+        self._mapper = Mapper(recipe, seed, *names, lang, protect, epoch, tagger)
+        self.dataset, self.column, self.id_column = dataset, column, id_column
+        self.noisy_column, self.block_rows = noisy_column, block_rows
+        self._store = _Store(int(epoch))
+        if _is_stream(dataset):
+            self.__class__ = _NoisyStream
+            if loading := _torch_loading():
+                loading.IterableDataset.register(_NoisyStream)
+        else:
+            self._check_first()
+
+    @property
+    def epoch(self) -> int:
+        """Number of the pass over the data."""
+        return self._store.epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Set the number of the pass over the data: 0, 1, 2, ...; call it between passes.
+
+        Persistent workers of a loader follow. A `dataset` that has `set_epoch` is set, too. Raises
+        UsageError for a value that is not a whole number of at least 0.
+        """
+        check_epoch(epoch)
+        self._store.set_epoch(int(epoch))
+        if hasattr(self.dataset, "set_epoch"):
+            self.dataset.set_epoch(epoch)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.dataset)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Yield the noisy rows in their order."""
+        for first in range(0, len(self), FIRST_ROWS):
+            yield from self.__getitems__(range(first, min(first + FIRST_ROWS, len(self))))
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        """Return a row with its noise; raises IndexError if there is no such row."""
+        return self.__getitems__([index])[0]
+
+    def __getitems__(self, indices: Sequence[int]) -> list[dict[str, Any]]:
+        """Return the rows of a batch with their noise; a loader calls this with its indices."""
+        known = range(len(self))
+        places = [known[index] for index in indices]
+        rows, epoch = _rows(self.dataset, places), self.epoch
+        texts = [self._text(row, place) for row, place in zip(rows, places, strict=True)]
+        blocks = self._blocks(epoch, {place // self.block_rows for place in places})
+        noisy: list[str | None] = []
+        changed = []  # positions of rows with another text than when their block was made
+        for position, (text, place) in enumerate(zip(texts, places, strict=True)):
+            number, row = divmod(place, self.block_rows)
+            made, checks = blocks[number]
+            noisy.append(made[row].as_py())
+            if checks[row] != _check(text):
+                changed.append(position)
+        if changed:
+            ids = [self._id(rows[position], places[position]) for position in changed]
+            anew = self._noise([texts[position] for position in changed], ids, epoch)
+            for position, text in zip(changed, anew, strict=True):
+                noisy[position] = text
+        return [{**row, self.noisy_column: text} for row, text in zip(rows, noisy, strict=True)]
+
+    def _blocks(self, epoch: int, numbers: Iterable[int]) -> dict[int, Block]:
+        """Return the blocks with these numbers; blocks that no process has made yet are made."""
+        shuffled = list(numbers)
+        # Workers make blocks in different orders, so that they seldom wait for each other.
+        random.Random(os.getpid()).shuffle(shuffled)
+        return {number: self._store.block(epoch, number, self._made) for number in shuffled}
+
+    def _made(self, epoch: int, number: int) -> pa.Table:
+        """Make the noise of a block; return a table of noisy texts and checksums of clean texts."""
+        first = number * self.block_rows
+        places = range(first, min(first + self.block_rows, len(self)))
+        rows = _rows(self._narrowed(), places)
+        texts = [self._text(row, place) for row, place in zip(rows, places, strict=True)]
+        ids = [self._id(row, place) for row, place in zip(rows, places, strict=True)]
+        try:
+            noisy = self._noise(texts, ids, epoch)
+        except UsageError as error:
+            raise UsageError(f"from row {first} on, {error}") from error
+        checks = np.fromiter(map(_check, texts), np.uint32, len(texts))
+        return pa.table([pa.array(noisy, pa.large_string()), pa.array(checks)], schema=LAYOUT)
+
+    def _narrowed(self) -> Any:
+        """Return the dataset without the columns that noise does not need, such as images."""
+        if not hasattr(self.dataset, "select_columns") or self.dataset.format["type"] == "custom":
+            return self.dataset  # a custom format computes the row from all columns
+        wanted = (self.column, self.id_column or ID)
+        return self.dataset.select_columns([n for n in wanted if n in self.dataset.column_names])
+
+    def _noise(
+        self, texts: Sequence[str | None], ids: Sequence[Any], epoch: int
+    ) -> list[str | None]:
+        return replace(self._mapper, epoch=epoch).noise(texts, ids)
+
+    def _text(self, row: Row, place: int | None) -> str | None:
+        where = "a row" if place is None else f"row {place}"
+        if not isinstance(row, Mapping):
+            raise UsageError(f"{where} is of type {type(row).__name__}: give rows that are dicts")
+        if self.column not in row:
+            near = did_you_mean(self.column, row)
+            names = ", ".join(map(str, row))
+            raise UsageError(f"{where} has no column {self.column!r} among: {names}{near}")
+        text: str | None = row[self.column]
+        return text
+
+    def _id(self, row: Row, place: int | None) -> Any:
+        if self.id_column is not None and self.id_column not in row:
+            near = did_you_mean(self.id_column, row)
+            raise UsageError(f"a row has no {self.id_column!r}, the column of ids{near}")
+        found = row.get(self.id_column or ID, place)
+        if found is None and place is None:
+            raise UsageError("each worker reads its own part of this stream: name an id_column")
+        return found
+
+    def _check_first(self) -> None:
+        """Raise UsageError if the first row cannot be used."""
+        if not len(self):
+            return
+        try:
+            first = _rows(self.dataset, range(1))[0]
+        except (LookupError, TypeError) as error:
+            kind = type(self.dataset).__name__
+            raise UsageError(f"a {kind} has no row 0: give a list of dicts") from error
+        self._text(first, 0)
+        self._id(first, 0)
+
+
+class _NoisyStream(NoisyDataset):
+    """Noisy rows of a dataset that can only be iterated.
+
+    A torch `IterableDataset` or a stream of `datasets` yields the rows of each loader worker by
+    itself. From any other stream, worker w of n takes rows w, w + n, w + 2n, ...
+    """
+
+    def __len__(self) -> int:
+        raise TypeError("a stream has no length; for a DataLoader, import torch before you wrap it")
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Yield the noisy rows in their order, noised in blocks."""
+        epoch, size, rows = self.epoch, min(FIRST_ROWS, self.block_rows), self._share()
+        while block := list(islice(rows, size)):
+            texts = [self._text(row, place) for place, row in block]
+            noisy = self._noise(texts, [self._id(row, place) for place, row in block], epoch)
+            for (_, row), text in zip(block, noisy, strict=True):
+                yield {**row, self.noisy_column: text}
+            size = min(2 * size, self.block_rows)
+
+    def _share(self) -> Iterator[tuple[int | None, Row]]:
+        """Return this worker's rows, each with its position in the stream if it is known."""
+        loading = _torch_loading()
+        worker = loading.get_worker_info() if loading else None
+        if worker is None or worker.num_workers == 1:
+            return enumerate(self.dataset)
+        if isinstance(self.dataset, loading.IterableDataset):
+            return zip(repeat(None), self.dataset, strict=False)
+        return islice(enumerate(self.dataset), worker.id, None, worker.num_workers)
+
+
+class _Store:
+    """Epoch and blocks of noise in a temporary folder, shared with the workers of a loader.
+
+    A block is an Arrow file that every process maps into its memory; one process makes it. The
+    process that makes the folder removes it.
+    """
+
+    def __init__(self, epoch: int, folder: Path | None = None) -> None:
+        """Make a folder for `epoch`, or use the folder of the process that starts this one."""
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="noisegen-"))
+        self._epoch = np.memmap(self.folder / "epoch", np.int64, "r+" if folder else "w+", shape=1)
+        self._opened: dict[tuple[int, int], Block] = {}
+        if folder is None:
+            self._epoch[0] = epoch
+            weakref.finalize(self, _remove, self.folder, os.getpid())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Share the folder with a worker that is being started; any other copy gets its own."""
+        return _Store, (self.epoch, self.folder if get_spawning_popen() else None)
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that the main process has set."""
+        return int(self._epoch[0])
+
+    def set_epoch(self, epoch: int) -> None:
+        """Set the epoch for all processes, and remove the blocks of other epochs."""
+        self._epoch[0] = epoch
+        for path in self.folder.glob("*.arrow"):
+            if not path.name.startswith(f"{epoch}-"):
+                path.unlink(missing_ok=True)
+
+    def block(self, epoch: int, number: int, make: Callable[[int, int], pa.Table]) -> Block:
+        """Return a block; `make` makes it from epoch and number if no process has made it."""
+        key = epoch, number
+        if key not in self._opened:
+            if any(opened != epoch for opened, _ in self._opened):
+                self._opened.clear()
+            self._opened[key] = self._mapped(epoch, number, make)
+        return self._opened[key]
+
+    def _mapped(self, epoch: int, number: int, make: Callable[[int, int], pa.Table]) -> Block:
+        path = self.folder / f"{epoch}-{number}.arrow"
+        with (self.folder / f"{number}.lock").open("ab") as lock:
+            lock_file(lock, wait=True)  # another process may be making the block
+            if not path.exists():
+                table = make(epoch, number)
+                with atomic(path) as file, pa.ipc.new_file(file, table.schema) as writer:
+                    writer.write_table(table)
+        with pa.memory_map(str(path)) as file:
+            made = pa.ipc.open_file(file).get_batch(0)
+        return made["noisy"], made["check"].to_numpy()
+
+
+def _remove(folder: Path, process: int) -> None:
+    """Remove a folder in the process that made it; a forked worker leaves the folder alone."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_stream(dataset: Any) -> bool:
+    """Tell whether a dataset can only be iterated; raises UsageError for something else than rows.
+
+    A torch `IterableDataset` inherits a `__getitem__` that does not work.
+    """
+    has_rows = hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")
+    is_other = isinstance(dataset, str | bytes | Mapping)
+    if is_other or not (has_rows or hasattr(dataset, "__iter__")):
+        kind = type(dataset).__name__
+        raise UsageError(f"a NoisyDataset takes a dataset or a list of dicts, not a {kind}")
+    loading = _torch_loading()
+    return not has_rows or bool(loading and isinstance(dataset, loading.IterableDataset))
+
+
+def _torch_loading() -> Any:
+    """Return the module `torch.utils.data` if it has been imported, otherwise None."""
+    return sys.modules.get("torch.utils.data")
+
+
+def _rows(dataset: Any, places: Sequence[int]) -> list[Row]:
+    """Read rows, at once where a dataset can."""
+    if hasattr(dataset, "__getitems__"):
+        return list(dataset.__getitems__(places))
+    return [dataset[place] for place in places]
+
+
+def _check(text: str | None) -> int:
+    """Return a checksum of a clean text."""
+    return crc32(text.encode("utf-8", "surrogatepass")) if isinstance(text, str) else 1
