@@ -24,7 +24,7 @@ from noisegen.encoders.head import (
     HeadStep,
     Pooling,
 )
-from noisegen.encoders.sentence_encoder import SentenceEncoder
+from noisegen.encoders.sentence_encoder import PLAIN, SentenceEncoder, Usage
 from noisegen.encoders.stored import (
     PICKLED,
     check_config,
@@ -41,9 +41,9 @@ from noisegen.encoders.tokens import (
     PieceTokenizer,
     PreparedTokenizer,
     lowered,
+    model_length,
     naming_panics,
     with_preparation,
-    with_prompt,
 )
 from noisegen.errors import SourceError, UsageError
 from noisegen.runs.atomic import file_digest, follow_umask
@@ -58,7 +58,7 @@ _NETWORKS = {
     "CharacterTransformer": f"{character_folder.__name__}.CharacterTransformer",
 }
 _WITH_WEIGHTS = ("Transformer", "Dense", "LayerNorm")  # modules whose folders hold weights
-_WEIGHTS, _PROMPTS = "model.safetensors", "config_sentence_transformers.json"
+_WEIGHTS, _USAGE = "model.safetensors", "config_sentence_transformers.json"
 _UNFIT = "; its weights do not fit its config.json"
 Weighted = list[tuple[HeadStep, Mapping[str, torch.Tensor]]]  # steps of a head and their weights
 _IDS_MAX = 10_000_000  # maximum token id; a larger id would take gigabytes
@@ -77,13 +77,6 @@ class ModuleEntry(msgspec.Struct):
         """The name of the class, after its import path if the package is unknown to noisegen."""
         is_known = self.type.startswith("sentence_transformers.") or self.type in _NETWORKS.values()
         return self.type.rpartition(".")[2] if is_known else self.type
-
-
-class Prompts(msgspec.Struct):
-    """Prompts by name in config_sentence_transformers.json, and the default prompt's name."""
-
-    prompts: dict[str, str | None] = {}
-    default_prompt_name: str | None = None
 
 
 class Preparation(msgspec.Struct):
@@ -161,10 +154,11 @@ def open_folder(
         _check_ids(network, tokenizer, inner)
     if (prepared := inner / PREPARATION_FILE).is_file():
         tokenizer = with_preparation(tokenizer, read_json(prepared, Preparation).preparation)
-    tokenizer = with_prompt(tokenizer, prompt := _default_prompt(folder))
+    usage = _read_usage(folder)
     steps = _pooler_steps(network, folder) if _reads_pooler(inner) else []
-    steps += _read_steps(folder, entries[1:], prompt, is_pooled=bool(steps))
-    encoder = SentenceEncoder(network, tokenizer, head or HeadSettings(), name or str(folder))
+    steps += _read_steps(folder, entries[1:], usage.prompt, is_pooled=bool(steps))
+    name = name or str(folder)
+    encoder = SentenceEncoder(network, tokenizer, head or HeadSettings(), name, usage)
     return encoder.eval() if head or not steps else _with_steps(encoder, steps)
 
 
@@ -189,7 +183,9 @@ def _with_steps(encoder: SentenceEncoder, steps: Weighted) -> SentenceEncoder:
     head = HeadSettings(tuple(step for step, _ in steps))
     # On the device `meta`, new modules take no memory; `load_state_dict` assigns their weights.
     with reading(f"the head of {encoder.name}", ValueError), torch.device("meta"):
-        made = SentenceEncoder(encoder.network, encoder.tokenizer, head, encoder.name)
+        made = SentenceEncoder(
+            encoder.network, encoder.tokenizer, head, encoder.name, encoder.usage
+        )
     for (step, weights), module in zip(steps, made.head.steps, strict=True):
         with reading(f"{type(step).__name__} of {encoder.name}", RuntimeError, hint=_UNFIT):
             module.load_state_dict(weights, assign=True)
@@ -319,10 +315,13 @@ def _open_tokenizer(folder: Path) -> PieceTokenizer:
             raise ValueError(f"it has ids over {_IDS_MAX:,}")
         with naming_panics(pieces):
             fast = AutoTokenizer.from_pretrained(folder, local_files_only=True, use_fast=True)
-        length_max = config.get("max_seq_length") or LENGTH_MAX
+        # Without a limit of its own, sentence-transformers takes the number of positions.
+        positions = read_json(folder / "config.json").get("max_position_embeddings") or -1
+        length = config.get("max_seq_length") or (positions if positions > 0 else LENGTH_MAX)
+        fast.model_max_length = min(length, fast.model_max_length)
         if len(fast) <= len(fast.all_special_tokens):
             raise ValueError("it has no vocabulary")
-        tokenizer = PieceTokenizer(fast, min(length_max, fast.model_max_length, LENGTH_MAX))
+        tokenizer = PieceTokenizer(fast, min(fast.model_max_length, LENGTH_MAX))
     return lowered(tokenizer) if config.get("do_lower_case") else tokenizer
 
 
@@ -349,15 +348,16 @@ def _reads_pooler(folder: Path) -> bool:
     return outputs[1] == SENTENCE
 
 
-def _default_prompt(folder: Path) -> str:
-    """Return the prompt that sentence-transformers puts before each text, or ''.
+def _read_usage(folder: Path) -> Usage:
+    """Return the prompts, similarity and truncation that a folder gives sentence-transformers.
 
     Raises SourceError if no prompt has the name of the default prompt.
     """
-    path = folder / _PROMPTS
-    with reading(path, LookupError, ValueError, hint="; it names a prompt that it lacks"):
-        prompts = read_json(path, Prompts) if path.is_file() else Prompts()
-        return (prompts.default_prompt_name and prompts.prompts[prompts.default_prompt_name]) or ""
+    path = folder / _USAGE
+    usage: Usage = read_json(path, Usage) if path.is_file() else PLAIN
+    with reading(path, LookupError, hint="; it names a prompt that it lacks"):
+        usage.prompt  # noqa: B018
+    return usage
 
 
 def _read_steps(
@@ -430,11 +430,11 @@ def save_folder(encoder: SentenceEncoder, folder: Path) -> None:
         network_type = _NETWORKS["Transformer"]
         save_network(encoder.network, folder)
         tokenizer.save(folder)
-        config = {"max_seq_length": tokenizer.max_length, "do_lower_case": False}
+        config = {"max_seq_length": model_length(tokenizer), "do_lower_case": False}
         write_json(folder / "sentence_bert_config.json", config)
-    if isinstance(tokenizer, PreparedTokenizer) and tokenizer.prompt:
-        prompts = Prompts({"default": tokenizer.prompt}, "default")
-        write_json(folder / _PROMPTS, msgspec.to_builtins(prompts))
+    if encoder.usage != PLAIN:
+        usage = {"model_type": "SentenceTransformer", **msgspec.to_builtins(encoder.usage)}
+        write_json(folder / _USAGE, usage)
     entries, head = [("", network_type)], encoder.head
     for number, (step, module) in enumerate(zip(head.settings.steps, head.steps, strict=True)):
         kind = type(step).__name__

@@ -75,9 +75,17 @@ class HeadStep(msgspec.Struct, frozen=True):
 
 
 class Pooling(HeadStep, frozen=True):
-    """Pooling of a row's token vectors into one vector; several modes are concatenated."""
+    """Pooling of a row's token vectors into one vector; several modes are concatenated.
+
+    If `include_prompt` is false, sentence-transformers leaves out the tokens of a prompt.
+    """
 
     pooling_mode: tuple[str, ...] = ("mean",)
+    include_prompt: bool = True
+
+    def __repr__(self) -> str:
+        # Vectors do not depend on `include_prompt`: an encoder without prompts has one digest.
+        return f"Pooling(pooling_mode={self.pooling_mode!r})"
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> "Pooling":
@@ -90,7 +98,7 @@ class Pooling(HeadStep, frozen=True):
         modes = msgspec.convert([given] if isinstance(given, str) else given, tuple[str, ...])
         if not {*modes} <= {*POOLINGS}:
             raise ValueError(f"it pools by {'+'.join(modes)}; supported are {', '.join(POOLINGS)}")
-        return cls(modes)
+        return cls(modes, config.get("include_prompt") is not False)
 
     def config(self, width: int, inputs: str) -> dict[str, Any]:
         """Return the content of config.json.
@@ -98,10 +106,11 @@ class Pooling(HeadStep, frozen=True):
         If the modes are in the order of POOLINGS, all versions of sentence-transformers can read
         the content; else only version 5 can.
         """
+        prompt = {} if self.include_prompt else {"include_prompt": False}
         if self.pooling_mode != tuple(name for name in POOLINGS if name in self.pooling_mode):
-            return {"embedding_dimension": width, "pooling_mode": list(self.pooling_mode)}
+            return {"embedding_dimension": width, "pooling_mode": [*self.pooling_mode], **prompt}
         modes = {f"pooling_mode_{key}": name in self.pooling_mode for name, key in POOLINGS.items()}
-        return {"word_embedding_dimension": width, **modes}
+        return {"word_embedding_dimension": width, **modes, **prompt}
 
     def width(self, width: int) -> int:
         """Return the width of the concatenated vectors of all modes."""
@@ -226,7 +235,8 @@ class HeadSettings:
     def pooled(self, pooling: str) -> "HeadSettings":
         """Return the head with another mode of pooling."""
         at = self._at
-        return HeadSettings((*self.steps[:at], Pooling((pooling,)), *self.steps[at + 1 :]))
+        step = msgspec.structs.replace(self.steps[at], pooling_mode=(pooling,))
+        return HeadSettings((*self.steps[:at], step, *self.steps[at + 1 :]))
 
     def projected(
         self, width: int, place: str, *, bias: bool, activation: str | None = None

@@ -5,32 +5,68 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any, cast
 
+import msgspec
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from noisegen.encoders.encoder import Encoder, Progress, Ragged, Tokenizer, Vectors, open_encoder
 from noisegen.encoders.head import HeadSettings, SentenceHead
-from noisegen.encoders.tokens import PREPARATIONS, Packed, Padded, by_length, with_preparation
+from noisegen.encoders.tokens import (
+    PREPARATIONS,
+    Packed,
+    Padded,
+    by_length,
+    with_preparation,
+    with_prompt,
+)
 
 # Maximum tokens per forward pass, padding included; 1,024 tokens fit the cache of a CPU core.
 CPU_TOKENS, DEVICE_TOKENS = 1_024, 32_768
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """How sentence-transformers uses a model: the content of config_sentence_transformers.json.
+
+    `prompts` maps names to texts that are put before each text. `similarity_fn_name` names the
+    similarity of two vectors. Vectors are cut to their first `truncate_dim` numbers (None: whole).
+    """
+
+    prompts: dict[str, str | None] = {}
+    default_prompt_name: str | None = None
+    similarity_fn_name: str | None = None
+    truncate_dim: int | None = None
+
+    @property
+    def prompt(self) -> str:
+        """The default prompt; "" without one. Raises KeyError if `prompts` lacks its name."""
+        return (self.default_prompt_name and self.prompts[self.default_prompt_name]) or ""
+
+
+PLAIN = Usage()  # usage of a model whose folder has no config_sentence_transformers.json
 
 
 class SentenceEncoder(nn.Module):
     """A trainable encoder: the head turns the token states of the network into a text's vector.
 
     `network` is a network of transformers: it takes `input_ids` and `attention_mask`, and has a
-    `config` with `hidden_size`.
+    `config` with `hidden_size`. The default prompt of `usage` is put before each text. Prompts that
+    are not the default, similarity and truncation are kept for sentence-transformers.
     """
 
     def __init__(
-        self, network: nn.Module, tokenizer: Tokenizer, head: HeadSettings, name: str = "encoder"
+        self,
+        network: nn.Module,
+        tokenizer: Tokenizer,
+        head: HeadSettings,
+        name: str = "encoder",
+        usage: Usage = PLAIN,
     ) -> None:
         super().__init__()
         self.network = network
         self.config = cast(Any, network.config)
-        self.tokenizer = tokenizer
+        self.tokenizer = with_prompt(tokenizer, usage.prompt)
+        self.usage = usage
         self.head = SentenceHead(self.config.hidden_size, head)
         self.name = name
 

@@ -23,7 +23,14 @@ from torch import Tensor, nn
 from transformers import AttentionInterface
 
 from noisegen.encoders import CHUNK_ROWS
-from noisegen.encoders.encoder import Ints, Ragged, Tokenizer, digest_of, replace_surrogates
+from noisegen.encoders.encoder import (
+    LENGTH_MAX,
+    Ints,
+    Ragged,
+    Tokenizer,
+    digest_of,
+    replace_surrogates,
+)
 from noisegen.encoders.stored import write_json
 from noisegen.errors import SourceError, UsageError
 from noisegen.text.normalize import laser_text, social_text
@@ -78,6 +85,13 @@ class PieceTokenizer:
         self._backend = deepcopy(tokenizer.backend_tokenizer)
         self._backend.no_padding()
         self._backend.enable_truncation(max_length)
+
+    @property
+    def model_length(self) -> int:
+        """The maximum number of tokens in other libraries, which have no limit of LENGTH_MAX."""
+        if self.max_length < LENGTH_MAX:
+            return self.max_length
+        return max(self.max_length, int(self.tokenizer.model_max_length))
 
     @cached_property
     def digest(self) -> str:
@@ -182,11 +196,16 @@ def with_preparation(tokenizer: Tokenizer, preparation: str) -> PreparedTokenize
 
 def with_prompt(tokenizer: Tokenizer, prompt: str) -> Tokenizer:
     """Return the tokenizer with a prompt before each text, which replaces an earlier prompt."""
-    if not prompt:
-        return tokenizer
     if isinstance(tokenizer, PreparedTokenizer):
         return replace(tokenizer, prompt=prompt)
-    return PreparedTokenizer(tokenizer, prompt=prompt)
+    return PreparedTokenizer(tokenizer, prompt=prompt) if prompt else tokenizer
+
+
+def model_length(tokenizer: Tokenizer) -> int:
+    """Return the maximum number of tokens (words, for a WordTokenizer) that a folder records."""
+    if isinstance(tokenizer, PreparedTokenizer):
+        return model_length(tokenizer.tokenizer)
+    return tokenizer.model_length if isinstance(tokenizer, PieceTokenizer) else tokenizer.max_length
 
 
 def piece_tokenizer(tokenizer: Tokenizer, model: str, advice: str) -> PieceTokenizer:

@@ -45,7 +45,7 @@ from noisegen.training.stores import (
     sampled_seconds,
     write_hard_texts,
 )
-from noisegen.training.students import interpolate, make_student
+from noisegen.training.students import interpolate, make_student, not_kept
 from noisegen.training.trainer import Trainer
 
 _VECTORS_SHARE = 0.25  # maximum share of the time left, for the teacher's vectors
@@ -370,15 +370,16 @@ class Distillation(PairMethod[PairChunk]):
     def export(self, trainer: Trainer[PairChunk]) -> dict[str, Any]:
         """Write RUN/student; return the content of metrics.json.
 
-        If the setting `interpolate` is below 1, the student's weights are first mixed with the
-        weights that it had before training.
+        `not_kept` has the teacher's settings for sentence-transformers that the student lacks. If
+        the setting `interpolate` is below 1, the student's weights are first mixed with the weights
+        that it had before training.
         """
         if self.changes_best_weights:
             start = make_student(self.settings, self.teacher)
             if self.settings.noisy_words:
                 add_noisy_words(start, self.noisy_words)
             interpolate(self.network, start, self.settings.interpolate)
-        return super().export(trainer)
+        return {**super().export(trainer), "not_kept": not_kept(self.network, self.teacher)}
 
     def save(self, folder: Path) -> None:
         """Write the student into a folder that SentenceTransformer and `open_encoder` open."""

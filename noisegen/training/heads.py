@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from noisegen.encoders.encoder import Encoder, Progress, Vectors, digest_of, open_encoder
 from noisegen.encoders.folders import save_folder
 from noisegen.encoders.head import IDENTITY, Dense, HeadSettings
-from noisegen.encoders.sentence_encoder import SentenceEncoder
+from noisegen.encoders.sentence_encoder import PLAIN, SentenceEncoder, Usage
 from noisegen.encoders.stored import read_json, read_weights, write_json
 from noisegen.errors import SourceError, UsageError, naming_extras
 from noisegen.evaluation.similarity import principal_axes, unit
@@ -144,7 +144,7 @@ def save_students(heads: Heads, encoder: Encoder, out: Path) -> None:
     own = encoder.head
     settings = HeadSettings((*own.settings.steps, Dense(encoder.width, True, IDENTITY)))
     for side, name in FOLDERS.items():
-        student = SentenceEncoder(encoder.network, encoder.tokenizer, settings, name)
+        student = SentenceEncoder(encoder.network, encoder.tokenizer, settings, name, encoder.usage)
         student.head.steps[:-1].load_state_dict(own.steps.state_dict())
         assert student.head.projection is not None
         student.head.projection.load_state_dict(getattr(heads, side).state_dict())
@@ -164,6 +164,11 @@ class HeadEncoder:
     def width(self) -> int:
         """Number of dimensions of a vector."""
         return len(self.weight)
+
+    @property
+    def usage(self) -> Usage:
+        """Prompts and other settings of the frozen encoder, whose default prompt is applied."""
+        return getattr(self.frozen, "usage", PLAIN)
 
     @property
     def digest(self) -> str:

@@ -273,7 +273,7 @@ def open_model(settings: PretrainSettings) -> MaskedModel:
             "config.json): tie them, or give another model"
         )
     tokenizer = cut(start.tokenizer, settings.max_length)
-    encoder = SentenceEncoder(whole.base_model, tokenizer, HeadSettings(), spec)
+    encoder = SentenceEncoder(whole.base_model, tokenizer, HeadSettings(), spec, start.usage)
     is_new = bool(info["missing_keys"])
     model = MaskedModel(encoder, whole, masker, settings.memory, is_new=is_new)
     set_dropout(model, settings.dropout)

@@ -193,6 +193,7 @@ class PairMethod(Method[P]):
         values = {"select_by": None, **recorded, **metrics}
         values["settings"] = yaml.safe_dump(dict(recorded), sort_keys=False, allow_unicode=True)
         values["tables"] = tables(metrics)
+        values["usage"] = self.computation.student.usage
         values["prepare"] = getattr(self.computation.student.tokenizer, "preparation", "")
         # "validation" is a list of sources in `recorded`, but figures in `metrics` and `values`.
         values["validation_pairs"] = recorded.get("validation")

@@ -232,7 +232,9 @@ class DistilSettings(RunSettings):
         int, option("Tokens per update over all processes, padding included", ge=1)
     ] = 2048
     accumulate: Annotated[int, option("Batches per update in each process", ge=1)] = 1
-    max_length: Annotated[int, option("Maximum tokens of a text", ge=8)] = 128
+    max_length: Annotated[
+        int | None, option("Maximum tokens of a text; None: like the teacher's", ge=8)
+    ] = None
     dropout: Annotated[float, option("Dropout rate", ge=0, lt=1)] = 0.0
     activation_dropout: Annotated[
         float, option("Dropout rate inside the feed-forward layers", ge=0, lt=1)

@@ -14,8 +14,14 @@ from noisegen.encoders.character_cnn import WordTokenizer
 from noisegen.encoders.encoder import Encoder, Tokenizer, open_encoder
 from noisegen.encoders.head import DenseLayer, HeadSettings, SentenceHead
 from noisegen.encoders.laser2 import LaserEncoder
-from noisegen.encoders.sentence_encoder import SentenceEncoder
-from noisegen.encoders.tokens import PieceTokenizer, PreparedTokenizer, lowered, with_preparation
+from noisegen.encoders.sentence_encoder import PLAIN, SentenceEncoder, Usage
+from noisegen.encoders.tokens import (
+    PieceTokenizer,
+    PreparedTokenizer,
+    lowered,
+    model_length,
+    with_preparation,
+)
 from noisegen.errors import UsageError
 from noisegen.training.settings import DistilSettings
 
@@ -26,13 +32,19 @@ _LAYERS = ("encoder.layer", "encoder.layers", "layers", "transformer.layer")
 def make_student(settings: DistilSettings, teacher: Encoder) -> SentenceEncoder:
     """Return the student that the settings describe, before training.
 
+    It has the teacher's prompts, similarity and truncation for sentence-transformers. If the
+    teacher has no such settings, it has those settings of the encoder it starts as.
+
     Raises UsageError for a student that cannot be trained, or whose width is not the teacher's.
     """
     torch.manual_seed(settings.seed)  # new layers get random weights
     start = _start(settings.student, teacher)
     head = _head(settings, start.head.settings, teacher)
     tokenizer = _tokenizer(settings, start.tokenizer, teacher)
-    student = SentenceEncoder(start.network, tokenizer, head, "student")
+    usage: Usage = getattr(teacher, "usage", PLAIN)
+    if usage == PLAIN:
+        usage = start.usage
+    student = SentenceEncoder(start.network, tokenizer, head, "student", usage)
     _initialise_head(student.head, start.head)
     if student.width != teacher.width:
         raise UsageError(
@@ -72,10 +84,13 @@ def _head(settings: DistilSettings, before: HeadSettings, teacher: Encoder) -> H
 def _tokenizer(settings: DistilSettings, before: Tokenizer, teacher: Encoder) -> Tokenizer:
     """Return the student's tokenizer: `before`, its initial encoder's tokenizer, with changes.
 
-    The settings of the run limit the length of texts, and may have texts lower-cased and prepared.
-    By default texts are prepared as `before` does, or if it does not, as a LASER teacher does.
+    The settings of the run may limit the length of texts, and have texts lower-cased and prepared.
+    Without such a limit, texts are cut as the teacher cuts them. By default texts are prepared as
+    `before` does, or if it does not, as a LASER teacher does.
     """
-    tokenizer = cut(before, settings.max_length, settings.lower)
+    own = teacher if isinstance(teacher, SentenceEncoder) else None
+    limit = settings.max_length or model_length(own.tokenizer if own else before)
+    tokenizer = cut(before, limit, settings.lower)
     is_prepared = isinstance(tokenizer, PreparedTokenizer) and bool(tokenizer.preparation)
     preparation: str | None = settings.prepare
     if preparation == "plain":
@@ -83,6 +98,15 @@ def _tokenizer(settings: DistilSettings, before: Tokenizer, teacher: Encoder) ->
     if preparation is None and not is_prepared and isinstance(teacher, LaserEncoder):
         preparation = teacher.preparation or None
     return with_preparation(tokenizer, preparation) if preparation else tokenizer
+
+
+def not_kept(student: SentenceEncoder, teacher: Encoder) -> list[str]:
+    """Return a phrase for each setting of sentence-transformers that only the teacher has."""
+    if not isinstance(teacher, SentenceEncoder):
+        has_usage = hasattr(teacher, "usage")
+        return [] if has_usage else [f"teacher {teacher.name} has no prompts and no max_seq_length"]
+    ours, theirs = model_length(student.tokenizer), model_length(teacher.tokenizer)
+    return [f"max_seq_length {theirs} (the student's is {ours})"] if ours != theirs else []
 
 
 def _initialise_head(head: SentenceHead, before: SentenceHead) -> None:
@@ -106,9 +130,11 @@ def cut(tokenizer: Tokenizer, max_length: int, lower: bool = False) -> Tokenizer
     """
     length = min(max_length, tokenizer.max_length)
     if isinstance(tokenizer, PreparedTokenizer):
-        return replace(tokenizer, tokenizer=cut(tokenizer.tokenizer, length, lower))
+        return replace(tokenizer, tokenizer=cut(tokenizer.tokenizer, max_length, lower))
     if isinstance(tokenizer, PieceTokenizer):
-        pieces = PieceTokenizer(tokenizer.tokenizer, length)
+        inner = tokenizer.tokenizer
+        inner.model_max_length = min(max_length, inner.model_max_length)
+        pieces = PieceTokenizer(inner, length)
         return lowered(pieces) if lower else pieces
     if isinstance(tokenizer, WordTokenizer):
         return tokenizer.with_rules(length, lower=lower or tokenizer.lower)

@@ -45,6 +45,8 @@ def lines(metrics: Mapping[str, Any], out: Path) -> Iterator[str]:
     for table in tables(metrics):
         yield from aligned(table)
     yield outlook(metrics["curve"])
+    if lacking := metrics.get("not_kept"):
+        yield f"not kept of the teacher: {'; '.join(lacking)}"
     for name, percent in metrics.get("retrieval", {}).items():
         there, back = percent["retrieval.forward"], percent["retrieval.backward"]
         yield f"retrieval by {name} vectors: {there:.1f} % forward, {back:.1f} % backward"
