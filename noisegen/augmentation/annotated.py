@@ -18,12 +18,14 @@ from noisegen.data.formats.json_lines import OBJECTS, object_in, patched, with_v
 from noisegen.data.paths import Path, Place, parsed, parts_of, path_in, text_paths
 from noisegen.data.rows import Columns
 from noisegen.data.spans import Span, is_start, nearest, spans_at
-from noisegen.data.tables import RAW, Mask, is_list
+from noisegen.data.tables import RAW, Mask
 from noisegen.errors import UsageError
 from noisegen.noising.rng import name_number, row_keys
 from noisegen.text.buffers import I64, U64, as_arrow, one_chunk
 from noisegen.text.moves import Edit, Moves
 
+# Adds noise to a table of texts, given the key of each text and the index of its row
+Noise = Callable[[pa.Table, U64, I64], pa.Table]
 LOST = "\x00lost"  # column with the reason why a row keeps its clean texts; '' for most rows
 PER_TEXT = ("paths", "clean", "noisy", "transforms", "edits")  # columns with an item per text
 _PAIR = re.compile(r"(\d+)-(\d+)")  # a link of an alignment, as Pharaoh writes it
@@ -177,12 +179,7 @@ def _with(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
 # Noise.
 
 
-def noised(
-    table: pa.Table,
-    columns: Columns,
-    ids: U64,
-    noise: Callable[[pa.Table, U64, I64], pa.Table],
-) -> pa.Table:
+def noised(table: pa.Table, columns: Columns, ids: U64, noise: Noise) -> pa.Table:
     """Add noise to all texts of the rows of a table, and move their annotations.
 
     Texts, spans and alignments change in their columns. New columns are `clean`, `noisy`,
@@ -190,11 +187,30 @@ def noised(
     one text in a plain column without lists. The column LOST has the reason for a row whose texts
     stay clean.
 
-    `ids` are the numbers of the row ids. `noise` adds noise to a table of texts, given the key of
-    each text and the index of its row.
+    `ids` are the numbers of the row ids.
     """
     layout = RowLayout.of(columns, table.column_names)
     rows = _rows_of(table, columns, layout)
+    made, counts, reasons = noise_rows(layout, rows, ids, noise)
+    table = _with_rows(table, rows, columns)
+    for name in PER_TEXT[layout.is_flat :]:
+        column = one_chunk(made[name])
+        if not layout.is_flat:
+            offsets = as_arrow(np.append(0, np.cumsum(counts)).astype(np.int32))
+            column = pa.ListArray.from_arrays(offsets, column)
+        table = table.drop_columns([name] if name in table.column_names else [])
+        table = table.append_column(name, column)
+    return table.append_column(LOST, pa.array(reasons, pa.string()))
+
+
+def noise_rows(
+    layout: RowLayout, rows: Sequence[dict[str, Any]], ids: U64, noise: Noise
+) -> tuple[pa.Table, list[int], list[str]]:
+    """Add noise to all texts of rows, and move their annotations; the rows change in place.
+
+    Returns a table with a row per text, the count of texts per row, and for each row '' or the
+    reason why it stays as it was. `ids` are the numbers of the row ids.
+    """
     places = [layout.places(row) for row in rows]
     counts = [len(texts) for texts in places]
     flat = [place for texts in places for place in texts]
@@ -212,18 +228,7 @@ def noised(
     made = noise(texts, keys, owners)
     reasons = _put(layout, rows, places, made)
     stays = np.repeat(np.array([bool(reason) for reason in reasons], np.bool_), counts)
-    made = _cleaned(made, stays)
-    table = _with_rows(table, rows, columns)
-    for name in ("paths", "clean", "noisy", "transforms", "edits"):
-        column = one_chunk(made[name])
-        if not layout.is_flat:
-            offsets = as_arrow(np.append(0, np.cumsum(counts)).astype(np.int32))
-            column = pa.ListArray.from_arrays(offsets, column)
-        elif name == "paths":
-            continue
-        table = table.drop_columns([name] if name in table.column_names else [])
-        table = table.append_column(name, column)
-    return table.append_column(LOST, pa.array(reasons, pa.string()))
+    return _cleaned(made, stays), counts, reasons
 
 
 def _put(
@@ -323,10 +328,13 @@ def _cleaned(made: pa.Table, stays: Mask) -> pa.Table:
 
 
 def one_per_text(noised: pa.Table) -> pa.Table:
-    """Return a row per text for a table with an item per text; another table as it is."""
-    if not is_list(noised.schema.field("clean").type):
+    """Return a row per text for a table with the column `paths`; another table as it is.
+
+    A text has the id of its row.
+    """
+    if "paths" not in noised.column_names:
         return noised
-    owners = pc.list_parent_indices(one_chunk(noised["clean"]))
+    owners = pc.list_parent_indices(one_chunk(noised["paths"]))
     columns = {}
     for name in noised.column_names:
         is_per_text = name in PER_TEXT

@@ -4,18 +4,25 @@ The noise of a row depends on seed, id and epoch alone, not on the number of loa
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from noisegen.augmentation.annotated import RowLayout, noise_rows
+from noisegen.data.paths import parts_of, path_in
+from noisegen.data.rows import Columns
 from noisegen.errors import UsageError, did_you_mean
+from noisegen.noising.engine import add_noise
 from noisegen.noising.noise import RecipeLike, id_array, prepared, strings
 from noisegen.noising.plan import Streams
 from noisegen.noising.recipe import Recipe
 from noisegen.noising.rng import check_seed
-from noisegen.options import checked_init
+from noisegen.options import Strings, checked_init, listed
+from noisegen.text.buffers import I64, U64, one_chunk
 from noisegen.text.resources import DEFAULT_RECIPE
 from noisegen.text.spans import PROTECTED
 
@@ -29,7 +36,7 @@ class _OnTheFly:
 
     recipe: RecipeLike = DEFAULT_RECIPE
     seed: int = 0
-    text_column: str = "text"
+    column: str = "text"
     id_column: str = "id"
     noisy_column: str = "noisy"
     lang: str = "en"
@@ -68,18 +75,26 @@ class Mapper(_OnTheFly):
 
     Rows need a column of ids. Without one, call `map` with `with_indices=True`: the indices are
     then the ids. Another `epoch` gives other noise.
+
+    `column` may also be a path, such as `messages[role=user].content`; then the texts get their
+    noise in place. Spans in the columns or paths `spans` follow the noise; a row that would lose a
+    span stays clean.
     """
+
+    spans: Strings = ()
 
     def __call__(
         self, batch: Mapping[str, Sequence[Any]], indices: Sequence[int] | None = None
-    ) -> dict[str, list[str | None]]:
-        """Return the noisy column for a batch, a dict of columns; a text None stays None."""
-        if not hasattr(batch, "keys") and (batch is None or self.text_column not in batch):
+    ) -> dict[str, list[Any]]:
+        """Return the columns that change for a batch, a dict of columns; a text None stays None."""
+        if not hasattr(batch, "keys") and (batch is None or self.column not in batch):
             raise UsageError(f"a Mapper takes a dict of columns, not {type(batch).__name__}")
-        if self.text_column not in batch:
-            near = did_you_mean(self.text_column, batch)
-            raise UsageError(f"no column {self.text_column!r} among: {', '.join(batch)}{near}")
-        texts = batch[self.text_column]
+        paths = [path for given in (self.column, *listed(self.spans)) for path in parts_of(given)]
+        for path in paths:
+            if path_in(path, list(batch)) is None:
+                near = did_you_mean(path, batch)
+                raise UsageError(f"no column {path!r} among: {', '.join(batch)}{near}")
+        texts = batch[self.column] if self.column in batch else ()  # noqa: SIM401
         if texts is None or isinstance(texts, str) or isinstance(indices, int):
             raise UsageError("a Mapper takes a batch of columns, not a row: map with batched=True")
         # Not `batch.get`: for a lazy batch of `datasets`, it returns the default even if the batch
@@ -87,7 +102,29 @@ class Mapper(_OnTheFly):
         ids = batch[self.id_column] if self.id_column in batch else indices  # noqa: SIM401
         if ids is None:
             raise UsageError(f"no column {self.id_column!r}: name one, or map with_indices=True")
-        return {self.noisy_column: self.noise(texts, ids)}
+        if self.column in batch and not listed(self.spans):
+            return {self.noisy_column: self.noise(texts, ids)}
+        return self._in_place(batch, ids)
+
+    def _in_place(self, batch: Mapping[str, Sequence[Any]], ids: Any) -> dict[str, list[Any]]:
+        """Return the columns with noisy texts or moved spans for a batch."""
+        paths = () if self.column in batch else (self.column,)
+        columns = Columns(self.column, paths=paths, spans=tuple(listed(self.spans)))
+        layout = RowLayout.of(columns, list(batch))
+        values = {name: deepcopy(list(batch[name])) for name in layout.columns}
+        rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+        engine, kinds = prepared(self.recipe, self.lang, self.protect, self.tagger)
+        numbers = id_array(ids, len(rows))
+
+        def noise(texts: pa.Table, keys: U64, owners: I64) -> pa.Table:
+            streams = Streams(keys, self.seed, int(self.epoch), numbers[owners])
+            return add_noise(engine, texts, one_chunk(texts["clean"]), streams, kinds, edits=True)
+
+        noise_rows(layout, rows, numbers, noise)
+        made = {name: [row[name] for row in rows] for name in values}
+        if layout.is_flat:
+            made[self.noisy_column] = made.pop(self.column)
+        return made
 
 
 @checked_init
@@ -115,7 +152,7 @@ class Collator(_OnTheFly):
 
         Raises UsageError for a row without the column of text or the column of ids.
         """
-        rows, columns = list(rows), (self.text_column, self.id_column)
+        rows, columns = list(rows), (self.column, self.id_column)
         for name in columns:
             if any(name not in row for row in rows):
                 raise UsageError(f"a row has no {name!r}: name the columns of text and id")

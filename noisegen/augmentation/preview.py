@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from noisegen.augmentation import Request
+from noisegen.augmentation.annotated import one_per_text
 from noisegen.augmentation.catalog import demo_texts
 from noisegen.augmentation.plan import AugmentPlan, make_plan
 from noisegen.data.files import is_url
@@ -92,7 +93,7 @@ def examples_of(
     columns = [column.name for column in fields(ShownRow)]
     examples: list[ShownRow] = []
     for table in [_table_of(texts)] if texts else _clean_tables(plan):
-        noised = plan.job.noised(table, edits=True).select(columns)
+        noised = one_per_text(plan.job.noised(table, edits=True)).select(columns)
         examples += [ShownRow(**row) for row in noised.to_pylist()]
     return examples[:rows]
 
@@ -120,7 +121,7 @@ def _clean_tables(plan: AugmentPlan) -> Iterator[pa.Table]:
     columns = [*dict.fromkeys(["id", "clean", job.group_column or "id"])]
     for task in plan.tasks():
         for batch in read(task.ranges, job.columns):
-            yield batch.table.select(columns)
+            yield batch.table if job.columns.is_annotated else batch.table.select(columns)
 
 
 def describe(plan: AugmentPlan, expected: RunEstimate | None) -> str:

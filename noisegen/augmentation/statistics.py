@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from noisegen.augmentation.annotated import PER_TEXT, one_per_text
 from noisegen.data.files import reading, shard_files
 from noisegen.data.formats.parquet import parquet_head
 from noisegen.data.tables import is_list, is_string
@@ -203,7 +204,7 @@ def measure(folder: Path, samples: SampleSizes = SAMPLES) -> Statistics:
     counts = _Counts(sum(rows for _, rows in heads.values()), has_edits, samples)
     wanted = _TYPES.keys() - ({"id"} if has_edits else {"id", "edits"})
     for path, (schema, _) in heads.items():
-        columns = [name for name in schema.names if name in wanted]
+        columns = [name for name in schema.names if name in wanted | {"paths"}]
         for batch in _batches(path, columns, samples.batch_rows):
             counts.add(batch)
     return counts.statistics(len(heads), _origin(folder / "manifest.json"))
@@ -266,9 +267,10 @@ def _batches(path: Path, columns: Sequence[str], rows: int) -> Iterator[pa.Recor
         for batch in shard.iter_batches(rows, columns=columns):
             batch.validate(full=True)  # raises an error for damaged UTF-8
             batch = batch.cast(pa.schema([(f.name, _plain(f.type)) for f in batch.schema]))
-            if missing := [name for name in ("clean", "noisy") if batch[name].null_count]:
+            table = one_per_text(pa.Table.from_batches([batch])).combine_chunks()
+            if missing := [name for name in ("clean", "noisy") if table[name].null_count]:
                 raise SourceError(f"column {missing[0]!r} of {path} has rows without a text")
-            yield batch
+            yield from table.to_batches()
 
 
 def _checked(path: Path) -> tuple[pa.Schema, int]:
@@ -281,6 +283,8 @@ def _checked(path: Path) -> tuple[pa.Schema, int]:
         if name not in schema.names and name not in ("copy", "edits"):
             raise SourceError(f"{str(path)!r} has no column {name!r}; is it from noisegen augment?")
     for name, kind in zip(schema.names, schema.types, strict=True):
+        if "paths" in schema.names and name in PER_TEXT and is_list(kind):
+            kind = kind.value_type
         if _plain(kind) != (_TYPES.get(name) or _plain(kind)):
             raise SourceError(f"column {name!r} of {str(path)!r} has the wrong type: {kind}")
     return schema, rows

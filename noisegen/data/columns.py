@@ -111,7 +111,7 @@ def stream_columns(
     seen = set[str]()  # tweet_id of every row so far
     is_empty = True
     for given in expand([source]):
-        if (file := read_head(given, _reading(choices[0][0]))) is None:
+        if (file := read_head(given, Columns.of_texts(choices[0][0]))) is None:
             continue
         names = choice.names(file)
         for codes, columns in text_batches(file, names):
@@ -192,11 +192,6 @@ def _reason_against(texts: Sequence[Any], names: Sequence[str], seen: set[str]) 
 # Functions that read columns in batches.
 
 
-def _reading(name: str) -> Columns:
-    """Return the columns for reading a file in which `name`, a path, is the first column."""
-    return Columns(text=name, paths=(name,) if is_path(name) else ())
-
-
 def column_batches(
     file: FileRange, names: Sequence[str]
 ) -> Iterator[tuple[tables.Codes, list[pa.Array]]]:
@@ -206,7 +201,9 @@ def column_batches(
     per column. A code is an index in `tables.REASONS`, which say why a row cannot be read; 0 if it
     can. A JSON line without a value in the first column has the code of `missing_text`.
     """
-    rows = range_tables(file, _reading(names[0]), BATCH_BYTES)
+    if "paths" in file.schema.names:  # a shard of rows with several texts
+        names = [f"{name}[]" if name in ("clean", "noisy") else name for name in names]
+    rows = range_tables(file, Columns.of_texts(names[0]), BATCH_BYTES)
     for table in tables.regroup(rows, BATCH_ROWS, BATCH_BYTES):
         codes = table[tables.REASON].to_numpy().copy()
         if all(name in table.column_names for name in names):

@@ -15,9 +15,10 @@ from noisegen.data.formats.layouts import layout_of
 from noisegen.data.formats.registry import has_rows, read_head
 from noisegen.data.lines import read_range
 from noisegen.data.m2 import M2_STARTS, is_m2, read_m2, text_head
+from noisegen.data.paths import is_path, path_in, text_paths
 from noisegen.data.rows import Columns, FileRange, numbered
 from noisegen.data.sources import expand, no_column, shown_names
-from noisegen.data.tables import CODE, KEPT, UnequalFiles, is_list, lines_together, read_lines
+from noisegen.data.tables import CODE, KEPT, UnequalFiles, lines_together, read_lines
 from noisegen.errors import SourceError, UsageError
 from noisegen.noising.rng import DECISION_BITS, name_number, splitmix, threshold
 from noisegen.options import Strings, listed
@@ -30,10 +31,7 @@ OPTIONS = (
     "; name it with --noisy-column or --clean-column",
     "; the clean side of a text file is another one: --clean-file",
 )  # advice added to errors about a missing column: first for tables, then for text files
-_NESTED = (
-    "; nested values are pairs only in the GitHub Typo Corpus and W&I+LOCNESS, read without "
-    "column options: write yours to the columns noisy and clean"
-)
+_NESTED = "; name the paths of your pairs: --noisy-column PATH --clean-column PATH"
 UNREADABLE, NOT_A_TYPO = "unreadable", "not_a_typo"  # reasons why a row has no pair
 PAIRS_ARE = "; pairs are tables with the columns noisy and clean"
 
@@ -111,25 +109,14 @@ class PairColumns:
         names = schema.names
         wanted = [self.noisy, *([self.lang] if self.lang else []), *self.clean]
         chosen = [numbered(name, names) for name in wanted]
-        missing = next((name for name in chosen if name not in names), None)
+        missing = next((name for name in chosen if path_in(name, names) is None), None)
         if missing is not None:
-            leaves = [leaf for field in schema for leaf in _leaves(field.name, field.type)]
-            if leaves != names:
+            leaves = text_paths(schema)
+            if any(map(is_path, leaves)):
                 among = shown_names(leaves)
                 raise SourceError(f"{path}: no column {missing!r} among: {among}{_NESTED}")
             raise no_column(path, missing, names, self.advice[len(names) == 1])
         return chosen
-
-
-def _leaves(path: str, kind: pa.DataType) -> Iterator[str]:
-    """Yield the paths of the values in a column or field of type `kind`: edits[].src.text."""
-    if pa.types.is_struct(kind):
-        for field in kind:
-            yield from _leaves(f"{path}.{field.name}", field.type)
-    elif is_list(kind) and pa.types.is_nested(kind.value_type):
-        yield from _leaves(f"{path}[]", kind.value_type)
-    else:
-        yield path
 
 
 def pair_rows(
@@ -167,7 +154,7 @@ def _lines(file: FileRange, damaged: list[str]) -> Iterator[str | None]:
 
 
 def _table_rows(given: FileRange, columns: PairColumns, damaged: list[str]) -> Iterator[PairRow]:
-    file = given if given.schema.names else read_head(given, Columns(columns.noisy))
+    file = given if given.schema.names else read_head(given, Columns.of_texts(columns.noisy))
     if file is None:
         return
     layout = layout_of(file)
@@ -206,7 +193,7 @@ def pair_tables(sources: Strings, columns: PairColumns) -> tuple[list[FileRange]
         if file.skipped:
             skipped.append(f"{file.path}: {file.skipped}")
             continue
-        if (headed := read_head(file, Columns(columns.noisy))) is not None:
+        if (headed := read_head(file, Columns.of_texts(columns.noisy))) is not None:
             columns.chosen(headed.schema, file.path)
             are_empty = are_empty and not has_rows(headed)
         found.setdefault(file.absolute, replace(file, path=file.absolute))

@@ -98,7 +98,7 @@ def table_tasks(
     A task has at most `rows` rows (default: `ROWS`).
     """
     found, skipped = pair_tables(sources, miner.columns)
-    noisy = Columns(miner.columns.noisy)
+    noisy = Columns.of_texts(miner.columns.noisy)
     cut = [piece for file in found for piece in pieces(file, noisy, rows or ROWS)]
     return [Task(number, (piece,)) for number, piece in enumerate(cut)], skipped
 

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from noisegen.augmentation.annotated import one_per_text
 from noisegen.data.columns import BATCH_BYTES, BATCH_ROWS
 from noisegen.data.files import reading, shard_files
 from noisegen.data.formats.parquet import parquet_head, parquet_tables
@@ -130,6 +131,7 @@ def _shard(path: Path, slots: Mapping[str, str]) -> Iterator[pa.Table]:
         is_complete = len(slots) == len(SLOT_COLUMNS) and set(slots.values()) <= set(schema.names)
         for batch in parquet_tables(str(path), 0, rows, BATCH_BYTES):
             batch.validate(full=True)  # raises an error for damaged UTF-8
+            batch = one_per_text(batch)
             columns = {name: batch[name] for name in schema.names}
             columns |= {name: batch[slots[name]] for name in slots} if is_complete else {}
             columns["row_id"] = pc.cast(batch["id"], pa.string())

@@ -1,6 +1,7 @@
 """Texts anywhere in a row, and annotations that follow the noise."""
 
 import json
+from collections import Counter
 
 import pyarrow.parquet as pq
 import pytest
@@ -11,6 +12,8 @@ from source_files import on_stdin
 
 import noisegen
 from noisegen.cli import run
+from noisegen.data.columns import read_columns
+from noisegen.data.pairs import stream_pairs
 from noisegen.errors import UsageError
 from noisegen.text.moves import Edit, Moves
 
@@ -440,3 +443,62 @@ def test_tokens_go_with_one_text(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"t": ["a"], "l": ["O"], "s": [[0, 1]]}\n')
     with pytest.raises(UsageError, match="--tokens goes with one text"):
         augment(tmp_path / "a.jsonl", tmp_path / "o.jsonl", tokens="t", labels="l", spans="s")
+
+
+# Shards of rows with several texts, and other readers of paths.
+
+
+def test_commands_read_each_text_of_a_shard(noised, capfd, tmp_path):
+    chats = [
+        {"messages": [{"role": "user", "content": f"I do not know {n} {k}"} for k in range(3)]}
+        for n in range(9)
+    ]
+    out = noised("a.jsonl", chats, "--text-column", "messages[].content", "--edits", out="out")[1]
+    assert run(["stats", str(out), "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["rows"] == 27
+    assert run(["learn", str(out), "-o", str(tmp_path / "p.json")]) == 0
+    assert "27 pairs" in capfd.readouterr().err
+    assert run(["review", "make", str(out), "-o", str(tmp_path / "r.sqlite"), "--rows", "2"]) == 0
+    pairs = list(stream_pairs([str(out)], Counter()))
+    assert pairs[4] == ("I don't know 1 1", "I do not know 1 1")
+
+
+def test_texts_at_paths_are_previewed_prepared_and_paired(noised, capfd, tmp_path):
+    source = tmp_path / "a.jsonl"
+    edits = [{"s": {"t": "I don't know it."}, "c": {"t": "I do not know it."}}] * 2
+    source.write_text(json.dumps({"e": edits}) + "\n")
+    assert run(["preview", str(source), "--text-column", "e[].c.t", *CONTRACTED]) == 0
+    assert capfd.readouterr().out.count("I don't") == 2
+    rows_read = read_columns(str(source), [("e[].s.t", "e[].c.t")], "a test")
+    assert rows_read.columns["e[].c.t"] == ["I do not know it."] * 2
+    made = noisegen.prepare(source, tmp_path / "p", text_column="e[].c.t", lang="en")
+    assert made.totals["sentences"] == 2
+    options = ("--noisy-column", "e[].s.t", "--clean-column", "e[].c.t", "--lang", "en")
+    assert run(["mine-pairs", str(source), "-o", str(tmp_path / "m"), *options]) == 0
+    assert run(["mine-pairs", str(source), "-o", str(tmp_path / "n"), "--lang", "en"]) == 1
+    assert "among: e[].c.t, e[].s.t; name the paths" in capfd.readouterr().err
+
+
+def test_a_mapper_noises_texts_at_paths_and_moves_spans():
+    batch = {"m": [[{"r": "u", "t": "I do not know"}, {"r": "s", "t": "I do not"}]], "id": [7]}
+    mapper = noisegen.Mapper("cont", column="m[r=u].t")
+    assert mapper(batch) == {"m": [[{"r": "u", "t": "I don't know"}, {"r": "s", "t": "I do not"}]]}
+    assert batch["m"][0][0]["t"] == "I do not know"
+    spans = noisegen.Mapper("cont", spans=["s"])
+    made = spans({"text": [TEXT, None], "s": [[[29, 33, "LOC"]], []]}, [0, 1])
+    assert made == {"s": [[[28, 32, "LOC"]], []], "noisy": [NOISY, None]}
+    with pytest.raises(UsageError, match="no column 'x' among: text"):
+        noisegen.Mapper("cont", spans="x")({"text": ["a"]}, [0])
+
+
+def test_a_mapper_gives_the_noise_of_augment(tmp_path):
+    chats = [
+        {"id": n, "m": [{"t": f"you are going to see it {n} {k}"} for k in range(4)]}
+        for n in range(9)
+    ]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in chats))
+    augment(tmp_path / "a.jsonl", tmp_path / "out", text_column="m[].t", recipe="ugc-heavy", seed=3)
+    made = noisegen.Mapper("ugc-heavy", seed=3, column="m[].t")(
+        {name: [row[name] for row in chats] for name in ("id", "m")}
+    )
+    assert made["m"] == table(tmp_path / "out")["m"].to_pylist()

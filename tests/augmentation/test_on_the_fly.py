@@ -148,8 +148,8 @@ def test_an_epoch_that_is_no_count_is_refused(epoch):
 @pytest.mark.parametrize("made", [Mapper, Collator])
 def test_a_wrong_option_shows_when_it_is_given(made):
     name = made.__name__
-    with pytest.raises(UsageError, match=f"{name} has no .* 'text_colum'; did you mean 'text_col"):
-        made("ugc", text_colum="x")
+    with pytest.raises(UsageError, match=f"{name} has no .* 'colum'; did you mean 'col"):
+        made("ugc", colum="x")
     with pytest.raises(UsageError, match="no recipe or transform named 'nope'"):
         made("nope")
     with pytest.raises(UsageError, match="lang None is not text"):
