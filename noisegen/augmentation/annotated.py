@@ -18,7 +18,7 @@ from noisegen.data.formats.json_lines import OBJECTS, object_in, patched, with_v
 from noisegen.data.paths import Path, Place, parsed, parts_of, path_in, text_paths
 from noisegen.data.rows import Columns
 from noisegen.data.spans import Span, is_start, nearest, spans_at
-from noisegen.data.tables import RAW, Mask
+from noisegen.data.tables import RAW, Mask, is_unicode
 from noisegen.errors import UsageError
 from noisegen.noising.rng import name_number, row_keys
 from noisegen.text.buffers import I64, U64, as_arrow, one_chunk
@@ -83,7 +83,7 @@ class RowLayout:
         found = {}
         for path in self.texts:
             for place in path.places(row):
-                if isinstance(place.value, str):
+                if isinstance(place.value, str) and is_unicode(place.value):
                     found[place.parts] = place
         return list(found.values())
 

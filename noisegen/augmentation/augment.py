@@ -133,7 +133,7 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
     written: list[Shard] = []
     as_is: Counter[str] = Counter()
     with opened(target, force=options.force) as file, closing(parts):
-        for part in write_parts(file, parts):
+        for part in write_parts(file, parts, target.compression):
             written.append(part.shard)
             as_is.update(part.as_is)
             tracker.add({"rows": part.shard.rows, BYTES: part.size})

@@ -113,7 +113,7 @@ class Target:
         for flag, is_given in (("--copies", job.copies > 1), ("--edits", job.edits)):
             if is_given and not self.writer.has_columns:
                 raise UsageError(f"{self.format} has no column for {flag}: {tables}")
-        if self.holds_pairs and job.columns.paths:
+        if job.columns.paths and (self.holds_pairs or not self.writer.has_columns):
             raise UsageError(f"{self.format} holds one text per row: name one column, or {tables}")
         if self.has_token_lines and not job.columns.tokens:
             problem = f"{self.format} needs --tokens and --labels, for it holds no plain text"
@@ -232,8 +232,11 @@ def opened(target: Target, *, force: bool) -> Iterator[IO[bytes]]:
 # From tasks to the file.
 
 
-def write_parts(file: IO[bytes], parts: Iterable["NoisyPart"]) -> Iterator["NoisyPart"]:
+def write_parts(
+    file: IO[bytes], parts: Iterable["NoisyPart"], compression: str
+) -> Iterator["NoisyPart"]:
     """Write the parts of a noisy file in the order given; yield each part after it is written."""
+    compress = _COMPRESS[compression]
     table: pq.ParquetWriter | None = None
     document = Document()
     with ExitStack() as stack:
@@ -241,14 +244,15 @@ def write_parts(file: IO[bytes], parts: Iterable["NoisyPart"]) -> Iterator["Nois
             if isinstance(part.content, bytes):
                 file.write(part.content)
             elif isinstance(part.content, list):
-                file.write(document.add(part.content))
+                file.write(compress(document.add(part.content)))
             else:
                 table = table or stack.enter_context(
                     pq.ParquetWriter(file, part.content.schema, compression="zstd")
                 )
                 table.write_table(part.content)
             yield part
-    file.write(document.end())
+    if end := document.end():
+        file.write(compress(end))
 
 
 # One task: its rows become a part of the file.

@@ -1,5 +1,6 @@
 """Texts anywhere in a row, and annotations that follow the noise."""
 
+import gzip
 import json
 from collections import Counter
 
@@ -383,6 +384,25 @@ def test_a_broken_document_is_an_error(noised, text):
     assert code == 1
     assert "is not a JSON document that can be read" in said
     assert not made.exists()
+
+
+def test_documents_are_compressed_and_take_two_sources(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.json.gz").write_bytes(gzip.compress(ALPACA.encode()))
+    sources = [tmp_path / "a.json.gz", tmp_path / "b.json.gz"]
+    augment(sources, tmp_path / "c.json.gz", transforms=["cont"], text_column="instruction")
+    made = json.loads(gzip.decompress((tmp_path / "c.json.gz").read_bytes()))
+    assert [row["instruction"] for row in made] == ["I don't know.", "é"] * 2
+
+
+def test_rows_that_json_can_say_and_text_cannot_stay_as_they_are(noised):
+    lines = ['{"m": [{"t": "\\ud800 do not"}]}\n', '{"m": null}\n', '{"m": [{"t": 5}]}\n']
+    lines.append('{"m": [{"t": "I do not"}], "deep": ' + "[" * 100 + "]" * 100 + "}\n")
+    code, made, said = noised("a.jsonl", "".join(lines), "--text-column", "m[].t")
+    assert (code, made) == (3, "".join(lines).replace("I do not", "I don't"))
+    assert "missing_text 3" in said
+    code, _, said = noised("b.jsonl", lines[3], "--text-column", "m[].t", out="a.txt")
+    assert (code, "txt holds one text per row" in said) == (2, True)
 
 
 # Alignments.

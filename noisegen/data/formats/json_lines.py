@@ -284,9 +284,13 @@ def _line(row: NoisyRow) -> str:
 def object_in(raw: bytes, names: Iterable[str]) -> dict[str, Any]:
     """Return the values of the columns `names` in the JSON of a row.
 
-    `raw` is a line of JSON lines, or an item of a document between its neighbours, see `MARK`.
+    `raw` is a line of JSON lines, or an item of a document between its neighbours, see `MARK`. A
+    row that is nested too deeply for Python has no values.
     """
-    value = json.loads(raw.split(MARK)[1] if MARK in raw else raw)
+    try:
+        value = json.loads(raw.split(MARK)[1] if MARK in raw else raw)
+    except RecursionError:
+        return {}
     fields = value if isinstance(value, dict) else {"": value}
     return {name: fields[field] for name in names if (field := field_of(name)) in fields}
 
