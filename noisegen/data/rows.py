@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from noisegen.data.features import class_names
 from noisegen.data.files import is_url, size_of
 
 ID = "id"  # default column of row ids
@@ -66,9 +67,12 @@ class FileRange:
         return os.path.abspath(self.path) if is_local else self.path  # noqa: PTH100
 
     def is_like(self, other: "FileRange") -> bool:
-        """Tell whether two files have the same format and the same columns."""
-        same = self.schema.equals(other.schema, check_metadata=True)
-        return same and self.format == other.format
+        """Tell whether two files have the same format, columns and names of classes."""
+        if self.format != other.format or not self.schema.equals(other.schema):
+            return False
+        if self.schema.metadata == other.schema.metadata:
+            return True
+        return class_names(self.schema) == class_names(other.schema)
 
 
 @dataclass(frozen=True)

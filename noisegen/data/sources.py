@@ -270,10 +270,14 @@ def _id_type(file: FileRange, name: str | None) -> pa.DataType:
         kind = kind.value_type
     if is_string(kind):
         return pa.string()
-    if pa.types.is_integer(kind) and kind != pa.uint64():
-        return pa.int64()
-    allowed = "ids are integers (up to int64) or strings"
-    raise SourceError(f"{file.path}: {allowed}; {name!r} is {kind}")
+    if pa.types.is_integer(kind):
+        return _wide(kind)
+    raise SourceError(f"{file.path}: ids are integers or strings; {name!r} is {kind}")
+
+
+def _wide(kind: pa.DataType) -> pa.DataType:
+    """Return the type with 64 bits for a type of integers."""
+    return kind if kind == pa.uint64() else pa.int64()
 
 
 def _kept_columns(file: FileRange, columns: Columns) -> list[str]:
@@ -500,7 +504,7 @@ def _usable(chunked: pa.ChunkedArray, codes: tables.Codes, null_reason: str) -> 
         column = column.cast(column.type.value_type)
     _mark(codes, pc.is_null(column), null_reason)
     if pa.types.is_integer(column.type):
-        return column.cast(pa.int64())
+        return column.cast(_wide(column.type))
     is_large = column.type in (pa.large_string(), pa.large_binary())
     column = column.cast(pa.large_binary() if is_large else pa.binary())
     too_long = pc.fill_null(pc.greater(pc.binary_length(column), TEXT_MAX), False)
