@@ -5,6 +5,7 @@ comments, separators and line ends are kept too. Rows keep their order. A row th
 is copied if the format can hold it, else left out; both are counted.
 """
 
+import base64
 import bz2
 import gzip
 import lzma
@@ -36,7 +37,7 @@ from noisegen.augmentation.shards import (
 )
 from noisegen.data import conll
 from noisegen.data.decoders import compression_of
-from noisegen.data.features import class_names, label_names
+from noisegen.data.features import class_names, fit_pandas, label_names, with_list
 from noisegen.data.files import metered
 from noisegen.data.formats.base import NoisyRow, RowWriter
 from noisegen.data.formats.registry import ENDINGS, FORMATS, WRITTEN, file_of
@@ -223,6 +224,7 @@ def opened(target: Target, *, force: bool) -> Iterator[IO[bytes]]:
 def write_parts(file: IO[bytes], parts: Iterable["NoisyPart"]) -> Iterator["NoisyPart"]:
     """Write the parts of a noisy file in the order given; yield each part after it is written."""
     table: pq.ParquetWriter | None = None
+    rows = 0
     with ExitStack() as stack:
         for part in parts:
             if isinstance(part.content, bytes):
@@ -232,7 +234,19 @@ def write_parts(file: IO[bytes], parts: Iterable["NoisyPart"]) -> Iterator["Nois
                     pq.ParquetWriter(file, part.content.schema, compression="zstd")
                 )
                 table.write_table(part.content)
+                rows += len(part.content)
             yield part
+        if table:
+            _fit_metadata(table, rows)
+
+
+def _fit_metadata(file: pq.ParquetWriter, rows: int) -> None:
+    """Correct the metadata of a Parquet file with `rows` rows, whose schema was written first."""
+    schema = fit_pandas(file.schema, rows)
+    if schema.metadata != file.schema.metadata:
+        # Arrow takes the metadata from a copy of the schema, other readers from the file
+        copy = base64.b64encode(schema.serialize().to_pybytes())
+        file.add_key_value_metadata(schema.metadata | {b"ARROW:schema": copy})
 
 
 # One task: its rows become a part of the file.
@@ -374,7 +388,10 @@ def _with_values(table: pa.Table, name: str, values: Any, keep: Any) -> pa.Table
     parts = [pa.table({name: column.cast(kind)}) for column in (values, table[name])]
     both = pa.concat_tables(parts)[name]
     at = table.column_names.index(name)
-    return table.set_column(at, field.with_type(kind), both.take(as_arrow(index)))
+    table = table.set_column(at, field.with_type(kind), both.take(as_arrow(index)))
+    if kind == field.type:
+        return table
+    return table.replace_schema_metadata(with_list(table.schema, name).metadata)
 
 
 # Writing rows as bytes.

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from noisegen.data.conll import NORM
-from noisegen.data.features import class_names, label_names, with_class_names
+from noisegen.data.features import class_names, features, label_names, with_features, with_list
 from noisegen.data.labels import carried, carried_forms
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.sources import no_column, read
@@ -266,10 +266,11 @@ def _in_order(job: ShardJob, noised: pa.Table, copy: int) -> pa.Table:
         words, owners = align(noised, job.columns)
         table = table.append_column("noisy_tokens", words)
         table = table.append_column("noisy_labels", aligned_labels(noised, tokens, labels, owners))
-        classes = class_names(noised.schema)
-        if labels in classes:
-            classes["noisy_labels"] = classes[labels]
-            table = table.cast(with_class_names(table.schema, classes))
+        found = features(noised.schema)
+        if labels in found:
+            schema = with_features(table.schema, found | {"noisy_labels": found[labels]})
+            schema = with_list(schema, "noisy_labels")
+            table = table.replace_schema_metadata(schema.metadata)
     return table
 
 
@@ -311,7 +312,7 @@ def aligned_labels(noised: pa.Table, tokens: str, name: str, owners: pa.Array) -
     if pa.types.is_integer(kind.value_type):
         numbers = _numbers_of(names)
         made = [[numbers.get(mark, mark) for mark in marks] for marks in made]
-    return pa.array(made, kind)
+    return pa.array(made, pa.list_(kind.value_type))
 
 
 def _numbers_of(names: Sequence[str]) -> dict[str, int]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from noisegen.data import conll, tables
-from noisegen.data.features import class_names, with_class_names
+from noisegen.data.features import class_names, features, with_features, with_list
 from noisegen.data.files import is_url, with_bytes
 from noisegen.data.folders import in_folder, in_store
 from noisegen.data.formats.layouts import layouts_of
@@ -201,8 +201,9 @@ def agree(file: FileRange, first: FileRange, columns: Columns) -> FileRange:
             )
     order = {name: number for number, name in enumerate(first.schema.names)}
     names = sorted(file.schema.names, key=lambda name: order.get(name, -1))
-    schema = pa.schema([file.schema.field(name) for name in names], file.schema.metadata)
-    return replace(file, schema=schema)
+    # Texts and ids may have another type in the first file; its type is read
+    fields = [(first if name in order else file).schema.field(name) for name in names]
+    return replace(file, schema=pa.schema(fields, file.schema.metadata))
 
 
 def _output_types(file: FileRange, columns: Columns) -> dict[str, pa.DataType]:
@@ -461,9 +462,7 @@ def _batch(table: pa.Table, columns: Columns, first: int) -> RowBatch:
     if columns.labels:
         _mark_unequal(source, table[columns.labels], codes)
     rows = pa.table(built | _other_columns(table, columns, known=built))
-    classes = class_names(table.schema)
-    kept_classes = {name: classes[name] for name in classes if name in rows.column_names}
-    rows = rows.replace_schema_metadata(with_class_names(rows.schema, kept_classes).metadata)
+    rows = pa.Table.from_arrays(rows.columns, schema=_described(rows.schema, table.schema))
     keep = np.isin(codes, tables.KEPT)
     counts = np.bincount(codes, minlength=len(tables.REASONS)).tolist()
     dropped = Counter(dict(zip(tables.REASONS[1:], counts[1:], strict=True)))
@@ -473,6 +472,19 @@ def _batch(table: pa.Table, columns: Columns, first: int) -> RowBatch:
         read=tables.with_reasons(table.drop_columns(tables.REASON), codes),
         keep=keep,
     )
+
+
+def _described(schema: pa.Schema, source: pa.Schema) -> pa.Schema:
+    """Return the schema of rows with the metadata of their columns in `source`, the input."""
+    found = features(source)
+    schema = with_features(schema, {name: found[name] for name in found if name in schema.names})
+    for name in {*schema.names} & {*source.names}:
+        at, field = schema.names.index(name), source.field(name)
+        if field.type == schema.field(at).type:
+            schema = schema.set(at, field)
+        elif is_list(field.type):
+            schema = with_list(schema, name)
+    return schema
 
 
 def _other_columns(
