@@ -41,6 +41,7 @@ from noisegen.data.features import class_names, fit_pandas, label_names, with_li
 from noisegen.data.files import metered
 from noisegen.data.formats.base import NoisyRow, RowWriter
 from noisegen.data.formats.registry import ENDINGS, FORMATS, WRITTEN, file_of
+from noisegen.data.lines import BOM
 from noisegen.data.rows import Columns, FileRange, RowBatch
 from noisegen.data.sources import read
 from noisegen.data.tables import CODE, KEPT, RAW, REASON, REASONS, Mask, is_list
@@ -62,6 +63,7 @@ _COMPRESS: dict[str, Callable[[bytes], bytes]] = {
 }
 _ENDING = re.compile(r"[^/\\]\.[A-Za-z]{1,5}$")  # the end of a file name, such as x.html
 _OWNERS = "\x00owners"  # column with the index of the clean token of each noisy token
+_SAME = "\x00same"  # column that is True for a row that noise left as it was
 # Reasons why a row is not noised: of rows that were read completely, and of rows cut off.
 _WHOLE = ("null_text", "null_id", "unequal_labels")
 _CUT = ("row_too_long", "truncated")
@@ -71,7 +73,9 @@ _CUT = ("row_too_long", "truncated")
 class Target:
     """The noisy file to write: its path ('-' for standard output), format and compression.
 
-    `parallel` names the columns with a list that has an item per token.
+    `parallel` names the columns with a list that has an item per token. `beginning` has the bytes
+    before the first row of an input of this format: a byte order mark and a header line. Lines
+    that are new, or have no line end in the input, get `line_end`.
     """
 
     path: str
@@ -79,6 +83,8 @@ class Target:
     compression: str = ""
     has_header: bool = True
     parallel: tuple[str, ...] = ()
+    beginning: bytes = b""
+    line_end: bytes = b"\n"
 
     @property
     def writer(self) -> RowWriter:
@@ -224,11 +230,12 @@ def opened(target: Target, *, force: bool) -> Iterator[IO[bytes]]:
 def write_parts(file: IO[bytes], parts: Iterable["NoisyPart"]) -> Iterator["NoisyPart"]:
     """Write the parts of a noisy file in the order given; yield each part after it is written."""
     table: pq.ParquetWriter | None = None
-    rows = 0
+    rows, end = 0, b""
     with ExitStack() as stack:
         for part in parts:
             if isinstance(part.content, bytes):
-                file.write(part.content)
+                file.write(end + part.content if part.shard.rows else part.content)
+                end = part.end if part.shard.rows else end
             else:
                 table = table or stack.enter_context(
                     pq.ParquetWriter(file, part.content.schema, compression="zstd")
@@ -258,7 +265,8 @@ class NoisyPart:
 
     `content` are the bytes to write, or a table for Parquet. `size` is the number of bytes of
     input. `as_is` counts by reason the rows that are copied without noise. `shard` has the counts
-    of all rows; it counts the copied rows as dropped.
+    of all rows; it counts the copied rows as dropped. `end` are the bytes to write before a next
+    row, if the last row is of an input file without a line end at its end.
     """
 
     number: int
@@ -266,6 +274,7 @@ class NoisyPart:
     shard: Shard
     content: bytes | pa.Table
     as_is: Counter[str]
+    end: bytes = b""
 
 
 def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardTask) -> NoisyPart:
@@ -288,8 +297,8 @@ def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardTask) 
         raise OutputError(f"no rows for part {task.number}")
     counts: dict[str, Any] = {**sums, "dropped": dict(+dropped)}
     shard = Shard(rows_in=task.rows, **counts)
-    content = _content(target, columns, tables, has_header=task.number == 0 and target.has_header)
-    return NoisyPart(task.number, task.size, shard, content, as_is)
+    content, end = _content(target, columns, tables, is_first=task.number == 0)
+    return NoisyPart(task.number, task.size, shard, content, as_is, end)
 
 
 def _as_is(target: Target, columns: Columns, batch: RowBatch) -> Mask:
@@ -331,6 +340,9 @@ def _noised(
         table = batch.read
         for name, values in _changed(job, target, batch.read.column_names, noised).items():
             table = _with_values(table, name, values, batch.keep)
+        if job.copies == 1 and not job.edits:
+            same = pc.equal(noised["noisy"], noised["clean"])
+            table = _with_values(table, _SAME, same, batch.keep)
         if job.copies > 1:
             table = table.append_column("copy", as_arrow(np.full(len(table), copy, np.int32)))
         present = batch.keep if copy else batch.keep | stays
@@ -398,41 +410,73 @@ def _with_values(table: pa.Table, name: str, values: Any, keep: Any) -> pa.Table
 
 
 def _content(
-    target: Target, columns: Columns, tables: Sequence[pa.Table], *, has_header: bool
-) -> bytes | pa.Table:
-    """Return the rows of tables as bytes of the file to write, or for Parquet as one table."""
+    target: Target, columns: Columns, tables: Sequence[pa.Table], *, is_first: bool
+) -> tuple[bytes | pa.Table, bytes]:
+    """Return the rows of tables as bytes of the file to write, or for Parquet as one table.
+
+    Also returns the bytes to write before a next row, see `NoisyPart.end`.
+    """
     table, write = pa.concat_tables(tables), target.writer.line
     names = _names(table)
     if write is None:
-        return table.select(names)
-    columns, end = columns.of(table.column_names), "\n"
+        return table.select(names), b""
+    columns = columns.of(table.column_names)
     changed = {columns.source, "copy", "edits", *target.parallel}
-    has_owners = _OWNERS in table.column_names
-    owners = table[_OWNERS].to_pylist() if has_owners else [()] * len(table)
+    owners = _hidden(table, _OWNERS, ())
     values = zip(*(_values(table, name) for name in names), strict=True)
-    raws, codes = table[RAW].to_pylist(), table[REASON].to_pylist()
+    raws, codes, same = table[RAW].to_pylist(), table[REASON].to_pylist(), _hidden(table, _SAME)
     lines: list[bytes] = []
-    for row, raw, code, owner in zip(values, raws, codes, owners, strict=True):
-        line, end = _without_end(raw, end)
-        if line is None or code in KEPT:
+    missing = b""
+    for row, raw, code, owner, is_same in zip(values, raws, codes, owners, same, strict=True):
+        line, end, missing = _without_end(target, raw)
+        if line is None or (code in KEPT and not is_same):
             noisy = NoisyRow(dict(zip(names, row, strict=True)), columns, changed, line, owner)
             line = write(noisy).encode("utf-8")
-        lines.append(line + end.encode())
-    if has_header and target.writer.header:
-        header = NoisyRow({name: name for name in names}, Columns(), (), None)
-        lines.insert(0, write(header).encode("utf-8") + end.encode())
-    return _COMPRESS[target.compression](b"".join(lines))
+        lines.append(line + end)
+    if lines:
+        lines[-1] = lines[-1].removesuffix(missing)
+    if is_first:
+        lines.insert(0, _beginning(target, names, is_changed=_SAME not in table.column_names))
+    compress = _COMPRESS[target.compression]
+    return compress(b"".join(lines)), missing and compress(missing)
 
 
-def _without_end(raw: bytes | None, end: str) -> tuple[bytes | None, str]:
-    """Split a line of input into its text and its line end.
+def _without_end(target: Target, raw: bytes | None) -> tuple[bytes | None, bytes, bytes]:
+    """Return a row of input without its line end, its line end, and bytes that it lacks.
 
-    If `raw` has no line end, or is None, `end` is returned as the line end.
+    The last row of a file may have no line end, and the last sentence of a file with a token per
+    line may have no empty line after it. The row is returned with these bytes.
     """
-    if raw is None or not raw.endswith(b"\n"):
-        return raw, end
-    end = "\r\n" if raw.endswith(b"\r\n") else "\n"
-    return raw[: -len(end)], end
+    end = target.line_end
+    if raw is None:
+        return None, end, b""
+    if raw.endswith(b"\n"):
+        end = b"\r\n" if raw.endswith(b"\r\n") else b"\n"
+    missing = b"" if raw.endswith(b"\n") else end
+    last_line = raw[raw.rfind(b"\n", 0, -1) + 1 :]
+    if target.has_token_lines and last_line.strip():
+        missing += end
+    return (raw + missing).removesuffix(end), end, missing
+
+
+def _beginning(target: Target, names: Sequence[str], *, is_changed: bool) -> bytes:
+    """Return the bytes before the first row: the input's, or a new header line.
+
+    A byte order mark stays. If `is_changed`, the output has other columns than the input.
+    """
+    mark = BOM if target.beginning.startswith(BOM) else b""
+    header = target.beginning.removeprefix(mark)
+    if (header and not is_changed) or not (target.writer.header and target.has_header):
+        return target.beginning
+    line = header.removesuffix(target.line_end) if header else None
+    row = NoisyRow({name: name for name in names}, Columns(), (), line)
+    assert target.writer.line
+    return mark + target.writer.line(row).encode("utf-8") + target.line_end
+
+
+def _hidden(table: pa.Table, name: str, default: Any = False) -> list[Any]:
+    """Return the values of a column that noise adds but the output lacks; defaults without it."""
+    return table[name].to_pylist() if name in table.column_names else [default] * len(table)
 
 
 def _values(table: pa.Table, name: str) -> list[Any]:
@@ -446,4 +490,4 @@ def _values(table: pa.Table, name: str) -> list[Any]:
 
 
 def _names(table: pa.Table) -> list[str]:
-    return [name for name in table.column_names if name not in (REASON, RAW, _OWNERS)]
+    return [name for name in table.column_names if name not in (REASON, RAW, _OWNERS, _SAME)]

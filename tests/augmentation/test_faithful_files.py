@@ -154,10 +154,13 @@ def test_a_stream_of_text_is_no_stream_of_sentences(tmp_path, written, monkeypat
     assert written("-", "-")[:2] == (0, text)
 
 
-def test_a_last_sentence_gets_the_blank_line_that_ends_it(tmp_path):
+def test_a_last_sentence_gets_a_blank_line_only_before_another(tmp_path):
     (tmp_path / "a.conll").write_bytes(b"a O\r\n\r\nb O")
     augment(tmp_path / "a.conll", tmp_path / "b.conll", **NOTHING)
-    assert (tmp_path / "b.conll").read_bytes() == b"a O\r\n\r\nb O\r\n\r\n"
+    assert (tmp_path / "b.conll").read_bytes() == b"a O\r\n\r\nb O"
+    twice = [tmp_path / "a.conll", tmp_path / "b.conll"]
+    augment(twice, tmp_path / "c.conll", **NOTHING)
+    assert (tmp_path / "c.conll").read_bytes() == b"a O\r\n\r\nb O\r\n\r\na O\r\n\r\nb O"
 
 
 def test_noise_changes_words_and_carries_the_tags_of_all_columns():

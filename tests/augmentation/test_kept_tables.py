@@ -1,11 +1,18 @@
 """Tables keep what they are: numbers, mixed JSON, metadata of pandas and `datasets`, and bytes."""
 
+import bz2
+import gzip
 import json
+import tempfile
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from runs import augment, table
+from source_files import on_stdin
 
 CAPS = {"transforms": ["caps"]}
 ROWS = 6
@@ -175,3 +182,93 @@ def test_labels_in_lists_of_one_length_follow_their_tokens(tmp_path):
     made = pq.read_table(tmp_path / "b.parquet").to_pylist()
     assert {len(row["words"]) - len(row["tags"]) for row in made} == {0}
     assert any(len(row["words"]) > 3 for row in made)
+
+
+BOM = b"\xef\xbb\xbf"
+NOTHING = {"transforms": ["leet:rate=0"]}
+END = st.sampled_from([b"\n", b"\r\n"])
+CELL = st.text("aé\"', \r{0:", max_size=5).map(str.encode)
+WORD = st.text("aé#B-", min_size=1, max_size=3).map(str.encode)
+
+
+def quoted(cell):
+    return b'"' + cell.replace(b'"', b'""') + b'"'
+
+
+# Per format: the first line, and a strategy for the bytes of a row without its line end
+FORMATS = {
+    "txt": (b"", CELL),
+    "tsv": (b"text\tn", st.tuples(CELL, CELL).map(b"\t".join) | CELL),
+    "csv": (
+        b'"text",n,"a""b"',
+        st.tuples(*[CELL | st.builds(quoted, CELL | st.just(b"a\r\nb\n"))] * 3).map(b",".join),
+    ),
+    "jsonl": (
+        b'{"text": "a", "n": 1}',
+        st.sampled_from([b'{ "n":1.0,"text" :"\\u0061"}', b"{}", b"", b'{"text":"a","n":[2]} ']),
+    ),
+    "conll": (
+        b"a B-PER\nb O\n",
+        st.lists(st.tuples(WORD, WORD).map(b" ".join), min_size=1).map(b"\n".join)
+        | st.sampled_from([b"", b" ", b"# only a comment\n", b"a\tB-PER\nb  O"]),
+    ),
+}
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.data(), st.sampled_from(sorted(FORMATS)), END, st.sampled_from([b"", BOM]))
+def test_a_file_that_noise_does_not_touch_has_the_same_bytes(data, kind, end, mark):
+    first, row = FORMATS[kind]
+    lines = [*[first] * bool(first), *data.draw(st.lists(row, min_size=1, max_size=5))]
+    between = end + end if kind == "conll" else end
+    content = mark + between.join(line.replace(b"\n", end) for line in lines)
+    content += data.draw(st.sampled_from([b"", end, end + end]))
+    if kind == "txt" and content.strip(b"\r\n") == mark:
+        content += b"a"
+    packed = gzip.compress(content) if data.draw(st.booleans()) else content
+    ending = f"{kind}.gz" if packed != content else kind
+    size = data.draw(st.sampled_from([1, 2, 1000]))
+    with tempfile.TemporaryDirectory() as folder:
+        source, out = Path(folder) / f"a.{ending}", Path(folder) / f"b.{ending}"
+        source.write_bytes(packed)
+        if b"\n" not in content and b"\r" in content.rstrip(b"\r"):
+            return  # lines that end in CR alone are refused
+        named = {"tokens": "tokens", "labels": "labels"} if kind == "conll" else {}
+        augment(source, out, rows_per_shard=size, **named, **NOTHING)
+        written = out.read_bytes()
+        assert (gzip.decompress(written) if packed != content else written) == content
+
+
+@pytest.mark.parametrize("size", [1, 100])
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("a.txt", BOM + b"see\r\nyou", BOM + b"SEE\r\nYOU\r\nSEE\r\nYOU"),
+        ("a.csv", BOM + b'"text"\nsee', BOM + b'"text"\nSEE\nSEE'),
+        ("a.csv.bz2", b'"text"\nsee', b'"text"\nSEE\nSEE'),
+        ("a.jsonl", b'{"text":"see"}', b'{"text":"SEE"}\n{"text":"SEE"}'),
+        ("a.conll", b"see O\nyou O\n", b"SEE O\nYOU O\n\nSEE O\nYOU O\n"),
+        ("a.norm", b"see\tsee\nu\tyou", b"SEE\tsee\nU\tyou\n\nSEE\tsee\nU\tyou"),
+    ],
+)
+def test_files_without_a_last_line_end_are_joined_by_one(tmp_path, name, content, expected, size):
+    source, out = tmp_path / name, tmp_path / f"out.{name[2:]}"
+    is_packed = name.endswith("bz2")
+    source.write_bytes(bz2.compress(content) if is_packed else content)
+    augment([source, source], out, rows_per_shard=size, **CAPS)
+    written = out.read_bytes()
+    assert (bz2.decompress(written) if is_packed else written) == expected
+
+
+def test_a_header_line_keeps_its_quotes_when_a_column_is_added(tmp_path):
+    (tmp_path / "a.csv").write_bytes(BOM + b'"text","n,m"\r\nsee,1')
+    augment(tmp_path / "a.csv", tmp_path / "b.csv", copies=2, **CAPS)
+    lines = [b'"text","n,m",copy', b"SEE,1,0", b"SEE,1,1"]
+    assert (tmp_path / "b.csv").read_bytes() == BOM + b"\r\n".join(lines)
+
+
+def test_standard_input_keeps_its_mark_and_its_header(tmp_path, monkeypatch):
+    data = BOM + b'text,"n"\r\nsee,1'
+    on_stdin(monkeypatch, data)
+    augment("-", tmp_path / "b.csv", **NOTHING)
+    assert (tmp_path / "b.csv").read_bytes() == data

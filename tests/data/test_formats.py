@@ -115,7 +115,7 @@ def test_standard_input_is_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> N
             b'text,n\n"a\nb",1\n"b",2,3\r\n\xff,4',
             [b'"a\nb",1\n', b'"b",2,3\r\n', b"\xff,4"],
         ),
-        ("a.conll", b"D O\n\n\na O\r\n\r\nb O", [b"D O\n\n\n", b"a O\r\n\r\n", b"b O\r\n\r\n"]),
+        ("a.conll", b"D O\n\n\na O\r\n\r\nb O", [b"D O\n\n\n", b"a O\r\n\r\n", b"b O"]),
     ],
 )
 def test_rows_may_be_had_as_they_lie_in_the_file(
