@@ -8,14 +8,22 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations, permutations
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from noisegen.data.formats.json_lines import OBJECTS, object_in, patched, with_value
-from noisegen.data.paths import Path, Place, parsed, parts_of, path_in, text_paths
+from noisegen.data.formats.json_lines import (
+    OBJECTS,
+    as_column,
+    exact_values,
+    object_in,
+    patched,
+    with_value,
+)
+from noisegen.data.paths import Path, Place, general, parsed, parts_of, path_in, text_paths
 from noisegen.data.rows import Columns
 from noisegen.data.spans import Span, is_start, nearest, spans_at
 from noisegen.data.tables import RAW, Mask, is_unicode
@@ -104,7 +112,7 @@ class RowLayout:
                 seen.add(span.start.parts)
                 near = nearest(span.start, meant)
                 if len(near) > 1:
-                    of = " or ".join(repr(one.path) for one in near[:2])
+                    of = " or ".join(repr(general(one.parts)) for one in near[:2])
                     raise UsageError(f"--spans {given}: of {of}? Write --spans {given}=PATH")
                 if near:
                     yield span, near[0]
@@ -127,7 +135,7 @@ def _rows_of(table: pa.Table, columns: Columns, layout: RowLayout) -> list[dict[
     Texts that hold JSON are parsed in the columns of `layout` that may have some.
     """
     names = [name for name in layout.columns if name in table.column_names]
-    values = {name: table[name].to_pylist() for name in names}
+    values = {name: exact_values(table[name], table.schema.field(name)) for name in names}
     if layout.is_flat:
         values[layout.texts[0].column] = table["clean"].to_pylist()
     rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
@@ -153,10 +161,11 @@ def _with_rows(table: pa.Table, rows: Sequence[Mapping[str, Any]], columns: Colu
         return table
     for name in rows[0] if rows else ():
         if name in table.column_names:
-            kind, before = table.schema.field(name).type, table[name].to_pylist()
+            field = table.schema.field(name)
+            before = exact_values(table[name], field)
             values = [_as_before(row.get(name), was) for row, was in zip(rows, before, strict=True)]
             if values != before:
-                table = _with(table, name, pa.array(values, kind))
+                table = _with(table, name, as_column(values, field))
     return table
 
 
@@ -368,34 +377,67 @@ def checked(table: pa.Table, columns: Columns, schema: pa.Schema) -> tuple[Colum
     `table` has the first rows of the input, `schema` the columns of its first file. Raises
     UsageError if a path leads to no text or no annotation in these rows.
     """
-    columns = _with_sides(columns, schema)
     layout = RowLayout.of(columns, table.column_names)
-    rows = _rows_of(table, replace(columns, raw=None), layout)
-    texts = [layout.places(row) for row in rows]
+    rows = _rows_of(table, columns, layout)
     for given, path in zip(columns.texts, layout.texts, strict=True):
         if not any(isinstance(place.value, str) for row in rows for place in path.places(row)):
             there = ", ".join(text_paths(table.schema)) or "none"
             raise UsageError(
                 f"--text-column {given}: no text there in the first rows; texts: {there}"
             )
-    notes = []
-    for one in layout.spans:
-        alone = replace(layout, spans=(one,))
-        found = [
-            pair
-            for row, some in zip(rows, texts, strict=True)
-            for pair in alone.moved_spans(row, some)
-        ]
-        values = [place.value for row in rows for place in one.path.places(row)]
-        if not found and any(map(_has_leaf, values)) and not any(map(_has_spans, values)):
-            raise UsageError(f"--spans {one.given}: no start and end there in the first rows")
-        if found and not any(span.bounds(text.value) for span, text in found):
-            raise UsageError(
-                f"--spans {one.given}: they do not fit {found[0][1].path}; name their text: "
-                f"--spans {one.given}=PATH"
-            )
-        notes += [f"{one.given}: {_form(span)} of {text.path}" for span, text in found[:1]]
+    notes = [note for one in layout.spans for note in _checked_spans(layout, one, rows)]
+    if columns.align and len(parts_of(columns.align)) == 1:
+        columns = replace(columns, align=_with_sides(table, columns, schema))
     return columns, notes
+
+
+def _checked_spans(
+    layout: RowLayout, one: Annotation, rows: Sequence[dict[str, Any]]
+) -> Iterator[str]:
+    """Yield a line on the form of the spans at a place, if the first rows have some.
+
+    Raises UsageError if there are other values, and if no span fits its text.
+    """
+    alone = replace(layout, spans=(one,))
+    found = [pair for row in rows for pair in alone.moved_spans(row, layout.places(row))]
+    values = [place.value for row in rows for place in one.path.places(row)]
+    if not found and any(map(_has_leaf, values)) and not any(map(_has_spans, values)):
+        raise UsageError(
+            f"--spans {one.given}: no start and end there in the first rows; if they are deeper, "
+            "give their path"
+        )
+    if found and not any(span.bounds(text.value) for span, text in found):
+        of = general(found[0][1].parts)
+        raise UsageError(
+            f"--spans {one.given}: none fits {of} in the first rows; offsets count characters; for "
+            f"spans of another text: --spans {one.path}=PATH"
+        )
+    for span, text in found[:1]:
+        yield f"{one.given}: {_form(span)} of {general(text.parts)}"
+
+
+def _with_sides(table: pa.Table, columns: Columns, schema: pa.Schema) -> str:
+    """Return the option --align with the paths of its two texts, source and target.
+
+    These are two texts beside each other that have all words that the first rows link, one of them
+    with noise. They come in the order of their columns; fields of an object have no order. Raises
+    UsageError if no two texts fit, or several.
+    """
+    named = columns.of(schema.names)
+    head = named.texts[0].rpartition(".")[0]
+    beside = [path for path in text_paths(schema) if path.rpartition(".")[0] == head]
+    beside = [path for path in beside if path not in (named.align, named.row_id)]
+    fitting = []
+    for sides in permutations(beside, 2) if head else combinations(beside, 2):
+        given = f"{named.align}={','.join(sides)}"
+        layout = RowLayout.of(replace(named, align=given), table.column_names)
+        rows = _rows_of(table, columns, layout)
+        if set(sides) & set(named.texts) and layout.align:
+            fits = [_align(layout.align, row, {}) for row in rows]
+            fitting += [given] * (sum(fits) >= _FITTING * len(fits))
+    if len(fitting) != 1:
+        raise UsageError(f"--align {columns.align}: name its texts: {columns.align}=SOURCE,TARGET")
+    return fitting[0]
 
 
 def _has_leaf(value: Any) -> bool:
@@ -418,44 +460,20 @@ def _form(span: Span) -> str:
     return f"spans with {'lists ' * is_list}{' and '.join(names)}"
 
 
-def _with_sides(columns: Columns, schema: pa.Schema) -> Columns:
-    """Return the columns with the paths of both texts of an alignment, if the user gave none.
-
-    These are the first two texts beside each other, one of which gets noise. Raises UsageError if
-    the first two are others.
-    """
-    if not columns.align or len(parts_of(columns.align)) == 3:
-        return columns
-    named = columns.of(schema.names)
-    head = named.texts[0].rpartition(".")[0]
-    sides = [
-        path
-        for path in text_paths(schema)
-        if path.rpartition(".")[0] == head and path not in (named.align, named.row_id)
-    ][:2]
-    if len(sides) < 2 or not set(sides) & set(named.texts):
-        raise UsageError(f"--align {columns.align}: name its texts: {columns.align}=SOURCE,TARGET")
-    return replace(columns, align=f"{columns.align}={','.join(sides)}")
-
-
 def stale_columns(table: pa.Table, columns: Columns) -> tuple[str, ...]:
     """Return a warning for each place that looks like an annotation and was not named.
 
-    Spans count if nearly all of them are inside of a text of their row, alignments if all words
-    that they link are there. `table` has the first rows of the input.
+    Spans count if nearly all of them are inside of a text of their row, alignments if all values
+    have their form. `table` has the first rows of the input.
     """
     layout = RowLayout.of(columns, table.column_names)
-    others = set(table.column_names) - {"id", "clean"}
+    others = [name for name in table.column_names if name not in ("id", "clean")]
     rows = _rows_of(
-        table.select([*{"id", "clean"} & set(table.column_names), *others]),
-        replace(columns, raw=None),
-        layout,
+        table, columns, replace(layout, columns=layout.columns | dict.fromkeys(others, False))
     )
-    for name in others - layout.columns.keys():
-        for row, value in zip(rows, table[name].to_pylist(), strict=True):
-            row[name] = parsed(value)
     spans: defaultdict[str, list[bool]] = defaultdict(list)
     for row in rows:
+        row |= {name: parsed(row[name]) for name in others if name not in layout.columns}
         texts = layout.places(row)
         named = {span.start.parts for span, _ in layout.moved_spans(row, texts)}
         for span in (span for name in row for span in spans_at(Place.of(row, name))):
@@ -463,8 +481,8 @@ def stale_columns(table: pa.Table, columns: Columns) -> tuple[str, ...]:
                 bounds = span.bounds(max((text.value for text in near), key=len))
                 spans[span.path].append(bounds is not None and bounds[0] < bounds[1])
     found = [(path, "spans") for path, fit in spans.items() if sum(fit) >= _FITTING * len(fit)]
-    for name in others - layout.columns.keys():
-        if _are_alignments([row[name] for row in rows]):
+    for name in others:
+        if name not in layout.columns and _are_alignments([row[name] for row in rows]):
             found.append((name, "alignments"))
     return tuple(
         f"{place!r} looks like {what} of the text, which the noise moves: add "

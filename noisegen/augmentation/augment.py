@@ -29,7 +29,7 @@ from noisegen.augmentation.plan import AugmentPlan, make_plan
 from noisegen.augmentation.shards import Shard, ShardTask, make_shard
 from noisegen.data.features import class_names
 from noisegen.data.files import is_url, metered, modified, size_of
-from noisegen.data.formats.registry import format_of, read_head
+from noisegen.data.formats.registry import beginning_of, format_of, read_head
 from noisegen.data.pairs import refuse_onto
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.sources import RESERVED, read, shard_ranges
@@ -122,6 +122,9 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
     columns = replace(plan.job.columns, raw=target.writer.keeps)
     if head := read_head(plan.inputs[0], columns):
         target.check_columns(head.schema.names, plan.job)
+    if plan.first and plan.first.format in target.writer.keeps:
+        beginning, line_end = beginning_of(plan.first)
+        target = replace(target, beginning=beginning, line_end=line_end)
     tasks = plan.tasks_of(target.rows(plan.request.rows_per_shard), columns)
     first = next(tasks)  # a source that cannot be read fails here, before the file is touched
     plan = looked(plan, first)

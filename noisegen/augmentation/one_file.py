@@ -5,6 +5,7 @@ comments, separators and line ends are kept too. Rows keep their order. A row th
 is copied if the format can hold it, else left out; both are counted.
 """
 
+import base64
 import bz2
 import gzip
 import lzma
@@ -37,12 +38,19 @@ from noisegen.augmentation.shards import (
 )
 from noisegen.data import conll
 from noisegen.data.decoders import compression_of
-from noisegen.data.features import class_names, label_names, with_class_names
+from noisegen.data.features import (
+    class_names,
+    fit_pandas,
+    label_names,
+    with_label_names,
+    with_list,
+)
 from noisegen.data.files import metered
 from noisegen.data.formats.base import NoisyRow, RowWriter
 from noisegen.data.formats.json_document import Document
 from noisegen.data.formats.json_lines import OBJECTS
 from noisegen.data.formats.registry import ENDINGS, FORMATS, WRITTEN, file_of
+from noisegen.data.lines import BOM
 from noisegen.data.rows import Columns, FileRange, RowBatch
 from noisegen.data.sources import read
 from noisegen.data.tables import CODE, KEPT, RAW, REASON, REASONS, Mask, is_list
@@ -65,6 +73,7 @@ _COMPRESS: dict[str, Callable[[bytes], bytes]] = {
 _ENDING = re.compile(r"[^/\\]\.[A-Za-z]{1,5}$")  # the end of a file name, such as x.html
 _OWNERS = "\x00owners"  # column with the index of the clean token of each noisy token
 _PAIR = "\x00pair"  # column with the clean text, the noisy text and the edits of each row
+_SAME = "\x00same"  # column that is True for a row that noise left as it was
 # Reasons why a row is not noised: of rows that were read completely, and of rows cut off.
 _WHOLE = ("null_text", "null_id", "unequal_labels", "unknown_label")
 _CUT = ("row_too_long", "truncated")
@@ -74,7 +83,9 @@ _CUT = ("row_too_long", "truncated")
 class Target:
     """The noisy file to write: its path ('-' for standard output), format and compression.
 
-    `parallel` names the columns with a list that has an item per token.
+    `parallel` names the columns with a list that has an item per token. `beginning` has the bytes
+    before the first row of an input of this format: a byte order mark and a header line. Lines
+    that are new, or have no line end in the input, get `line_end`.
     """
 
     path: str
@@ -82,6 +93,8 @@ class Target:
     compression: str = ""
     has_header: bool = True
     parallel: tuple[str, ...] = ()
+    beginning: bytes = b""
+    line_end: bytes = b"\n"
 
     @property
     def writer(self) -> RowWriter:
@@ -239,10 +252,12 @@ def write_parts(
     compress = _COMPRESS[compression]
     table: pq.ParquetWriter | None = None
     document = Document()
+    rows, end = 0, b""
     with ExitStack() as stack:
         for part in parts:
             if isinstance(part.content, bytes):
-                file.write(part.content)
+                file.write(end + part.content if part.shard.rows else part.content)
+                end = part.end if part.shard.rows else end
             elif isinstance(part.content, list):
                 file.write(compress(document.add(part.content)))
             else:
@@ -250,9 +265,21 @@ def write_parts(
                     pq.ParquetWriter(file, part.content.schema, compression="zstd")
                 )
                 table.write_table(part.content)
+                rows += len(part.content)
             yield part
-    if end := document.end():
-        file.write(compress(end))
+        if table:
+            _fit_metadata(table, rows)
+    if closing := document.end():
+        file.write(compress(closing))
+
+
+def _fit_metadata(file: pq.ParquetWriter, rows: int) -> None:
+    """Correct the metadata of a Parquet file with `rows` rows, whose schema was written first."""
+    schema = fit_pandas(file.schema, rows)
+    if schema.metadata != file.schema.metadata:
+        # Arrow takes the metadata from a copy of the schema, other readers from the file
+        copy = base64.b64encode(schema.serialize().to_pybytes())
+        file.add_key_value_metadata(schema.metadata | {b"ARROW:schema": copy})
 
 
 # One task: its rows become a part of the file.
@@ -264,7 +291,8 @@ class NoisyPart:
 
     `content` are the bytes to write, a table for Parquet, or the rows of a JSON document. `size` is
     the number of bytes of input. `as_is` counts by reason the rows that are copied without noise.
-    `shard` has the counts of all rows; it counts the copied rows as dropped.
+    `shard` has the counts of all rows; it counts the copied rows as dropped. `end` are the bytes to
+    write before a next row, if the last row is of an input file without a line end at its end.
     """
 
     number: int
@@ -272,6 +300,7 @@ class NoisyPart:
     shard: Shard
     content: bytes | list[bytes] | pa.Table
     as_is: Counter[str]
+    end: bytes = b""
 
 
 def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardTask) -> NoisyPart:
@@ -294,8 +323,8 @@ def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardTask) 
         raise OutputError(f"no rows for part {task.number}")
     sums: dict[str, Any] = {**counts.sums, "dropped": dict(+counts.dropped)}
     shard = Shard(rows_in=task.rows, **sums)
-    content = _content(target, columns, tables, has_header=task.number == 0 and target.has_header)
-    return NoisyPart(task.number, task.size, shard, content, counts.as_is)
+    content, end = _content(target, columns, tables, is_first=task.number == 0)
+    return NoisyPart(task.number, task.size, shard, content, counts.as_is, end)
 
 
 @dataclass(frozen=True)
@@ -356,6 +385,9 @@ def _noised(
         table = batch.read
         for name, values in _changed(job, target, batch.read.column_names, noised).items():
             table = _with_values(table, name, values, batch.keep)
+        if job.copies == 1 and not job.edits:
+            same = _are_same(noised)
+            table = _with_values(table, _SAME, same, batch.keep)
         if job.copies > 1:
             table = table.append_column("copy", as_arrow(np.full(len(table), copy, np.int32)))
         tables.append(table.filter(present))
@@ -363,6 +395,14 @@ def _noised(
     counts.sums["rows"] += int(np.count_nonzero(stays))
     order = np.argsort(np.concatenate(numbers), kind="stable")
     return pa.concat_tables(tables).take(as_arrow(order))
+
+
+def _are_same(noised: pa.Table) -> pa.Array:
+    """Tell for each row whether noise left its texts as they were."""
+    if "paths" not in noised.column_names:
+        return pc.equal(noised["noisy"], noised["clean"])
+    sides = zip(noised["clean"].to_pylist(), noised["noisy"].to_pylist(), strict=True)
+    return pa.array([clean == noisy for clean, noisy in sides])
 
 
 def _with_lines(job: ShardJob, batch: RowBatch) -> pa.Table:
@@ -454,58 +494,96 @@ def _with_values(table: pa.Table, name: str, values: Any, keep: Any) -> pa.Table
     parts = [pa.table({name: column.cast(kind)}) for column in (values, table[name])]
     both = pa.concat_tables(parts)[name]
     at = table.column_names.index(name)
-    return table.set_column(at, field.with_type(kind), both.take(as_arrow(index)))
+    table = table.set_column(at, field.with_type(kind), both.take(as_arrow(index)))
+    if kind == field.type:
+        return table
+    return table.replace_schema_metadata(with_list(table.schema, name).metadata)
 
 
 # Writing rows as bytes.
 
 
 def _content(
-    target: Target, columns: Columns, tables: Sequence[pa.Table], *, has_header: bool
-) -> bytes | list[bytes] | pa.Table:
+    target: Target, columns: Columns, tables: Sequence[pa.Table], *, is_first: bool
+) -> tuple[bytes | list[bytes] | pa.Table, bytes]:
     """Return the rows of tables as bytes of the file to write.
 
-    For Parquet they are returned as one table, for a JSON document as the text of each row.
+    For Parquet they are returned as one table, for a JSON document as the text of each row. Also
+    returns the bytes to write before a next row, see `NoisyPart.end`.
     """
     table, write = pa.concat_tables(tables), target.writer.line
     names = _names(table)
     if write is None:
-        return table.select(names)
+        return table.select(names), b""
     if target.has_token_lines and columns.label_names:
-        names_of = class_names(table.schema) | {str(columns.labels): columns.label_names}
-        table = table.cast(with_class_names(table.schema, names_of))
-    columns, end = columns.of(table.column_names), "\n"
+        named = with_label_names(table.schema, str(columns.labels), columns.label_names)
+        table = table.replace_schema_metadata(named.metadata)
+    columns = columns.of(table.column_names)
     changed = {columns.source, "copy", "edits", *target.parallel}
     if columns.is_annotated:  # the lines of JSON have the noise already
         changed = {"copy", "edits"}
-    has_owners, has_pairs = (name in table.column_names for name in (_OWNERS, _PAIR))
-    owners = table[_OWNERS].to_pylist() if has_owners else [()] * len(table)
-    pairs = table[_PAIR].to_pylist() if has_pairs else [None] * len(table)
+    owners, pairs = _hidden(table, _OWNERS, ()), _hidden(table, _PAIR, None)
     values = zip(*(_values(table, name) for name in names), strict=True)
-    raws, codes = table[RAW].to_pylist(), table[REASON].to_pylist()
+    raws, codes, same = table[RAW].to_pylist(), table[REASON].to_pylist(), _hidden(table, _SAME)
     lines: list[bytes] = []
-    for row, raw, code, owner, pair in zip(values, raws, codes, owners, pairs, strict=True):
-        line, end = (raw, end) if target.format == "json" else _without_end(raw, end)
-        if line is None or code in KEPT:
-            cells = dict(zip(names, row, strict=True))
-            noisy = NoisyRow(cells, columns, changed, line, owner, pair)
-            line = write(noisy).encode("utf-8")
-        lines.append(line if target.format == "json" else line + end.encode())
-    if has_header and target.writer.header:
-        header = NoisyRow({name: name for name in names}, Columns(), (), None)
-        lines.insert(0, write(header).encode("utf-8") + end.encode())
-    return lines if target.format == "json" else _COMPRESS[target.compression](b"".join(lines))
+    missing = b""
+    shown = columns.shown(names) if target.writer.has_columns else names
+    for row, raw, code, owner, pair, is_same in zip(
+        values, raws, codes, owners, pairs, same, strict=True
+    ):
+        line, end, missing = _without_end(target, raw)
+        if line is None or (code in KEPT and not is_same):
+            cells = dict(zip(shown if line is None else names, row, strict=True))
+            line = write(NoisyRow(cells, columns, changed, line, owner, pair)).encode("utf-8")
+        lines.append(line + end)
+    if target.format == "json":
+        return lines, b""
+    if lines:
+        lines[-1] = lines[-1].removesuffix(missing)
+    if is_first:
+        lines.insert(0, _beginning(target, shown, is_changed=_SAME not in table.column_names))
+    compress = _COMPRESS[target.compression]
+    return compress(b"".join(lines)), missing and compress(missing)
 
 
-def _without_end(raw: bytes | None, end: str) -> tuple[bytes | None, str]:
-    """Split a line of input into its text and its line end.
+def _without_end(target: Target, raw: bytes | None) -> tuple[bytes | None, bytes, bytes]:
+    """Return a row of input without its line end, its line end, and bytes that it lacks.
 
-    If `raw` has no line end, or is None, `end` is returned as the line end.
+    The last row of a file may have no line end, and the last sentence of a file with a token per
+    line may have no empty line after it. The row is returned with these bytes.
     """
-    if raw is None or not raw.endswith(b"\n"):
-        return raw, end
-    end = "\r\n" if raw.endswith(b"\r\n") else "\n"
-    return raw[: -len(end)], end
+    end = target.line_end
+    if target.format == "json":
+        return raw, b"", b""
+    if raw is None:
+        return None, end, b""
+    if raw.endswith(b"\n"):
+        end = b"\r\n" if raw.endswith(b"\r\n") else b"\n"
+    missing = b"" if raw.endswith(b"\n") else end
+    last_line = raw[raw.rfind(b"\n", 0, -1) + 1 :]
+    if target.has_token_lines and last_line.strip():
+        missing += end
+    return (raw + missing).removesuffix(end), end, missing
+
+
+def _beginning(target: Target, names: Sequence[str], *, is_changed: bool) -> bytes:
+    """Return the bytes before the first row: the input's, or a new header line.
+
+    A byte order mark stays. If `is_changed`, the output has other columns than the input.
+    """
+    mark = BOM if target.beginning.startswith(BOM) else b""
+    header = target.beginning.removeprefix(mark)
+    if (header and not is_changed) or not (target.writer.header and target.has_header):
+        return target.beginning
+    line = header.removesuffix(target.line_end) if header else None
+    row = NoisyRow({name: name for name in names}, Columns(), (), line)
+    assert target.writer.line
+    return mark + target.writer.line(row).encode("utf-8") + target.line_end
+
+
+def _hidden(table: pa.Table, name: str, default: Any = False) -> list[Any]:
+    """Return the values of a column that noise adds but the output lacks; defaults without it."""
+    return table[name].to_pylist() if name in table.column_names else [default] * len(table)
 
 
 def _values(table: pa.Table, name: str) -> list[Any]:
@@ -519,4 +597,5 @@ def _values(table: pa.Table, name: str) -> list[Any]:
 
 
 def _names(table: pa.Table) -> list[str]:
-    return [name for name in table.column_names if name not in (REASON, RAW, _OWNERS, _PAIR)]
+    hidden = REASON, RAW, _OWNERS, _PAIR, _SAME
+    return [name for name in table.column_names if name not in hidden]

@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from noisegen.augmentation import NoiseRequest, Request
 from noisegen.augmentation.shards import ShardJob, ShardTask
 from noisegen.data.conll import NORM
-from noisegen.data.features import class_names, given_names
+from noisegen.data.features import class_names
 from noisegen.data.files import metered
 from noisegen.data.formats.registry import range_tables, read_head
-from noisegen.data.labels import scheme_name, tag_letters
+from noisegen.data.labels import given_names, scheme_name, tag_letters
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.sources import (
     Head,

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from noisegen.augmentation import annotated
 from noisegen.data.conll import NORM
-from noisegen.data.features import class_names, label_names, with_class_names
+from noisegen.data.features import class_names, features, label_names, with_features, with_list
 from noisegen.data.labels import carried, carried_forms, tags_like
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.sources import no_column, read
@@ -292,11 +292,12 @@ def _in_order(job: ShardJob, noised: pa.Table, copy: int) -> pa.Table:
         table = table.append_column("noisy_tokens", words)
         carried_over = aligned_labels(noised, tokens, labels, owners, job.letters)
         table = table.append_column("noisy_labels", carried_over)
-        classes = class_names(noised.schema)
-        if labels in classes:
-            classes["noisy_labels"] = classes[labels]
-            table = table.cast(with_class_names(table.schema, classes))
-    return table
+        found = features(noised.schema)
+        if labels in found:
+            schema = with_features(table.schema, found | {"noisy_labels": found[labels]})
+            schema = with_list(schema, "noisy_labels")
+            table = table.replace_schema_metadata(schema.metadata)
+    return table.rename_columns(job.columns.shown(table.column_names))
 
 
 # Labels.
@@ -339,7 +340,7 @@ def aligned_labels(
     if pa.types.is_integer(kind.value_type):
         numbers = _numbers_of(names)
         made = [[numbers.get(mark, mark) for mark in marks] for marks in made]
-    return pa.array(made, kind)
+    return pa.array(made, pa.list_(kind.value_type))
 
 
 def _numbers_of(names: Sequence[str]) -> dict[str, int]:

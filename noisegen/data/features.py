@@ -1,4 +1,4 @@
-"""Names of classes: in metadata of Hugging Face's `datasets` in an Arrow schema, or as given."""
+"""Metadata in an Arrow schema: features written by `datasets`, and the index of pandas."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,63 +6,93 @@ from typing import Any
 
 import pyarrow as pa
 
-from noisegen.data.lines import read_parts
-from noisegen.data.tables import undamaged_lines
-from noisegen.errors import UsageError
-
 _KEY = b"huggingface"  # metadata key that `datasets` writes into Arrow and Parquet files
+_PANDAS = b"pandas"  # metadata key that pandas writes into them
+_RANGE = ("start", "stop", "step")  # keys of an index of numbers in the metadata of pandas
 
 Names = tuple[str, ...]
 
 
-def class_names(schema: pa.Schema) -> dict[str, Names]:
-    """Return {column: class names} for columns of class labels, or of lists of class labels."""
+def features(schema: pa.Schema) -> dict[str, Any]:
+    """Return {column: feature} as `datasets` has written it: {"dtype": "string", "_type": "Value"}.
+
+    Columns without a feature are left out, and all columns if the metadata are damaged.
+    """
     try:
         info = json.loads((schema.metadata or {})[_KEY])["info"]
-        found = {name: _names(spec) for name, spec in info["features"].items()}
+        return {name: info["features"][name] for name in schema.names if name in info["features"]}
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
         return {}
-    return {name: names for name, names in found.items() if names and name in schema.names}
+
+
+def with_features(schema: pa.Schema, new: Mapping[str, Any]) -> pa.Schema:
+    """Return the schema with `new`, {column: feature}, in place of all that `datasets` has written.
+
+    Its fingerprint is left out: `datasets` takes data with an equal fingerprint to be equal.
+    """
+    metadata = dict(schema.metadata or {})
+    metadata.pop(_KEY, None)
+    if new:
+        metadata[_KEY] = json.dumps({"info": {"features": new}}, ensure_ascii=False).encode()
+    return schema.with_metadata(metadata or None)
+
+
+def with_list(schema: pa.Schema, name: str) -> pa.Schema:
+    """Return the schema with the feature of a column as a list of any length.
+
+    This is the feature of a list whose length or Arrow type changes.
+    """
+    found = features(schema)
+    if (item := _item(found.get(name))) is None:
+        return schema
+    # Every version of `datasets` reads a Sequence as a list
+    return with_features(schema, found | {name: {"feature": item, "_type": "Sequence"}})
+
+
+def class_names(schema: pa.Schema) -> dict[str, Names]:
+    """Return {column: class names} for columns of class labels, or of lists of class labels."""
+    found = {name: _names(spec) for name, spec in features(schema).items()}
+    return {name: names for name, names in found.items() if names}
 
 
 def _names(spec: Any) -> Names:
     """Return the class names in `spec`, the metadata of a column; () if it has none."""
-    while isinstance(spec, dict) and isinstance(spec.get("feature"), dict):
-        spec = spec["feature"]
-    if isinstance(spec, list) and len(spec) == 1:  # how old versions of `datasets` describe a list
-        return _names(spec[0])
+    while isinstance(inner := _item(spec), dict | list):
+        spec = inner
     is_label = isinstance(spec, dict) and spec.get("_type") == "ClassLabel"
-    return tuple(map(str, spec["names"])) if is_label else ()
+    return tuple(map(str, spec.get("names") or ())) if is_label else ()
 
 
-def with_class_names(schema: pa.Schema, names: Mapping[str, Names]) -> pa.Schema:
-    """Return the schema with `names`, {column: class names}, in place of all its metadata."""
-    features = {}
-    for column, classes in names.items():
-        label = {"names": classes, "_type": "ClassLabel"}
-        is_list = pa.types.is_nested(schema.field(column).type)
-        features[column] = {"feature": label, "_type": "List"} if is_list else label
-    info = json.dumps({"info": {"features": features}}, ensure_ascii=False)
-    return schema.with_metadata({_KEY: info} if features else None)
+def _item(spec: Any) -> Any:
+    """Return the feature of the items of a list; None if `spec` is not the feature of a list."""
+    if isinstance(spec, list) and len(spec) == 1:  # how old versions of `datasets` describe a list
+        return spec[0]
+    return spec.get("feature") if isinstance(spec, dict) else None
 
 
-def given_names(given: Sequence[str]) -> Names:
-    """Return the class names that the user gave: a list, or one text.
+def fit_pandas(schema: pa.Schema, rows: int) -> pa.Schema:
+    """Return the schema with metadata of pandas that fit a table of `rows` rows.
 
-    The text has names with commas between them, or is the path of a file with a name per line.
-    Raises UsageError for an empty or repeated name, and SourceError for a file that cannot be read.
+    An index of numbers that is not stored as a column begins at 0 if its length was another. If
+    columns were added, whose names are strings, the names of all columns are strings.
     """
-    found: Sequence[str | None] = given
-    if len(given) == 1:
-        text = given[0]
-        is_path = "," not in text
-        found = [*undamaged_lines(read_parts(text), text)] if is_path else text.split(",")
-    names = tuple((name or "").strip() for name in found)
-    for number, name in enumerate(names):
-        if not name or name in names[:number]:
-            problem = f"{name!r} is repeated" if name else "is empty"
-            raise UsageError(f"--label-names: name {number} {problem}; numbers begin at 0")
-    return names
+    try:
+        told = json.loads((schema.metadata or {})[_PANDAS])
+        for index in told["index_columns"]:
+            if isinstance(index, dict) and len(range(*(index[key] for key in _RANGE))) != rows:
+                index.update(zip(_RANGE, (0, rows, 1), strict=True))
+        are_strings = [index["pandas_type"] for index in told["column_indexes"]] == ["unicode"]
+        if not are_strings and {*schema.names} - {each["field_name"] for each in told["columns"]}:
+            told["column_indexes"] = []
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
+        return schema
+    return schema.with_metadata(schema.metadata | {_PANDAS: json.dumps(told).encode()})
+
+
+def with_label_names(schema: pa.Schema, name: str, names: Names) -> pa.Schema:
+    """Return the schema with `names` as the classes of the numbers in the lists of a column."""
+    label = {"names": names, "_type": "ClassLabel"}
+    return with_features(schema, features(schema) | {name: {"feature": label, "_type": "Sequence"}})
 
 
 def label_names(numbers: Sequence[int | None], names: Sequence[str]) -> list[Any]:

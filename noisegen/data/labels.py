@@ -5,6 +5,10 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any
 
+from noisegen.data.lines import read_parts
+from noisegen.data.tables import undamaged_lines
+from noisegen.errors import UsageError
+
 # For each noisy token, the index of the clean token it was made from; None for an added token
 Owners = Sequence[int | None]
 Mark = tuple[str, str]  # letter and rest of a tag: ("B", "-PER") for B-PER; _UNMARKED for O
@@ -164,3 +168,22 @@ def units(owners: Owners, count: int) -> list[tuple[range, range]]:
     clean = pairwise([0, *(owners[at] or 0 for at in starts), count])
     noisy = pairwise([0, *starts, len(owners)])
     return [(range(*ours), range(*theirs)) for ours, theirs in zip(clean, noisy, strict=True)]
+
+
+def given_names(given: Sequence[str]) -> tuple[str, ...]:
+    """Return the class names that the user gave: a list, or one text.
+
+    The text has names with commas between them, or is the path of a file with a name per line.
+    Raises UsageError for an empty or repeated name, and SourceError for a file that cannot be read.
+    """
+    found: Sequence[str | None] = given
+    if len(given) == 1:
+        text = given[0]
+        is_path = "," not in text
+        found = [*undamaged_lines(read_parts(text), text)] if is_path else text.split(",")
+    names = tuple((name or "").strip() for name in found)
+    for number, name in enumerate(names):
+        if not name or name in names[:number]:
+            problem = f"{name!r} is repeated" if name else "is empty"
+            raise UsageError(f"--label-names: name {number} {problem}; numbers begin at 0")
+    return names

@@ -68,12 +68,22 @@ class Place(NamedTuple):
         return Place(self.value, key, (*self.parts, key))
 
 
+def general(parts: Sequence[str | int]) -> str:
+    """Return the path of all places like one with these parts: `messages[].content`."""
+    first, *others = parts
+    steps = ("[]" if isinstance(part, int) else f".{part}" for part in others)
+    return "".join([str(first), *steps])
+
+
 @dataclass(frozen=True)
 class Path:
     """A path whose column is known: the name of the column, and the steps that follow it."""
 
     column: str
     steps: tuple[str | int | Items, ...] = ()
+
+    def __str__(self) -> str:
+        return "".join([self.column, *map(_written, self.steps)])
 
     def places(self, row: dict[str, Any]) -> Iterator[Place]:
         """Yield the places of a row that the path leads to; `row` maps columns to values."""
@@ -96,6 +106,12 @@ class Path:
             if kind is None:
                 return False
         return True
+
+
+def _written(step: str | int | Items) -> str:
+    if isinstance(step, Items):
+        return f"[{step.key}={step.value}]" if step.key else "[]"
+    return f"[{step}]" if isinstance(step, int) else f".{step}"
 
 
 def _stepped(place: Place, step: str | int | Items) -> Iterator[Place]:
@@ -152,7 +168,9 @@ def _steps(text: str, at: int) -> tuple[str | int | Items, ...]:
                 "all items, [NAME=VALUE] for some, [0] for the first"
             )
         field, index, key, value = match.group("field", "index", "key", "value")
-        steps.append(field or (int(index) if index else Items(key or "", value or "")))
+        steps.append(
+            field or (int(index) if index else Items(key or "", (value or "").strip("\"'")))
+        )
         at = match.end()
     return tuple(steps)
 

@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from noisegen.data.features import class_names
 from noisegen.data.files import is_url, size_of
-from noisegen.data.paths import is_path
+from noisegen.data.paths import is_path, records_of
 
 ID = "id"  # default column of row ids
 _NUMBER = re.compile(r"\d+")
@@ -70,9 +71,12 @@ class FileRange:
         return os.path.abspath(self.path) if is_local else self.path  # noqa: PTH100
 
     def is_like(self, other: "FileRange") -> bool:
-        """Tell whether two files have the same format and the same columns."""
-        same = self.schema.equals(other.schema, check_metadata=True)
-        return same and self.format == other.format
+        """Tell whether two files have the same format, columns and names of classes."""
+        if self.format != other.format or not self.schema.equals(other.schema):
+            return False
+        if self.schema.metadata == other.schema.metadata:
+            return True
+        return class_names(self.schema) == class_names(other.schema)
 
 
 @dataclass(frozen=True)
@@ -126,6 +130,18 @@ class Columns:
     def texts(self) -> tuple[str, ...]:
         """The paths of all texts of a row; a plain column is its own path."""
         return self.paths or (self.source,)
+
+    def shown(self, names: Sequence[str]) -> list[str]:
+        """Return the names that columns get in an output: 'title' for 'data[].title'.
+
+        A name stays if the output has the other already.
+        """
+        records = records_of(self.text)
+        plain = [name.removeprefix(f"{records}[].") if records else name for name in names]
+        return [
+            name if plain.count(other) > 1 else other
+            for name, other in zip(names, plain, strict=True)
+        ]
 
     @property
     def lists(self) -> tuple[str, ...]:

@@ -12,7 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from noisegen.data import conll, tables
-from noisegen.data.features import class_names, with_class_names
+from noisegen.data.features import (
+    class_names,
+    features,
+    with_features,
+    with_label_names,
+    with_list,
+)
 from noisegen.data.files import is_url, with_bytes
 from noisegen.data.folders import in_folder, in_store
 from noisegen.data.formats.layouts import layouts_of
@@ -212,11 +218,8 @@ def agree(file: FileRange, first: FileRange, columns: Columns) -> FileRange:
             )
     order = {name: number for number, name in enumerate(first.schema.names)}
     names = sorted(file.schema.names, key=lambda name: order.get(name, -1))
-    fields = [file.schema.field(name) for name in names]
-    for number, field in enumerate(fields):
-        if field.name in order and field == first.schema.field(field.name):
-            # The field of the first file tells whether strings are JSON text
-            fields[number] = first.schema.field(field.name)
+    # Texts and ids may have another type in the first file; its type is read
+    fields = [(first if name in order else file).schema.field(name) for name in names]
     return replace(file, schema=pa.schema(fields, file.schema.metadata))
 
 
@@ -255,6 +258,8 @@ def _refuse_wrong_path(file: FileRange, given: str) -> None:
     """Raise SourceError if a path leads nowhere in a file; the error lists its texts."""
     for part in parts_of(given):
         path = path_in(part, file.schema.names)
+        if path is None and not part.startswith("["):
+            raise no_column(file.path, part, file.schema.names)
         if path is None or not path.fits(file.schema):
             there = ", ".join(text_paths(file.schema)) or "no text"
             raise SourceError(f"{file.path}: nothing at {part!r}; there is: {there}")
@@ -498,15 +503,15 @@ def _batch(table: pa.Table, columns: Columns, first: int) -> RowBatch:
         source = table[columns.source]
         texts = pc.binary_join(source.cast(LISTS), " ") if columns.tokens else source
         built["clean"] = _usable(texts, codes, "null_text")
-    classes = class_names(table.schema)
+    described = table.schema
     if columns.labels:
         if columns.label_names:
-            classes[columns.labels] = columns.label_names
+            described = with_label_names(described, columns.labels, columns.label_names)
         _mark_unequal(table[columns.source], table[columns.labels], codes)
-        _mark_unknown(table[columns.labels], classes.get(columns.labels, ()), codes)
+        classes = class_names(described).get(columns.labels, ())
+        _mark_unknown(table[columns.labels], classes, codes)
     rows = pa.table(built | _other_columns(table, columns, known=built))
-    kept_classes = {name: classes[name] for name in classes if name in rows.column_names}
-    rows = rows.replace_schema_metadata(with_class_names(rows.schema, kept_classes).metadata)
+    rows = pa.Table.from_arrays(rows.columns, schema=_described(rows.schema, described))
     keep = np.isin(codes, tables.KEPT)
     counts = np.bincount(codes, minlength=len(tables.REASONS)).tolist()
     dropped = Counter(dict(zip(tables.REASONS[1:], counts[1:], strict=True)))
@@ -529,6 +534,19 @@ def _per_text(batch: RowBatch, columns: Columns) -> RowBatch:
     dropped = batch.dropped + Counter(missing_text=texts.count([]))
     rows = table.take(as_arrow(owners)).append_column("clean", clean)
     return replace(batch, table=rows, dropped=dropped)
+
+
+def _described(schema: pa.Schema, source: pa.Schema) -> pa.Schema:
+    """Return the schema of rows with the metadata of their columns in `source`, the input."""
+    found = features(source)
+    schema = with_features(schema, {name: found[name] for name in found if name in schema.names})
+    for name in {*schema.names} & {*source.names}:
+        at, field = schema.names.index(name), source.field(name)
+        if field.type == schema.field(at).type:
+            schema = schema.set(at, field)
+        elif is_list(field.type):
+            schema = with_list(schema, name)
+    return schema
 
 
 def _other_columns(

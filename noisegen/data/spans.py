@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from noisegen.data.paths import Place
+from noisegen.data.paths import Place, general
 from noisegen.text.moves import Moves
 
 _BEGIN = re.compile(r"start|begin|Start|Begin|START|BEGIN")
@@ -18,6 +18,8 @@ _ENDS |= {"START": "END", "BEGIN": "END"}
 _LENGTHS = {"offset": "length", "Offset": "Length"}
 # Names of fields whose lists [1, 5] may be spans; other lists may be pairs of anything
 _LISTS = re.compile(r"span|entit|label|offset|answer|mention|annotation", re.IGNORECASE)
+# Names of fields that count other things than characters: 'token_start'
+_UNITS = re.compile(r"tok|word|sent|line|page|time|byte", re.IGNORECASE)
 # Names of fields that may equal the covered text only by chance
 _KINDS = re.compile(r"label|type|tag|class|category|\bid\b", re.IGNORECASE)
 
@@ -37,9 +39,7 @@ class Span(NamedTuple):
     @property
     def path(self) -> str:
         """The path of all spans like this one: 'data[].entities'."""
-        first, *others = self.start.parts[:-1] or self.start.parts
-        steps = ("[]" if isinstance(part, int) else f".{part}" for part in others)
-        return "".join([str(first), *steps]).removesuffix("[]")
+        return general(self.start.parts[:-1] or self.start.parts).removesuffix("[]")
 
     def bounds(self, text: str) -> tuple[int, int] | None:
         """Return start and end of the span in a text; None if they do not fit the text."""
@@ -124,6 +124,8 @@ def _is_pair(value: list[Any]) -> bool:
 
 def _in_object(place: Place, key: str) -> Iterator[Span]:
     """Yield the spans of an object that begin in its field `key`, which may have a list of them."""
+    if _UNITS.search(key):
+        return
     fields = place.value
     begin, length = _BEGIN.search(key), _LENGTHS.get(key)
     other = length or (key[: begin.start()] + _ENDS[begin[0]] + key[begin.end() :] if begin else "")

@@ -113,6 +113,9 @@ class Moves:
             return edit.noisy_start + at
         if max(len(clean), len(noisy)) > ALIGNED_MAX:
             return edit.noisy_start + at * len(noisy) // len(clean)
+        plain = [text.lower() for text in (clean, noisy)]
+        if list(map(len, plain)) == [len(clean), len(noisy)]:
+            clean, noisy = plain
         for part in Levenshtein.opcodes(clean, noisy):
             if at <= part.src_end and part.tag != "insert":
                 within = min(at - part.src_start, part.dest_end - part.dest_start)

@@ -119,6 +119,8 @@ def test_a_span_keeps_its_characters_and_the_edits_inside(data):
         ("see New York", "see NY", (4, 12, 4, 6), (4, 12), "NY"),
         ("see New York", "see NY", (4, 12, 4, 6), (8, 12), "Y"),
         ("see Oslo now", "see now", (4, 9, 4, 4), (4, 8), None),
+        ("I am Anna Keller", "Anna Keller", (0, 6, 0, 1), (5, 16), "Anna Keller"),
+        ("I do not know", "Do not kno", (0, 3, 0, 1), (2, 8), "Do not"),
         ("see Oslo now", "SEE OSLO NOW", (0, 12, 0, 12), (4, 8), "OSLO"),
     ],
 )
@@ -150,6 +152,10 @@ FORMS = {
     "no answer": ({"text": [], "answer_start": []}, {"text": [], "answer_start": []}),
     "parallel": ({"start": [14], "end": [25]}, {"start": [13], "end": [24]}),
     "lengths": ([{"offset": 14, "length": 11}], [{"offset": 13, "length": 11}]),
+    "tokens beside": (
+        [{"start": 14, "end": 25, "token_start": 4, "token_end": 5}],
+        [{"start": 13, "end": 24, "token_start": 4, "token_end": 5}],
+    ),
     "covered": (
         [{"begin": 2, "end": 8, "text": "do not", "label": "do not"}],
         [{"begin": 2, "end": 7, "text": "don't", "label": "do not"}],
@@ -420,10 +426,24 @@ def test_alignments_follow_the_noised_side(noised):
 
 def test_an_alignment_that_does_not_fit_is_counted(noised):
     code, made, said = noised(
-        "a.tsv", BITEXT + "I do not\tIch\t0-9\n", "--text-column", "1", "--align", "3"
+        "a.tsv", BITEXT * 10 + "I do not\tIch\t0-9\n", "--text-column", "1", "--align", "3"
     )
-    assert (code, made.splitlines()[1]) == (3, "I do not\tIch\t0-9")
+    assert (code, made.splitlines()[10]) == (3, "I do not\tIch\t0-9")
     assert "left as is: wrong_alignment 1" in said
+
+
+def test_the_texts_of_an_alignment_are_found_or_asked_for(noised):
+    one = {"translation": {"en": "We do not know it .", "de": "Wir wissen es gar nicht ."}}
+    one["alignment"] = "0-0 1-4 2-4 3-1 4-2 5-5"
+    path = ("--text-column", "translation.en", "--align", "alignment")
+    code, _, said = noised("a.jsonl", [one], *path)
+    assert (code, "name its texts: alignment=SOURCE,TARGET" in said) == (2, True)
+    sides = "alignment=translation.en,translation.de"
+    made = rows(noised("b.jsonl", [one], *path[:2], "--align", sides)[1])
+    assert made[0]["alignment"] == "0-0 1-4 2-1 3-2 4-5"
+    columns = [{"domain": "news", "en": "I do not", "de": "Ich nicht", "a": "0-0 1-1 2-1"}]
+    made = rows(noised("c.jsonl", columns, "--text-column", "en", "--align", "a")[1])
+    assert made[0]["a"] == "0-0 1-1"
 
 
 # What is not named.
@@ -522,3 +542,37 @@ def test_a_mapper_gives_the_noise_of_augment(tmp_path):
         {name: [row[name] for row in chats] for name in ("id", "m")}
     )
     assert made["m"] == table(tmp_path / "out")["m"].to_pylist()
+
+
+def test_chats_with_images_get_noise_in_all_their_texts(noised):
+    parts = [{"type": "text", "text": "I do not"}, {"type": "image_url", "url": "x"}]
+    chats = [
+        {"messages": [{"role": "user", "content": content}]} for content in (parts, "I do not")
+    ]
+    text = "messages[role=user].content"
+    both = ("--text-column", text, "--text-column", f"{text}[type='text'].text")
+    code, made, said = noised("a.jsonl", chats, *both)
+    assert (code, made.count("don't")) == (0, 2), said
+
+
+def test_lists_as_rows_have_paths_too(noised):
+    text = json.dumps([[TEXT, {"entities": [[29, 33, "LOC"]]}]])
+    options = ("--text-column", "[][0]", "--spans", "[][1].entities")
+    assert noised("a.json", text, *options)[1] == text.replace(TEXT, NOISY).replace(
+        "29, 33", "28, 32"
+    )
+
+
+def test_a_wrong_name_of_spans_names_the_columns(noised):
+    code, _, said = noised("a.jsonl", [{"text": TEXT, "label": [[14, 25]]}], "--spans", "labels")
+    assert (code, "no column 'labels' among: text, label; did you mean 'label'?" in said) == (
+        1,
+        True,
+    )
+
+
+def test_an_object_with_an_array_gives_lines_with_its_fields(noised):
+    made = noised("a.json", json.dumps(SQUAD), "--text-column", "data[].title", out="a.jsonl")[1]
+    assert rows(made)[0].keys() == {"title", "paragraphs"}
+    out = noised("b.json", json.dumps(SQUAD), "--text-column", "data[].title", out="out")[1]
+    assert "paragraphs" in table(out).column_names

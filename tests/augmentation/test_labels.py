@@ -167,7 +167,8 @@ def test_heavy_noise_keeps_tokens_and_labels_together(rows):
         assert len(words) == len(carried) == len(owners)
         assert not given_labels or owners == sorted(owners)
         assert " ".join(" ".join(words).split()) == " ".join(text.split())
-        continued = {f"I-{label[2:]}" for label in given_labels if label.startswith("B-")}
+        kinds = {label[2:] for label in given_labels if label != "O"}
+        continued = {f"{letter}-{kind}" for letter in "BI" for kind in kinds}
         assert set(carried) <= {*given_labels, *continued}
 
 

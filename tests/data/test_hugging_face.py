@@ -10,7 +10,7 @@ import pytest
 from source_files import clean, rows_of
 
 import noisegen
-from noisegen.data.features import class_names, label_names, with_class_names
+from noisegen.data.features import class_names, features, label_names, with_features, with_list
 from noisegen.data.labelled import read_tags
 from noisegen.data.pairs import read_pairs
 from noisegen.data.rows import Columns
@@ -29,7 +29,7 @@ ROWS = {
 NER = Columns(tokens="tokens", labels="ner_tags")
 
 
-def features() -> Any:
+def kinds() -> Any:
     tags = hub.List(hub.ClassLabel(names=list(TAGS)))
     words, text = hub.List(hub.Value("string")), hub.Value("string")
     return hub.Features(
@@ -40,7 +40,7 @@ def features() -> Any:
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("saved")
-    rows = hub.Dataset.from_dict(ROWS, features=features())
+    rows = hub.Dataset.from_dict(ROWS, features=kinds())
     rows.save_to_disk(folder / "one", num_shards=2)
     rows.to_parquet(folder / "one.parquet")
     texts = {
@@ -64,7 +64,7 @@ def test_classes_stay_numbers_with_their_names(saved: Path, name: str) -> None:
         assert table["ner_tags"].to_pylist() == ROWS["ner_tags"]
         assert table["label"].to_pylist() == ROWS["label"]
         assert class_names(table.schema) == {"ner_tags": TAGS, "label": ("-", "+")}
-        assert hub.Features.from_arrow_schema(table.schema)["ner_tags"] == features()["ner_tags"]
+        assert hub.Features.from_arrow_schema(table.schema)["ner_tags"] == kinds()["ner_tags"]
 
 
 def test_a_streamed_set_keeps_its_classes(saved: Path) -> None:
@@ -135,8 +135,8 @@ def test_augment_writes_a_set_that_datasets_opens_with_its_classes(
         seed=3,
     )
     rows = hub.load_dataset(str(tmp_path / "out"), split="train", cache_dir=tmp_path / "cache")
-    assert rows.features["ner_tags"] == rows.features["noisy_labels"] == features()["ner_tags"]
-    assert rows.features["label"] == features()["label"]
+    assert rows.features["ner_tags"] == rows.features["noisy_labels"] == kinds()["ner_tags"]
+    assert rows.features["label"] == kinds()["label"]
     card = (tmp_path / "out" / "README.md").read_text()
     assert "| ner_tags | list<element: int64> of O, B-PER, I-PER, B-LOC, as it came |" in card
     assert rows["ner_tags"][:] == ROWS["ner_tags"]
@@ -177,13 +177,19 @@ def test_a_saved_set_is_pairs(tmp_path: Path) -> None:
     assert read_pairs(tmp_path / "pairs").noisy == ["teh", "a"]
 
 
-def test_names_of_classes_survive_in_a_schema() -> None:
+def test_names_of_classes_are_found_in_a_schema() -> None:
     schema = pa.schema({"a": pa.int64(), "b": pa.list_(pa.int64()), "c": pa.string()})
-    names = {"a": ("x", "ü"), "b": ("y",)}
-    assert class_names(with_class_names(schema, names)) == names
-    assert not with_class_names(schema.with_metadata({"pandas": "{}"}), {}).metadata
-    old = {"info": {"features": {"b": [{"names": ["y"], "_type": "ClassLabel"}], "gone": names}}}
-    assert class_names(schema.with_metadata({"huggingface": json.dumps(old)})) == {"b": ("y",)}
+    label = {"names": ["x", "ü"], "_type": "ClassLabel"}
+    for of_list in ([label], {"feature": label, "_type": "LargeList"}):
+        old = {"info": {"features": {"a": label, "b": of_list, "gone": 1}}, "fingerprint": "f"}
+        told = schema.with_metadata({"huggingface": json.dumps(old), "other": "stays"})
+        assert features(told) == {"a": label, "b": of_list}
+        assert class_names(told) == dict.fromkeys("ab", ("x", "ü"))
+        new = with_list(with_features(told, features(told)), "b")
+        assert features(new) == {"a": label, "b": {"feature": label, "_type": "Sequence"}}
+        assert new.metadata[b"other"] == b"stays"
+        assert b"fingerprint" not in new.metadata[b"huggingface"]
+    assert not with_features(schema, {}).metadata
     for broken in ("", "[]", '{"info": {"features": null}}', '{"info": {"features": {"a": 1}}}'):
         assert class_names(schema.with_metadata({"huggingface": broken})) == {}
     assert label_names([0, 1, -1, 5, None], ("x", "y")) == ["x", "y", -1, 5, None]

@@ -445,15 +445,16 @@ def test_a_text_over_the_limit_is_dropped(
 def test_the_id_column_gives_the_ids(tmp_path: Path) -> None:
     for given_ids, kind, expected in [
         ([7, None, 9], pa.int16(), [7, 9]),
+        ([2**64 - 1, None, 9], pa.uint64(), [2**64 - 1, 9]),
         (["x", None, "1"], pa.large_string(), ["x", "1"]),
         (["x", None, "1"], pa.dictionary(pa.int32(), pa.string()), ["x", "1"]),
     ]:
-        column = pa.array(given_ids)
+        column = pa.array(given_ids, pa.uint64() if kind == pa.uint64() else None)
         column = column.dictionary_encode() if pa.types.is_dictionary(kind) else column.cast(kind)
         pq.write_table(pa.table({"text": ["a", "b", "c"], "id": column}), tmp_path / "a.parquet")
         table, dropped = rows_of(tmp_path / "a.parquet", columns=Columns(row_id="id"))
         assert table["id"].to_pylist() == expected
-        assert table["id"].type in (pa.int64(), pa.string())
+        assert table["id"].type in (pa.int64(), pa.uint64(), pa.string())
         assert dropped == {"null_id": 1}
     pq.write_table(pa.table({"text": ["a"], "id": [1.5]}), tmp_path / "a.parquet")
     with pytest.raises(SourceError, match="'id' is double"):

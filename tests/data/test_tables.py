@@ -10,6 +10,7 @@ import time
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +25,7 @@ from noisegen.data import tables
 from noisegen.data.columns import read_columns
 from noisegen.data.files import Damaged
 from noisegen.data.formats import json_lines, parquet, registry
+from noisegen.data.formats.base import as_cell
 from noisegen.data.formats.json_lines import json_schema, json_table, json_types
 from noisegen.data.formats.separated import csv_tables
 from noisegen.data.lines import blocks, line_ranges
@@ -344,10 +346,63 @@ def test_an_overlong_json_line_is_dropped_alone(monkeypatch: pytest.MonkeyPatch)
     assert reasons(table) == ["", "row_too_long", ""]
 
 
-def test_integers_too_large_for_a_column_become_floats() -> None:
-    sample = b'{"n": %d, "huge": %d}' % (2**64, 10**400)
+def test_integers_beyond_64_bits_are_json_text() -> None:
+    sample = b'{"text": "a", "n": %d, "m": %d, "u": %d, "l": [%d]}\n' % (
+        2**64,
+        -(2**63) - 1,
+        2**64 - 1,
+        10**400,
+    )
     schema = json_schema(json_types(sample))
-    assert schema == pa.schema({"n": pa.float64(), "huge": pa.string()})
+    assert schema.types == [pa.string()] * 3 + [pa.uint64(), pa.string()]
+    row = json_table(sample, schema, "text").drop_columns(tables.REASON).to_pylist()[0]
+    assert row == {
+        "text": "a",
+        "n": str(2**64),
+        "m": str(-(2**63) - 1),
+        "u": 2**64 - 1,
+        "l": f"[{10**400}]",
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1, 2**63], pa.uint64()),
+        ([2**63, 1], pa.uint64()),
+        ([[1], [2**63]], pa.list_(pa.uint64())),
+        ([1, -1], pa.int64()),
+        ([1, 0.5, -1], pa.float64()),
+        ([-1, 2**63], None),
+        ([0.5, 2**63], None),
+        ([1, True], None),
+        ([1, "a"], None),
+        ([[1, "a"], [2]], None),
+        ([{"a": 1}, [1]], None),
+        ([[[1]], [["a"]]], None),
+        ([["a", [1]]], None),
+    ],
+)
+def test_values_of_several_types_are_json_text(values: list[Any], kind: pa.DataType | None) -> None:
+    lines = [json.dumps({"text": "a", "x": value, "o": {"x": value}}) for value in values]
+    data = "\n".join([*lines, '{"text": "b"}\n']).encode()
+    schema = json_schema(json_types(data))
+    table = json_table(data, schema, "text")
+    found = table["x"].to_pylist()
+    assert table["x"].type == (kind or pa.string())
+    assert found[-1] is None
+    assert [row["x"] for row in table["o"].to_pylist()[:-1]] == found[:-1]
+    assert found[:-1] == (values if kind else [as_cell(value) for value in values])
+    assert set(reasons(table)) == {""}
+
+
+def test_a_late_value_of_another_type_is_kept_in_a_column_of_strings_and_counted() -> None:
+    schema = json_schema(json_types(b'{"text": "a", "s": "x", "n": 1, "z": null}'))
+    data = b'{"text": "b", "s": [1, "y"], "n": %d, "z": 0.5}\n{"text": ["c"]}\n' % (2**63)
+    table = json_table(data, schema, "text")
+    assert reasons(table) == ["unexpected_field", "missing_text"]
+    row = {"text": "b", "s": '[1, "y"]', "n": None, "z": "0.5"}
+    assert table.drop_columns(tables.REASON).to_pylist()[0] == row
 
 
 def nested(levels: int) -> bytes:

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
-from noisegen.data.features import class_names, with_class_names
+from noisegen.data.features import features, with_features
 from noisegen.data.files import SCAN, reading
 from noisegen.data.lines import blocks, read_range
 from noisegen.data.rows import Columns, FileRange
@@ -110,24 +110,26 @@ def refuse_many_columns(path: str, columns: int) -> None:
 def plain_schema(schema: pa.Schema, columns: Columns) -> pa.Schema:
     """Return the schema of an Arrow file with simpler types.
 
-    String views become strings, since Arrow cannot filter views. Dictionary-encoded texts, ids and
-    items of lists get the type of their values; Parquet itself has no dictionary type. The metadata
-    keeps only class names.
+    String views become strings, since Arrow cannot filter views. Dictionary-encoded texts and
+    items of lists get the type of their values; Parquet itself has no dictionary type. Every field
+    may be null. The metadata stay, but for the fingerprint of `datasets`.
     """
     plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
     types = {field.name: field.type for field in schema}
-    meant = columns.of(schema.names)
-    for name in (meant.source, meant.row_id):
-        if pa.types.is_dictionary(kind := types.get(name, pa.null())):
-            types[name] = kind.value_type
+    text = columns.of(schema.names).source
+    if pa.types.is_dictionary(kind := types.get(text, pa.null())):
+        types[text] = kind.value_type
     for name, kind in types.items():
         is_view = pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind)
         items = getattr(kind, "value_type", pa.null())
         # Arrow makes errors when it casts list views to lists, so list views keep their type
         if pa.types.is_dictionary(items) and not is_view:
             types[name] = pa.list_(items.value_type)
-    fields = pa.schema([(name, plain.get(types[name], types[name])) for name in schema.names])
-    return with_class_names(fields, class_names(schema))
+    fields = [
+        field.with_type(plain.get(types[field.name], types[field.name])).with_nullable(True)
+        for field in schema
+    ]
+    return with_features(pa.schema(fields, schema.metadata), features(schema))
 
 
 def conform(tables: Iterable[pa.Table], file: FileRange) -> Tables:

@@ -1,8 +1,8 @@
 """JSON lines: every line is an object whose fields are columns, nested or not.
 
-The first lines of a file decide the types of its columns. A field or value that does not fit is
-left out. When one noisy file is written, only the values that noise changes differ from the input
-line.
+The first lines of a file decide the types of its columns. If values have no common type, their
+column has strings, and other values as JSON text. A field or value that does not fit is left out.
+When one noisy file is written, only the values that noise changes differ from the input line.
 """
 
 import json
@@ -27,13 +27,24 @@ from noisegen.data.formats.base import (
     with_raw,
 )
 from noisegen.data.lines import LINE_MAX
+from noisegen.data.paths import parsed
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import CODE, KEPT, LISTS, RAW, REASON, Codes, is_unicode, with_reasons
 
 DEPTH_MAX = 32  # most levels of nested values; Arrow cannot read back a schema with over 60
 FIELDS_MAX = 1_000  # most columns of a file, counting the fields of nested objects
 FIELDS = 128  # files with more fields are read in smaller blocks, since empty fields take memory
-_SCALARS = {bool: pa.bool_(), float: pa.float64(), int: pa.int64(), str: pa.string()}
+_SCALARS = {bool: pa.bool_(), float: pa.float64(), str: pa.string()}
+_NATURAL = pa.uint32()  # stands for integers from 0 to 2**63 - 1, which fit int64 and uint64
+_JSON = pa.json_()  # stands for values of several types: strings, and other values as JSON text
+# Common type of two types of numbers; float64 and uint64 have none, as floats would be rounded
+_COMMON = {
+    frozenset((_NATURAL, pa.int64())): pa.int64(),
+    frozenset((_NATURAL, pa.uint64())): pa.uint64(),
+    frozenset((_NATURAL, pa.float64())): pa.float64(),
+    frozenset((pa.int64(), pa.float64())): pa.float64(),
+}
+_MARK = {b"noisegen": b"JSON text"}  # metadata of a field with JSON text in its strings
 
 # A row of a JSON document: the text before its item, MARK, the item, MARK, the text after the last
 # item of the document; no JSON holds this byte
@@ -51,7 +62,7 @@ def _head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange:
         kinds[columns.text] = pa.string()
     for name in (columns.tokens, columns.labels):
         kind = kinds.get(str(name), pa.string())
-        if pa.types.is_null(kind) or pa.types.is_list(kind):
+        if pa.types.is_null(kind) or pa.types.is_list(kind) or kind == _JSON:
             is_classes = name == columns.labels and kind == pa.list_(pa.int64())
             kinds[str(name)] = kind if is_classes else LISTS
     return replace(file, schema=json_schema(kinds))
@@ -69,6 +80,7 @@ def _tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
 def json_types(block: bytes) -> dict[str, pa.DataType]:
     """Return {column: Arrow type} for a block of JSON lines; type null if all values are null.
 
+    The type is Arrow's JSON type for values of several types, and for integers beyond 64 bits.
     Leaves out a column if all its values are nested over `DEPTH_MAX` levels deep, or if it would
     raise the count of fields, nested ones included, to over `FIELDS_MAX`.
     """
@@ -114,33 +126,46 @@ def _kind_of(value: object) -> _Kind:
     if isinstance(value, dict):
         return {name: _kind_of(part) for name, part in value.items() if is_unicode(name)}
     if isinstance(value, list):
-        return [reduce(_common, map(_kind_of, value), pa.null())]
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        return pa.float64() if abs(value) < 2**1000 else pa.null()
+        items = reduce(_common, map(_kind_of, value), pa.null())
+        return _JSON if items is _JSON else [items]
+    if type(value) is int:
+        return _kind_of_integer(value)
     if isinstance(value, str) and not is_unicode(value):
         return pa.null()
     return _SCALARS.get(type(value), pa.null())
 
 
+def _kind_of_integer(value: int) -> pa.DataType:
+    if value < 0:
+        return pa.int64() if value >= -(2**63) else _JSON
+    return _NATURAL if value < 2**63 else pa.uint64() if value < 2**64 else _JSON
+
+
 def _common(first: _Kind, second: _Kind) -> _Kind:
     """Return a type for values of both types: float64 for int64 and float64.
 
-    If no type fits both, the type `first` is returned. If it is a list or a dict, it is changed in
-    place.
+    If no type fits both, or if lists have items without a common type, the type is `_JSON`. If
+    `first` is a dict, it is changed in place.
     """
     if isinstance(first, dict) and isinstance(second, dict):
         for name, kind in second.items():
             first[name] = _common(first.get(name, pa.null()), kind)
-    elif isinstance(first, list) and isinstance(second, list):
-        first[0] = _common(first[0], second[0])
-    elif first == pa.null() or (first == pa.int64() and second == pa.float64()):
+        return first
+    if isinstance(first, list) and isinstance(second, list):
+        items = _common(first[0], second[0])
+        return _JSON if items is _JSON else [items]
+    if first == second or second == pa.null():
+        return first
+    if first == pa.null():
         return second
-    return first
+    if isinstance(first, dict | list) or isinstance(second, dict | list):
+        return _JSON
+    return _COMMON.get(frozenset((first, second)), _JSON)
 
 
 def fields_in(schema: pa.Schema) -> int:
     """Return the count of fields in a schema, including the fields of nested objects."""
-    return sum(_fields_of(_kind_in(kind)) for kind in schema.types)
+    return sum(_fields_of(_kind_in(field)) for field in schema)
 
 
 def _fields_of(kind: _Kind) -> int:
@@ -152,28 +177,43 @@ def _fields_of(kind: _Kind) -> int:
 def _type_of(kind: _Kind) -> pa.DataType:
     if isinstance(kind, dict):
         return pa.struct({name: _type_of(kind[name]) for name in sorted(kind)})
-    return pa.list_(_type_of(kind[0])) if isinstance(kind, list) else kind
+    if isinstance(kind, list):
+        return pa.list_(_type_of(kind[0]))
+    return pa.int64() if kind is _NATURAL else kind
 
 
-def _kind_in(kind: pa.DataType) -> _Kind:
-    """Return an Arrow type as a `_Kind`: [int64] for a list of int64."""
-    if pa.types.is_struct(kind):
-        return {field.name: _kind_in(field.type) for field in kind}
-    return [_kind_in(kind.value_type)] if pa.types.is_list(kind) else kind
+def _kind_in(field: pa.Field) -> _Kind:
+    """Return the type of a field as a `_Kind`: [int64] for a list of int64."""
+    if (field.metadata or {}).items() >= _MARK.items():
+        return _JSON
+    if pa.types.is_struct(field.type):
+        return {inner.name: _kind_in(inner) for inner in field.type}
+    return [_kind_in(field.type.value_field)] if pa.types.is_list(field.type) else field.type
 
 
 def json_schema(kinds: Mapping[str, pa.DataType]) -> pa.Schema:
-    """Return a schema of the given columns, with types that Parquet can hold."""
-    return pa.schema({name: _storable(kind) for name, kind in kinds.items()})
+    """Return a schema of the given columns, with types that Parquet can hold.
+
+    A column or field of JSON text has the type string, and metadata that say so.
+    """
+    return pa.schema([_storable_field(name, kind) for name, kind in kinds.items()])
+
+
+def _storable_field(name: str, kind: pa.DataType) -> pa.Field:
+    return pa.field(name, _storable(kind), metadata=_MARK if kind == _JSON else None)
 
 
 def _storable(kind: pa.DataType) -> pa.DataType:
-    """Return a type with strings in place of null and empty objects, which Parquet cannot hold."""
+    """Return a type with strings in place of types that Parquet cannot hold, and of JSON text.
+
+    Parquet cannot hold null and empty objects.
+    """
     if pa.types.is_list(kind):
         return pa.list_(_storable(kind.value_type))
     if pa.types.is_struct(kind) and kind.num_fields:
-        return pa.struct({field.name: _storable(field.type) for field in kind})
-    return pa.string() if pa.types.is_null(kind) or pa.types.is_struct(kind) else kind
+        return pa.struct([_storable_field(field.name, field.type) for field in kind])
+    is_text = pa.types.is_null(kind) or pa.types.is_struct(kind) or kind == _JSON
+    return pa.string() if is_text else kind
 
 
 # Functions that read rows.
@@ -222,10 +262,11 @@ def block_table(block: bytes, schema: pa.Schema) -> pa.Table | None:
 def table_by_line(block: bytes, schema: pa.Schema, text: str | None) -> tuple[pa.Table, Codes]:
     """Return a block parsed line by line as a table, and an array with a code per line.
 
-    Codes are indices into `tables.REASONS`. Values that do not fit their column are left out. If
-    the value of the column `text` does not fit, all values of its row are null.
+    Codes are indices into `tables.REASONS`. Values that do not fit their column are left out; in a
+    column of strings they become JSON text. If the value of the column `text` does not fit, all
+    values of its row are null.
     """
-    kinds = {field.name: _kind_in(field.type) for field in schema}
+    kinds = {field.name: _kind_in(field) for field in schema}
     rows, codes = [], []
     for row, reason in map(_parsed, block.split(b"\n")[:-1]):
         if text is not None and not reason and not _fitted(row.get(text), kinds[text])[1]:
@@ -247,10 +288,16 @@ def _fitted(value: Any, kind: _Kind) -> tuple[Any, bool]:
         return _fitted_object(value, kind)
     if isinstance(kind, list) and isinstance(value, list):
         return _fitted_list(value, kind[0])
-    own = _kind_of(value) if not isinstance(value, dict | list) else pa.null()
-    if kind == pa.float64() and own in (pa.int64(), kind):
+    if isinstance(value, str):
+        is_text = kind in (pa.string(), _JSON) and is_unicode(value)
+        return (value, True) if is_text else (None, False)
+    if kind in (pa.string(), _JSON):
+        return (None, False) if _is_deep(value) else (as_json(value), kind == _JSON)
+    if kind == pa.float64() and type(value) is int and abs(value) < 2**1000:
         return float(value), True
-    return (value, True) if own == kind else (None, False)
+    own = _kind_of(value) if not isinstance(value, dict | list) else pa.null()
+    fits = own != pa.null() and _common(kind, own) == kind
+    return (value, True) if fits else (None, False)
 
 
 def _fitted_list(values: list[Any], kind: _Kind) -> tuple[list[Any], bool]:
@@ -269,6 +316,30 @@ def _fitted_object(value: dict[str, Any], kinds: dict[str, _Kind]) -> tuple[dict
         else:
             is_whole = False
     return fields, is_whole
+
+
+def exact_values(column: pa.ChunkedArray, field: pa.Field) -> list[Any]:
+    """Return the values of a column; a text that stands for other JSON is that JSON."""
+    kind = _kind_in(field)
+    return [_exact(value, kind) for value in column.to_pylist()]
+
+
+def _exact(value: Any, kind: _Kind) -> Any:
+    if kind == _JSON:
+        return parsed(value)
+    if isinstance(kind, dict) and isinstance(value, dict):
+        return {name: _exact(part, kind[name]) for name, part in value.items()}
+    if isinstance(kind, list) and isinstance(value, list):
+        return [_exact(item, kind[0]) for item in value]
+    return value
+
+
+def as_column(values: Iterable[Any], field: pa.Field) -> pa.Array:
+    """Return values of `exact_values` as a column again."""
+    kind = _kind_in(field)
+    is_json = kind == _JSON or isinstance(kind, dict | list)
+    fitted = [_fitted(value, kind)[0] if is_json else value for value in values]
+    return pa.array(fitted, field.type)
 
 
 # Functions that write noisy rows.
@@ -300,6 +371,8 @@ def patched(raw: bytes, new: Mapping[str, Any]) -> bytes:
 
     `new` has values by column. A value without a field in the JSON is added as a field.
     """
+    if not new:
+        return raw
     before, item, after = raw.split(MARK) if MARK in raw else (b"", raw, b"")
     fields = {field_of(name): value for name, value in new.items()}
     item = with_value(item.decode(), fields.get("", fields)).encode()

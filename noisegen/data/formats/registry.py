@@ -92,6 +92,16 @@ def read_head(file: FileRange, columns: Columns) -> FileRange | None:
     return format_of(file).head(file, text, columns)
 
 
+def beginning_of(file: FileRange) -> tuple[bytes, bytes]:
+    """Return the bytes of a text file before its first row, and the end of its first line.
+
+    The bytes are a byte order mark and a header line. `file` is a result of `read_head`, and no row
+    of standard input has been read.
+    """
+    head = _first_lines(file)
+    return head[: file.start], b"\r\n" if head.partition(b"\n")[0].endswith(b"\r") else b"\n"
+
+
 def _first_lines(file: FileRange) -> bytes:
     """Return the first lines of a text file; raises SourceError if lines end in CR without LF."""
     size = format_of(file).head_bytes

@@ -151,14 +151,13 @@ def _tables(
     schema = pa.schema(columns | {RAW: pa.binary()})
     rows: list[Row] = []
     codes: list[int] = []
-    size, raw, line_end = 0, b"", b"\n"
+    size, raw = 0, b""
     damage: Damaged | None = None
     try:
         for block in sentence_blocks(parts):
             lines = decoded_lines(block)
             row = lines if isinstance(lines, str) else row_of(lines)
             raw += b"".join(block)
-            line_end = b"\r\n" if block[0].endswith(b"\r\n") else line_end
             if row is None:
                 continue
             if len(rows) == ROWS or size > SCAN:
@@ -174,7 +173,7 @@ def _tables(
     except Damaged as error:
         damage = error
     if rows:
-        rows[-1][RAW] = rows[-1][RAW] + raw if raw else _ended(rows[-1][RAW], line_end)
+        rows[-1][RAW] += raw
         yield _table(rows, codes, schema)
     if damage:
         raise damage
@@ -182,12 +181,6 @@ def _tables(
 
 def _table(rows: list[Row], codes: list[int], schema: pa.Schema) -> pa.Table:
     return with_reasons(pa.Table.from_pylist(rows, schema), np.array(codes, np.int8))
-
-
-def _ended(raw: bytes, line_end: bytes) -> bytes:
-    """Return the bytes of the last sentence, with a final blank line added if it is missing."""
-    raw = raw if raw.endswith(b"\n") else raw + line_end
-    return raw if raw.endswith((b"\n\n", b"\n\r\n")) else raw + line_end
 
 
 # Functions that write noisy sentences.
