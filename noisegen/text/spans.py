@@ -189,7 +189,7 @@ class RowSpans(NamedTuple):
 
 
 def protected(texts: Texts, kinds: tuple[str, ...]) -> Spans:
-    """Find the protected spans of all rows; `kinds` are those that `protect_kinds` returns.
+    """Find the protected spans of all rows; `kinds` is a result of `protect_kinds`.
 
     A space directly before or after a span is part of it.
     """
