@@ -26,7 +26,9 @@ else:
     AnyRecipe = str | Any
 
 Format = Literal["txt", "tsv", "csv", "jsonl", "json", "parquet", "conll", "conllu", "norm", "m2"]
-Protect = Annotated[str, option("Kinds of span to leave unchanged, or 'none'", metavar="KINDS")]
+Protect = Annotated[
+    str, option("Kinds of span and '/patterns/' to leave unchanged, or 'none'", metavar="KINDS")
+]
 Code = Annotated[Strings, option("Python file with transforms; repeatable", metavar="FILE.py")]
 Tagger = Annotated[Literal["rule", "spacy"], option("Part-of-speech tagger for slng and abr3")]
 PROTECTED = "url,mention,hashtag,email"  # same as text.spans.PROTECTED, which is slow to import

@@ -297,7 +297,8 @@ def _in_order(job: ShardJob, noised: pa.Table, copy: int) -> pa.Table:
             schema = with_features(table.schema, found | {"noisy_labels": found[labels]})
             schema = with_list(schema, "noisy_labels")
             table = table.replace_schema_metadata(schema.metadata)
-    return table.rename_columns(job.columns.shown(table.column_names))
+    shown = job.columns.shown(table.column_names)
+    return table if shown == table.column_names else table.rename_columns(shown)
 
 
 # Labels.

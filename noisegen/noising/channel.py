@@ -121,7 +121,7 @@ class ChannelKernel:
         edits = _Batch(self._tables, texts, words, units, groups, draws, hit).edits()
         habit = habit << CHANCE_BITS + RATE_BITS - DECISION_BITS
         habits = (habit[:, None] >= self._habits * rates[:, None]).sum(axis=1)
-        return _with_habits(edits, texts, habits)
+        return _with_habits(edits.whole(texts), texts, habits)
 
     def _draws(self, keys: U64, words: Words, units: Units, words_alike: Bool) -> tuple[U64, I64]:
         """Return for each word and gap the key of its random stream, and its first draw's index.

@@ -13,7 +13,19 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from noisegen.text.buffers import I64, U8, Bool, Texts, Tokens, as_arrow, overlapping, within
+from noisegen.text.buffers import (
+    I64,
+    U8,
+    Bool,
+    Texts,
+    Tokens,
+    are_typed,
+    as_arrow,
+    code_points,
+    joins_previous,
+    overlapping,
+    within,
+)
 from noisegen.text.sequences import forbidden_sequences
 from noisegen.text.spans import Spans
 
@@ -104,6 +116,21 @@ class Edits:
     def outside(self, spans: Spans) -> "Edits":
         """Return the edits that overlap none of the spans."""
         return self.keep(~spans.touch(self.starts, self.stops))
+
+    def whole(self, texts: Texts) -> "Edits":
+        """Return the edits that begin and end between characters, not inside a flag or emoji.
+
+        Marks that a key of its own writes, such as vowel signs, count as characters here.
+        """
+        if not len(self) or texts.is_ascii:
+            return self
+        kept = np.ones(len(self), np.bool_)
+        for edges in (self.starts, self.stops):
+            points = code_points(texts.values, edges)
+            inside = joins_previous(points) & ~are_typed(points)
+            inside &= texts.offsets.take(self.rows) < edges
+            kept &= ~(inside & (edges < texts.offsets.take(self.rows + 1)))
+        return self.keep(kept)
 
     def legal(self, texts: Texts) -> "Edits":
         """Return the edits that create no letter sequence that the script of their row forbids.

@@ -39,7 +39,7 @@ from noisegen.text.buffers import I64, Texts, as_arrow
 from noisegen.text.case import characters_in
 from noisegen.text.resources import keep_freed_memory
 from noisegen.text.rows import Row, RowEdit, Span
-from noisegen.text.spans import Spans, protected_in
+from noisegen.text.spans import Spans, protected_in_each
 
 BATCH_BYTES = 8 << 20
 HUGE_BYTES = 1 << 20  # rows from this size on are processed alone, in windows
@@ -162,7 +162,7 @@ class Engine:
         self, texts: Sequence[str], streams: Streams, protect: tuple[str, ...] = ()
     ) -> list[str]:
         """Add noise row by row: apply the steps of each row in turn; return the noisy texts."""
-        rows = [Row(text, protected_in(text, protect)) for text in texts]
+        rows = list(map(Row, texts, protected_in_each(texts, protect)))
         plan = self.schedule.draw(streams)
         writers = plan.writers.take(plan.rows)
         pairs = plan.rows, plan.steps

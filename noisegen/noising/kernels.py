@@ -40,7 +40,6 @@ _SPACES = Texts.from_strings(["", " "]).to_arrow()
 _BLANKS, _WHITE = (0x20, 0x09), (0x20, 0x09, 0x0A, 0x0D)
 _DIGITS, _OF_NUMBERS = [*b"0123456789"], [*b"0123456789.,:"]
 _WITHIN_NUMBER = re.compile("[0-9][0-9.,:]|[.,:][0-9]")
-_NOT_BEFORE_SPACE = (*_WHITE, 0x200D, *buffers.BEFORE)  # 0x200D is the zero-width joiner
 
 
 def character_map(entries: Iterable[Entry]) -> WeightedTexts:
@@ -190,12 +189,12 @@ def _row_hits(text: str, draws: Draws, table: Sequence[int]) -> Iterator[tuple[i
 def _may_add_space(text: str, at: int) -> bool:
     """Tell whether a space may be added after the character at `at`.
 
-    No space is added beside white space, between a character and its combining marks, inside a
+    No space is added beside white space, inside a character of several code points, inside a
     number, or at the end of the text.
     """
-    if at + 1 == len(text) or ord(text[at]) in _NOT_BEFORE_SPACE:
+    if at + 1 == len(text) or buffers.is_begun(ord(text[at])) or _has_mark(text, at):
         return False
-    if ord(text[at + 1]) in _WHITE or _has_mark(text, at):
+    if ord(text[at]) in _WHITE or ord(text[at + 1]) in _WHITE:
         return False
     return not _WITHIN_NUMBER.fullmatch(text, at, at + 2)
 
@@ -205,7 +204,8 @@ class Spacing:
     """Kernel that drops spaces and tabs at one rate, and adds spaces at another rate.
 
     `drop` and `add` draw the positions where spaces are dropped and added, with one table per
-    strength. Spaces are added only where `_may_add_space` allows it.
+    strength. Spaces are added only where `_may_add_space` allows it. A space that carries a
+    combining mark is not dropped.
     """
 
     drop: GapTables
@@ -220,7 +220,7 @@ class Spacing:
         edits: list[RowEdit] = []
         to_drop = self.drop.tables[strengths["drop_rate"]]
         for at, _ in _row_hits(text, stream.fork("drop"), to_drop):
-            if ord(text[at]) in _BLANKS:
+            if ord(text[at]) in _BLANKS and not _has_mark(text, at):
                 edits.append((at, at + 1, ""))
         to_add = self.add.tables[strengths["add_rate"]]
         for at, _ in _row_hits(text, stream.fork("add"), to_add):
@@ -245,11 +245,14 @@ class Spacing:
         dropped = texts.offsets[to_drop.rows] + to_drop.positions
         blank = np.isin(texts.values[dropped], _BLANKS)
         drop_rows, dropped = to_drop.rows[blank], dropped[blank]
+        marked = buffers.joins_previous(code_points(texts.values, dropped + 1))
+        marked &= dropped + 1 < texts.offsets[drop_rows + 1]
+        drop_rows, dropped = drop_rows[~marked], dropped[~marked]
         # Rules of `_may_add_space`: first for the character before a space, then for the one after.
         at = texts.offsets[hits.rows] + hits.positions
         points = code_points(texts.values, at)
         ends = at + utf8_lengths(points)
-        fit = (points >= 0) & ~np.isin(points, _NOT_BEFORE_SPACE)
+        fit = (points >= 0) & ~np.isin(points, _WHITE) & ~buffers.joins_next(points)
         fit &= ends < texts.offsets[hits.rows + 1]
         add_rows, added, points = hits.rows[fit], ends[fit], points[fit]
         following = code_points(texts.values, added)

@@ -105,9 +105,9 @@ def noise(
     `recipe` is a Recipe, the name of a packaged recipe, a .yaml file, NAME[:parameter=value,...]
     for one transform, or a list of such steps, applied in order. `lang` is a code or English name
     of a language, such as pt-BR, deu or Chinese. `protect` names the kinds of span to leave
-    unchanged, or is 'none'. `tagger` ('rule' or 'spacy') finds the parts of speech for slng and
-    abr3. With `edits` a text is returned as a `NoisyText`, which also has the edits, and moves
-    spans of the clean text.
+    unchanged, such as 'url,number,/[A-Z]{3}/', or is 'none'. `tagger` ('rule' or 'spacy') finds
+    the parts of speech for slng and abr3. With `edits` a text is returned as a `NoisyText`, which
+    also has the edits, and moves spans of the clean text.
 
     Warns once of transforms that have no data for the language. Raises UsageError for a text that
     is not a string, and for a wrong option.

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from noisegen.errors import SourceError, UsageError
 from noisegen.noising.lexicon import bounded_batches
-from noisegen.text.case import CASES, SHAPES, bare, lower
+from noisegen.text.case import CASES, SHAPES, bare, capitals, lower
 from noisegen.version import __version__
 
 START, END = "^", "$"  # mark the edges of a word or row; no word contains them
@@ -33,7 +33,7 @@ LETTERS = ("", "letters1", "letters2", "letters3")
 CHANGES = (*WRITTEN, *LETTERS[1:], GONE, OTHER)
 LETTERS_MAX = 3  # most letters of a part of a word, see `LetterKey`
 PHRASE_MAX = 3  # most words of a recorded phrase: 'want to' -> 'wanna'
-ROW_HABITS: dict[str, Callable[[str], str]] = {"small": lower, "upper": str.upper, "bare": bare}
+ROW_HABITS: dict[str, Callable[[str], str]] = {"small": lower, "upper": capitals, "bare": bare}
 
 FACTOR_BITS = 8  # factors are stored in units of 1/256
 FACTORS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.5, 7.0, 11.0, 18.0)

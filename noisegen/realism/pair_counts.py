@@ -22,7 +22,7 @@ from noisegen.noising.profile import (
 from noisegen.realism.row_factors import Repeat, RowEdits
 from noisegen.text.alignment import Span, TokenEdit, edits, token_spans
 from noisegen.text.buffers import is_word
-from noisegen.text.case import TITLE, bare, case_of, cased, lower
+from noisegen.text.case import TITLE, bare, capitals, case_of, cased, lower
 
 ROW_WORDS_MAX = 200  # words; a row with more is counted as a row with this many
 EDITS_MAX = 60  # changed words or gaps; a row with more is counted as a row with this many
@@ -190,7 +190,7 @@ def _word_key(text: str, noisy: str | None, initial: bool, habit: str) -> WordKe
     if habit == "bare" and noisy == bare(text):
         return WordKey(clean, case, clean, SAME)
     form = lower(noisy)
-    written = profiles.UPPER_CASE if noisy == form.upper() else SAME
+    written = profiles.UPPER_CASE if noisy == capitals(form) else SAME
     if noisy in (text, cased(form, case)) or habit in ("small", "upper"):
         written = SAME
     elif noisy in (form, cased(form, TITLE)):

@@ -6,7 +6,7 @@ the word.
 """
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -107,23 +107,64 @@ def utf8_lengths(points: I64) -> I64:
 
 def joins_previous(points: I64) -> Bool:
     """Tell for each code point whether it extends the character before it, see `joins`."""
-    joining = np.zeros(len(points), np.bool_)
+    return _told(points, joins)
+
+
+def joins_next(points: I64) -> Bool:
+    """Tell for each code point whether the character after it extends it, see `is_begun`."""
+    return _told(points, is_begun)
+
+
+def are_typed(points: I64) -> Bool:
+    """Tell for each mark whether a key of its own writes it, as in Hebrew, Arabic and Hindi."""
+    typed: Bool = (points >= 0x590) & (points < 0x1D00) & ~((points >= 0x1100) & (points < 0x1200))
+    return typed
+
+
+def _told(points: I64, rule: Callable[[int], bool]) -> Bool:
+    """Return the result of `rule` for each code point; False for code points below 0x300."""
+    told = np.zeros(len(points), np.bool_)
     high = np.flatnonzero(points >= 0x300)
     distinct, which = np.unique(points[high], return_inverse=True)
-    joining[high] = np.array([joins(point) for point in distinct.tolist()], np.bool_)[which]
-    return joining
+    told[high] = np.array([rule(point) for point in distinct.tolist()], np.bool_)[which]
+    return told
 
 
 @cache
 def joins(point: int) -> bool:
     """Tell whether a code point extends the character before it.
 
-    Marks, zero-width joiners, skin tones, the letters of flags and Thai vowels in `BEHIND` do so.
+    Marks, zero-width joiners, skin tones, the letters and tags of flags, Hangul vowels and final
+    consonants, and Thai vowels in `BEHIND` do so.
     """
-    extra = point == 0x200D or 0x1F3FB <= point <= 0x1F3FF or 0x1F1E6 <= point <= 0x1F1FF
-    return extra or point in BEHIND or unicodedata.category(chr(point)).startswith("M")
+    extra = any(low <= point <= high for low, high in _EXTENDING) or point in BEHIND
+    return extra or unicodedata.category(chr(point)).startswith("M")
 
 
+@cache
+def is_begun(point: int) -> bool:
+    """Tell whether a code point begins a character that the next code point extends.
+
+    Zero-width joiners, Thai vowels in `BEFORE`, initial Hangul consonants, Arabic number signs and
+    Indic viramas do so. A virama joins two consonants to one conjunct.
+    """
+    return point in BEFORE or any(low <= point <= high for low, high in _BEGUN)
+
+
+# Code points, besides marks, that extend the character before them (UAX #29): Hangul V and T,
+# zero-width joiners, voiced marks of halfwidth kana, regional indicators, skin tones, tags.
+_EXTENDING = (
+    *((0x1160, 0x11FF), (0x200C, 0x200D), (0xD7B0, 0xD7FB), (0xFF9E, 0xFF9F)),
+    *((0x1F1E6, 0x1F1FF), (0x1F3FB, 0x1F3FF), (0xE0020, 0xE007F)),
+)
+# Code points that the next code point extends: Hangul L, zero-width joiner, prepended signs, and
+# viramas of the scripts with conjuncts.
+_BEGUN = (
+    *((0x1100, 0x115F), (0xA960, 0xA97C), (0x200D, 0x200D)),
+    *((0x600, 0x605), (0x6DD, 0x6DD), (0x70F, 0x70F), (0x890, 0x891), (0x8E2, 0x8E2)),
+    *((0x94D, 0x94D), (0x9CD, 0x9CD), (0xACD, 0xACD), (0xB4D, 0xB4D), (0xC4D, 0xC4D)),
+    *((0xD4D, 0xD4E), (0x1039, 0x1039), (0x17D2, 0x17D2)),
+)
 # Thai and Lao vowels that Unicode counts as letters. Each belongs to a consonant: the vowels in
 # BEFORE are written before it, the vowels in BEHIND after it.
 BEFORE = (*range(0xE40, 0xE45), *range(0xEC0, 0xEC5))

@@ -3,6 +3,7 @@
 A text and its lower-case form have equal numbers of bytes, so that byte positions stay valid.
 """
 
+import re
 import unicodedata
 from functools import cache
 from itertools import chain
@@ -182,13 +183,49 @@ def case_of(word: str, initial: bool) -> int:
 def cased(form: str, case: int) -> str:
     """Return a lower-case `form` in one of the cases that `case_of` returns."""
     if case == UPPER:
-        return form.upper()
+        return capitals(form)
     return title(form) if case else form
 
 
 def title(text: str) -> str:
     """Return a text with a capital first letter, in any script."""
     return text[:1].upper() + text[1:]
+
+
+_GREEK = re.compile("[\u0370-\u03ff\u1f00-\u1fff]")
+# An accented vowel before ι or υ: the accent shows that the two are no diphthong.
+_HIATUS = re.compile(
+    "([αεηιουω][\u0313\u0314]?[\u0300\u0301\u0342]\u0345?[ιυ])(?!\u0308)", re.IGNORECASE
+)
+_GREEK_MARKS = re.compile("(?<=[\u0370-\u03ff])[\u0300-\u0345]+")
+
+
+def toneless(text: str) -> str:
+    """Return Greek text without the accents that its capitals do not have: 'Μάιος' -> 'Μαϊος'.
+
+    A dialytika stays. It is written on ι and υ after an accented vowel, as the accent no longer
+    shows that they are no diphthong. An iota subscript becomes a letter. These are the rules of
+    ICU. Text without Greek letters is returned as it is.
+    """
+    if text.isascii() or not _GREEK.search(text):
+        return text
+    parts = _HIATUS.sub("\\1\u0308", unicodedata.normalize("NFD", text))
+    return unicodedata.normalize("NFC", _GREEK_MARKS.sub(_kept_marks, parts))
+
+
+def _kept_marks(marks: re.Match[str]) -> str:
+    """Return the marks of a Greek letter that its capital has: a dialytika, and iota subscript."""
+    return "\u0308" * ("\u0308" in marks[0]) + "ι" * ("\u0345" in marks[0])
+
+
+def capitals(text: str) -> str:
+    """Return a text in upper case, its Greek words without accents."""
+    return toneless(text).upper()
+
+
+def with_final_sigma(word: str) -> str:
+    """Return a lower-case Greek word with ς as its last letter instead of σ."""
+    return word[:-1] + "ς" if word[-1:] == "σ" and word[-2:-1].isalpha() else word
 
 
 def shape_of(word: str, case: int) -> int:
@@ -199,11 +236,12 @@ def shape_of(word: str, case: int) -> int:
 
 
 def bare(text: str) -> str:
-    """Return a text without diacritics."""
+    """Return a text without diacritics; variation selectors of emoji and Han characters stay."""
     if text.isascii():
         return text
     parts = unicodedata.normalize("NFD", text).replace("đ", "d").replace("Đ", "D")
-    return "".join(part for part in parts if unicodedata.category(part) != "Mn")
+    kept = (part for part in parts if part >= "\ufe00" or unicodedata.category(part) != "Mn")
+    return unicodedata.normalize("NFC", "".join(kept))
 
 
 def lowered(window: U8) -> tuple[U8, Bool]:

@@ -1,8 +1,9 @@
 """Transforms of characters and case: leetspeak, dropped and added spaces, capitals."""
 
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,15 @@ from noisegen.noising.lexicon import Lexicon
 from noisegen.noising.registry import Settings, kernel
 from noisegen.noising.rng import CERTAIN, RowDraws, Strengths, hits, row_hits
 from noisegen.text.buffers import I64, U64, Bool, Texts, as_arrow
-from noisegen.text.case import SENTENCE_ENDS, begins_row, begins_sentence, case_class, case_classes
+from noisegen.text.case import (
+    SENTENCE_ENDS,
+    begins_row,
+    begins_sentence,
+    case_class,
+    case_classes,
+    toneless,
+    with_final_sigma,
+)
 from noisegen.text.rows import Memo, Row, RowEdit
 from noisegen.transforms import LanguageFiles
 from noisegen.transforms.checkout import original_characters, original_files
@@ -62,6 +71,7 @@ WORDS = ("all", "first", "next", "i", "names")  # values of the parameter `words
 # Case -> (function that converts a text to this case, letter, replacement of the letter).
 # For languages in `DOTTED_I`, the letter is replaced before the function is called.
 CASES = {"upper": (pc.utf8_upper, "i", "İ"), "lower": (pc.utf8_lower, "I", "ı")}
+_OR = ("ή", "ἤ", "ἢ")  # the Greek word 'or', which keeps an accent to differ from the article Η
 
 
 def is_i(word: str) -> bool:
@@ -69,23 +79,27 @@ def is_i(word: str) -> bool:
     return word == "I" or word[:2] in ("I'", "I\u2019")
 
 
-def recased(word: str, case: str, dotted: bool) -> str:
+def recased(word: str, case: str, lang: str) -> str:
     """Write a word, or a text of ASCII characters, in upper or lower case.
 
-    `case` is a key of `CASES`. `dotted` is True if the language is in `DOTTED_I`.
+    `case` is a key of `CASES`. `lang` matters for Turkish, Azerbaijani and Greek.
     """
-    if word.isascii() and not dotted:
+    if word.isascii() and lang not in DOTTED_I:
         return word.upper() if case == "upper" else word.lower()
     write, letter, other = CASES[case]
-    written: str = write(pa.scalar(word.replace(letter, other) if dotted else word)).as_py()
-    return written
+    if lang in DOTTED_I:
+        word = word.replace(letter, other)
+    elif lang == "el" and case == "upper":
+        is_or = unicodedata.normalize("NFC", word.lower()) in _OR
+        word = "ή" if is_or else toneless(word)
+    written: str = write(pa.scalar(word)).as_py()
+    return with_final_sigma(written) if lang == "el" and case == "lower" else written
 
 
-_RECASED = {
-    (case, dotted): Memo(partial(recased, case=case, dotted=dotted))
-    for case in CASES
-    for dotted in (False, True)
-}
+@cache
+def _recased(case: str, lang: str) -> Memo[str, str]:
+    """Return the cache of `recased` for a case and a language."""
+    return Memo(partial(recased, case=case, lang=lang))
 
 
 def is_chosen(row: Row, number: int, chosen: str) -> bool:
@@ -117,16 +131,16 @@ class Recased:
 
     limits: I64
     case: str
-    dotted: bool  # True if the language is in `DOTTED_I`
+    lang: str
     chosen: str = "all"  # words that may change: one of `WORDS`
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Return the edits of one row: an edit per changed word, or one edit of the whole row."""
         limit = int(self.limits[draws.strengths["rate"]])
         is_whole = self.chosen == "all" and limit == CERTAIN
-        if is_whole and row.text.isascii() and not (self.dotted or row.protected):
-            return [(0, len(row.text), recased(row.text, self.case, self.dotted))]
-        written = _RECASED[self.case, self.dotted]
+        written = _recased(self.case, self.lang)
+        if is_whole and row.text.isascii() and self.lang not in DOTTED_I and not row.protected:
+            return [(0, len(row.text), recased(row.text, self.case, self.lang))]
         changed: list[int] = []
         for number, word in enumerate(row.words):
             if written[word] != word and is_chosen(row, number, self.chosen):
@@ -153,11 +167,21 @@ class Recased:
         edges = np.stack([starts, stops], axis=1).ravel()  # edges of word, gap, word, ..., word
         pieces = Texts(texts.values, edges).to_arrow()
         clean = pieces.take(as_arrow(np.arange(0, len(pieces), 2))).cast(pa.string())
-        write, letter, dotted = CASES[self.case]
-        noisy = write(pc.replace_substring(clean, letter, dotted) if self.dotted else clean)
+        noisy = self._written(clean)
         changed = pc.not_equal(clean, noisy).to_numpy(zero_copy_only=False)
         pool = noisy.cast(pa.binary())
         return Edits(words.rows.take(hit), starts, stops, np.arange(len(hit)), pool).keep(changed)
+
+    def _written(self, words: pa.Array) -> pa.Array:
+        """Return words in the case of this kernel, see `recased`."""
+        write, letter, dotted = CASES[self.case]
+        if self.lang in DOTTED_I:
+            words = pc.replace_substring(words, letter, dotted)
+        if self.lang != "el":
+            return write(words)
+        distinct, written = words.dictionary_encode(), _recased(self.case, self.lang)
+        forms = [written[word] for word in distinct.dictionary.to_pylist()]
+        return pa.array(forms, pa.string()).take(distinct.indices)
 
 
 def _are_chosen(texts: Texts, chosen: str) -> Bool | None:
@@ -210,4 +234,4 @@ def caps(
         if value not in known:
             near = did_you_mean(value, known) or f"; known: {', '.join(known)}"
             raise UsageError(f"caps has no {name} {value!r}{near}")
-    return Recased(settings.limits(rate), case, settings.lang in DOTTED_I, words)
+    return Recased(settings.limits(rate), case, settings.lang, words)

@@ -26,7 +26,7 @@ from noisegen.noising.rng import (
     draw_array,
 )
 from noisegen.text.buffers import I64, U64, Texts, is_byte, ordinals
-from noisegen.text.case import case_class, case_classes, fold, title
+from noisegen.text.case import capitals, case_class, case_classes, fold, title
 from noisegen.text.rows import Row, RowEdit, overlaps
 from noisegen.text.spans import NO_SPANS, Spans
 from noisegen.transforms import existing, remembered
@@ -62,7 +62,7 @@ def compiled(entries: list[Entry]) -> PhraseTable:
         is_proper = entry.clean[:1] != entry.clean[:1].lower()
         for key, form in _spellings(entry).items():
             within = form if is_proper else title(form)
-            forms = [form, title(form), form.upper(), within]
+            forms = [form, title(form), capitals(form), within]
             words[key].append((Entry(key, form, entry.weight), forms))
     listed = [alternative for group in words.values() for alternative in group]
     head = {"name": "codeswitch", "lang": "*", "source": "a dictionary", "license": ""}
@@ -79,7 +79,7 @@ def _spellings(entry: Entry) -> dict[str, str]:
     """
     clean, noisy = entry.clean, entry.noisy
     spellings = {fold(clean): noisy}
-    for raised, written in ((title(clean), title(noisy)), (clean.upper(), noisy.upper())):
+    for raised, written in ((title(clean), title(noisy)), (capitals(clean), capitals(noisy))):
         key = fold(raised)
         if len(raised) == len(clean) and key != key.lower():
             spellings.setdefault(key, written)

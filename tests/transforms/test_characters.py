@@ -1,6 +1,12 @@
 """`caps` in small letters, and capitals as before."""
 
+import unicodedata
+from itertools import accumulate
+
+import numpy as np
+import pyarrow as pa
 import pytest
+import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_engine import ANY_TEXT, LIVELY_TEXT, both, compare, single
@@ -10,7 +16,10 @@ from test_transforms import noised, outcomes
 import noisegen
 from noisegen.errors import UsageError
 from noisegen.noising.engine import Engine
-from noisegen.noising.registry import get
+from noisegen.noising.mix import Step
+from noisegen.noising.plan import Streams
+from noisegen.noising.recipe import Recipe
+from noisegen.noising.registry import Settings, get
 from noisegen.testing import ODD_TEXTS, check_rate
 
 
@@ -95,12 +104,79 @@ def test_a_mark_that_begins_a_row_is_on_no_letter_of_the_row_before():
         ("az", "İLK", "ilk"),
         ("de", "Straße STRAẞE", "straße straße"),
         ("ru", "Москва", "москва"),
-        ("el", "ΟΔΟΣ", "οδοσ"),
+        ("el", "ΟΔΟΣ ΑΣ Σ ΜΆΙΟΣ", "οδος ας σ μάιος"),
         ("zh", "東京 123", "東京 123"),
     ],
 )
 def test_small_letters(lang, text, noisy):
     assert outcomes("caps", text, 5, lang=lang, rate=1, case="lower") == {noisy}
+
+
+@pytest.mark.parametrize(
+    ("text", "noisy"),
+    [
+        ("δεν ξέρω τι θα κάνεις αύριο", "ΔΕΝ ΞΕΡΩ ΤΙ ΘΑ ΚΑΝΕΙΣ ΑΥΡΙΟ"),
+        ("Μάιος, άυλος, γάιδαρος", "ΜΑΪΟΣ, ΑΫΛΟΣ, ΓΑΪΔΑΡΟΣ"),
+        ("προϋπολογισμός καΐκι ΐ ΰ", "ΠΡΟΫΠΟΛΟΓΙΣΜΟΣ ΚΑΪΚΙ Ϊ Ϋ"),
+        ("εσύ ή εγώ; η Ήρα, Ή ήταν", "ΕΣΥ Ή ΕΓΩ; Η ΗΡΑ, Ή ΗΤΑΝ"),
+        ("Ἑλλάς ᾳ café", "ΕΛΛΑΣ ΑΙ CAFÉ"),
+    ],
+)
+def test_greek_capitals_have_no_accents(text, noisy):
+    for form in ("NFC", "NFD"):
+        clean = unicodedata.normalize(form, text)
+        [written] = outcomes("caps", clean, 5, lang="el", rate=1)
+        assert unicodedata.normalize("NFC", written) == noisy
+        assert noisegen.noise(clean, "caps", lang="el", id=0) == written
+
+
+def test_other_languages_and_small_letters_keep_greek_accents():
+    assert noised("caps", "κάνεις", lang="en", rate=1) == ["ΚΆΝΕΙΣ"]
+    assert noised("caps", "Κάνεις", lang="el", rate=1, case="lower") == ["κάνεις"]
+
+
+CLUSTERS = {
+    "flags": "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f 🇩🇪🇫🇷",
+    "emoji": "👨\u200d👩\u200d👧 👍🏽 ❤\ufe0f ❤\ufe0f\u200d🔥 1\ufe0f\u20e3 #\ufe0f\u20e3",
+    "hangul": unicodedata.normalize("NFD", "안녕하세요 값"),
+    "indic": "क्षत्रिय ক্ষ నమస్తే กำลัง ក្សេត្រ",
+    "others": "می\u200cروم ｶﾞｷﾞ 葛\U000e0100 e\u0301te\u0301 \u0600123 \u1100\u1100\u1161\u11a8",
+}
+WITH_CLUSTERS = st.lists(
+    st.sampled_from([*"".join(CLUSTERS.values()), *" ".join(CLUSTERS.values()).split(), "see you"]),
+    max_size=12,
+).map("".join)
+
+
+@given(WITH_CLUSTERS, st.integers(0, 2**32))
+def test_spaces_are_added_and_dropped_between_characters(text, seed):
+    streams = Streams(np.array([seed], np.uint64), seed)
+    steps = Recipe.of([Step("spac", {"drop_rate": 0.3, "add_rate": 0.9})])
+    noised_rows = Engine(steps, Settings()).noise(pa.array([text]), streams, with_record=True)
+    noisy = noised_rows.noisy.to_pylist()[0]
+    whole = {0, *accumulate(map(len, regex.findall(r"\X", text)))}
+    at = 0  # in `text`, while the two texts are walked
+    for sign in noisy:
+        while at < len(text) and text[at] != sign and text[at] in " \t":
+            assert {at, at + 1} <= whole, (text, noisy)
+            at += 1
+        if at < len(text) and text[at] == sign:
+            at += 1
+        else:
+            assert sign == " ", (text, noisy)
+            assert at in whole, (text, noisy)
+
+
+@pytest.mark.parametrize("lang", ["en", "de", "ru", "zh"])
+@pytest.mark.parametrize("kind", ["flags", "emoji", "hangul"])
+def test_learned_noise_keeps_emoji_and_syllables_whole(lang, kind):
+    words = CLUSTERS[kind].split()
+    text = "see " + " you ".join(words) + "".join(f" because{word}tomorrow" for word in words)
+    known = set(regex.findall(r"\X", text))
+    parts = {sign for cluster in known if len(cluster) > 1 for sign in cluster[1:]}
+    for noisy in noised("channel", [text] * 200, lang=lang, rate=4):
+        odd = [c for c in regex.findall(r"\X", noisy) if c not in known and parts & set(c)]
+        assert not odd, noisy
 
 
 def test_capitals_are_the_default_and_as_before():
