@@ -70,7 +70,8 @@ _CUT = ("row_too_long", "truncated")
 class Target:
     """The noisy file to write: its path ('-' for standard output), format and compression.
 
-    `parallel` names the columns with a list that has an item per token.
+    `parallel` names the columns with a list that has an item per token. `separator` is the
+    character between the fields of CSV.
     """
 
     path: str
@@ -78,6 +79,7 @@ class Target:
     compression: str = ""
     has_header: bool = True
     parallel: tuple[str, ...] = ()
+    separator: str = ","
 
     @property
     def writer(self) -> RowWriter:
@@ -138,7 +140,8 @@ def target_of(out: str, to: str | None, plan: AugmentPlan) -> Target | None:
     if kind == "norm" and source in ("conll", "conllu"):
         _check_norm(source, plan.job.columns.labels)
     has_header = not plan.request.text_column.isdecimal()
-    target = Target(out, kind, compression, has_header)
+    separator = plan.first.separator if plan.first else ","
+    target = Target(out, kind, compression, has_header, separator=separator)
     if source:  # an input without rows has no format; the reader reports that
         target.check(plan.job)
     return target
@@ -398,11 +401,13 @@ def _content(
     for row, raw, code, owner in zip(values, raws, codes, owners, strict=True):
         line, end = _without_end(raw, end)
         if line is None or code in KEPT:
-            noisy = NoisyRow(dict(zip(names, row, strict=True)), columns, changed, line, owner)
+            cells = dict(zip(names, row, strict=True))
+            noisy = NoisyRow(cells, columns, changed, line, owner, target.separator)
             line = write(noisy).encode("utf-8")
         lines.append(line + end.encode())
     if has_header and target.writer.header:
-        header = NoisyRow({name: name for name in names}, Columns(), (), None)
+        cells = {name: name for name in names}
+        header = NoisyRow(cells, Columns(), (), None, separator=target.separator)
         lines.insert(0, write(header).encode("utf-8") + end.encode())
     return _COMPRESS[target.compression](b"".join(lines))
 

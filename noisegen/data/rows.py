@@ -33,6 +33,8 @@ class FileRange:
     `blocks` are offsets in a compressed file at which decompression can begin; the last one is the
     end of the range. The first block begins at offset `content` of the decompressed text. `table`
     has the rows of a file that worker processes cannot read, such as standard input.
+
+    `separator` is the character between the fields of a CSV file.
     """
 
     path: str
@@ -48,6 +50,7 @@ class FileRange:
     blocks: tuple[int, ...] = ()
     content: int = 0
     table: pa.Table | None = None
+    separator: str = ","
 
     @property
     def is_file(self) -> bool:

@@ -1,6 +1,7 @@
 """Sources of input: their files, the columns of the files, and their rows in shards and batches."""
 
 import glob
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -37,6 +38,7 @@ from noisegen.text.buffers import as_arrow, one_chunk
 
 NUMBERS = pa.list_(pa.int64())  # type of a column of labels that are class numbers
 RESERVED = ("id", "clean", "noisy", "transforms", "edits", "copy", "noisy_tokens", "noisy_labels")
+_SEPARATED = re.compile(r"[;|^~\t\x01]")  # possible separators in a header of one field
 # Most bytes of a shard whose rows are held in memory, as those of standard input
 STREAM_BYTES = 64 << 20
 
@@ -142,7 +144,10 @@ def completed(files: Sequence[FileRange], columns: Columns) -> tuple[Columns, li
         meant = _with_token_columns(meant, file, columns)
     if (meant.tokens is None) != (meant.labels is None):
         raise UsageError("--tokens and --labels go together")
-    return meant, _notes_on_defaults(meant, columns)
+    notes = _notes_on_defaults(meant, columns)
+    if file and file.separator != ",":
+        notes.append(f"fields are separated by {file.separator!r}")
+    return meant, notes
 
 
 def _notes_on_defaults(meant: Columns, columns: Columns) -> list[str]:
@@ -315,7 +320,9 @@ def no_column(path: str, name: str, names: Sequence[str], advice: str = "") -> S
     shown = [name if len(name) <= 40 else f"{name[:37]}..." for name in plain]
     listed = ", ".join([*shown, *["..."][: len(names) - len(shown)]]) or "none"
     hint = did_you_mean(name, names) or advice
-    if len(names) < 2 and (published := layouts_of(path)):
+    if len(names) == 1 and _SEPARATED.search(names[0]):
+        hint = "; the header is one field: separate fields by a comma, semicolon, tab or |"
+    elif len(names) < 2 and (published := layouts_of(path)):
         hint = f"; by its name it is of {published[0].name}, but not by its lines"
     return SourceError(f"{path}: no column {name!r} among: {listed}{hint}")
 

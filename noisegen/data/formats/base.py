@@ -28,6 +28,7 @@ class NoisyRow(NamedTuple):
     line: bytes | None  # input line without its line end; None if the output has another format
     # For each noisy token, the index of the clean token it was made from; None for an added token
     owners: Sequence[int | None] = ()
+    separator: str = ","  # character between the fields of CSV
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from noisegen.data.formats.hub import HUB
 from noisegen.data.formats.json_lines import JSONL
 from noisegen.data.formats.layouts import PUBLISHED, layouts_of
 from noisegen.data.formats.parquet import ARROW, PARQUET
-from noisegen.data.formats.separated import CSV, TSV, TXT
+from noisegen.data.formats.separated import CSV, SEPARATORS, TSV, TXT
 from noisegen.data.formats.token_lines import CONLL, NORMALISED, TREEBANK
 from noisegen.data.lines import BOM, head_of_text, line_ranges, stdin_head, with_blocks
 from noisegen.data.rows import Columns, FileRange
@@ -70,7 +70,7 @@ def read_head(file: FileRange, columns: Columns) -> FileRange | None:
     """Return a file with its columns, read from its beginning; None if it has no rows.
 
     The first lines decide the format of standard input, of a file of a published data set, and of
-    a .tsv file that may have a token per line. Raises SourceError.
+    a .tsv file, which may have a token per line or be CSV. Raises SourceError.
     """
     if not file.format:
         return None
@@ -112,7 +112,8 @@ def _format_in(file: FileRange, head: bytes, text: str) -> str:
         return file.format
     if not text.isdecimal() and has_token_lines(head, [text]):
         return NORMALISED.name if is_normalisation(head) else CONLL.name
-    return _format_of_stream(head, text) if is_stream else file.format
+    found = _format_of_stream(head, text)
+    return found if is_stream or found == CSV.name else file.format
 
 
 def _published_format(file: FileRange, head: bytes, text: str) -> str:
@@ -136,13 +137,17 @@ def _published_format(file: FileRange, head: bytes, text: str) -> str:
 
 
 def _format_of_stream(head: bytes, text: str) -> str:
-    """Return the name of standard input's format, by its first line."""
+    """Return the name of the format of standard input or of a .tsv file, by its first line.
+
+    `text` is the user's column of text.
+    """
     line = head.partition(b"\n")[0].decode("utf-8", "replace").strip()
     if _OBJECT.match(line):
         return JSONL.name
-    for separator, name in (("\t", TSV.name), (",", CSV.name)):
-        if separator in line and text in line.split(separator):
-            return name
+    for separator in ("\t", *SEPARATORS):
+        names = [name.strip('"') for name in line.split(separator)]
+        if names[1:] and text in names:
+            return TSV.name if separator == "\t" else CSV.name
     return TXT.name
 
 
