@@ -80,8 +80,8 @@ class Columns:
 
     `tokens` and `labels` are columns of lists with an item per token. If `tokens` is set, the text
     of a row is its tokens joined by spaces. If `row_id` is None, the ids are in the column 'id', if
-    there is one. If `raw`, a list of formats, is set, tables get a column `tables.RAW`: the input
-    bytes of each row, or null in files of other formats.
+    there is one; if it is '', rows are numbered. If `raw`, a list of formats, is set, tables get a
+    column `tables.RAW`: the input bytes of each row, or null in files of other formats.
     """
 
     text: str = "text"
@@ -104,7 +104,8 @@ class Columns:
         """Return the columns by their names in a file, whose columns are `names`.
 
         '2' becomes 'column_2' in a file without a header line. A `row_id` of None becomes 'id' if
-        the file has a column 'id' that is not the text, the tokens or the labels.
+        the file has a column 'id' that is not the text, the tokens or the labels. A `row_id` of
+        'none' becomes '' if the file has no such column.
         """
 
         def named(name: str | None) -> str | None:
@@ -114,6 +115,8 @@ class Columns:
         tokens, labels = named(self.tokens), named(self.labels)
         if row_id is None and ID in names and ID not in (text, tokens, labels):
             row_id = ID
+        elif row_id == "none" and row_id not in names:
+            row_id = ""
         return Columns(text, row_id, tokens, labels, self.raw)
 
 

@@ -30,12 +30,13 @@ from noisegen.data.formats.registry import (
 )
 from noisegen.data.formats.token_lines import PAIR_COLUMNS
 from noisegen.data.lines import TEXT_MAX
-from noisegen.data.rows import Columns, FileRange, RowBatch
+from noisegen.data.rows import ID, Columns, FileRange, RowBatch
 from noisegen.data.tables import LISTS, is_list, is_string
 from noisegen.errors import SourceError, UsageError, did_you_mean
 from noisegen.options import Strings, listed
 from noisegen.text.buffers import as_arrow, one_chunk
 
+_IDS = "ids are integers (up to int64) or strings"
 NUMBERS = pa.list_(pa.int64())  # type of a column of labels that are class numbers
 RESERVED = ("id", "clean", "noisy", "transforms", "edits", "copy", "noisy_tokens", "noisy_labels")
 _SEPARATED = re.compile(r"[;|^~\t\x01]")  # possible separators in a header of one field
@@ -133,10 +134,10 @@ def first_file(files: Iterable[FileRange], columns: Columns) -> FileRange | None
 def completed(files: Sequence[FileRange], columns: Columns) -> tuple[Columns, list[str]]:
     """Return the user's columns with defaults filled in, and a message about each default.
 
-    The default column of ids is 'id'. Files with a token per line also have default columns of
-    tokens and labels; if the user gave one by number, its name replaces the number. The number of a
-    text column stays, since it means that there is no header line. Raises UsageError if only one of
-    tokens and labels is known.
+    The default column of ids is 'id' if it has integers or strings; otherwise rows are numbered.
+    Files with a token per line also have default columns of tokens and labels; if the user gave one
+    by number, its name replaces the number. The number of a text column stays, since it means that
+    there is no header line. Raises UsageError if only one of tokens and labels is known.
     """
     file = first_file(files, columns)
     meant = replace(columns.of(file.schema.names if file else []), text=columns.text)
@@ -145,6 +146,13 @@ def completed(files: Sequence[FileRange], columns: Columns) -> tuple[Columns, li
     if (meant.tokens is None) != (meant.labels is None):
         raise UsageError("--tokens and --labels go together")
     notes = _notes_on_defaults(meant, columns)
+    if file and columns.row_id is None and meant.row_id:
+        kind = file.schema.field(meant.row_id).type
+        if pa.types.is_floating(kind) or _id_type(kind) is None:
+            notes[0] = (
+                f"column {meant.row_id!r} holds {kind}: rows are numbered (others: --id-column)"
+            )
+            meant = replace(meant, row_id="")
     if file and file.separator != ",":
         notes.append(f"fields are separated by {file.separator!r}")
     return meant, notes
@@ -224,7 +232,7 @@ def _output_types(file: FileRange, columns: Columns) -> dict[str, pa.DataType]:
         types[name] = _list_type(file, name, types[name], may_be_classes=name == columns.labels)
     if not columns.tokens:
         _refuse_other_than_text(file, columns.text, types[columns.text])
-    id_type = _id_type(file, columns.row_id)
+    id_type = _checked_id_type(file, columns.row_id)
     carried = _kept_columns(file, columns)
     _refuse_reserved(file, (name for name in columns.lists if name in carried))
     layout = {"id": id_type, "clean": pa.string()}
@@ -234,7 +242,7 @@ def _output_types(file: FileRange, columns: Columns) -> dict[str, pa.DataType]:
 def _refuse_missing(file: FileRange, columns: Columns) -> None:
     """Raise SourceError if a file lacks a column that the user named."""
     for name in (columns.source, columns.row_id, columns.labels):
-        if name is not None and name not in file.schema.names:
+        if name and name not in file.schema.names:
             advice = _advice(file) if name == columns.source == columns.text else ""
             raise no_column(file.path, name, file.schema.names, advice)
 
@@ -262,28 +270,35 @@ def _refuse_other_than_text(file: FileRange, name: str, kind: pa.DataType) -> No
         raise SourceError(f"{file.path}: column {name!r} is not text but {kind}")
 
 
-def _id_type(file: FileRange, name: str | None) -> pa.DataType:
+def _checked_id_type(file: FileRange, name: str | None) -> pa.DataType:
     """Return the output type of the ids in the column `name`: integers or strings.
 
-    If `name` is None, the ids are row numbers, which are integers. Raises SourceError for a column
-    of another type.
+    Without `name`, the ids are row numbers, which are integers. Raises SourceError for a column of
+    another type.
     """
-    if name is None:
-        return pa.int64()
-    kind = file.schema.field(name).type
+    kind = file.schema.field(name).type if name else pa.int64()
+    if (found := _id_type(kind)) is None:
+        raise SourceError(f"{file.path}: {_IDS}; {name!r} is {kind}; number rows: --id-column none")
+    return found
+
+
+def _id_type(kind: pa.DataType) -> pa.DataType | None:
+    """Return the output type of ids of the type `kind`; None if values of this type are no ids.
+
+    Floating-point numbers are ids if they are whole, which is checked when rows are read.
+    """
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if is_string(kind):
         return pa.string()
-    if pa.types.is_integer(kind) and kind != pa.uint64():
-        return pa.int64()
-    allowed = "ids are integers (up to int64) or strings"
-    raise SourceError(f"{file.path}: {allowed}; {name!r} is {kind}")
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    return pa.int64() if is_number and kind != pa.uint64() else None
 
 
 def _kept_columns(file: FileRange, columns: Columns) -> list[str]:
     """Return the input columns that the output keeps, under the same names."""
-    used = {columns.row_id} if columns.tokens else {columns.row_id, columns.text}
+    row_id = ID if columns.row_id == "" else columns.row_id
+    used = {row_id} if columns.tokens else {row_id, columns.text}
     return [name for name in file.schema.names if name not in used]
 
 
@@ -454,10 +469,10 @@ def _batch(table: pa.Table, columns: Columns, first: int) -> RowBatch:
     Rows of a source without ids get their row numbers as ids, from `first` on.
     """
     codes = table[tables.REASON].to_numpy().copy()
-    if columns.row_id is None:
+    if not columns.row_id:
         ids = as_arrow(np.arange(first, first + len(table), dtype=np.int64))
     else:
-        ids = _usable(table[columns.row_id], codes, "null_id")
+        ids = _usable(_whole(table[columns.row_id], columns.row_id), codes, "null_id")
     source = table[columns.source]
     texts = pc.binary_join(source.cast(LISTS), " ") if columns.tokens else source
     built = {"id": ids, "clean": _usable(texts, codes, "null_text")}
@@ -476,6 +491,21 @@ def _batch(table: pa.Table, columns: Columns, first: int) -> RowBatch:
         read=tables.with_reasons(table.drop_columns(tables.REASON), codes),
         keep=keep,
     )
+
+
+def _whole(ids: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Return ids, with whole floating-point numbers as integers and NaN as null.
+
+    Raises SourceError for another number in the column `name`.
+    """
+    if not pa.types.is_floating(ids.type):
+        return ids
+    numbers = pc.if_else(pc.is_nan(ids), None, ids)
+    try:
+        return numbers.cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        problem = f"column {name!r} has other numbers"
+        raise SourceError(f"{_IDS}; {problem}; number rows: --id-column none") from error
 
 
 def _other_columns(

@@ -106,3 +106,40 @@ def test_pairs_are_read_from_csv_of_any_separator(tmp_path):
     (tmp_path / "a.csv").write_text("noisy;clean\nc u, all;see you, all\n")
     pairs = read_pairs(str(tmp_path / "a.csv"))
     assert (pairs.noisy, pairs.clean) == (["c u, all"], ["see you, all"])
+
+
+# Ids.
+
+
+@pytest.mark.parametrize("value", ["1.0", "0.5", "true", "[1]", '{"a": 1}'])
+def test_a_column_id_that_holds_no_ids_is_kept_and_rows_are_numbered(tmp_path, written, value):
+    lines = [f'{{"id": {value}, "text": "see"}}\n', '{"id": null, "text": "it"}\n']
+    (tmp_path / "a.jsonl").write_text("".join(lines))
+    code, out, told = written(tmp_path / "a.jsonl", "-", transform="leet:rate=0")
+    assert (code, out) == (0, "".join(lines))
+    assert "hint: column 'id' holds" in told
+    assert "rows are numbered" in told
+    augment(tmp_path / "a.jsonl", tmp_path / "out", **QUIET)
+    assert table(tmp_path / "out")["id"].to_pylist() == [0, 1]
+
+
+def test_whole_numbers_are_ids_if_their_column_is_named(tmp_path, written):
+    (tmp_path / "a.jsonl").write_text('{"id": 7.0, "text": "see"}\n{"id": null, "text": "it"}\n')
+    manifest = augment(tmp_path / "a.jsonl", tmp_path / "out", id_column="id", **QUIET)
+    assert table(tmp_path / "out")["id"].to_pylist() == [7]
+    assert manifest.totals["dropped"] == {"null_id": 1}
+    (tmp_path / "b.jsonl").write_text('{"id": 7.5, "text": "see"}\n')
+    code, _, told = written(tmp_path / "b.jsonl", tmp_path / "b", "--id-column", "id")
+    assert code == 1
+    assert "ids are integers" in told
+    assert "number rows: --id-column none" in told
+
+
+def test_rows_are_numbered_if_the_user_asks_for_it(tmp_path):
+    (tmp_path / "a.tsv").write_text("id\ttext\n7\tsee\n7\tit\n")
+    manifest = augment(tmp_path / "a.tsv", tmp_path / "out", id_column="none", **QUIET)
+    assert table(tmp_path / "out")["id"].to_pylist() == [0, 1]
+    assert manifest.totals["dropped"] == {}
+    (tmp_path / "b.tsv").write_text("none\ttext\n7\tsee\n")
+    augment(tmp_path / "b.tsv", tmp_path / "named", id_column="none", **QUIET)
+    assert table(tmp_path / "named")["id"].to_pylist() == ["7"]

@@ -93,10 +93,10 @@ def _header(beginning: bytes, file: FileRange) -> tuple[list[str], int]:
 
 
 def separator_in(head: bytes, text: str) -> str:
-    """Return the separator of the fields of a CSV file with these first bytes.
+    """Return the character between the fields of a CSV file with these first bytes.
 
-    A separator that gives the header a column `text`, the user's column of text, is preferred. Then
-    the share of sampled records with as many fields as the header decides; it must be over a half.
+    A character that gives the header a column `text`, the user's column of text, is preferred. Then
+    the share of sampled records with the field count of the header decides; it must be over a half.
     The default is the comma.
     """
     best, chosen = (False, 0.5), ","
