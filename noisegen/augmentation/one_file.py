@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from glob import escape
 from pathlib import Path
@@ -70,8 +70,8 @@ _CUT = ("row_too_long", "truncated")
 class Target:
     """The noisy file to write: its path ('-' for standard output), format and compression.
 
-    `parallel` names the columns with a list that has an item per token. `separator` is the
-    character between the fields of CSV.
+    `parallel` names the columns with a list that has an item per token, `added` the columns from
+    the names of folders. `separator` is the character between the fields of CSV.
     """
 
     path: str
@@ -80,6 +80,7 @@ class Target:
     has_header: bool = True
     parallel: tuple[str, ...] = ()
     separator: str = ","
+    added: tuple[str, ...] = ()
 
     @property
     def writer(self) -> RowWriter:
@@ -140,8 +141,10 @@ def target_of(out: str, to: str | None, plan: AugmentPlan) -> Target | None:
     if kind == "norm" and source in ("conll", "conllu"):
         _check_norm(source, plan.job.columns.labels)
     has_header = not plan.request.text_column.isdecimal()
-    separator = plan.first.separator if plan.first else ","
-    target = Target(out, kind, compression, has_header, separator=separator)
+    target = Target(out, kind, compression, has_header)
+    if first := plan.first:
+        added = tuple(name for name, _ in first.keys)
+        target = replace(target, separator=first.separator, added=added)
     if source:  # an input without rows has no format; the reader reports that
         target.check(plan.job)
     return target
@@ -392,7 +395,7 @@ def _content(
     if write is None:
         return table.select(names)
     columns, end = columns.of(table.column_names), "\n"
-    changed = {columns.source, "copy", "edits", *target.parallel}
+    changed = {columns.source, "copy", "edits", *target.parallel, *target.added}
     has_owners = _OWNERS in table.column_names
     owners = table[_OWNERS].to_pylist() if has_owners else [()] * len(table)
     values = zip(*(_values(table, name) for name in names), strict=True)

@@ -34,7 +34,8 @@ class FileRange:
     end of the range. The first block begins at offset `content` of the decompressed text. `table`
     has the rows of a file that worker processes cannot read, such as standard input.
 
-    `separator` is the character between the fields of a CSV file.
+    `separator` is the character between the fields of a CSV file. `keys` are columns whose values
+    are in the path of the file, such as lang=en/a.parquet.
     """
 
     path: str
@@ -51,6 +52,7 @@ class FileRange:
     content: int = 0
     table: pa.Table | None = None
     separator: str = ","
+    keys: tuple[tuple[str, pa.Scalar], ...] = ()
 
     @property
     def is_file(self) -> bool:

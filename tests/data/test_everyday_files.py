@@ -1,12 +1,15 @@
 """Files as other programs write them: separators, encodings, folders of keys, names and ids."""
 
 import csv
+import gzip
 import io
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from runs import augment, table
+from runs import augment, shards, table
 from source_files import on_stdin
 
 from noisegen.cli import run
@@ -15,7 +18,7 @@ from noisegen.errors import SourceError
 
 SEPARATORS = [",", ";", "\t", "|"]
 QUIET = {"transforms": ["leet:rate=0"]}
-LOUD = {"transforms": ["leet:rate=1"]}
+NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 @pytest.fixture
@@ -143,3 +146,66 @@ def test_rows_are_numbered_if_the_user_asks_for_it(tmp_path):
     (tmp_path / "b.tsv").write_text("none\ttext\n7\tsee\n")
     augment(tmp_path / "b.tsv", tmp_path / "named", id_column="none", **QUIET)
     assert table(tmp_path / "named")["id"].to_pylist() == ["7"]
+
+
+# Folders whose names are keys and values.
+
+
+def put(folder, name, text):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".parquet":
+        pq.write_table(pa.table({"text": [text]}), path)
+    elif path.suffix == ".jsonl":
+        path.write_text(f'{{"text": "{text}"}}\n')
+    else:
+        path.write_text(f"text\n{text}\n" if path.suffix != ".txt" else f"{text}\n")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "jsonl", "csv", "tsv", "txt", "csv.gz"])
+def test_names_of_folders_become_columns_as_pyarrow_reads_them(tmp_path, ending):
+    source = tmp_path / "part=9" / "data"
+    for name in ("lang=de/n=01", "lang=en/n=2", "lang=a%20b%2F/n=-3", f"lang={NULL}/n={NULL}"):
+        put(source, f"{name}/a.{ending.removesuffix('.gz')}", "see")
+    for path in source.rglob("*.csv") if ending == "csv.gz" else ():
+        path.with_suffix(".csv.gz").write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+    augment(source, tmp_path / "out", rows_per_shard=3, **QUIET)
+    rows = table(tmp_path / "out")
+    assert rows.column_names == ["id", "clean", "noisy", "transforms", "lang", "n"]
+    assert rows["n"].type == pa.int64()
+    found = zip(rows["lang"].to_pylist(), rows["n"].to_pylist(), strict=True)
+    assert sorted(found, key=str) == [("a b/", -3), ("de", 1), ("en", 2), (None, None)]
+    if ending == "parquet":
+        theirs = pq.read_table(source).to_pylist()
+        assert sorted(map(str, (row["n"] for row in theirs))) == ["-3", "1", "2", "None"]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+def test_one_file_has_the_columns_from_names_of_folders(tmp_path, ending):
+    put(tmp_path, f"data/lang=de/a.{ending}", "see")
+    put(tmp_path, f"data/lang=en/n=1x/a.{ending}", "it")
+    augment(tmp_path / "data", tmp_path / f"noisy.{ending}", **QUIET)
+    augment(tmp_path / f"noisy.{ending}", tmp_path / "out", **QUIET)
+    null = "" if ending == "csv" else None
+    assert table(tmp_path / "out").select(["clean", "lang", "n"]).to_pylist() == [
+        {"clean": "see", "lang": "de", "n": null},
+        {"clean": "it", "lang": "en", "n": "1x"},
+    ]
+
+
+def test_a_file_keeps_its_own_column_and_names_above_the_source_count_for_nothing(tmp_path):
+    put(tmp_path, "data/a=1/text=b/a.jsonl", "see")
+    augment(tmp_path / "data", tmp_path / "out", **QUIET)
+    assert table(tmp_path / "out").select(["clean", "a"]).to_pylist() == [{"clean": "see", "a": 1}]
+    augment(tmp_path / "data" / "a=1", tmp_path / "below", **QUIET)
+    assert table(tmp_path / "below").column_names == ["id", "clean", "noisy", "transforms"]
+
+
+def test_a_resumed_run_has_the_keys_of_every_folder(tmp_path):
+    for lang in "abc":
+        put(tmp_path, f"data/lang={lang}/a.parquet", "see")
+    augment(tmp_path / "data", tmp_path / "out", rows_per_shard=1, **QUIET)
+    shards(tmp_path / "out")[1].unlink()
+    augment(tmp_path / "data", tmp_path / "out", rows_per_shard=1, resume=True, **QUIET)
+    assert table(tmp_path / "out")["lang"].to_pylist() == ["a", "b", "c"]

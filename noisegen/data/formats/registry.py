@@ -70,10 +70,21 @@ def read_head(file: FileRange, columns: Columns) -> FileRange | None:
     """Return a file with its columns, read from its beginning; None if it has no rows.
 
     The first lines decide the format of standard input, of a file of a published data set, and of
-    a .tsv file, which may have a token per line or be CSV. Raises SourceError.
+    a .tsv file, which may have a token per line or be CSV. `keys` of the file become columns,
+    except for names that the file has as columns. Raises SourceError.
     """
-    if not file.format:
-        return None
+    headed = _read_head(file, columns) if file.format else None
+    if headed is None or not file.keys:
+        return headed
+    keys = tuple(key for key in file.keys if key[0] not in headed.schema.names)
+    schema = headed.schema
+    for name, value in keys:
+        schema = schema.append(pa.field(name, value.type))
+    return replace(headed, schema=schema, keys=keys)
+
+
+def _read_head(file: FileRange, columns: Columns) -> FileRange | None:
+    """Return a file with its own columns, read from its beginning; None if it has no rows."""
     if not format_of(file).is_text:
         return format_of(file).head(file, b"", columns)
     head = _first_lines(file)
@@ -206,8 +217,13 @@ def range_tables(file: FileRange, columns: Columns, batch_bytes: int = SCAN) -> 
         yield file.table
         return
     names = [*file.schema.names, REASON]
+    own = file
+    if file.keys:
+        added = {name for name, _ in file.keys}
+        fields = [field for field in file.schema if field.name not in added]
+        own = replace(file, schema=pa.schema(fields, file.schema.metadata))
     try:
-        for table in format_of(file).tables(file, columns, batch_bytes):
+        for table in format_of(file).tables(own, columns, batch_bytes):
             yield _completed(table, names, file, columns)
     except Damaged:
         nothing = pa.table([pa.nulls(1, kind) for kind in file.schema.types], file.schema)
@@ -218,8 +234,12 @@ def range_tables(file: FileRange, columns: Columns, batch_bytes: int = SCAN) -> 
 def _completed(table: pa.Table, names: list[str], file: FileRange, columns: Columns) -> pa.Table:
     """Return the columns `names` of a table, and the column RAW if `columns.raw` is set.
 
-    RAW has the input line of each row, or null if `columns.raw` lacks the file's format.
+    Columns that the table lacks are in the file's `keys`. RAW has the input line of each row, or
+    null if `columns.raw` lacks the file's format.
     """
+    for name, value in file.keys:
+        if name not in table.column_names:
+            table = table.append_column(name, pa.repeat(value, len(table)))
     rows = table.select(names)
     if columns.raw is not None:
         has_raw = RAW in table.column_names and file.format in columns.raw
