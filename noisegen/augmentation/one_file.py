@@ -39,7 +39,7 @@ from noisegen.data.decoders import compression_of
 from noisegen.data.features import class_names, label_names
 from noisegen.data.files import metered
 from noisegen.data.formats.base import NoisyRow, RowWriter
-from noisegen.data.formats.registry import ENDINGS, FORMATS, WRITTEN, file_of
+from noisegen.data.formats.registry import ENDINGS, FORMATS, WRITTEN, bitext_ending, file_of
 from noisegen.data.rows import Columns, FileRange, RowBatch
 from noisegen.data.sources import read
 from noisegen.data.tables import CODE, KEPT, RAW, REASON, REASONS, Mask, is_list
@@ -134,6 +134,8 @@ def target_of(out: str, to: str | None, plan: AugmentPlan) -> Target | None:
     compression = compression_of(out)
     name = out.lower().removesuffix(f".{compression}")
     ending = ENDINGS.get(name.rpartition(".")[2], "") if "." in name else ""
+    if not ending and bitext_ending(out) and not output_path(out).is_dir():
+        ending = "txt"
     if not _is_one_file(out, to, ending):
         return None
     source = plan.first.format if plan.first else ""

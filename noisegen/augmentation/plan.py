@@ -9,7 +9,7 @@ from typing import Any
 
 from noisegen.augmentation import NoiseRequest, Request
 from noisegen.augmentation.shards import ShardJob, ShardTask
-from noisegen.data.formats.registry import read_head
+from noisegen.data.formats.registry import bitext_ending, read_head
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.sources import (
     Head,
@@ -30,6 +30,7 @@ from noisegen.noising.rng import check_seed
 from noisegen.options import listed, refuse_unknown
 from noisegen.runs.atomic import file_digest
 from noisegen.runs.manifest import Manifest, packages
+from noisegen.text.languages import listed_code, normalize_language
 from noisegen.text.spans import protect_kinds
 from noisegen.version import __version__
 
@@ -131,6 +132,9 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
     config["sources"] = [{"path": item.path, "bytes": item.file_size} for item in inputs]
     if note := whole.note_on(request.lang):
         hints = [*hints, note]
+    code = listed_code(bitext_ending(first.path)) if first else ""
+    if code and code != normalize_language(request.lang):
+        hints = [*hints, f"the text is noised as {request.lang}; by its name it is --lang {code}"]
     skipped = [f"{item.path}: {item.skipped}" for item in found if item.skipped]
     return AugmentPlan(request, recipe, inputs, first, job, config, hints, skipped)
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from noisegen.data import conll, tables
+from noisegen.data.decoders import SMALL
 from noisegen.data.features import class_names, with_class_names
 from noisegen.data.files import is_url, with_bytes
 from noisegen.data.folders import in_folder, in_store
@@ -20,6 +21,7 @@ from noisegen.data.formats.layouts import layouts_of
 from noisegen.data.formats.registry import (
     ENDINGS,
     TEXT_ENDINGS,
+    bitext_ending,
     file_of,
     format_of,
     is_streamed,
@@ -29,7 +31,7 @@ from noisegen.data.formats.registry import (
     read_head,
 )
 from noisegen.data.formats.token_lines import PAIR_COLUMNS
-from noisegen.data.lines import TEXT_MAX
+from noisegen.data.lines import TEXT_MAX, head_of_text
 from noisegen.data.rows import ID, Columns, FileRange, RowBatch
 from noisegen.data.tables import LISTS, is_list, is_string
 from noisegen.errors import SourceError, UsageError, did_you_mean
@@ -92,11 +94,25 @@ def _expanded(source: str) -> Iterator[FileRange]:
     elif source and path.is_dir():  # Path('') is the current folder
         yield from _in_local_folder(str(path))
     elif source and path.exists():
-        yield file_of(path)
+        yield _named_file(path)
     elif matches := sorted(glob.glob(source, recursive=True)):  # noqa: PTH207
-        yield from chain.from_iterable(map(_expanded, matches))
+        for match in matches:
+            is_other = not bitext_ending(source) and Path(match).is_file()
+            yield from [file_of(match)] if is_other else _expanded(match)
     else:
         raise SourceError(f"{source!r}: no such file or folder")
+
+
+def _named_file(path: Path) -> FileRange:
+    """Return a file that the user named; a text named as bitext, such as corpus.de, is plain text.
+
+    Files that are found in a folder are not read by such names: x.pl may be a program.
+    """
+    file = file_of(path)
+    is_bitext = file.skipped and path.is_file() and bitext_ending(path)
+    if is_bitext and b"\0" not in head_of_text(str(path), SMALL):
+        return replace(file, format="txt", skipped="")
+    return file
 
 
 def _in_local_folder(folder: str) -> Iterator[FileRange]:

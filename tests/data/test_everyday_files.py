@@ -209,3 +209,36 @@ def test_a_resumed_run_has_the_keys_of_every_folder(tmp_path):
     shards(tmp_path / "out")[1].unlink()
     augment(tmp_path / "data", tmp_path / "out", rows_per_shard=1, resume=True, **QUIET)
     assert table(tmp_path / "out")["lang"].to_pylist() == ["a", "b", "c"]
+
+
+# Names of bitext, as Moses and OPUS give them.
+
+
+@pytest.mark.parametrize("name", ["a.en", "a.de", "a.pt_BR", "a.ckb", "a.src", "b.tgt", "a.ref0"])
+def test_a_named_file_of_bitext_is_lines_of_text_and_written_back(tmp_path, name):
+    (tmp_path / name).write_bytes(b"see, it\r\n\r\nb\n")
+    augment(tmp_path / name, tmp_path / f"noisy.{name}", **QUIET)
+    assert (tmp_path / f"noisy.{name}").read_bytes() == b"see, it\r\n\r\nb\n"
+    (tmp_path / f"{name}.gz").write_bytes(gzip.compress(b"see\n"))
+    augment(tmp_path / f"{name}.gz", tmp_path / f"noisy.{name}.gz", **QUIET)
+    assert gzip.decompress((tmp_path / f"noisy.{name}.gz").read_bytes()) == b"see\n"
+
+
+def test_programs_binaries_and_files_in_folders_are_no_bitext(tmp_path, written):
+    (tmp_path / "a.pl").write_text("print\n")
+    (tmp_path / "README.md").write_text("# see\n")
+    (tmp_path / "run.sh").write_text("see\n")
+    (tmp_path / "model.pt").write_bytes(b"see\0\1\n")
+    for name in ("README.md", "run.sh", "model.pt", ".", "*"):
+        code, _, told = written(tmp_path / name, tmp_path / "out")
+        assert code == 1, name
+        assert "are read (searched: " in told
+    augment(tmp_path / "*.pl", tmp_path / "out", **QUIET)
+    assert table(tmp_path / "out")["clean"].to_pylist() == ["print"]
+
+
+def test_the_language_of_a_name_is_told_if_it_is_another(tmp_path, written):
+    (tmp_path / "a.deu").write_text("see\n")
+    told = written(tmp_path / "a.deu", "-")[2]
+    assert "hint: the text is noised as en; by its name it is --lang de" in told
+    assert "hint" not in written(tmp_path / "a.deu", "-", "--lang", "de")[2]

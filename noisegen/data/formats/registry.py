@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from noisegen.data.conll import has_token_lines, is_normalisation
-from noisegen.data.decoders import COMPRESSIONS, compression_of
+from noisegen.data.decoders import COMPRESSIONS, compression_of, without_compression
 from noisegen.data.files import SCAN, Damaged, is_url, size_of
 from noisegen.data.formats.base import Format, Tables
 from noisegen.data.formats.hub import HUB
@@ -24,7 +24,9 @@ from noisegen.data.lines import BOM, head_of_text, line_ranges, stdin_head, with
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import CODE, RAW, REASON, with_reasons
 from noisegen.errors import SourceError
+from noisegen.text.languages import listed_code
 
+_SIDE = re.compile(r"(src|trg|tgt|ref|hyp|source|target)\d*")  # ending that names a side of bitext
 _OBJECT = re.compile(r'\{\s*["}]')  # beginning of a JSON line
 
 # To add a format, write a module beside this one and add its Format to this list.
@@ -53,6 +55,15 @@ def file_of(path: str | Path) -> FileRange:
     if layouts_of(str(path)):
         return FileRange(str(path), PUBLISHED.name)
     return FileRange(str(path), skipped="unknown ending")
+
+
+def bitext_ending(path: str | Path) -> str:
+    """Return the ending of a text file named as in Moses and OPUS: 'de' of corpus.de.gz, or 'src'.
+
+    Such an ending is the code of a language, or names a side of bitext. Returns '' for other names.
+    """
+    stem, _, ending = without_compression(re.split(r"[/\\]", str(path))[-1]).rpartition(".")
+    return ending if stem and (_SIDE.fullmatch(ending) or listed_code(ending)) else ""
 
 
 def name_of(source: str) -> str:
