@@ -73,6 +73,7 @@ def augment(
     tagger: Literal["rule", "spacy"] = "rule",
     text_column: str = "text",
     id_column: str | None = None,
+    encoding: str | None = None,
     group_by: str | None = None,
     tokens: str | None = None,
     labels: str | None = None,

@@ -40,6 +40,7 @@ from noisegen.data.features import class_names, label_names
 from noisegen.data.files import metered
 from noisegen.data.formats.base import NoisyRow, RowWriter
 from noisegen.data.formats.registry import ENDINGS, FORMATS, WRITTEN, bitext_ending, file_of
+from noisegen.data.lines import from_utf8
 from noisegen.data.rows import Columns, FileRange, RowBatch
 from noisegen.data.sources import read
 from noisegen.data.tables import CODE, KEPT, RAW, REASON, REASONS, Mask, is_list
@@ -71,7 +72,8 @@ class Target:
     """The noisy file to write: its path ('-' for standard output), format and compression.
 
     `parallel` names the columns with a list that has an item per token, `added` the columns from
-    the names of folders. `separator` is the character between the fields of CSV.
+    the names of folders. `separator` is the character between the fields of CSV. `encoding` is the
+    encoding of text in the format of the input, '' for UTF-8.
     """
 
     path: str
@@ -81,6 +83,7 @@ class Target:
     parallel: tuple[str, ...] = ()
     separator: str = ","
     added: tuple[str, ...] = ()
+    encoding: str = ""
 
     @property
     def writer(self) -> RowWriter:
@@ -146,7 +149,8 @@ def target_of(out: str, to: str | None, plan: AugmentPlan) -> Target | None:
     target = Target(out, kind, compression, has_header)
     if first := plan.first:
         added = tuple(name for name, _ in first.keys)
-        target = replace(target, separator=first.separator, added=added)
+        encoding = first.encoding if kind == first.format else ""
+        target = replace(target, separator=first.separator, added=added, encoding=encoding)
     if source:  # an input without rows has no format; the reader reports that
         target.check(plan.job)
     return target
@@ -280,6 +284,7 @@ def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardTask) 
         tables.append(_noised(job, target, batch, stays, step, sums))
     if not tables:
         raise OutputError(f"no rows for part {task.number}")
+    as_is += Counter(not_in_encoding=sums.pop("not_in_encoding", 0))
     counts: dict[str, Any] = {**sums, "dropped": dict(+dropped)}
     shard = Shard(rows_in=task.rows, **counts)
     content = _content(target, columns, tables, has_header=task.number == 0 and target.has_header)
@@ -321,7 +326,8 @@ def _noised(
     tables, numbers = [], []
     for copy in range(job.copies):
         noised = job.noised(batch.table, copy, edits=job.edits or job.has_labels)
-        sums.update(counts_of(noised, step))
+        noised, lacking = _encodable(noised, target.encoding)
+        sums.update(counts_of(noised, step), not_in_encoding=lacking)
         table = batch.read
         for name, values in _changed(job, target, batch.read.column_names, noised).items():
             table = _with_values(table, name, values, batch.keep)
@@ -333,6 +339,33 @@ def _noised(
     sums["rows"] += int(np.count_nonzero(stays))
     order = np.argsort(np.concatenate(numbers), kind="stable")
     return pa.concat_tables(tables).take(as_arrow(order))
+
+
+def _encodable(noised: pa.Table, encoding: str) -> tuple[pa.Table, int]:
+    """Return noisy rows, and the count of rows that lose their noise.
+
+    These rows have noise with characters that the encoding lacks, such as emoji.
+    """
+    texts = noised["noisy"].to_pylist() if encoding else []
+    lost = [number for number, text in enumerate(texts) if not _fits(text, encoding)]
+    for name in {"noisy", "transforms", "edits"}.intersection(noised.column_names if lost else ()):
+        clean = noised["clean"].to_pylist()
+        values = noised[name].to_pylist()
+        for number in lost:
+            values[number] = clean[number] if name == "noisy" else []
+        field = noised.schema.field(name)
+        at = noised.column_names.index(name)
+        noised = noised.set_column(at, field, pa.array(values, field.type))
+    return noised, len(lost)
+
+
+def _fits(text: str, encoding: str) -> bool:
+    """Tell whether an encoding has all characters of a text."""
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _changed(
@@ -414,7 +447,7 @@ def _content(
         cells = {name: name for name in names}
         header = NoisyRow(cells, Columns(), (), None, separator=target.separator)
         lines.insert(0, write(header).encode("utf-8") + end.encode())
-    return _COMPRESS[target.compression](b"".join(lines))
+    return _COMPRESS[target.compression](from_utf8(b"".join(lines), target.encoding))
 
 
 def _without_end(raw: bytes | None, end: str) -> tuple[bytes | None, str]:

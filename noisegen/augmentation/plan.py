@@ -9,7 +9,8 @@ from typing import Any
 
 from noisegen.augmentation import NoiseRequest, Request
 from noisegen.augmentation.shards import ShardJob, ShardTask
-from noisegen.data.formats.registry import bitext_ending, read_head
+from noisegen.data.formats.registry import bitext_ending, format_of, read_head
+from noisegen.data.lines import advice_on, checked_encoding, stdin_head
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.sources import (
     Head,
@@ -118,6 +119,10 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
     recipe, _ = whole.for_language(request.lang)
     found = expand(request.sources)
     inputs = [item for item in found if not item.skipped]
+    if encoding := checked_encoding(request.encoding):
+        inputs = [
+            replace(item, encoding=encoding) if format_of(item).is_text else item for item in inputs
+        ]
     asked = Columns(request.text_column, request.id_column, request.tokens, request.labels)
     columns, hints = completed(inputs, asked)
     first = first_file(inputs, columns)
@@ -130,6 +135,9 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
         job = replace(job, settings=replace(job.settings, tagger=program))
     config = _config(request, whole, job, tagger)
     config["sources"] = [{"path": item.path, "bytes": item.file_size} for item in inputs]
+    if "-" in listed(request.sources) and not encoding:
+        advice = advice_on(stdin_head(), "--encoding")
+        hints = [*hints, f"standard input: {advice}"] if advice else hints
     if note := whole.note_on(request.lang):
         hints = [*hints, note]
     code = listed_code(bitext_ending(first.path)) if first else ""
@@ -148,8 +156,9 @@ def _config(request: Request, whole: Recipe, job: ShardJob, tagger: str | None) 
     options: dict[str, Any] = {name: getattr(request, name) for name in _RECORDED.split()}
     columns = job.columns
     options |= {"id_column": columns.row_id, "tokens": columns.tokens, "labels": columns.labels}
-    if request.group_by:
-        options["group_by"] = request.group_by
+    for name in ("group_by", "encoding"):
+        if value := getattr(request, name):
+            options[name] = value
     digests = [digest for _, digest in job.code]
     options |= {"code": request.code, "nlaug_data": request.nlaug_data, "code_sha256": digests}
     config = {

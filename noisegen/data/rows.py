@@ -35,7 +35,8 @@ class FileRange:
     has the rows of a file that worker processes cannot read, such as standard input.
 
     `separator` is the character between the fields of a CSV file. `keys` are columns whose values
-    are in the path of the file, such as lang=en/a.parquet.
+    are in the path of the file, such as lang=en/a.parquet. `encoding` is the encoding of a text
+    file, '' for UTF-8.
     """
 
     path: str
@@ -53,6 +54,7 @@ class FileRange:
     table: pa.Table | None = None
     separator: str = ","
     keys: tuple[tuple[str, pa.Scalar], ...] = ()
+    encoding: str = ""
 
     @property
     def is_file(self) -> bool:

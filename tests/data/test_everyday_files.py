@@ -242,3 +242,101 @@ def test_the_language_of_a_name_is_told_if_it_is_another(tmp_path, written):
     told = written(tmp_path / "a.deu", "-")[2]
     assert "hint: the text is noised as en; by its name it is --lang de" in told
     assert "hint" not in written(tmp_path / "a.deu", "-", "--lang", "de")[2]
+
+
+# Encodings.
+
+FRENCH = "Le garçon ne sait pas où aller, à Noël.\nBonjour à tous mes élèves\nsee it\n"
+TEXTS = {
+    "windows-1252": FRENCH,
+    "windows-1250": "Příliš žluťoučký kůň úpěl ďábelské ódy.\nZažółć gęślą jaźń\n",
+    "windows-1251": "Съешь ещё этих мягких французских булок.\nДа выпей же чаю\n",
+    "koi8-r": "Съешь ещё этих мягких французских булок.\nДа выпей же чаю\n",
+    "windows-1253": "Δεν ξέρω τι θα κάνω αύριο το πρωί.\nΚαλημέρα σε όλους\n",
+    "cp932": "私は明日どこへ行くのか分かりません。\nこんにちは、みなさん\n",
+    "gb18030": "我不知道你们明天要去哪里，你们的朋友在这里。\n",
+    "cp949": "내일 어디로 가는지 모르겠습니다.\n",
+}
+
+
+@pytest.mark.parametrize("encoding", TEXTS)
+def test_a_run_that_drops_rows_names_their_encoding_and_what_to_do(tmp_path, written, encoding):
+    (tmp_path / "a.txt").write_bytes(TEXTS[encoding].encode(encoding))
+    code, _, told = written(tmp_path / "a.txt", tmp_path / "out")
+    assert code == 3
+    assert f"likely {encoding}; convert it: iconv -f {encoding.upper()} -t UTF-8, or" in told
+    assert f"--encoding {encoding}" in told
+
+
+def test_a_header_a_stream_and_a_pair_name_the_encoding_too(tmp_path, written, monkeypatch):
+    (tmp_path / "a.csv").write_bytes("tête,text\né,à Noël\n".encode("cp1252"))
+    told = written(tmp_path / "a.csv", tmp_path / "out")[2]
+    assert "the header is not UTF-8; it is not UTF-8, likely windows-1252" in told
+    on_stdin(monkeypatch, FRENCH.encode("cp1252"))
+    assert "standard input: it is not UTF-8, likely windows-1252" in written("-", "-")[2]
+    (tmp_path / "b.csv").write_bytes("noisy,clean\nhéé,hé\na,b\n".encode("cp1252"))
+    [damage] = read_pairs(str(tmp_path / "b.csv")).damaged
+    assert "1 rows not_utf8; it is not UTF-8, likely windows-1252; convert it: iconv" in damage
+    assert "--encoding" not in damage
+
+
+def test_a_few_damaged_lines_are_not_converted(tmp_path, written):
+    (tmp_path / "a.txt").write_bytes(3 * "à Noël\n".encode() + "à Noël\n".encode("cp1252"))
+    told = written(tmp_path / "a.txt", tmp_path / "out")[2]
+    assert "most lines are UTF-8, but some are not, likely windows-1252: mend them" in told
+    assert "iconv" not in told
+
+
+@pytest.mark.parametrize("encoding", TEXTS)
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.tsv", "a.jsonl", "a.txt.gz"])
+def test_text_in_an_encoding_is_read_and_written_in_it(tmp_path, name, encoding):
+    lines = TEXTS[encoding].splitlines()
+    texts = {
+        "txt": "".join(f"{line}\r\n" for line in lines),
+        "csv": "n;text\n" + "".join(f'1;"{line}"\n' for line in lines),
+        "tsv": "n\ttext\n" + "".join(f"1\t{line}\n" for line in lines),
+        "jsonl": "".join(f'{{"n": "{line[0]}", "text": "{line}"}}\n' for line in lines),
+    }
+    data = texts[name.split(".")[1]].encode(encoding)
+    packed = gzip.compress(data) if name.endswith(".gz") else data
+    (tmp_path / name).write_bytes(packed)
+    options = {"encoding": encoding, "rows_per_shard": 1, **QUIET}
+    augment(tmp_path / name, tmp_path / "out", **options)
+    assert table(tmp_path / "out")["clean"].to_pylist() == lines
+    augment(tmp_path / name, tmp_path / f"noisy.{name}", **options)
+    noisy = (tmp_path / f"noisy.{name}").read_bytes()
+    assert (gzip.decompress(noisy) if name.endswith(".gz") else noisy) == data
+
+
+@given(st.lists(st.binary().filter(lambda line: b"\n" not in line and b"\r" not in line)))
+@settings(max_examples=40, deadline=None)
+def test_bytes_that_an_encoding_lacks_stay_in_rows_left_as_they_are(tmp_path_factory, lines):
+    folder = tmp_path_factory.mktemp("bytes")
+    (folder / "a.txt").write_bytes(data := b"".join(line + b"\n" for line in [b"see \xe9", *lines]))
+    augment(folder / "a.txt", folder / "b.txt", encoding="cp1252", **QUIET)
+    assert (folder / "b.txt").read_bytes() == data
+
+
+def test_noise_that_the_encoding_lacks_is_left_out_and_counted(tmp_path, written):
+    lines = [f"I am so happy à Noël {number}." for number in range(40)]
+    (tmp_path / "a.txt").write_bytes("".join(f"{line}\n" for line in lines).encode("cp1252"))
+    options = ("--encoding", "windows-1252")
+    out = tmp_path / "b.txt"
+    code, _, told = written(tmp_path / "a.txt", out, *options, transform="emot:rate=1")
+    noisy = out.read_bytes().decode("cp1252").splitlines()
+    kept = sum(new == line for new, line in zip(noisy, lines, strict=True))
+    assert code == 0
+    assert 0 < kept < 40
+    assert f"left as is: not_in_encoding {kept}" in told
+
+
+def test_an_encoding_of_a_run_is_in_its_manifest(tmp_path, written):
+    (tmp_path / "a.txt").write_bytes(FRENCH.encode("cp1252"))
+    augment(tmp_path / "a.txt", tmp_path / "out", encoding="cp1252", **QUIET)
+    again = ["augment", "--from", str(tmp_path / "out/manifest.json"), "-o", str(tmp_path / "two")]
+    assert run(again) == 0
+    assert table(tmp_path / "two").equals(table(tmp_path / "out"))
+    for name in ("nope", "utf-16", "rot13", "cp500"):
+        code, _, told = written(tmp_path / "a.txt", tmp_path / "no", "--encoding", name)
+        assert code == 2
+        assert "--encoding" in told

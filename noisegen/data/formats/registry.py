@@ -20,7 +20,15 @@ from noisegen.data.formats.layouts import PUBLISHED, layouts_of
 from noisegen.data.formats.parquet import ARROW, PARQUET
 from noisegen.data.formats.separated import CSV, SEPARATORS, TSV, TXT
 from noisegen.data.formats.token_lines import CONLL, NORMALISED, TREEBANK
-from noisegen.data.lines import BOM, head_of_text, line_ranges, stdin_head, with_blocks
+from noisegen.data.lines import (
+    BOM,
+    as_utf8,
+    encoding_advice,
+    head_of_text,
+    line_ranges,
+    stdin_head,
+    with_blocks,
+)
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import CODE, RAW, REASON, with_reasons
 from noisegen.errors import SourceError
@@ -114,6 +122,7 @@ def _first_lines(file: FileRange) -> bytes:
     """Return the first lines of a text file; raises SourceError if lines end in CR without LF."""
     size = format_of(file).head_bytes
     head = stdin_head() if file.path == "-" else head_of_text(file.path, size)
+    head = as_utf8(head, file.encoding)
     if b"\n" not in head and b"\r" in head.rstrip(b"\r"):
         raise SourceError(
             f"{file.path}: its lines end in CR alone; convert them: tr '\\r' '\\n' < FILE > NEW"
@@ -171,6 +180,15 @@ def _format_of_stream(head: bytes, text: str) -> str:
         if names[1:] and text in names:
             return TSV.name if separator == "\t" else CSV.name
     return TXT.name
+
+
+def advice_on_file(file: FileRange, option: str = "") -> str:
+    """Return what to do about a local text file with lines that are not UTF-8, or ''.
+
+    `option` is the option of the command that names the encoding of its input, if it has one.
+    """
+    is_text = bool(file.format) and format_of(file).is_text and not is_url(file.path)
+    return encoding_advice(file.path, option) if is_text and Path(file.path).is_file() else ""
 
 
 def has_rows(file: FileRange) -> bool:

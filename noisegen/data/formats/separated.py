@@ -32,7 +32,7 @@ from noisegen.data.formats.base import (
     with_names,
     with_raw,
 )
-from noisegen.data.lines import TEXT_MAX
+from noisegen.data.lines import TEXT_MAX, advice_on, from_utf8
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import CODE, RAW, ROWS, delimited, is_unicode, with_reasons
 from noisegen.errors import SourceError
@@ -74,12 +74,12 @@ def _table_head(file: FileRange, beginning: bytes, columns: Columns) -> FileRang
     if columns.text.isdecimal():
         return with_names(file, [f"column_{number}" for number in range(1, len(names) + 1)])
     if not all(map(is_unicode, names)):
-        raise SourceError(f"{file.path}: the header is not UTF-8")
+        raise SourceError(f"{file.path}: the header is not UTF-8; {advice_on(beginning)}")
     return with_names(replace(file, start=file.start + length), names)
 
 
 def _header(beginning: bytes, file: FileRange) -> tuple[list[str], int]:
-    """Return the names in a header line, and its length in bytes; raises SourceError."""
+    """Return the names in a header line, and its length in the file; raises SourceError."""
     lines = io.StringIO(_decoded(beginning), newline="\n")
     try:
         if file.format == "csv":
@@ -89,7 +89,7 @@ def _header(beginning: bytes, file: FileRange) -> tuple[list[str], int]:
     except (csv.Error, StopIteration) as error:
         raise SourceError(f"{file.path}: no header: {first_line(error)}") from error
     header = lines.getvalue()[: lines.tell()]
-    return names, len(header.encode("utf-8", "surrogateescape"))
+    return names, len(from_utf8(header.encode("utf-8", "surrogateescape"), file.encoding))
 
 
 def separator_in(head: bytes, text: str) -> str:
