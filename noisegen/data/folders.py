@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from noisegen.data.files import is_url, reading, store_of
 from noisegen.data.formats.registry import file_of
+from noisegen.data.formats.slot_files import SPLIT_FILES, is_split, slot_file
 from noisegen.data.lines import read_parts
 from noisegen.data.rows import FileRange
 from noisegen.errors import SourceError
@@ -110,6 +111,9 @@ def _in_folder(folder: str) -> Iterator[FileRange]:
         elif _STATE in names:
             saved = _content(names[_STATE], _State).files
             yield from (file_of(f"{parent}/{file.filename}") for file in saved)
+        elif SPLIT_FILES[0] in names and is_split(parent):
+            yield slot_file(names[SPLIT_FILES[0]])
+            yield from (file_of(path) for name, path in names.items() if name not in SPLIT_FILES)
         else:
             yield from map(file_of, _without_records(names))
 

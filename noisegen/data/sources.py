@@ -30,6 +30,7 @@ from noisegen.data.formats.registry import (
     ranges,
     read_head,
 )
+from noisegen.data.formats.slot_files import SPLIT_FILES, is_split, slot_file
 from noisegen.data.formats.token_lines import PAIR_COLUMNS
 from noisegen.data.lines import TEXT_MAX, head_of_text
 from noisegen.data.rows import ID, Columns, FileRange, RowBatch
@@ -108,6 +109,8 @@ def _named_file(path: Path) -> FileRange:
 
     Files that are found in a folder are not read by such names: x.pl may be a program.
     """
+    if path.name == SPLIT_FILES[0] and is_split(path.parent):
+        return slot_file(str(path))
     file = file_of(path)
     is_bitext = file.skipped and path.is_file() and bitext_ending(path)
     if is_bitext and b"\0" not in head_of_text(str(path), SMALL):

@@ -340,3 +340,49 @@ def test_an_encoding_of_a_run_is_in_its_manifest(tmp_path, written):
         code, _, told = written(tmp_path / "a.txt", tmp_path / "no", "--encoding", name)
         assert code == 2
         assert "--encoding" in told
+
+
+# Folders of requests: seq.in, seq.out, label.
+
+
+def requests(folder, tokens="play queen now\nstop\n", slots="O B-artist O\nO\n", label="a\nb\n"):
+    folder.mkdir(parents=True)
+    for name, lines in (("seq.in", tokens), ("seq.out", slots), ("label", label)):
+        (folder / name).write_text(lines)
+    return folder
+
+
+def test_requests_get_noise_and_their_slots_follow(tmp_path):
+    source = requests(tmp_path / "atis" / "train")
+    noise = {"transforms": ["spac:add_rate=0.5"], "seed": 1}
+    for number, path in enumerate((source, source / "seq.in", tmp_path / "atis")):
+        augment(path, tmp_path / f"out{number}", **noise)
+        rows = table(tmp_path / f"out{number}").to_pylist()
+        assert [(row["clean"], row["label"]) for row in rows] == [
+            ("play queen now", "a"),
+            ("stop", "b"),
+        ]
+        assert [len(row["noisy_tokens"]) for row in rows] == [
+            len(row["noisy_labels"]) for row in rows
+        ]
+        assert rows[0]["noisy_labels"].count("B-artist") == 1
+        assert len(rows[0]["noisy_tokens"]) > 3
+
+
+def test_one_file_of_requests_has_tokens_labels_and_intent(tmp_path, written):
+    source = requests(tmp_path / "train", label="a\nb é\n")
+    lines = '{"tokens": ["play", "queen", "now"], "labels": ["O", "B-artist", "O"], "label": "a"}\n'
+    lines += '{"tokens": ["stop"], "labels": ["O"], "label": "b é"}\n'
+    assert written(source, "-", transform="leet:rate=0")[:2] == (0, lines)
+    assert written(source, "-", "--to", "conll", transform="leet:rate=0")[1].startswith("play\tO\n")
+
+
+def test_requests_that_do_not_fit_are_counted_or_an_error(tmp_path, written):
+    source = requests(tmp_path / "train", slots="O\nO\n")
+    code, _, told = written(source, tmp_path / "out")
+    assert code == 3
+    assert "unequal_labels 1" in told
+    (source / "label").write_text("a\n")
+    code, _, told = written(source, tmp_path / "two")
+    assert code == 1
+    assert "files of unequal length (seq.in 2, seq.out 2, label 1 lines)" in told

@@ -19,6 +19,7 @@ from noisegen.data.formats.json_lines import JSONL
 from noisegen.data.formats.layouts import PUBLISHED, layouts_of
 from noisegen.data.formats.parquet import ARROW, PARQUET
 from noisegen.data.formats.separated import CSV, SEPARATORS, TSV, TXT
+from noisegen.data.formats.slot_files import SLOTS
 from noisegen.data.formats.token_lines import CONLL, NORMALISED, TREEBANK
 from noisegen.data.lines import (
     BOM,
@@ -38,7 +39,7 @@ _SIDE = re.compile(r"(src|trg|tgt|ref|hyp|source|target)\d*")  # ending that nam
 _OBJECT = re.compile(r'\{\s*["}]')  # beginning of a JSON line
 
 # To add a format, write a module beside this one and add its Format to this list.
-_ALL = (TXT, TSV, CSV, JSONL, CONLL, TREEBANK, NORMALISED, PARQUET, ARROW, PUBLISHED, HUB)
+_ALL = (TXT, TSV, CSV, JSONL, CONLL, TREEBANK, NORMALISED, PARQUET, ARROW, PUBLISHED, HUB, SLOTS)
 FORMATS = {each.name: each for each in _ALL}
 # Names of the formats in which augment can write its output as one file
 WRITTEN = tuple(each.name for each in _ALL if each.writer)
