@@ -11,7 +11,7 @@ import csv
 import io
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
@@ -235,22 +235,24 @@ def _if_unicode(row: _Record) -> _Record:
 
 def _csv_line_of(row: NoisyRow) -> str:
     """Return a row as a line of CSV; cells in quotes keep them, others get them if needed."""
+    field, write = _fields_by(row.separator)
     cells = [as_cell(value) for value in row.values.values()]
-    was: list[str] = []
-    if row.line is not None:
-        was = _field(row.separator).findall(row.line.decode())[: len(cells)]
-    write = partial(_csv_field, special={*'"\r\n', row.separator})
+    was = field.findall(row.line.decode())[: len(cells)] if row.line is not None else []
     return row.separator.join(starmap(write, zip_longest(cells, was, fillvalue=""))) or '""'
 
 
 @cache
-def _field(separator: str) -> re.Pattern[str]:
-    """Return a pattern of one field in a line of CSV, with its quotes if it has any."""
+def _fields_by(separator: str) -> tuple[re.Pattern[str], Callable[[str, str], str]]:
+    """Return a pattern of one field in a line of CSV with its quotes, and `_csv_field` for cells.
+
+    Cells with the separator, a quote or a line end need quotes.
+    """
     end = re.escape(separator)
-    return re.compile(rf'(?:^|{end})("[^"]*(?:""[^"]*)*"(?={end}|$)|[^"{end}][^{end}]*|)')
+    field = re.compile(rf'(?:^|{end})("[^"]*(?:""[^"]*)*"(?={end}|$)|[^"{end}][^{end}]*|)')
+    return field, partial(_csv_field, frozenset(f'"\r\n{separator}'))
 
 
-def _csv_field(cell: str, was: str, *, special: Set[str]) -> str:
+def _csv_field(special: Set[str], cell: str, was: str) -> str:
     """Return a cell of CSV, in quotes if `was`, the input cell, has them or if it needs them.
 
     A cell with a character in `special` needs quotes.
