@@ -123,9 +123,10 @@ def test_an_empty_folder(failed, tmp_path):
 
 
 def test_bytes_that_are_not_utf8_are_counted(failed, file, tmp_path):
-    code, [line] = failed(file("in.txt", b"see you\nna\xefve\nat the station\n"), *FING)
+    code, [line, hint] = failed(file("in.txt", b"see you\nna\xefve\nat the station\n"), *FING)
 
     assert code == 3
+    assert hint.endswith("iconv -f WINDOWS-1252 -t UTF-8, or --encoding windows-1252")
     assert line.endswith("dropped or damaged: not_utf8 1")
     assert table(tmp_path / "out")["id"].to_pylist() == [0, 2]
 

@@ -101,6 +101,9 @@ class Request(NoiseRequest):
         ),
     ] = None
     id_column: IdColumn = None
+    encoding: Annotated[
+        str | None, option("Encoding of text files (default: UTF-8); one file of text keeps it")
+    ] = None
     group_by: Annotated[
         str | None,
         option(

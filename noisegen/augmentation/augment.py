@@ -78,6 +78,7 @@ def augment(
     spans_lost: Literal["keep-clean", "drop"] = "keep-clean",
     align: str | None = None,
     id_column: str | None = None,
+    encoding: str | None = None,
     group_by: str | None = None,
     tokens: str | None = None,
     labels: str | None = None,
@@ -222,7 +223,9 @@ class NotedHeads:
             self._is_same = is_same
         if self._first and self._is_same and is_same:
             rows, size = noted.rows, noted.bytes
-            file = replace(self._first, path=item.path, stop=rows, rows=rows, size=size)
+            added = {name for name, _ in self._first.keys}
+            keys = tuple(key for key in item.keys if key[0] in added)
+            file = replace(self._first, path=item.path, stop=rows, rows=rows, size=size, keys=keys)
         else:
             file = read_head(item, columns)
             self._first = self._first or file

@@ -49,8 +49,8 @@ from noisegen.data.files import metered
 from noisegen.data.formats.base import NoisyRow, RowWriter
 from noisegen.data.formats.json_document import Document
 from noisegen.data.formats.json_lines import OBJECTS
-from noisegen.data.formats.registry import ENDINGS, FORMATS, WRITTEN, file_of
-from noisegen.data.lines import BOM
+from noisegen.data.formats.registry import ENDINGS, FORMATS, WRITTEN, bitext_ending, file_of
+from noisegen.data.lines import BOM, from_utf8
 from noisegen.data.rows import Columns, FileRange, RowBatch
 from noisegen.data.sources import read
 from noisegen.data.tables import CODE, KEPT, RAW, REASON, REASONS, Mask, is_list
@@ -83,9 +83,11 @@ _CUT = ("row_too_long", "truncated")
 class Target:
     """The noisy file to write: its path ('-' for standard output), format and compression.
 
-    `parallel` names the columns with a list that has an item per token. `beginning` has the bytes
-    before the first row of an input of this format: a byte order mark and a header line. Lines
-    that are new, or have no line end in the input, get `line_end`.
+    `parallel` names the columns with a list that has an item per token, `added` the columns from
+    the names of folders. `beginning` has the bytes before the first row of an input of this format,
+    as UTF-8: a byte order mark and a header line. Lines that are new, or have no line end in the
+    input, get `line_end`. `separator` is the character between the fields of CSV. `encoding` is the
+    encoding of text in the format of the input, '' for UTF-8.
     """
 
     path: str
@@ -95,6 +97,9 @@ class Target:
     parallel: tuple[str, ...] = ()
     beginning: bytes = b""
     line_end: bytes = b"\n"
+    separator: str = ","
+    added: tuple[str, ...] = ()
+    encoding: str = ""
 
     @property
     def writer(self) -> RowWriter:
@@ -128,6 +133,8 @@ class Target:
                 raise UsageError(f"{self.format} has no column for {flag}: {tables}")
         if job.columns.paths and (self.holds_pairs or not self.writer.has_columns):
             raise UsageError(f"{self.format} holds one text per row: name one column, or {tables}")
+        if self.encoding and job.columns.is_annotated:
+            raise UsageError("--encoding goes with one plain text: convert the file to UTF-8 first")
         if self.has_token_lines and not job.columns.tokens:
             problem = f"{self.format} needs --tokens and --labels, for it holds no plain text"
             raise UsageError(f"{problem}: {tables}, or txt")
@@ -156,6 +163,8 @@ def target_of(out: str, to: str | None, plan: AugmentPlan) -> Target | None:
     name = out.lower().removesuffix(f".{compression}")
     last = name.rpartition(".")[2] if "." in name else ""
     ending = ENDINGS.get(last, last if last in WRITTEN else "")
+    if not ending and bitext_ending(out) and not output_path(out).is_dir():
+        ending = "txt"
     if not _is_one_file(out, to, ending):
         return None
     source = plan.first.format if plan.first else ""
@@ -164,6 +173,10 @@ def target_of(out: str, to: str | None, plan: AugmentPlan) -> Target | None:
         _check_norm(source, plan.job.columns.labels)
     has_header = not plan.job.columns.text.isdecimal()
     target = Target(out, kind, compression, has_header)
+    if first := plan.first:
+        added = tuple(name for name, _ in first.keys)
+        encoding = first.encoding if kind == first.format else ""
+        target = replace(target, separator=first.separator, added=added, encoding=encoding)
     if source:  # an input without rows has no format; the reader reports that
         target.check(plan.job)
     return target
@@ -321,10 +334,11 @@ def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardTask) 
         tables.append(_noised(job, target, batch, stays, step, counts))
     if not tables:
         raise OutputError(f"no rows for part {task.number}")
+    counts.as_is.update(not_in_encoding=counts.sums.pop("not_in_encoding", 0))
     sums: dict[str, Any] = {**counts.sums, "dropped": dict(+counts.dropped)}
     shard = Shard(rows_in=task.rows, **sums)
     content, end = _content(target, columns, tables, is_first=task.number == 0)
-    return NoisyPart(task.number, task.size, shard, content, counts.as_is, end)
+    return NoisyPart(task.number, task.size, shard, content, +counts.as_is, end)
 
 
 @dataclass(frozen=True)
@@ -381,11 +395,12 @@ def _noised(
         noised = job.noised(_with_lines(job, batch), copy, edits=edits)
         present = batch.keep if copy else batch.keep | stays
         noised, present = _settled(job, noised, present, batch.keep, counts)
-        counts.sums.update(counts_of(noised, step))
+        noised, lacking = _encodable(noised, target.encoding)
+        counts.sums.update(counts_of(noised, step), not_in_encoding=lacking)
         table = batch.read
         for name, values in _changed(job, target, batch.read.column_names, noised).items():
             table = _with_values(table, name, values, batch.keep)
-        if job.copies == 1 and not job.edits:
+        if job.copies == 1 and not job.edits and not target.added:
             same = _are_same(noised)
             table = _with_values(table, _SAME, same, batch.keep)
         if job.copies > 1:
@@ -432,6 +447,33 @@ def _settled(
         lost = Counter(missing_text=lost["missing_text"])
     counts.as_is.update(+lost)
     return noised, present & ~gone
+
+
+def _encodable(noised: pa.Table, encoding: str) -> tuple[pa.Table, int]:
+    """Return noisy rows, and the count of rows that lose their noise.
+
+    These rows have noise with characters that the encoding lacks, such as emoji.
+    """
+    texts = noised["noisy"].to_pylist() if encoding else []
+    lost = [number for number, text in enumerate(texts) if not _fits(text, encoding)]
+    for name in {"noisy", "transforms", "edits"}.intersection(noised.column_names if lost else ()):
+        clean = noised["clean"].to_pylist()
+        values = noised[name].to_pylist()
+        for number in lost:
+            values[number] = clean[number] if name == "noisy" else []
+        field = noised.schema.field(name)
+        at = noised.column_names.index(name)
+        noised = noised.set_column(at, field, pa.array(values, field.type))
+    return noised, len(lost)
+
+
+def _fits(text: str, encoding: str) -> bool:
+    """Tell whether an encoding has all characters of a text."""
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _changed(
@@ -519,9 +561,9 @@ def _content(
         named = with_label_names(table.schema, str(columns.labels), columns.label_names)
         table = table.replace_schema_metadata(named.metadata)
     columns = columns.of(table.column_names)
-    changed = {columns.source, "copy", "edits", *target.parallel}
+    changed = {columns.source, "copy", "edits", *target.parallel, *target.added}
     if columns.is_annotated:  # the lines of JSON have the noise already
-        changed = {"copy", "edits"}
+        changed = {"copy", "edits", *target.added}
     owners, pairs = _hidden(table, _OWNERS, ()), _hidden(table, _PAIR, None)
     values = zip(*(_values(table, name) for name in names), strict=True)
     raws, codes, same = table[RAW].to_pylist(), table[REASON].to_pylist(), _hidden(table, _SAME)
@@ -534,7 +576,8 @@ def _content(
         line, end, missing = _without_end(target, raw)
         if line is None or (code in KEPT and not is_same):
             cells = dict(zip(shown if line is None else names, row, strict=True))
-            line = write(NoisyRow(cells, columns, changed, line, owner, pair)).encode("utf-8")
+            noisy = NoisyRow(cells, columns, changed, line, owner, pair, target.separator)
+            line = write(noisy).encode("utf-8")
         lines.append(line + end)
     if target.format == "json":
         return lines, b""
@@ -543,7 +586,8 @@ def _content(
     if is_first:
         lines.insert(0, _beginning(target, shown, is_changed=_SAME not in table.column_names))
     compress = _COMPRESS[target.compression]
-    return compress(b"".join(lines)), missing and compress(missing)
+    content = from_utf8(b"".join(lines), target.encoding)
+    return compress(content), missing and compress(missing)
 
 
 def _without_end(target: Target, raw: bytes | None) -> tuple[bytes | None, bytes, bytes]:
@@ -576,7 +620,8 @@ def _beginning(target: Target, names: Sequence[str], *, is_changed: bool) -> byt
     if (header and not is_changed) or not (target.writer.header and target.has_header):
         return target.beginning
     line = header.removesuffix(target.line_end) if header else None
-    row = NoisyRow({name: name for name in names}, Columns(), (), line)
+    cells = {name: name for name in names}
+    row = NoisyRow(cells, Columns(), (), line, separator=target.separator)
     assert target.writer.line
     return mark + target.writer.line(row).encode("utf-8") + target.line_end
 

@@ -15,8 +15,9 @@ from noisegen.augmentation.shards import ShardJob, ShardTask
 from noisegen.data.conll import NORM
 from noisegen.data.features import class_names
 from noisegen.data.files import metered
-from noisegen.data.formats.registry import range_tables, read_head
+from noisegen.data.formats.registry import bitext_ending, format_of, range_tables, read_head
 from noisegen.data.labels import given_names, scheme_name, tag_letters
+from noisegen.data.lines import advice_on, checked_encoding, stdin_head
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.sources import (
     Head,
@@ -38,6 +39,7 @@ from noisegen.noising.rng import check_seed
 from noisegen.options import listed, refuse_unknown
 from noisegen.runs.atomic import file_digest
 from noisegen.runs.manifest import Manifest, packages
+from noisegen.text.languages import listed_code, normalize_language
 from noisegen.text.spans import protect_kinds
 from noisegen.version import __version__
 
@@ -132,6 +134,10 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
     recipe, _ = whole.for_language(request.lang)
     found = expand(request.sources)
     inputs = [item for item in found if not item.skipped]
+    if encoding := checked_encoding(request.encoding):
+        inputs = [
+            replace(item, encoding=encoding) if format_of(item).is_text else item for item in inputs
+        ]
     texts = tuple(listed(request.text_column))
     asked = Columns(
         text=texts[0],
@@ -161,8 +167,14 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
         job = replace(job, settings=replace(job.settings, tagger=program))
     config = _config(request, whole, job, tagger)
     config["sources"] = [{"path": item.path, "bytes": item.file_size} for item in inputs]
+    if "-" in listed(request.sources) and not encoding:
+        advice = advice_on(stdin_head(), "--encoding")
+        hints = [*hints, f"standard input: {advice}"] if advice else hints
     if note := whole.note_on(request.lang):
         hints = [*hints, note]
+    code = listed_code(bitext_ending(first.path)) if first else ""
+    if code and code != normalize_language(request.lang):
+        hints = [*hints, f"the text is noised as {request.lang}; by its name it is --lang {code}"]
     skipped = [f"{item.path}: {item.skipped}" for item in found if item.skipped]
     return AugmentPlan(request, recipe, inputs, first, job, config, hints, skipped)
 
@@ -178,8 +190,9 @@ def _config(request: Request, whole: Recipe, job: ShardJob, tagger: str | None) 
     if len(texts := listed(request.text_column)) == 1:
         options["text_column"] = texts[0]
     options |= {"id_column": columns.row_id, "tokens": columns.tokens, "labels": columns.labels}
-    if request.group_by:
-        options["group_by"] = request.group_by
+    for name in ("group_by", "encoding"):
+        if value := getattr(request, name):
+            options[name] = value
     if columns.label_names:
         options["label_names"] = columns.label_names
     digests = [digest for _, digest in job.code]

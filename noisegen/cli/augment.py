@@ -52,6 +52,7 @@ def augment(
     """
     from noisegen.augmentation.augment import make
     from noisegen.augmentation.plan import make_plan
+    from noisegen.data.formats.registry import advice_on_file
     from noisegen.runs.store import output_path
 
     earlier = _earlier(manifest)
@@ -76,6 +77,9 @@ def augment(
     else:
         common.tell(f"{'standard output' if out == '-' else out}: {written.summary()}")
     common.say(written.totals.get("warnings", ()), "warning")
+    if "not_utf8" in written.totals["dropped"] and not options.encoding:
+        advice = ((item.path, advice_on_file(item, "--encoding")) for item in plan.inputs)
+        common.say([f"{path}: {what}" for path, what in advice if what], "hint")
     return 3 if written.totals["dropped"] else 0
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from noisegen.data import tables
 from noisegen.data.formats.layouts import other_names
-from noisegen.data.formats.registry import range_tables, read_head
+from noisegen.data.formats.registry import advice_on_file, file_of, range_tables, read_head
 from noisegen.data.paths import Path, is_path, path_in, values_at
 from noisegen.data.rows import Columns, FileRange, numbered
 from noisegen.data.sources import expand, no_column, refuse_doubles
@@ -285,8 +285,14 @@ def unread_rows(codes: tables.Codes) -> Counter[str]:
 
 
 def damaged_rows(path: str | object, lost: Mapping[str, int]) -> list[str]:
-    """Return a line of text for each reason why rows of a file could not be read."""
-    return [f"{path}: {count:,} rows {reason}" for reason, count in lost.items()]
+    """Return a line of text for each reason why rows of a file could not be read.
+
+    For lines of text that are not UTF-8, it says what to do.
+    """
+    lines = {reason: f"{path}: {count:,} rows {reason}" for reason, count in lost.items()}
+    if "not_utf8" in lines and (advice := advice_on_file(file_of(str(path)))):
+        lines["not_utf8"] += f"; {advice}"
+    return list(lines.values())
 
 
 def by_reason(dropped: Mapping[str, int]) -> str:

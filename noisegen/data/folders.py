@@ -2,16 +2,21 @@
 
 import glob
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Annotated, TypeVar
+from urllib.parse import unquote
 
 import msgspec
+import pyarrow as pa
 
 from noisegen.data.files import is_url, reading, store_of
 from noisegen.data.formats.registry import file_of
+from noisegen.data.formats.slot_files import SPLIT_FILES, is_split, slot_file
 from noisegen.data.lines import read_parts
 from noisegen.data.rows import FileRange
 from noisegen.errors import SourceError
@@ -40,17 +45,58 @@ class _State(msgspec.Struct):
 
 _RUN = {"manifest.json", "README.md"}  # files that mark the output folder of a command; no data
 _LISTS = "manifest.*.jsonl"  # files with the long lists of a manifest
+_NULL = "__HIVE_DEFAULT_PARTITION__"  # value of a null in the name of a folder
+_INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)  # value of a key that is read as an integer
 _SPLITS, _STATE = "dataset_dict.json", "state.json"
 
 
 def in_folder(folder: str) -> Iterator[FileRange]:
     """Yield the files in a folder or URL and its subfolders.
 
+    Folders named KEY=VALUE, as Spark and pyarrow write them, give `keys` to the files in them.
     Hidden files, and the manifest and README.md that a command wrote, are left out. If the package
     `datasets` saved the folder, only the Arrow files of the split `train`, or of the only split,
     are yielded to be read; each other split is yielded as a skipped file, to be reported. Raises
     SourceError for several splits without `train`.
     """
+    return iter(_with_keys(folder, list(_in_folder(folder))))
+
+
+def _with_keys(folder: str, files: list[FileRange]) -> list[FileRange]:
+    """Return the files with the keys in their paths below `folder`, as in lang=en/a.parquet.
+
+    Every file gets the keys of all files, with null for a key that its path lacks, or whose value
+    is Hive's word for null. The values of a key are integers if all of them are, else strings.
+    """
+    found: list[dict[str, str | None]] = []
+    for file in files:
+        pairs = (part.partition("=") for part in file.path.removeprefix(folder).split("/")[:-1])
+        keys = {unquote(name): unquote(value) for name, is_key, value in pairs if name and is_key}
+        found.append({name: None if keys[name] == _NULL else keys[name] for name in keys})
+    kinds = {
+        name: _kind_of(filter(None, (keys.get(name) for keys in found)))
+        for name in dict.fromkeys(chain.from_iterable(found))
+    }
+    if not kinds:
+        return files
+    return [
+        replace(file, keys=tuple((name, _scalar(keys.get(name), kinds[name])) for name in kinds))
+        for file, keys in zip(files, found, strict=True)
+    ]
+
+
+def _kind_of(values: Iterable[str]) -> pa.DataType:
+    """Return the type of a key's values, integers or strings; strings without values."""
+    found = [bool(_INTEGER.fullmatch(value)) for value in values]
+    return pa.int64() if found and all(found) else pa.string()
+
+
+def _scalar(value: str | None, kind: pa.DataType) -> pa.Scalar:
+    return pa.scalar(int(value) if value and kind == pa.int64() else value, kind)
+
+
+def _in_folder(folder: str) -> Iterator[FileRange]:
+    """Yield the files as `in_folder` does, without the keys in their paths."""
     unread: tuple[str, ...] = ()  # folders of splits that are skipped
     for parent, group in groupby(_files(folder), key=lambda path: path.rpartition("/")[0]):
         names = {path.rpartition("/")[2]: path for path in group}
@@ -65,6 +111,9 @@ def in_folder(folder: str) -> Iterator[FileRange]:
         elif _STATE in names:
             saved = _content(names[_STATE], _State).files
             yield from (file_of(f"{parent}/{file.filename}") for file in saved)
+        elif SPLIT_FILES[0] in names and is_split(parent):
+            yield slot_file(names[SPLIT_FILES[0]])
+            yield from (file_of(path) for name, path in names.items() if name not in SPLIT_FILES)
         else:
             yield from map(file_of, _without_records(names))
 

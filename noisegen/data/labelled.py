@@ -27,10 +27,10 @@ from noisegen.data.features import class_names, label_names
 from noisegen.data.files import Damaged
 from noisegen.data.folders import in_folder
 from noisegen.data.formats.registry import file_of
+from noisegen.data.formats.slot_files import split_lines
 from noisegen.data.lines import BOM, read_parts
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.sources import completed, expand, first_file, read, shard_ranges
-from noisegen.data.tables import UnequalFiles, lines_together, undamaged_lines
 from noisegen.errors import SourceError
 
 OUTSIDE = "O"
@@ -65,8 +65,6 @@ _REPLACED = re.compile(r"<(\S+?)\|\d+>")  # a noisy token in files of RCP: <tomo
 _NUMBERED = ("entailment", "neutral", "contradiction")
 _CLASSES = {"contradictory": "contradiction"} | {str(n): c for n, c in enumerate(_NUMBERED)}
 _WIKIANN_TAGS = ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC")  # in order of number
-# Three files, whose lines n have the tokens, the slots and the intent of request n
-SPLIT_FILES = ("seq.in", "seq.out", "label")
 # Labels of pairs on which annotators disagreed: in XNLI, and in Hugging Face's copy
 _NO_CLASS = ("-", "-1")
 _PREFIXED = re.compile(r"([a-z]{2,3}(?:-[a-z-]+)?):.")
@@ -211,30 +209,14 @@ def _unquoted(text: str) -> str:
     return text[1:-1].strip() if text[:1] == text[-1:] == "'" and len(text) > 1 else text
 
 
-def is_split(source: str) -> bool:
-    """Tell whether to read the three `SPLIT_FILES` of a folder: it has them, and no data.tsv."""
-    folder = Path(source)
-    has_all = all((folder / name).is_file() for name in SPLIT_FILES)
-    return has_all and not (folder / "data.tsv").is_file()
-
-
 def read_split(source: str) -> LabelledRows:
     """Read requests with slots and intents from the `SPLIT_FILES` of a folder; raises SourceError.
 
     Lines after the first ROWS_MAX are dropped as `over_limit`.
     """
     rows = LabelledRows("atis" if "atis" in Path(source).resolve().parts else "snips")
-    paths = [Path(source, name) for name in SPLIT_FILES]
-    sides = [undamaged_lines(read_parts(path), path) for path in paths]
-    try:
-        for lines in within_memory(lines_together(sides), rows.dropped):
-            rows.add(_request_row(*lines))
-    except UnequalFiles as error:
-        counts = zip(SPLIT_FILES, error.counts, strict=True)
-        found = ", ".join(f"{name} {count:,}" for name, count in counts)
-        raise SourceError(
-            f"{source}: files of unequal length ({found} lines): get them again"
-        ) from error
+    for lines in within_memory(split_lines(source), rows.dropped):
+        rows.add(_request_row(*lines))
     rows.report_unreadable(source)
     return rows
 

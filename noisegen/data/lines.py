@@ -3,6 +3,7 @@
 import codecs
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -22,8 +23,11 @@ from noisegen.data.decoders import (
 )
 from noisegen.data.files import SCAN, Damaged, is_url, metered, size_of
 from noisegen.data.rows import FileRange
-from noisegen.errors import SourceError
+from noisegen.errors import SourceError, UsageError
+from noisegen.text.encodings import likely_encoding
 
+ADVISED = 50  # lines by which the encoding of a file is guessed
+_PLAIN = "\r\n,\t0a"  # characters that all supported encodings have as ASCII
 BOM = b"\xef\xbb\xbf"
 TEXT_MAX = 32 << 20  # most bytes of a text
 LINE_MAX = 2 * TEXT_MAX  # most bytes of a line; it may be longer than a text, as in JSON
@@ -157,6 +161,87 @@ def refuse_other_encoding(head: bytes, path: object) -> None:
         where = "standard input" if path == "-" else path
         how = f"iconv -f {name} -t UTF-8" if name.startswith("UTF") else f"{name} -d"
         raise SourceError(f"cannot read {where}: it is {name}; convert it first: {how}")
+
+
+def encoding_advice(path: str, option: str = "") -> str:
+    """Return what to do about a text file with lines that are not UTF-8, as `advice_on` does.
+
+    The file is read up to the first block with such lines.
+    """
+    with suppress(Damaged), metered():
+        for block in blocks(read_parts(path), SCAN):
+            if not is_utf8(block):
+                return advice_on(block, option)
+    return ""
+
+
+def advice_on(block: bytes, option: str = "") -> str:
+    """Return what to do about lines of a block that are not UTF-8.
+
+    Returns '' if all lines are UTF-8, or if a few lines are damaged in no known encoding. `option`
+    is the option of the command that names the encoding of its input, if it has one.
+    """
+    if is_utf8(block):
+        return ""
+    lines = [line for line in block.split(b"\n") if not line.isascii()]
+    wrong = [line for line in lines if not is_utf8(line)]
+    name = likely_encoding(b"\n".join(wrong[:ADVISED]))
+    if not name and len(wrong) < 3:
+        return ""
+    if len(wrong) * 2 < len(lines):
+        return f"most lines are UTF-8, but some are not{name and f', likely {name}'}: mend them"
+    how = f"iconv -f {name.upper() or 'NAME'} -t UTF-8"
+    how = f"{how}, or {option} {name or 'NAME'}" if option else how
+    return f"it is not UTF-8{name and f', likely {name}'}; convert it: {how}"
+
+
+def is_utf8(text: bytes) -> bool:
+    """Tell whether a text is valid UTF-8."""
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+# Functions that convert text in other encodings.
+
+
+def checked_encoding(name: str | None) -> str:
+    """Return Python's name of an encoding that the user gave; '' for None and UTF-8.
+
+    Raises UsageError for an unknown encoding, and for an encoding with other line ends than ASCII.
+    """
+    try:
+        encoding = codecs.lookup(name or "utf-8").name
+        is_plain = _PLAIN.encode(encoding) == _PLAIN.encode()
+    except LookupError as error:
+        raise UsageError(f"--encoding: {error}; write a name such as windows-1252") from error
+    if encoding in ("utf-8", "utf-8-sig", "ascii"):
+        return ""
+    if not is_plain:
+        raise UsageError(f"--encoding {name}: convert it first: iconv -f {name} -t UTF-8")
+    return encoding
+
+
+def as_utf8(text: bytes, encoding: str) -> bytes:
+    """Return text in an encoding, '' for UTF-8, as UTF-8.
+
+    A byte that the encoding lacks becomes a surrogate, so that its row is not valid UTF-8.
+    """
+    if not encoding:
+        return text
+    return text.decode(encoding, "surrogateescape").encode("utf-8", "surrogatepass")
+
+
+def from_utf8(text: bytes, encoding: str) -> bytes:
+    """Return the text that `as_utf8` converted, in its encoding again.
+
+    Raises UnicodeEncodeError for characters that the encoding lacks.
+    """
+    if not encoding:
+        return text
+    return text.decode("utf-8", "surrogatepass").encode(encoding, "surrogateescape")
 
 
 # Functions that read lines, and divide files into ranges of lines.

@@ -38,6 +38,10 @@ class FileRange:
     `blocks` are offsets in a compressed file at which decompression can begin; the last one is the
     end of the range. The first block begins at offset `content` of the decompressed text. `table`
     has the rows of a file that worker processes cannot read, such as standard input.
+
+    `separator` is the character between the fields of a CSV file. `keys` are columns whose values
+    are in the path of the file, such as lang=en/a.parquet. `encoding` is the encoding of a text
+    file, '' for UTF-8.
     """
 
     path: str
@@ -53,6 +57,9 @@ class FileRange:
     blocks: tuple[int, ...] = ()
     content: int = 0
     table: pa.Table | None = None
+    separator: str = ","
+    keys: tuple[tuple[str, pa.Scalar], ...] = ()
+    encoding: str = ""
 
     @property
     def is_file(self) -> bool:
@@ -85,9 +92,9 @@ class Columns:
 
     `tokens` and `labels` are columns of lists with an item per token. If `tokens` is set, the text
     of a row is its tokens joined by spaces. If `row_id` is None, the ids are in the column 'id', if
-    there is one. If `raw`, a list of formats, is set, tables get a column `tables.RAW`: the input
-    bytes of each row, or null in files of other formats. `label_names` are the names of the
-    classes if the labels are numbers and the user named them.
+    there is one; if it is '', rows are numbered. If `raw`, a list of formats, is set, tables get a
+    column `tables.RAW`: the input bytes of each row, or null in files of other formats.
+    `label_names` are the names of the classes if the labels are numbers and the user named them.
 
     `paths` leads to the texts of a row that has several or nested ones. `spans` leads to spans that
     annotate its texts, `align` to an alignment of its words; for the notation see
@@ -152,7 +159,8 @@ class Columns:
         """Return the columns by their names in a file, whose columns are `names`.
 
         '2' becomes 'column_2' in a file without a header line. A `row_id` of None becomes 'id' if
-        the file has a column 'id' that is not the text, the tokens or the labels.
+        the file has a column 'id' that is not the text, the tokens or the labels. A `row_id` of
+        'none' becomes '' if the file has no such column.
         """
 
         def named(name: str | None) -> str | None:
@@ -166,6 +174,8 @@ class Columns:
         align = self.align and _numbered_parts(self.align, names)
         if row_id is None and ID in names and ID not in (text, tokens, labels, *paths):
             row_id = ID
+        elif row_id == "none" and row_id not in names:
+            row_id = ""
         return replace(
             self,
             text=text,

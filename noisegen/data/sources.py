@@ -1,6 +1,7 @@
 """Sources of input: their files, the columns of the files, and their rows in shards and batches."""
 
 import glob
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from noisegen.data import conll, tables
+from noisegen.data.decoders import SMALL
 from noisegen.data.features import (
     class_names,
     features,
@@ -25,6 +27,7 @@ from noisegen.data.formats.layouts import layouts_of
 from noisegen.data.formats.registry import (
     ENDINGS,
     TEXT_ENDINGS,
+    bitext_ending,
     file_of,
     format_of,
     is_streamed,
@@ -33,17 +36,20 @@ from noisegen.data.formats.registry import (
     ranges,
     read_head,
 )
+from noisegen.data.formats.slot_files import SPLIT_FILES, is_split, slot_file
 from noisegen.data.formats.token_lines import PAIR_COLUMNS
-from noisegen.data.lines import TEXT_MAX
+from noisegen.data.lines import TEXT_MAX, head_of_text
 from noisegen.data.paths import is_path, parts_of, path_in, text_paths, values_at
-from noisegen.data.rows import Columns, FileRange, RowBatch
+from noisegen.data.rows import ID, Columns, FileRange, RowBatch
 from noisegen.data.tables import LISTS, is_list, is_string
 from noisegen.errors import SourceError, UsageError, did_you_mean
 from noisegen.options import Strings, listed
 from noisegen.text.buffers import as_arrow, one_chunk
 
+_IDS = "ids are integers (up to int64) or strings"
 NUMBERS = pa.list_(pa.int64())  # type of a column of labels that are class numbers
 RESERVED = ("id", "clean", "noisy", "transforms", "edits", "copy", "noisy_tokens", "noisy_labels")
+_SEPARATED = re.compile(r"[;|^~\t\x01]")  # possible separators in a header of one field
 # Most bytes of a shard whose rows are held in memory, as those of standard input
 STREAM_BYTES = 64 << 20
 
@@ -96,11 +102,27 @@ def _expanded(source: str) -> Iterator[FileRange]:
     elif source and path.is_dir():  # Path('') is the current folder
         yield from _in_local_folder(str(path))
     elif source and path.exists():
-        yield file_of(path)
+        yield _named_file(path)
     elif matches := sorted(glob.glob(source, recursive=True)):  # noqa: PTH207
-        yield from chain.from_iterable(map(_expanded, matches))
+        for match in matches:
+            is_other = not bitext_ending(source) and Path(match).is_file()
+            yield from [file_of(match)] if is_other else _expanded(match)
     else:
         raise SourceError(f"{source!r}: no such file or folder")
+
+
+def _named_file(path: Path) -> FileRange:
+    """Return a file that the user named; a text named as bitext, such as corpus.de, is plain text.
+
+    Files that are found in a folder are not read by such names: x.pl may be a program.
+    """
+    if path.name == SPLIT_FILES[0] and is_split(path.parent):
+        return slot_file(str(path))
+    file = file_of(path)
+    is_bitext = file.skipped and path.is_file() and bitext_ending(path)
+    if is_bitext and b"\0" not in head_of_text(str(path), SMALL):
+        return replace(file, format="txt", skipped="")
+    return file
 
 
 def _in_local_folder(folder: str) -> Iterator[FileRange]:
@@ -144,10 +166,10 @@ def first_file(files: Iterable[FileRange], columns: Columns) -> FileRange | None
 def completed(files: Sequence[FileRange], columns: Columns) -> tuple[Columns, list[str]]:
     """Return the user's columns with defaults filled in, and a message about each default.
 
-    The default column of ids is 'id'. Files with a token per line also have default columns of
-    tokens and labels; if the user gave one by number, its name replaces the number. The number of a
-    text column stays, since it means that there is no header line. Raises UsageError if only one of
-    tokens and labels is known.
+    The default column of ids is 'id' if it has integers or strings; otherwise rows are numbered.
+    Files with a token per line also have default columns of tokens and labels; if the user gave one
+    by number, its name replaces the number. The number of a text column stays, since it means that
+    there is no header line. Raises UsageError if only one of tokens and labels is known.
     """
     file = first_file(files, columns)
     meant = replace(columns.of(file.schema.names if file else []), text=columns.text)
@@ -159,7 +181,17 @@ def completed(files: Sequence[FileRange], columns: Columns) -> tuple[Columns, li
         raise UsageError("--tokens goes with one text: leave out --spans, --align and other texts")
     if (meant.tokens is None) != (meant.labels is None):
         raise UsageError("--tokens and --labels go together")
-    return meant, _notes_on_defaults(meant, columns)
+    notes = _notes_on_defaults(meant, columns)
+    if file and columns.row_id is None and meant.row_id:
+        kind = file.schema.field(meant.row_id).type
+        if pa.types.is_floating(kind) or _id_type(kind) is None:
+            notes[0] = (
+                f"column {meant.row_id!r} holds {kind}: rows are numbered (others: --id-column)"
+            )
+            meant = replace(meant, row_id="")
+    if file and file.separator != ",":
+        notes.append(f"fields are separated by {file.separator!r}")
+    return meant, notes
 
 
 def _notes_on_defaults(meant: Columns, columns: Columns) -> list[str]:
@@ -237,7 +269,7 @@ def _output_types(file: FileRange, columns: Columns) -> dict[str, pa.DataType]:
         types[name] = _list_type(file, name, types[name], may_be_classes=name == columns.labels)
     if not columns.tokens and not columns.paths:
         _refuse_other_than_text(file, columns.text, types[columns.text])
-    id_type = _id_type(file, columns.row_id)
+    id_type = _checked_id_type(file, columns.row_id)
     carried = _kept_columns(file, columns)
     _refuse_reserved(file, (name for name in columns.lists if name in carried))
     layout = {"id": id_type, "clean": pa.string()}
@@ -249,7 +281,7 @@ def _refuse_missing(file: FileRange, columns: Columns) -> None:
     for given in (*columns.paths, *columns.spans, *filter(None, [columns.align])):
         _refuse_wrong_path(file, given)
     for name in (columns.required, columns.row_id, columns.labels):
-        if name is not None and name not in file.schema.names:
+        if name and name not in file.schema.names:
             advice = _advice(file) if name == columns.source == columns.text else ""
             raise no_column(file.path, name, file.schema.names, advice)
 
@@ -292,22 +324,30 @@ def _refuse_other_than_text(file: FileRange, name: str, kind: pa.DataType) -> No
         raise SourceError(f"{file.path}: column {name!r} is not text but {kind}{inside}")
 
 
-def _id_type(file: FileRange, name: str | None) -> pa.DataType:
+def _checked_id_type(file: FileRange, name: str | None) -> pa.DataType:
     """Return the output type of the ids in the column `name`: integers or strings.
 
-    If `name` is None, the ids are row numbers, which are integers. Raises SourceError for a column
-    of another type.
+    Without `name`, the ids are row numbers, which are integers. Raises SourceError for a column of
+    another type.
     """
-    if name is None:
-        return pa.int64()
-    kind = file.schema.field(name).type
+    kind = file.schema.field(name).type if name else pa.int64()
+    if (found := _id_type(kind)) is None:
+        raise SourceError(f"{file.path}: {_IDS}; {name!r} is {kind}; number rows: --id-column none")
+    return found
+
+
+def _id_type(kind: pa.DataType) -> pa.DataType | None:
+    """Return the output type of ids of the type `kind`; None if values of this type are no ids.
+
+    Floating-point numbers are ids if they are whole, which is checked when rows are read.
+    """
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if is_string(kind):
         return pa.string()
-    if pa.types.is_integer(kind):
-        return _wide(kind)
-    raise SourceError(f"{file.path}: ids are integers or strings; {name!r} is {kind}")
+    if pa.types.is_floating(kind):
+        return pa.int64()
+    return _wide(kind) if pa.types.is_integer(kind) else None
 
 
 def _wide(kind: pa.DataType) -> pa.DataType:
@@ -318,7 +358,8 @@ def _wide(kind: pa.DataType) -> pa.DataType:
 def _kept_columns(file: FileRange, columns: Columns) -> list[str]:
     """Return the input columns that the output keeps, under the same names."""
     stays = columns.tokens or columns.paths
-    used = {columns.row_id} if stays else {columns.row_id, columns.text}
+    row_id = ID if columns.row_id == "" else columns.row_id
+    used = {row_id} if stays else {row_id, columns.text}
     return [name for name in file.schema.names if name not in used]
 
 
@@ -353,7 +394,9 @@ def no_column(path: str, name: str, names: Sequence[str], advice: str = "") -> S
     If a name in `names` is similar, the error suggests it; otherwise `advice` is added.
     """
     hint = did_you_mean(name, names) or advice
-    if len(names) < 2 and (published := layouts_of(path)):
+    if len(names) == 1 and _SEPARATED.search(names[0]):
+        hint = "; the header is one field: separate fields by a comma, semicolon, tab or |"
+    elif len(names) < 2 and (published := layouts_of(path)):
         hint = f"; by its name it is of {published[0].name}, but not by its lines"
     return SourceError(f"{path}: no column {name!r} among: {shown_names(names)}{hint}")
 
@@ -494,10 +537,10 @@ def _batch(table: pa.Table, columns: Columns, first: int) -> RowBatch:
     Rows of a source without ids get their row numbers as ids, from `first` on.
     """
     codes = table[tables.REASON].to_numpy().copy()
-    if columns.row_id is None:
+    if not columns.row_id:
         ids = as_arrow(np.arange(first, first + len(table), dtype=np.int64))
     else:
-        ids = _usable(table[columns.row_id], codes, "null_id")
+        ids = _usable(_whole(table[columns.row_id], columns.row_id), codes, "null_id")
     built = {"id": ids}
     if not columns.paths:
         source = table[columns.source]
@@ -547,6 +590,21 @@ def _described(schema: pa.Schema, source: pa.Schema) -> pa.Schema:
         elif is_list(field.type):
             schema = with_list(schema, name)
     return schema
+
+
+def _whole(ids: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Return ids, with whole floating-point numbers as integers and NaN as null.
+
+    Raises SourceError for another number in the column `name`.
+    """
+    if not pa.types.is_floating(ids.type):
+        return ids
+    numbers = pc.if_else(pc.is_nan(ids), None, ids)
+    try:
+        return numbers.cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        problem = f"column {name!r} has other numbers"
+        raise SourceError(f"{_IDS}; {problem}; number rows: --id-column none") from error
 
 
 def _other_columns(

@@ -75,7 +75,7 @@ class PortionJob:
     @property
     def schema(self) -> pa.Schema:
         """Columns and types of the files of candidates and of the shards."""
-        row = pa.int64() if self.columns.row_id is None else pa.string()
+        row = pa.string() if self.columns.row_id else pa.int64()
         texts = pa.string()
         return pa.schema([("id", pa.int64()), ("source", texts), ("row", row), ("text", texts)])
 
@@ -234,7 +234,7 @@ def _rows(
 
     Without a column of ids, the id is the index.
     """
-    first, numbered = portion.first_row, job.columns.row_id is None
+    first, numbered = portion.first_row, not job.columns.row_id
     for source, task in portion.parts:
         kept = 0
         for batch in read([task], job.columns, batch_rows=ROWS_AT_ONCE):

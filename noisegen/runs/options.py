@@ -21,7 +21,8 @@ TextColumn = Annotated[
     str, option("Column with the text; in a file without header its number, from 1")
 ]
 IdColumn = Annotated[
-    str | None, option("Column with the row ids (default: the column id, else row numbers)")
+    str | None,
+    option("Column with the row ids, or 'none' (default: the column id, else row numbers)"),
 ]
 RowsPerShard = Annotated[int, option("Rows per output file", ge=1)]
 Limit = Annotated[int | None, option("Maximum rows to read", "-n", "--limit", ge=1)]

@@ -97,6 +97,16 @@ def is_known_language(text: str) -> bool:
     return len(language_code(text) or "") == 2
 
 
+def listed_code(text: str) -> str:
+    """Return the code of a language in languages.tsv for part of a file name; '' for other texts.
+
+    >>> [listed_code(text) for text in ("deu", "pt_BR", "ckb", "sh", "zip")]
+    ['de', 'pt', 'ckb', '', '']
+    """
+    code = language_code(text)
+    return code if code in _codes() else ""
+
+
 @cache
 def listed_languages() -> list[ListedLanguage]:
     """Return the rows of the packaged table languages.tsv."""

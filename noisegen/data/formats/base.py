@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from noisegen.data.features import features, with_features
 from noisegen.data.files import SCAN, reading
-from noisegen.data.lines import blocks, read_range
+from noisegen.data.lines import as_utf8, blocks, read_range
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import RAW, REASON, is_unicode, raw_lines
 from noisegen.errors import SourceError
@@ -30,6 +30,7 @@ class NoisyRow(NamedTuple):
     owners: Sequence[int | None] = ()
     # Clean text, noisy text and edits of the row, for a format that holds pairs
     pair: Mapping[str, Any] | None = None
+    separator: str = ","  # character between the fields of CSV
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,12 @@ class Format:
 
 
 def text_blocks(file: FileRange, batch_bytes: int) -> Iterator[bytes]:
-    """Yield a file or range of text in blocks of whole lines, about `batch_bytes` each."""
-    return blocks(read_range(file), min(batch_bytes, SCAN))
+    """Yield a file or range of text in blocks of whole lines, about `batch_bytes` each.
+
+    Text in another encoding is converted to UTF-8.
+    """
+    found = blocks(read_range(file), min(batch_bytes, SCAN))
+    return (as_utf8(block, file.encoding) for block in found) if file.encoding else found
 
 
 def with_raw(table: pa.Table, block: bytes, file: FileRange, columns: Columns) -> pa.Table:

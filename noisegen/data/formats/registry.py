@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from noisegen.data.conll import has_token_lines, is_normalisation
-from noisegen.data.decoders import COMPRESSIONS, compression_of
+from noisegen.data.decoders import COMPRESSIONS, compression_of, without_compression
 from noisegen.data.files import SCAN, Damaged, is_url, size_of
 from noisegen.data.formats.base import Format, Tables
 from noisegen.data.formats.hub import HUB
@@ -20,19 +20,31 @@ from noisegen.data.formats.json_lines import JSONL
 from noisegen.data.formats.layouts import PUBLISHED, corrections_in, layouts_of
 from noisegen.data.formats.m2 import M2
 from noisegen.data.formats.parquet import ARROW, PARQUET
-from noisegen.data.formats.separated import CSV, TSV, TXT
+from noisegen.data.formats.separated import CSV, SEPARATORS, TSV, TXT
+from noisegen.data.formats.slot_files import SLOTS
 from noisegen.data.formats.token_lines import CONLL, NORMALISED, PAIR_COLUMNS, TREEBANK
-from noisegen.data.lines import BOM, head_of_text, line_ranges, stdin_head, with_blocks
+from noisegen.data.lines import (
+    BOM,
+    as_utf8,
+    encoding_advice,
+    from_utf8,
+    head_of_text,
+    line_ranges,
+    stdin_head,
+    with_blocks,
+)
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import CODE, RAW, REASON, with_reasons
 from noisegen.errors import SourceError
+from noisegen.text.languages import listed_code
 
+_SIDE = re.compile(r"(src|trg|tgt|ref|hyp|source|target)\d*")  # ending that names a side of bitext
 _OBJECT = re.compile(rb'\s*\{\s*["}]')  # beginning of a JSON object
 _ARRAY = re.compile(rb"\s*\[\s*\{")  # beginning of a JSON array of objects
 
 # To add a format, write a module beside this one and add its Format to this list.
 _TABLES = (TXT, TSV, CSV, JSONL, JSON, PARQUET, ARROW)
-_ALL = (*_TABLES, CONLL, TREEBANK, NORMALISED, PUBLISHED, HUB, M2)
+_ALL = (*_TABLES, CONLL, TREEBANK, NORMALISED, PUBLISHED, HUB, SLOTS, M2)
 FORMATS = {each.name: each for each in _ALL}
 # Names of the formats in which augment can write its output as one file
 WRITTEN = tuple(each.name for each in _ALL if each.writer)
@@ -59,6 +71,15 @@ def file_of(path: str | Path) -> FileRange:
     return FileRange(str(path), skipped="unknown ending")
 
 
+def bitext_ending(path: str | Path) -> str:
+    """Return the ending of a text file named as in Moses and OPUS: 'de' of corpus.de.gz, or 'src'.
+
+    Such an ending is the code of a language, or names a side of bitext. Returns '' for other names.
+    """
+    stem, _, ending = without_compression(re.split(r"[/\\]", str(path))[-1]).rpartition(".")
+    return ending if stem and (_SIDE.fullmatch(ending) or listed_code(ending)) else ""
+
+
 def name_of(source: str) -> str:
     """Return the name of a file or data set without folder and known endings: 'a' for 'x/a.tsv'."""
     name = source.rstrip("/").rpartition("/")[2] or source
@@ -74,10 +95,21 @@ def read_head(file: FileRange, columns: Columns) -> FileRange | None:
     """Return a file with its columns, read from its beginning; None if it has no rows.
 
     The first lines decide the format of standard input, of a file of a published data set, and of
-    a .tsv file that may have a token per line. Raises SourceError.
+    a .tsv file, which may have a token per line or be CSV. `keys` of the file become columns,
+    except for names that the file has as columns. Raises SourceError.
     """
-    if not file.format:
-        return None
+    headed = _read_head(file, columns) if file.format else None
+    if headed is None or not file.keys:
+        return headed
+    keys = tuple(key for key in file.keys if key[0] not in headed.schema.names)
+    schema = headed.schema
+    for name, value in keys:
+        schema = schema.append(pa.field(name, value.type))
+    return replace(headed, schema=schema, keys=keys)
+
+
+def _read_head(file: FileRange, columns: Columns) -> FileRange | None:
+    """Return a file with its own columns, read from its beginning; None if it has no rows."""
     if not format_of(file).is_text:
         return format_of(file).head(file, b"", columns)
     head = _first_lines(file)
@@ -98,14 +130,16 @@ def beginning_of(file: FileRange) -> tuple[bytes, bytes]:
     The bytes are a byte order mark and a header line. `file` is a result of `read_head`, and no row
     of standard input has been read.
     """
-    head = _first_lines(file)
-    return head[: file.start], b"\r\n" if head.partition(b"\n")[0].endswith(b"\r") else b"\n"
+    head = from_utf8(_first_lines(file), file.encoding)
+    beginning = as_utf8(head[: file.start], file.encoding)
+    return beginning, b"\r\n" if head.partition(b"\n")[0].endswith(b"\r") else b"\n"
 
 
 def _first_lines(file: FileRange) -> bytes:
     """Return the first lines of a text file; raises SourceError if lines end in CR without LF."""
     size = format_of(file).head_bytes
     head = stdin_head() if file.path == "-" else head_of_text(file.path, size)
+    head = as_utf8(head, file.encoding)
     if b"\n" not in head and b"\r" in head.rstrip(b"\r"):
         raise SourceError(
             f"{file.path}: its lines end in CR alone; convert them: tr '\\r' '\\n' < FILE > NEW"
@@ -132,7 +166,8 @@ def _format_in(file: FileRange, head: bytes, text: str) -> str:
         return file.format
     if not text.isdecimal() and has_token_lines(head, [text]):
         return NORMALISED.name if is_normalisation(head) else CONLL.name
-    return _format_of_stream(head, text) if is_stream else file.format
+    found = _format_of_stream(head, text)
+    return found if is_stream or found == CSV.name else file.format
 
 
 def _published_format(file: FileRange, head: bytes, text: str) -> str:
@@ -164,16 +199,29 @@ def _has_corrections(file: FileRange, head: bytes, text: str) -> bool:
 
 
 def _format_of_stream(head: bytes, text: str) -> str:
-    """Return the name of standard input's format, by its first line."""
+    """Return the name of the format of standard input or of a .tsv file, by its first line.
+
+    `text` is the user's column of text.
+    """
     if _ARRAY.match(head) or (_OBJECT.match(head) and is_document(head, is_stream=True)):
         return JSON.name
     if _OBJECT.match(head):
         return JSONL.name
     line = head.partition(b"\n")[0].decode("utf-8", "replace").strip()
-    for separator, name in (("\t", TSV.name), (",", CSV.name)):
-        if separator in line and text in line.split(separator):
-            return name
+    for separator in ("\t", *SEPARATORS):
+        names = [name.strip('"') for name in line.split(separator)]
+        if names[1:] and text in names:
+            return TSV.name if separator == "\t" else CSV.name
     return TXT.name
+
+
+def advice_on_file(file: FileRange, option: str = "") -> str:
+    """Return what to do about a local text file with lines that are not UTF-8, or ''.
+
+    `option` is the option of the command that names the encoding of its input, if it has one.
+    """
+    is_text = bool(file.format) and format_of(file).is_text and not is_url(file.path)
+    return encoding_advice(file.path, option) if is_text and Path(file.path).is_file() else ""
 
 
 def has_rows(file: FileRange) -> bool:
@@ -231,8 +279,13 @@ def range_tables(file: FileRange, columns: Columns, batch_bytes: int = SCAN) -> 
         yield file.table
         return
     names = [*file.schema.names, REASON]
+    own = file
+    if file.keys:
+        added = {name for name, _ in file.keys}
+        fields = [field for field in file.schema if field.name not in added]
+        own = replace(file, schema=pa.schema(fields, file.schema.metadata))
     try:
-        for table in format_of(file).tables(file, columns, batch_bytes):
+        for table in format_of(file).tables(own, columns, batch_bytes):
             yield _completed(table, names, file, columns)
     except Damaged:
         nothing = pa.table([pa.nulls(1, kind) for kind in file.schema.types], file.schema)
@@ -243,8 +296,12 @@ def range_tables(file: FileRange, columns: Columns, batch_bytes: int = SCAN) -> 
 def _completed(table: pa.Table, names: list[str], file: FileRange, columns: Columns) -> pa.Table:
     """Return the columns `names` of a table, and the column RAW if `columns.raw` is set.
 
-    RAW has the input line of each row, or null if `columns.raw` lacks the file's format.
+    Columns that the table lacks are in the file's `keys`. RAW has the input line of each row, or
+    null if `columns.raw` lacks the file's format.
     """
+    for name, value in file.keys:
+        if name not in table.column_names:
+            table = table.append_column(name, pa.repeat(value, len(table)))
     rows = table.select(names)
     if columns.raw is not None:
         has_raw = RAW in table.column_names and file.format in columns.raw

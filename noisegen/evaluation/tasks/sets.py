@@ -11,6 +11,7 @@ import pyarrow as pa
 from noisegen.augmentation.shards import carry
 from noisegen.data import labelled
 from noisegen.data.columns import by_reason
+from noisegen.data.formats.slot_files import is_split
 from noisegen.data.labelled import LabelledRow, LabelledRows, tag_kind
 from noisegen.encoders.tokens import generator
 from noisegen.errors import SourceError, UsageError
@@ -123,7 +124,7 @@ def _read(data: TaskData, source: str, lang: str) -> LabelledRows:
             rows = labelled.read_tags(source, lang)
         case "nli":
             rows = labelled.read_nli(source, lang)
-        case _ if labelled.is_split(source):
+        case _ if is_split(source):
             rows = labelled.read_split(source)
         case _ if labelled.is_snips(source):
             rows = labelled.read_snips(source)

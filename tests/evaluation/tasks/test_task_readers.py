@@ -7,9 +7,9 @@ import made_tasks
 import pytest
 from conftest import SHARED
 
+from noisegen.data.formats.slot_files import is_split
 from noisegen.data.labelled import (
     LabelledRow,
-    is_split,
     read_nli,
     read_slots,
     read_snips,
