@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from noisegen.augmentation.annotated import LOST, RowLayout
+from noisegen.augmentation.annotated import LOST, UNMOVED, RowLayout
 from noisegen.augmentation.plan import AugmentPlan
 from noisegen.augmentation.shards import (
     SAMPLED_ROWS,
@@ -110,7 +110,12 @@ class Target:
     def check(self, job: ShardJob) -> None:
         """Raise UsageError if the format cannot hold the output that an option asks for."""
         tables = "write jsonl, parquet, csv or tsv"
-        for flag, is_given in (("--copies", job.copies > 1), ("--edits", job.edits)):
+        for flag, is_given in (
+            ("--copies", job.copies > 1),
+            ("--with-clean", job.with_clean),
+            ("--strength", job.strength),
+            ("--edits", job.edits),
+        ):
             if is_given and not self.writer.has_columns:
                 raise UsageError(f"{self.format} has no column for {flag}: {tables}")
         if self.holds_pairs and job.columns.paths:
@@ -124,9 +129,9 @@ class Target:
             )
 
     def check_columns(self, names: Sequence[str], job: ShardJob) -> None:
-        """Raise SourceError if the source has a column 'copy' or 'edits' that the output adds."""
-        for name, is_added in (("copy", job.copies > 1), ("edits", job.edits)):
-            if is_added and name in names:
+        """Raise SourceError if the source has a column such as 'copy' that the output adds."""
+        for name in job.added:
+            if name in names:
                 raise SourceError(
                     f"the source has a column {name!r}, as the output will; rename it"
                 )
@@ -290,7 +295,8 @@ def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardTask) 
         raise OutputError(f"no rows for part {task.number}")
     sums: dict[str, Any] = {**counts.sums, "dropped": dict(+counts.dropped)}
     shard = Shard(rows_in=task.rows, **sums)
-    content = _content(target, columns, tables, has_header=task.number == 0 and target.has_header)
+    has_header = task.number == 0 and target.has_header
+    content = _content(target, columns, tables, job.added, has_header=has_header)
     return NoisyPart(task.number, task.size, shard, content, counts.as_is)
 
 
@@ -342,19 +348,18 @@ def _noised(
     Noisy copies of a row follow each other. Rows for which `stays` is True come once, unchanged.
     The counts of the batch are added to `counts`; errors are counted in every `step`-th row.
     """
-    tables, numbers = [], []
+    tables: list[pa.Table] = []
+    numbers = []
     edits = job.edits or job.has_labels or target.holds_pairs
-    for copy in range(job.copies):
-        noised = job.noised(_with_lines(job, batch), copy, edits=edits)
-        present = batch.keep if copy else batch.keep | stays
+    for version in job.versions:
+        noised = job.noised(_with_lines(job, batch), version, edits=edits)
+        present = batch.keep if tables else batch.keep | stays
         noised, present = _settled(job, noised, present, batch.keep, counts)
-        counts.sums.update(counts_of(noised, step))
+        counts.sums.update(counts_of(noised, step, version))
         table = batch.read
         for name, values in _changed(job, target, batch.read.column_names, noised).items():
             table = _with_values(table, name, values, batch.keep)
-        if job.copies > 1:
-            table = table.append_column("copy", as_arrow(np.full(len(table), copy, np.int32)))
-        tables.append(table.filter(present))
+        tables.append(job.with_version(table, version).filter(present))
         numbers.append(np.flatnonzero(present))
     counts.sums["rows"] += int(np.count_nonzero(stays))
     order = np.argsort(np.concatenate(numbers), kind="stable")
@@ -384,8 +389,8 @@ def _settled(
     counts.dropped.update(lost)
     gone = np.zeros(len(keep), np.bool_)
     if job.spans_lost == "drop":
-        gone[keep] = ~np.isin(reasons, ("", "missing_text"))
-        lost = Counter(missing_text=lost["missing_text"])
+        gone[keep] = np.isin(reasons, UNMOVED)
+        lost = Counter({name: rows for name, rows in lost.items() if name not in UNMOVED})
     counts.as_is.update(+lost)
     return noised, present & ~gone
 
@@ -457,11 +462,17 @@ def _with_values(table: pa.Table, name: str, values: Any, keep: Any) -> pa.Table
 
 
 def _content(
-    target: Target, columns: Columns, tables: Sequence[pa.Table], *, has_header: bool
+    target: Target,
+    columns: Columns,
+    tables: Sequence[pa.Table],
+    added: Sequence[str],
+    *,
+    has_header: bool,
 ) -> bytes | list[bytes] | pa.Table:
     """Return the rows of tables as bytes of the file to write.
 
-    For Parquet they are returned as one table, for a JSON document as the text of each row.
+    `added` names the columns that the source lacks. For Parquet the rows are returned as one table,
+    for a JSON document as the text of each row.
     """
     table, write = pa.concat_tables(tables), target.writer.line
     names = _names(table)
@@ -471,9 +482,9 @@ def _content(
         names_of = class_names(table.schema) | {str(columns.labels): columns.label_names}
         table = table.cast(with_class_names(table.schema, names_of))
     columns, end = columns.of(table.column_names), "\n"
-    changed = {columns.source, "copy", "edits", *target.parallel}
-    if columns.is_annotated:  # the lines of JSON have the noise already
-        changed = {"copy", "edits"}
+    changed = {*added}
+    if not columns.is_annotated:  # with annotations, the lines of JSON have the noise already
+        changed |= {columns.source, *target.parallel}
     has_owners, has_pairs = (name in table.column_names for name in (_OWNERS, _PAIR))
     owners = table[_OWNERS].to_pylist() if has_owners else [()] * len(table)
     pairs = table[_PAIR].to_pylist() if has_pairs else [None] * len(table)
