@@ -279,7 +279,7 @@ def _with_languages(
 
 
 def _first_languages(file: FileRange, columns: Columns, name: str) -> tuple[list[str], bool]:
-    """Return the languages in the first rows of a file, and whether most rows have a known one.
+    """Return the languages in the first rows of a file, and whether most of their tags are known.
 
     Rows of standard input are read only once, so their column is taken for languages.
     """
@@ -290,8 +290,8 @@ def _first_languages(file: FileRange, columns: Columns, name: str) -> tuple[list
     if rows is None:
         return [], False
     numbers, languages = languages_in(rows, name)
-    is_known = 2 * np.count_nonzero(numbers) > rows[name].length() - rows[name].null_count
-    return [lang for lang in languages if lang], bool(is_known)
+    written = pc.sum(pc.not_equal(rows[name].cast(pa.string()), "")).as_py() or 0
+    return [lang for lang in languages if lang], 2 * int(np.count_nonzero(numbers)) > written
 
 
 def _first_language(recipe: Recipe, seen: Sequence[str]) -> str:

@@ -52,6 +52,7 @@ _PARQUET = {
 }
 SAMPLED_ROWS = 2_000  # about so many rows per shard, evenly spaced, have their errors counted
 CLEAN = -1  # number of the copy that is the clean row, which `--with-clean` adds
+UNDETERMINED = "und"  # code of a text in a language that nobody determined
 Groups = list[tuple[Engine | None, I64]]  # the engine of some rows, and their indices
 
 
@@ -324,8 +325,9 @@ def languages_in(rows: pa.Table, name: str) -> tuple[I64, list[str | None]]:
         tags = tags.dictionary_decode()
     if not is_string(tags.type):
         raise SourceError(f"column {name!r} holds {tags.type}, not languages")
-    coded = tags.dictionary_encode()
-    of_tags = [None, *map(known_language, coded.dictionary.to_pylist())]
+    coded = tags.cast(pa.string()).dictionary_encode()
+    known = map(known_language, coded.dictionary.to_pylist())
+    of_tags = [None, *(None if lang == UNDETERMINED else lang for lang in known)]
     languages = list(dict.fromkeys(of_tags))
     number_of = {lang: number for number, lang in enumerate(languages)}
     numbers = np.array([number_of[lang] for lang in of_tags], np.int64)

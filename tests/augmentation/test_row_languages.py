@@ -19,7 +19,7 @@ TEXTS = {
     "fr": "Je ne sais pas pourquoi tu es parti hier soir avec tous mes amis.",
     "hi": "मुझे नहीं पता कि वह कल रात क्यों चला गया।",
 }
-TAGS = ("en", "de-AT", "French", "hin", None, "xx?", "EN", "deu", "fr_CA", "Hindi")
+TAGS = ("en", "de-AT", "French", "hin", None, "und", "EN", "deu", "fr_CA", "Hindi")
 CODES = ("en", "de", "fr", "hi", None, None, "en", "de", "fr", "hi")
 
 
@@ -97,6 +97,16 @@ def test_texts_and_spans_of_a_row_follow_its_language(tmp_path):
         augment(tmp_path / "rows.jsonl", tmp_path / f"{lang}.jsonl", lang=lang, **options)
         assert got[number] == (tmp_path / f"{lang}.jsonl").read_text().splitlines()[number]
     assert json.loads(got[2]) == made[2]
+
+
+def test_rows_may_lack_a_language_where_others_have_one(tmp_path):
+    lines = [f"{TEXTS['de']}\tde", *["See you soon.\t"] * 4]
+    (tmp_path / "rows.tsv").write_text("\n".join(["text\tlang", *lines, ""]))
+    manifest = augment(tmp_path / "rows.tsv", tmp_path / "out")
+
+    assert manifest.totals["dropped"] == {"unknown_language": 4}
+    german = noisegen.noise(TEXTS["de"], "ugc", seed=7, id=0, lang="de")
+    assert noisy_of(tmp_path / "out")[0] == german
 
 
 @pytest.mark.parametrize("options", [{"lang": "en"}, {"lang_column": "none"}])
