@@ -79,8 +79,9 @@ def examples_of(
     """
     given = listed(request.sources)
     texts = _texts_among(given)
-    if texts and request.group_by:
-        raise UsageError("--group-by names a column of a source; a text has none")
+    columns = {"--group-by": request.group_by, "--lang-column": request.lang_column}
+    if texts and (flag := next((flag for flag, name in columns.items() if name), None)):
+        raise UsageError(f"{flag} names a column of a source; a text has none")
     if texts or not given:
         request = replace(request, lang=request.lang or "en", lang_column=None)
     if not given:
@@ -91,10 +92,10 @@ def examples_of(
     plan = make_plan(replace(request, sources=sources, limit=rows), Path("preview"))
     for hint in plan.hints:
         tell(hint)
-    columns = [column.name for column in fields(ShownRow)]
+    shown = [column.name for column in fields(ShownRow)]
     examples: list[ShownRow] = []
     for table in [_table_of(texts)] if texts else _clean_tables(plan):
-        noised = plan.job.noised(table, edits=True).select(columns)
+        noised = plan.job.noised(table, edits=True).select(shown)
         examples += [ShownRow(**row) for row in noised.to_pylist()]
     return examples[:rows]
 
