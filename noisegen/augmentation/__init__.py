@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
+from noisegen.errors import UsageError
 from noisegen.options import Strings, argument, internal, listed, option
 from noisegen.runs.options import (
     Folder,
     IdColumn,
-    Lang,
     Limit,
     PartOptions,
     RowsPerShard,
@@ -54,7 +54,7 @@ class NoiseRequest:
     )
     values: Annotated[Mapping[str, object] | None, internal()] = None
     seed: Annotated[int, option("Seed of the noise; equal seeds give equal noise")] = 0
-    lang: Lang = "en"
+    lang: Annotated[str | None, option("Language of all rows (default: en)")] = None
     protect: Protect = PROTECTED
     code: Code = ()
     nlaug_data: Annotated[
@@ -65,7 +65,7 @@ class NoiseRequest:
     def __post_init__(self) -> None:
         for name in ("sources", "transforms", "code"):  # callers may give one text, not a list
             object.__setattr__(self, name, tuple(listed(getattr(self, name))))
-        object.__setattr__(self, "lang", self.lang.lower())
+        object.__setattr__(self, "lang", self.lang and self.lang.lower())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +104,14 @@ class Request(NoiseRequest):
     encoding: Annotated[
         str | None, option("Encoding of text files (default: UTF-8); one file of text keeps it")
     ] = None
+    lang_column: Annotated[
+        str | None,
+        option(
+            "Column with the language of each row, or 'none' (default without --lang: the column "
+            "lang, if it has languages)",
+            metavar="COLUMN",
+        ),
+    ] = None
     group_by: Annotated[
         str | None,
         option(
@@ -136,6 +144,14 @@ class Request(NoiseRequest):
         ),
     ] = ()
     copies: Annotated[int, option("Noisy copies of each row", ge=1)] = 1
+    with_clean: Annotated[bool, option("Write the clean row too, as copy -1")] = False
+    strength: Annotated[
+        Strings,
+        option(
+            "Factors of the noise, such as x0.5,x1,x2: each row comes once per factor",
+            metavar="xN[,xN...]",
+        ),
+    ] = ()
     edits: Annotated[bool, option("Add a column with the changed spans")] = False
     rows_per_shard: RowsPerShard = 100_000
     limit: Limit = None
@@ -144,6 +160,10 @@ class Request(NoiseRequest):
         super().__post_init__()
         for name in ("text_column", "spans"):
             object.__setattr__(self, name, tuple(listed(getattr(self, name))))
+        levels = [part.strip() for text in listed(self.strength) for part in text.split(",")]
+        if len({*levels}) < len(levels):
+            raise UsageError(f"--strength {','.join(levels)}: write each factor once")
+        object.__setattr__(self, "strength", tuple(levels))
 
 
 # Fields of a NoiseRequest that several commands have as options.

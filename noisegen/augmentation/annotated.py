@@ -35,6 +35,8 @@ from noisegen.text.moves import Edit, Moves
 # Adds noise to a table of texts, given the key of each text and the index of its row
 Noise = Callable[[pa.Table, U64, I64], pa.Table]
 LOST = "\x00lost"  # column with the reason why a row keeps its clean texts; '' for most rows
+# Reasons of a row whose annotations cannot follow the noise
+UNMOVED = ("wrong_span", "span_lost", "wrong_alignment")
 PER_TEXT = ("paths", "clean", "noisy", "transforms", "edits")  # columns with an item per text
 _PAIR = re.compile(r"(\d+)-(\d+)")  # a link of an alignment, as Pharaoh writes it
 _FITTING = 0.9  # share of the spans inside of a text by which they are taken for its spans
@@ -333,7 +335,15 @@ def _cleaned(made: pa.Table, stays: Mask) -> pa.Table:
     return made
 
 
-# Noised rows with several texts each.
+# Noised rows, with one text or several each.
+
+
+def with_reasons(noised: pa.Table, reasons: pa.Array) -> pa.Table:
+    """Return noised rows with `reasons` in the column LOST, where a row has no other reason."""
+    if LOST not in noised.column_names:
+        return noised.append_column(LOST, reasons)
+    known = one_chunk(noised[LOST])
+    return _with(noised, LOST, pc.if_else(pc.equal(known, ""), reasons, known))
 
 
 def one_per_text(noised: pa.Table) -> pa.Table:
@@ -356,14 +366,14 @@ def one_per_text(noised: pa.Table) -> pa.Table:
 def settled(noised: pa.Table, *, drop: bool) -> tuple[pa.Table, Counter[str]]:
     """Return noised rows without the column LOST, and the counts of its reasons.
 
-    Rows without a text are dropped, with `drop` all rows that have a reason.
+    Rows without a text are dropped, with `drop` also rows whose annotations cannot follow.
     """
     if LOST not in noised.column_names:
         return noised, Counter()
     reasons = noised[LOST]
     counts = Counter(reasons.to_pylist())
     del counts[""]
-    gone = pc.not_equal(reasons, "") if drop else pc.equal(reasons, "missing_text")
+    gone = pc.is_in(reasons, pa.array(["missing_text", *(UNMOVED if drop else ())]))
     noised = noised.drop_columns([LOST])
     return (noised.filter(pc.invert(gone)) if counts else noised), counts
 

@@ -68,7 +68,7 @@ def augment(
     recipe: str | Recipe = "ugc",
     values: Mapping[str, object] | None = None,
     seed: int = 0,
-    lang: str = "en",
+    lang: str | None = None,
     protect: str = PROTECTED,
     code: Strings = (),
     nlaug_data: str | None = None,
@@ -79,11 +79,14 @@ def augment(
     align: str | None = None,
     id_column: str | None = None,
     encoding: str | None = None,
+    lang_column: str | None = None,
     group_by: str | None = None,
     tokens: str | None = None,
     labels: str | None = None,
     label_names: Strings = (),
     copies: int = 1,
+    with_clean: bool = False,
+    strength: Strings = (),
     edits: bool = False,
     rows_per_shard: int = 100_000,
     limit: int | None = None,
@@ -172,7 +175,7 @@ def looked(plan: AugmentPlan, first: ShardTask) -> AugmentPlan:
 def _tracker(plan: AugmentPlan, options: AugmentOptions, *others: str) -> Tracker:
     """Return the progress tracker of a run; it shows the rows, and the counts named in `others`."""
     _, parts = options.share
-    most = (options.limit or 0) * options.copies
+    most = (options.limit or 0) * len(plan.job.versions)
     return Tracker(
         options.progress, "noising", "rows", others, total=plan.size // parts, most=most // parts
     )
@@ -313,7 +316,7 @@ def estimate_of(plan: AugmentPlan, workers: int) -> RunEstimate | None:
 
     def run(out: str, rows: int, copies: int) -> Manifest:
         first = replace(request, limit=rows, copies=copies)
-        job = replace(plan.job, out=Path(out), copies=copies)
+        job = replace(plan.job, out=Path(out), copies=copies, with_clean=False)
         part = replace(plan, request=first, job=job)
         return make_shards(part, AugmentOptions(first.sources, out, limit=rows, copies=copies))
 
@@ -394,7 +397,7 @@ def _duplicate_ids(plan: AugmentPlan, shards: Mapping[File, Shard]) -> int:
             parts.append(ids[splitmix_array(ids) % np.uint64(passes) == number])
         ordered = np.sort(np.concatenate(parts))  # seven times faster than np.unique
         distinct += int(np.count_nonzero(np.diff(ordered))) + bool(len(ordered))
-    return rows // plan.job.copies - distinct
+    return rows // len(plan.job.versions) - distinct
 
 
 def _card(plan: AugmentPlan, manifest: Manifest, shards: Collection[Shard]) -> str:
@@ -412,7 +415,7 @@ def _card(plan: AugmentPlan, manifest: Manifest, shards: Collection[Shard]) -> s
         tasks=("sentence-similarity", *labelled),
         template=Path(__file__).with_name("card.txt"),
         values={
-            "columns": _input_columns(plan.job.out, manifest),
+            "columns": _input_columns(plan, manifest),
             "transforms": dict.fromkeys(step.transform for step in plan.recipe.steps()),
             "word_lists": [note for note in manifest.dictionaries if note["transform"] in drawn],
         },
@@ -420,19 +423,19 @@ def _card(plan: AugmentPlan, manifest: Manifest, shards: Collection[Shard]) -> s
     return dataset_card(manifest, card)
 
 
-def _input_columns(out: Path, manifest: Manifest) -> dict[str, str]:
+def _input_columns(plan: AugmentPlan, manifest: Manifest) -> dict[str, str]:
     """Return the type of each column of the input that the shards keep, by column name.
 
     If a column has classes, the type is followed by the names of the classes.
     """
     if not manifest.shards:
         return {}
-    with (out / manifest.shards[0]["file"]).open("rb") as file:
+    with (plan.job.out / manifest.shards[0]["file"]).open("rb") as file:
         schema = pq.read_schema(file)
     classes = class_names(schema)
     columns = {}
     for field in schema:
-        if field.name not in RESERVED:
+        if field.name not in (*RESERVED, *plan.job.version_columns):
             of_classes = f" of {', '.join(classes[field.name])}" if field.name in classes else ""
             columns[field.name] = f"{field.type}{of_classes}"
     return columns

@@ -100,7 +100,7 @@ def estimate(
         input=count,
         input_unit="rows",
         exact=exact,
-        made=round(sample.made * times),
+        made=round(sample.made * times) + count * request.with_clean,
         unit="rows",
         shards=shards,
         bytes=round(sample.bytes * times),

@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from noisegen.augmentation.annotated import LOST, RowLayout
+from noisegen.augmentation.annotated import LOST, UNMOVED, RowLayout
 from noisegen.augmentation.plan import AugmentPlan
 from noisegen.augmentation.shards import (
     SAMPLED_ROWS,
@@ -128,7 +128,12 @@ class Target:
     def check(self, job: ShardJob) -> None:
         """Raise UsageError if the format cannot hold the output that an option asks for."""
         tables = "write jsonl, parquet, csv or tsv"
-        for flag, is_given in (("--copies", job.copies > 1), ("--edits", job.edits)):
+        for flag, is_given in (
+            ("--copies", job.copies > 1),
+            ("--with-clean", job.with_clean),
+            ("--strength", job.strength),
+            ("--edits", job.edits),
+        ):
             if is_given and not self.writer.has_columns:
                 raise UsageError(f"{self.format} has no column for {flag}: {tables}")
         if job.columns.paths and (self.holds_pairs or not self.writer.has_columns):
@@ -144,9 +149,9 @@ class Target:
             )
 
     def check_columns(self, names: Sequence[str], job: ShardJob) -> None:
-        """Raise SourceError if the source has a column 'copy' or 'edits' that the output adds."""
-        for name, is_added in (("copy", job.copies > 1), ("edits", job.edits)):
-            if is_added and name in names:
+        """Raise SourceError if the source has a column such as 'copy' that the output adds."""
+        for name in job.added:
+            if name in names:
                 raise SourceError(
                     f"the source has a column {name!r}, as the output will; rename it"
                 )
@@ -337,7 +342,7 @@ def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardTask) 
     counts.as_is.update(not_in_encoding=counts.sums.pop("not_in_encoding", 0))
     sums: dict[str, Any] = {**counts.sums, "dropped": dict(+counts.dropped)}
     shard = Shard(rows_in=task.rows, **sums)
-    content, end = _content(target, columns, tables, is_first=task.number == 0)
+    content, end = _content(target, columns, tables, job.added, is_first=task.number == 0)
     return NoisyPart(task.number, task.size, shard, content, +counts.as_is, end)
 
 
@@ -389,23 +394,21 @@ def _noised(
     Noisy copies of a row follow each other. Rows for which `stays` is True come once, unchanged.
     The counts of the batch are added to `counts`; errors are counted in every `step`-th row.
     """
-    tables, numbers = [], []
+    tables: list[pa.Table] = []
+    numbers = []
     edits = job.edits or job.has_labels or target.holds_pairs
-    for copy in range(job.copies):
-        noised = job.noised(_with_lines(job, batch), copy, edits=edits)
-        present = batch.keep if copy else batch.keep | stays
+    for version in job.versions:
+        noised = job.noised(_with_lines(job, batch), version, edits=edits)
+        present = batch.keep if tables else batch.keep | stays
         noised, present = _settled(job, noised, present, batch.keep, counts)
         noised, lacking = _encodable(noised, target.encoding)
-        counts.sums.update(counts_of(noised, step), not_in_encoding=lacking)
+        counts.sums.update(counts_of(noised, step, version), not_in_encoding=lacking)
         table = batch.read
         for name, values in _changed(job, target, batch.read.column_names, noised).items():
             table = _with_values(table, name, values, batch.keep)
-        if job.copies == 1 and not job.edits and not target.added:
-            same = _are_same(noised)
-            table = _with_values(table, _SAME, same, batch.keep)
-        if job.copies > 1:
-            table = table.append_column("copy", as_arrow(np.full(len(table), copy, np.int32)))
-        tables.append(table.filter(present))
+        if not (job.added or target.added):
+            table = _with_values(table, _SAME, _are_same(noised), batch.keep)
+        tables.append(job.with_version(table, version).filter(present))
         numbers.append(np.flatnonzero(present))
     counts.sums["rows"] += int(np.count_nonzero(stays))
     order = np.argsort(np.concatenate(numbers), kind="stable")
@@ -443,8 +446,8 @@ def _settled(
     counts.dropped.update(lost)
     gone = np.zeros(len(keep), np.bool_)
     if job.spans_lost == "drop":
-        gone[keep] = ~np.isin(reasons, ("", "missing_text"))
-        lost = Counter(missing_text=lost["missing_text"])
+        gone[keep] = np.isin(reasons, UNMOVED)
+        lost = Counter({name: rows for name, rows in lost.items() if name not in UNMOVED})
     counts.as_is.update(+lost)
     return noised, present & ~gone
 
@@ -546,12 +549,18 @@ def _with_values(table: pa.Table, name: str, values: Any, keep: Any) -> pa.Table
 
 
 def _content(
-    target: Target, columns: Columns, tables: Sequence[pa.Table], *, is_first: bool
+    target: Target,
+    columns: Columns,
+    tables: Sequence[pa.Table],
+    added: Sequence[str],
+    *,
+    is_first: bool,
 ) -> tuple[bytes | list[bytes] | pa.Table, bytes]:
     """Return the rows of tables as bytes of the file to write.
 
-    For Parquet they are returned as one table, for a JSON document as the text of each row. Also
-    returns the bytes to write before a next row, see `NoisyPart.end`.
+    `added` names the columns that the source lacks. For Parquet the rows are returned as one table,
+    for a JSON document as the text of each row. Also returns the bytes to write before a next row,
+    see `NoisyPart.end`.
     """
     table, write = pa.concat_tables(tables), target.writer.line
     names = _names(table)
@@ -561,9 +570,9 @@ def _content(
         named = with_label_names(table.schema, str(columns.labels), columns.label_names)
         table = table.replace_schema_metadata(named.metadata)
     columns = columns.of(table.column_names)
-    changed = {columns.source, "copy", "edits", *target.parallel, *target.added}
-    if columns.is_annotated:  # the lines of JSON have the noise already
-        changed = {"copy", "edits", *target.added}
+    changed = {*added, *target.added}
+    if not columns.is_annotated:  # with annotations, the lines of JSON have the noise already
+        changed |= {columns.source, *target.parallel}
     owners, pairs = _hidden(table, _OWNERS, ()), _hidden(table, _PAIR, None)
     values = zip(*(_values(table, name) for name in names), strict=True)
     raws, codes, same = table[RAW].to_pylist(), table[REASON].to_pylist(), _hidden(table, _SAME)

@@ -3,22 +3,23 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from noisegen.augmentation import NoiseRequest, Request
-from noisegen.augmentation.shards import ShardJob, ShardTask
+from noisegen.augmentation.shards import ShardJob, ShardTask, factor_of, languages_in
 from noisegen.data.conll import NORM
 from noisegen.data.features import class_names
 from noisegen.data.files import metered
 from noisegen.data.formats.registry import bitext_ending, format_of, range_tables, read_head
 from noisegen.data.labels import given_names, scheme_name, tag_letters
 from noisegen.data.lines import advice_on, checked_encoding, stdin_head
-from noisegen.data.rows import Columns, FileRange
+from noisegen.data.rows import Columns, FileRange, numbered
 from noisegen.data.sources import (
     Head,
     completed,
@@ -28,7 +29,7 @@ from noisegen.data.sources import (
     refuse_reserved,
     shard_ranges,
 )
-from noisegen.data.tables import is_list
+from noisegen.data.tables import is_list, is_string
 from noisegen.errors import OutputError, RecipeError, UsageError
 from noisegen.noising import registry
 from noisegen.noising.lexicon import head_of
@@ -86,7 +87,7 @@ class AugmentPlan:
         Raises SourceError for an input column with the name of an output column.
         """
         if self.first:
-            refuse_reserved(self.first, self.job.columns)
+            refuse_reserved(self.first, self.job.columns, self.job.version_columns)
         return self.tasks_of(self.request.rows_per_shard, self.job.columns, head)
 
     def manifest(
@@ -114,10 +115,13 @@ class AugmentPlan:
         return map(ShardTask, count(), shards)
 
 
+NO_COLUMN = "none"  # value of --lang-column: rows are in one language
+LANGUAGES_SHOWN = 8  # most languages that a line for the user names
+
 # Options of a request that the manifest lists, since they decide the rows and shards of a run
 _RECORDED = (
-    "copies lang text_column spans spans_lost align id_column tokens labels protect edits "
-    "rows_per_shard limit"
+    "copies with_clean strength lang lang_column text_column spans spans_lost align id_column "
+    "tokens labels protect edits rows_per_shard limit"
 )
 
 
@@ -130,8 +134,8 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
     if request.nlaug_data and not Path(request.nlaug_data).is_dir():
         raise UsageError(f"--nlaug-data {request.nlaug_data!r}: no such folder")
     registry.load_code(*listed(request.code))
-    whole = recipe_of(request)
-    recipe, _ = whole.for_language(request.lang)
+    for strength in listed(request.strength):
+        factor_of(strength)
     found = expand(request.sources)
     inputs = [item for item in found if not item.skipped]
     if encoding := checked_encoding(request.encoding):
@@ -150,6 +154,11 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
     )
     columns, hints = completed(inputs, asked)
     first = first_file(inputs, columns)
+    request, seen = _with_languages(request, first, columns)
+    whole = recipe_of(request)
+    base = request.lang or _first_language(whole, seen)
+    recipe = whole if request.lang_column else whole.for_language(base)[0]
+    hints += _notes_on_languages(request, whole, seen)
     if request.group_by:
         _check_groups(request.group_by, recipe, first)
     letters = ""
@@ -160,27 +169,26 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
             hints.append(f"the labels in column {columns.labels!r} are {scheme} tags")
     elif request.label_names and not columns.labels:
         raise UsageError("--label-names goes with --tokens and --labels")
-    job = replace(_job(request, recipe, columns, out), letters=letters)
+    job = replace(_job(request, recipe, base, columns, out), letters=letters)
     tagger = job.engine().tagger
     if tagger:  # so that every worker uses the tagger that was found here
         program = tagger.partition(":")[0]
         job = replace(job, settings=replace(job.settings, tagger=program))
     config = _config(request, whole, job, tagger)
+    config["dictionaries"] = dictionaries(whole, job.settings, seen or [base])
     config["sources"] = [{"path": item.path, "bytes": item.file_size} for item in inputs]
     if "-" in listed(request.sources) and not encoding:
         advice = advice_on(stdin_head(), "--encoding")
         hints = [*hints, f"standard input: {advice}"] if advice else hints
-    if note := whole.note_on(request.lang):
-        hints = [*hints, note]
     code = listed_code(bitext_ending(first.path)) if first else ""
-    if code and code != normalize_language(request.lang):
+    if code and request.lang and code != normalize_language(request.lang):
         hints = [*hints, f"the text is noised as {request.lang}; by its name it is --lang {code}"]
     skipped = [f"{item.path}: {item.skipped}" for item in found if item.skipped]
     return AugmentPlan(request, recipe, inputs, first, job, config, hints, skipped)
 
 
 def _config(request: Request, whole: Recipe, job: ShardJob, tagger: str | None) -> dict[str, Any]:
-    """Return the fields of the manifest that the request decides, without the sources.
+    """Return the fields of the manifest that the request decides, without files.
 
     The options name the columns that were found in the input. `whole` is the recipe with its steps
     for all languages, `tagger` names the part-of-speech tagger in use.
@@ -202,7 +210,6 @@ def _config(request: Request, whole: Recipe, job: ShardJob, tagger: str | None) 
         "seed": request.seed,
         "recipe": whole.to_dict(),
         "recipe_digest": whole.digest,
-        "dictionaries": dictionaries(job.recipe, job.engine().settings),
         "options": options | {"tagger": tagger},
     }
     # JSON turns tuples into lists, as in the config that a later run reads from a manifest.
@@ -259,10 +266,71 @@ def _tag_letters(file: FileRange, columns: Columns) -> str:
     return tag_letters(pc.unique(pc.list_flatten(rows[name])).to_pylist())
 
 
-def _job(request: Request, recipe: Recipe, columns: Columns, out: Path) -> ShardJob:
+def _with_languages(
+    request: Request, file: FileRange | None, columns: Columns
+) -> tuple[Request, list[str]]:
+    """Return the request with its language or its column of languages, and the languages there.
+
+    `file` is the first input with rows; only its first rows are read. Raises UsageError for a
+    language and a column, and SourceError for a column that is missing or holds no text.
+    """
+    asked = request.lang_column
+    if asked not in (None, NO_COLUMN) and request.lang:
+        raise UsageError("--lang is for all rows, --lang-column for each row: choose one")
+    names = file.schema.names if file else []
+    name = numbered(asked or "lang", names)
+    if asked == NO_COLUMN or not file or (not asked and (request.lang or name not in names)):
+        return replace(request, lang=request.lang or "en", lang_column=None), []
+    if name not in names:
+        raise no_column(file.path, name, names)
+    used = (columns.text, columns.row_id, *columns.lists, *columns.paths)
+    if asked or (is_string(file.schema.field(name).type) and name not in used):
+        seen, are_languages = _first_languages(file, columns, name)
+        if asked or are_languages:
+            return replace(request, lang_column=name), seen
+    return replace(request, lang="en"), []
+
+
+def _first_languages(file: FileRange, columns: Columns, name: str) -> tuple[list[str], bool]:
+    """Return the languages in the first rows of a file, and whether most of their tags are known.
+
+    Rows of standard input are read only once, so their column is taken for languages.
+    """
+    if file.path == "-":
+        return [], True
+    with metered():  # so that these bytes do not count: the tasks read and count them again
+        rows = next(range_tables(file, columns), None)
+    if rows is None:
+        return [], False
+    numbers, languages = languages_in(rows, name)
+    written = pc.sum(pc.not_equal(rows[name].cast(pa.string()), "")).as_py() or 0
+    return [lang for lang in languages if lang], 2 * int(np.count_nonzero(numbers)) > written
+
+
+def _first_language(recipe: Recipe, seen: Sequence[str]) -> str:
+    """Return the first language for which a recipe has data, of `seen`, or else of all."""
+    of_steps = (registry.get(step.transform).languages() for step in recipe.steps())
+    known = (lang for lang in chain(seen, ["en"], *of_steps) if recipe.has_language(lang))
+    return next(known, "en")
+
+
+def _notes_on_languages(request: Request, recipe: Recipe, seen: Sequence[str]) -> list[str]:
+    """Return lines for the user on a column of languages, and on languages without some data."""
+    if request.lang:
+        return list(filter(None, [recipe.note_on(request.lang)]))
+    other = "none: all rows are English"
+    notes = [f"column {request.lang_column!r} has the language of each row (--lang-column {other})"]
+    if lacking := [lang for lang in seen if recipe.note_on(lang)]:
+        some = ", ".join(lacking[:LANGUAGES_SHOWN]) + ", ..." * (len(lacking) > LANGUAGES_SHOWN)
+        notes.append(f"{recipe.name} leaves out transforms without data in {some}")
+    return notes
+
+
+def _job(request: Request, recipe: Recipe, lang: str, columns: Columns, out: Path) -> ShardJob:
     """Return the options of a request that the workers need.
 
-    Paths of code and data are absolute, since a worker may have another working directory.
+    `lang` is the language of the rows, or of the first rows if each has its own. Paths of code and
+    data are absolute, since a worker may have another working directory.
     """
     nlaug_data = Path(request.nlaug_data).resolve() if request.nlaug_data else None
     code = []
@@ -272,10 +340,13 @@ def _job(request: Request, recipe: Recipe, columns: Columns, out: Path) -> Shard
     return ShardJob(
         out=out,
         recipe=recipe,
-        settings=Settings(request.lang, nlaug_data=nlaug_data, tagger=request.tagger),
+        settings=Settings(lang, nlaug_data=nlaug_data, tagger=request.tagger),
         columns=columns,
         seed=request.seed,
         copies=request.copies,
+        with_clean=request.with_clean,
+        strength=tuple(listed(request.strength)),
+        lang_column=request.lang_column,
         protect=protect_kinds(request.protect),
         edits=request.edits,
         group_by=request.group_by,
@@ -291,8 +362,9 @@ def recipe_of(request: NoiseRequest) -> Recipe:
             steps = [parse_step(text) for text in listed(request.transforms)]
         except RecipeError as error:  # the steps come from the command line: wrong usage
             raise UsageError(str(error)) from error
-        for step in steps:
-            registry.get(step.transform).check_language(request.lang)
+        if request.lang:
+            for step in steps:
+                registry.get(step.transform).check_language(request.lang)
         recipe = Recipe.of(steps, "+".join(step.transform for step in steps))
     elif isinstance(request.recipe, Recipe):
         recipe = request.recipe
@@ -301,11 +373,19 @@ def recipe_of(request: NoiseRequest) -> Recipe:
     return recipe.with_values(request.values) if request.values else recipe
 
 
-def dictionaries(recipe: Recipe, settings: Settings) -> list[dict[str, str]]:
-    """Return the word lists that a recipe reads, with hash, source and licence."""
+def dictionaries(
+    recipe: Recipe, settings: Settings, languages: Sequence[str]
+) -> list[dict[str, str]]:
+    """Return the word lists that a recipe reads in languages, with hash, source and licence."""
     notes: list[dict[str, str]] = []
-    for step in recipe.steps():
-        for path in registry.get(step.transform).data(settings, step_values(step)):
+    steps = [
+        (replace(settings, lang=lang), step)
+        for lang in languages
+        if recipe.has_language(lang)
+        for step in recipe.for_language(lang)[0].steps()
+    ]
+    for of_language, step in steps:
+        for path in registry.get(step.transform).data(of_language, step_values(step)):
             note = {"transform": step.transform, "file": path.name, "sha256": file_digest(path)}
             if (note := note | head_of(path)) not in notes:
                 notes.append(note)

@@ -80,20 +80,23 @@ def examples_of(
     """
     given = listed(request.sources)
     texts = _texts_among(given)
-    if texts and request.group_by:
-        raise UsageError("--group-by names a column of a source; a text has none")
+    columns = {"--group-by": request.group_by, "--lang-column": request.lang_column}
+    if texts and (flag := next((flag for flag, name in columns.items() if name), None)):
+        raise UsageError(f"{flag} names a column of a source; a text has none")
+    if texts or not given:
+        request = replace(request, lang=request.lang or "en", lang_column=None)
     if not given:
-        texts = demo_texts().get(normalize_language(request.lang), [])[:rows]
+        texts = demo_texts().get(normalize_language(str(request.lang)), [])[:rows]
     # A plan needs a source. For texts it gets the demo file, which is then not read. If there are
     # no demo texts in the language, the first rows of the demo file are read and shown.
     sources = [str(DEMO)] if texts or not given else given
     plan = make_plan(replace(request, sources=sources, limit=rows), Path("preview"))
     for hint in plan.hints:
         tell(hint)
-    columns = [column.name for column in fields(ShownRow)]
+    shown = [column.name for column in fields(ShownRow)]
     examples: list[ShownRow] = []
     for table in [_table_of(texts)] if texts else _clean_tables(plan):
-        noised = one_per_text(plan.job.noised(table, edits=True)).select(columns)
+        noised = one_per_text(plan.job.noised(table, edits=True)).select(shown)
         examples += [ShownRow(**row) for row in noised.to_pylist()]
     return examples[:rows]
 
@@ -118,7 +121,8 @@ def _table_of(texts: Sequence[str]) -> pa.Table:
 def _clean_tables(plan: AugmentPlan) -> Iterator[pa.Table]:
     """Yield the input rows of a plan in tables with the columns that noise needs."""
     job = plan.job
-    columns = [*dict.fromkeys(["id", "clean", job.group_column or "id"])]
+    others = (job.group_column or "id", job.language_column or "id")
+    columns = [*dict.fromkeys(["id", "clean", *others])]
     for task in plan.tasks():
         for batch in read(task.ranges, job.columns):
             yield batch.table if job.columns.is_annotated else batch.table.select(columns)
@@ -129,10 +133,12 @@ def describe(plan: AugmentPlan, expected: RunEstimate | None) -> str:
     request = plan.request
     columns = vars(plan.job.columns)
     transforms = dict.fromkeys(step.transform for step in plan.recipe.steps())
+    of_rows = f"of each row in column {request.lang_column}"
+    languages = f"language {request.lang or of_rows}"
     lines = [
         f"sources   {', '.join(str(source.path) for source in plan.inputs)}",
         f"recipe    {plan.recipe.name} ({', '.join(transforms)})",
-        f"seed      {request.seed}, copies {request.copies}, language {request.lang}",
+        f"seed      {request.seed}, copies {request.copies}, {languages}",
         f"columns   {', '.join(f'{k}={v}' for k, v in columns.items() if v)}",
         *(expected.lines() if expected else [UNKNOWN]),
     ]

@@ -4,12 +4,12 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import accumulate, pairwise
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,9 +23,10 @@ from noisegen.data.labels import carried, carried_forms, tags_like
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.sources import no_column, read
 from noisegen.data.tables import is_string
-from noisegen.errors import OutputError, SourceError
+from noisegen.errors import OutputError, RecipeError, SourceError, UsageError
 from noisegen.noising import registry
-from noisegen.noising.engine import Engine, add_noise
+from noisegen.noising.engine import EDITS, Engine, add_noise
+from noisegen.noising.mix import read_factor
 from noisegen.noising.plan import Streams
 from noisegen.noising.recipe import Recipe
 from noisegen.noising.registry import Settings
@@ -36,6 +37,7 @@ from noisegen.runs.progress import live_path, publishing
 from noisegen.runs.records import File, Record
 from noisegen.text.alignment import error_counts, words_in
 from noisegen.text.buffers import I64, U64, as_arrow, one_chunk
+from noisegen.text.languages import known_language
 
 # zstd at level 1 is faster and smaller than snappy. Dictionary pages save nothing for unique text.
 _PARQUET = {
@@ -49,6 +51,27 @@ _PARQUET = {
     ],
 }
 SAMPLED_ROWS = 2_000  # about so many rows per shard, evenly spaced, have their errors counted
+CLEAN = -1  # number of the copy that is the clean row, which `--with-clean` adds
+UNDETERMINED = "und"  # code of a text in a language that nobody determined
+Groups = list[tuple[Engine | None, I64]]  # the engine of some rows, and their indices
+
+
+class Version(NamedTuple):
+    """A row of output for each row of input: the number of its copy, and its strength.
+
+    The strength is a factor as the user writes it, such as 'x0.5'; None without --strength.
+    """
+
+    copy: int = 0
+    strength: str | None = None
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether this is the clean row."""
+        return self.copy == CLEAN
+
+
+NOISY = Version()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +143,9 @@ class ShardTask:
 class ShardJob:
     """Everything that a worker needs to noise the rows of a run; pickled with every task.
 
-    `recipe` is the recipe for the language of the run. `columns` are the columns of input.
+    `recipe` is the recipe for the language of the run; with `lang_column`, the column with the
+    language of each row, it is the recipe for all languages. `columns` are the columns of input.
+    Each row gets `copies` noisy copies at each `strength`, and a clean one if `with_clean`.
     `edits` asks for a column with the changed spans. `group_by` is the column with the author or
     thread of a row. `spans_lost` says what becomes of rows that lose a span. `code` has the Python
     files with transforms, and the SHA-256 of each. `letters` has the letters of the tags among
@@ -133,6 +158,9 @@ class ShardJob:
     columns: Columns
     seed: int = 0
     copies: int = 1
+    with_clean: bool = False
+    strength: tuple[str, ...] = ()
+    lang_column: str | None = None
     protect: tuple[str, ...] = ()
     edits: bool = False
     group_by: str | None = None
@@ -140,9 +168,39 @@ class ShardJob:
     code: tuple[tuple[str, str], ...] = ()
     letters: str = ""
 
-    def engine(self) -> Engine:
-        """Return the engine that applies the recipe; it is made once per process."""
-        return _engine(self.recipe, self.settings, self.code)
+    def engine(self, strength: str | None = None, lang: str | None = None) -> Engine:
+        """Return the engine that applies the recipe in a language; it is made once per process.
+
+        The default language is the language of the settings.
+        """
+        settings = replace(self.settings, lang=lang) if lang else self.settings
+        return _engine(self.recipe, settings, self.code, strength)
+
+    @property
+    def versions(self) -> list[Version]:
+        """The rows of output for each row of input, in their order."""
+        levels = self.strength or (None,)
+        clean = [Version(CLEAN, "x0" if self.strength else None)] * self.with_clean
+        return clean + [Version(copy, level) for level in levels for copy in range(self.copies)]
+
+    @property
+    def version_columns(self) -> tuple[str, ...]:
+        """The columns that tell the versions of a row apart."""
+        has_copies = self.copies > 1 or self.with_clean
+        return ("copy",) * has_copies + ("strength",) * bool(self.strength)
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The columns that options add to one noisy file."""
+        return (*self.version_columns, *["edits"] * self.edits)
+
+    def with_version(self, table: pa.Table, version: Version) -> pa.Table:
+        """Return a table with the columns that tell the versions of a row apart."""
+        for name in self.version_columns:
+            kind = pa.int32() if name == "copy" else pa.string()
+            value = pa.scalar(getattr(version, name), kind)
+            table = table.append_column(name, pa.repeat(value, len(table)))
+        return table
 
     @property
     def has_labels(self) -> bool:
@@ -155,38 +213,146 @@ class ShardJob:
 
         It differs if the column is the text or the id, which become `clean` and `id`.
         """
-        renamed = {self.columns.text: "clean", self.columns.row_id: "id"}
-        return renamed.get(self.group_by, self.group_by) if self.group_by else None
+        return self._renamed(self.group_by)
 
-    def noised(self, rows: pa.Table, copy: int = 0, *, edits: bool) -> pa.Table:
+    @property
+    def language_column(self) -> str | None:
+        """The name of the column with the language in rows that were read; None without it."""
+        return self._renamed(self.lang_column)
+
+    def _renamed(self, name: str | None) -> str | None:
+        renamed = {self.columns.text: "clean", self.columns.row_id: "id"}
+        return renamed.get(name, name) if name else None
+
+    def noised(self, rows: pa.Table, version: Version = NOISY, *, edits: bool) -> pa.Table:
         """Add columns of noise to rows, which have the columns `id` and `clean`.
 
-        `copy` is the index of the noisy copy; each copy gets other noise. For the columns see
-        `add_noise`, for rows with several texts or with annotations `annotated.noised`.
+        Each copy gets other noise. For the columns see `add_noise`, for rows with several texts or
+        with annotations `annotated.noised`. The column `annotated.LOST` has the reason for a row
+        that stays clean, if there are such rows.
         """
         ids = id_numbers(one_chunk(rows["id"]))
         writers = _writer_ids(rows, self.group_column, ids)
+        groups, reasons = self._groups(rows, version)
         if self.columns.is_annotated:
 
             def noise(texts: pa.Table, keys: U64, owners: I64) -> pa.Table:
-                streams = Streams(
-                    keys, self.seed, copy, (ids if writers is None else writers)[owners]
-                )
-                return add_noise(
-                    self.engine(), texts, one_chunk(texts["clean"]), streams, self.protect, True
-                )
+                of_writers = (ids if writers is None else writers)[owners]
+                streams = Streams(keys, self.seed, version.copy, of_writers)
+                of_texts = [(engine, _texts_of(index, owners)) for engine, index in groups]
+                return self._add_noise(texts, streams, of_texts, edits=True)
 
-            return annotated.noised(rows, self.columns, ids, noise)
-        streams = Streams(ids, self.seed, copy, writers)
+            noised = annotated.noised(rows, self.columns, ids, noise)
+        else:
+            streams = Streams(ids, self.seed, version.copy, writers)
+            noised = self._add_noise(rows, streams, groups, edits=edits)
+        return annotated.with_reasons(noised, reasons) if reasons else noised
+
+    def _groups(self, rows: pa.Table, version: Version) -> tuple[Groups, pa.Array | None]:
+        """Return the rows of each engine, and the reason of each row whose language has none.
+
+        The reason is '' for most rows; None stands for no such reasons.
+        """
+        everything = np.arange(len(rows))
+        if version.is_clean:
+            return [(None, everything)], None
+        if self.language_column is None:
+            return [(self.engine(version.strength), everything)], None
+        numbers, languages = languages_in(rows, self.language_column)
+        groups: Groups = []
+        reasons = np.full(len(rows), "", object)
+        for number, lang in enumerate(languages):
+            index = np.flatnonzero(numbers == number)
+            has_data = lang is not None and self.recipe.has_language(lang)
+            groups.append((self.engine(version.strength, lang) if has_data else None, index))
+            if not has_data:
+                reasons[index] = "no_data_for_language" if lang else "unknown_language"
+        return groups, pa.array(reasons, pa.string())
+
+    def _add_noise(
+        self, rows: pa.Table, streams: Streams, groups: Groups, *, edits: bool
+    ) -> pa.Table:
+        """Add the columns of `add_noise` to rows; each group gets the noise of its engine.
+
+        Rows of a group without an engine stay clean.
+        """
         clean = one_chunk(rows["clean"])
-        return add_noise(self.engine(), rows, clean, streams, self.protect, edits)
+        if len(groups) == 1 and (engine := groups[0][0]):
+            return add_noise(engine, rows, clean, streams, self.protect, edits)
+        made = []
+        for engine, index in groups:
+            some = clean.take(as_arrow(index))
+            texts = _unchanged(some, edits=edits)
+            if engine:
+                texts = add_noise(engine, texts, some, streams.take(index), self.protect, edits)
+            made.append(texts)
+        order = np.argsort(np.concatenate([index for _, index in groups]))
+        noised = pa.concat_tables(made).take(as_arrow(order)).combine_chunks()
+        rows = rows.drop_columns(
+            [name for name in rows.column_names if name in noised.schema.names]
+        )
+        for name in noised.schema.names:
+            rows = rows.append_column(name, noised[name])
+        return rows
+
+
+def _unchanged(clean: pa.Array, *, edits: bool) -> pa.Table:
+    """Return the columns of `add_noise` for texts that stay clean."""
+    kinds = {"transforms": pa.list_(pa.string())} | ({"edits": EDITS} if edits else {})
+    offsets = as_arrow(np.zeros(len(clean) + 1, np.int32))
+    empty = {
+        name: pa.ListArray.from_arrays(offsets, pa.array([], kind.value_type))
+        for name, kind in kinds.items()
+    }
+    return pa.table({"noisy": clean.cast(pa.string()), **empty})
+
+
+def _texts_of(index: I64, owners: I64) -> I64:
+    """Return the indices of the texts of some rows; `owners` has the index of each text's row."""
+    return np.flatnonzero(np.isin(owners, index))
+
+
+def languages_in(rows: pa.Table, name: str) -> tuple[I64, list[str | None]]:
+    """Return the languages in a column of rows, and for each row the index of its language.
+
+    An unknown or missing language is None, the first item of the list. Raises SourceError if the
+    column is missing or holds no text.
+    """
+    if name not in rows.column_names:
+        raise no_column("a source", name, rows.column_names)
+    tags = one_chunk(rows[name])
+    if pa.types.is_dictionary(tags.type):
+        tags = tags.dictionary_decode()
+    if not is_string(tags.type):
+        raise SourceError(f"column {name!r} holds {tags.type}, not languages")
+    coded = tags.cast(pa.string()).dictionary_encode()
+    known = map(known_language, coded.dictionary.to_pylist())
+    of_tags = [None, *(None if lang == UNDETERMINED else lang for lang in known)]
+    languages = list(dict.fromkeys(of_tags))
+    number_of = {lang: number for number, lang in enumerate(languages)}
+    numbers = np.array([number_of[lang] for lang in of_tags], np.int64)
+    places = coded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    return numbers[places + 1], languages
 
 
 @cache
-def _engine(recipe: Recipe, settings: Settings, code: tuple[tuple[str, str], ...]) -> Engine:
+def _engine(
+    recipe: Recipe, settings: Settings, code: tuple[tuple[str, str], ...], strength: str | None
+) -> Engine:
     """Return the engine for a recipe, after loading `code`, Python files with its transforms."""
     registry.load_code(*(path for path, _ in code))
-    return Engine(recipe, settings)
+    mix, _ = recipe.for_language(settings.lang)
+    return Engine(mix.scaled(factor_of(strength)) if strength else mix, settings)
+
+
+def factor_of(strength: str) -> float:
+    """Return the factor of a strength such as 'x0.5'; raises UsageError for another text."""
+    try:
+        if strength.startswith("x"):
+            return float(read_factor(strength.removeprefix("x"), f"--strength {strength}"))
+    except RecipeError as error:
+        raise UsageError(str(error)) from error
+    raise UsageError(f"--strength {strength!r} is no factor: write x0.5, or several: x0.5,x1,x2")
 
 
 def _writer_ids(rows: pa.Table, group_by: str | None, ids: U64) -> U64 | None:
@@ -216,7 +382,7 @@ def make_shard(job: ShardJob, folder: Path, task: ShardTask) -> Record[Shard]:
 
     Raises OutputError if the shard cannot be written.
     """
-    path = shard_path(folder, task.number)
+    path, versions = shard_path(folder, task.number), job.versions
     sums, dropped = Counter[str](), Counter[str]()
     read_so_far: Counter[str] = Counter()
     drawn: set[str] = set()
@@ -224,18 +390,18 @@ def make_shard(job: ShardJob, folder: Path, task: ShardTask) -> Record[Shard]:
     with atomic(path) as file, publishing(live_path(path), read_so_far), ExitStack() as stack:
         for batch in read(task.ranges, job.columns, batch_bytes=job.engine().batch_bytes):
             dropped.update(batch.dropped)
-            for copy in range(job.copies):
-                noised = job.noised(batch.table, copy, edits=job.edits or job.has_labels)
+            for version in versions:
+                noised = job.noised(batch.table, version, edits=job.edits or job.has_labels)
                 noised, lost = annotated.settled(noised, drop=job.spans_lost == "drop")
                 dropped.update(lost)
-                sums.update(counts_of(noised, max(1, task.rows // SAMPLED_ROWS)))
+                sums.update(counts_of(noised, max(1, task.rows // SAMPLED_ROWS), version))
                 drawn.update(_drawn(noised))
-                table = _in_order(job, noised, copy)
+                table = _in_order(job, noised, version)
                 writer = writer or stack.enter_context(
                     pq.ParquetWriter(file, table.schema, **_PARQUET)
                 )
                 writer.write_table(table, row_group_size=max(1, len(table)))
-                share = len(table) / job.copies / task.rows
+                share = len(table) / len(versions) / task.rows
                 read_so_far.update(rows=len(table), bytes=int(task.size * share))
         if writer is None:
             raise OutputError(f"no rows for shard {task.number}")
@@ -244,11 +410,13 @@ def make_shard(job: ShardJob, folder: Path, task: ShardTask) -> Record[Shard]:
     return Record(task.number, (File.of(path, job.out),), shard)
 
 
-def counts_of(noised: pa.Table, step: int) -> dict[str, int]:
-    """Return the counts of a batch.
+def counts_of(noised: pa.Table, step: int, version: Version) -> dict[str, int]:
+    """Return the counts of a batch; of clean rows only their number.
 
     Characters, words and errors are counted in every `step`-th row and multiplied by `step`.
     """
+    if version.is_clean:
+        return {"rows": len(noised)}
     texts = annotated.one_per_text(noised)
     clean, noisy = texts["clean"], texts["noisy"]
     differ = pc.not_equal(clean, noisy)
@@ -275,15 +443,14 @@ def _drawn(noised: pa.Table) -> list[str]:
     return list(pc.unique(pc.list_flatten(noised["transforms"].filter(changed))).to_pylist())
 
 
-def _in_order(job: ShardJob, noised: pa.Table, copy: int) -> pa.Table:
+def _in_order(job: ShardJob, noised: pa.Table, version: Version) -> pa.Table:
     """Return noised rows with the columns of a shard in order.
 
     Columns with fixed names come first, then the columns of the input, then edits and labels.
     """
     first = ["id", *["paths"] * bool(job.columns.paths), "clean", "noisy", "transforms"]
-    if job.copies > 1:
-        first.append("copy")
-        noised = noised.append_column("copy", as_arrow(np.full(len(noised), copy, np.int32)))
+    first += job.version_columns
+    noised = job.with_version(noised, version)
     others = [name for name in noised.column_names if name not in (*first, "edits")]
     table = noised.select([*first, *others, *["edits"] * job.edits])
     if job.has_labels:

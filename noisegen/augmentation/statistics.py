@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from noisegen.augmentation.annotated import PER_TEXT, one_per_text
+from noisegen.augmentation.shards import CLEAN
 from noisegen.data.files import reading, shard_files
 from noisegen.data.formats.parquet import parquet_head
 from noisegen.data.tables import is_list, is_string
@@ -194,7 +195,7 @@ SAMPLES = SampleSizes()
 
 
 def measure(folder: Path, samples: SampleSizes = SAMPLES) -> Statistics:
-    """Return the statistics of all shards in a folder.
+    """Return the statistics of all shards in a folder; clean rows of `--with-clean` do not count.
 
     CER and WER are exact: Levenshtein distances over clean characters and words. Raises SourceError
     if the folder is missing, if it has no shard, or if a shard cannot be read.
@@ -267,6 +268,8 @@ def _batches(path: Path, columns: Sequence[str], rows: int) -> Iterator[pa.Recor
         for batch in shard.iter_batches(rows, columns=columns):
             batch.validate(full=True)  # raises an error for damaged UTF-8
             batch = batch.cast(pa.schema([(f.name, _plain(f.type)) for f in batch.schema]))
+            if "copy" in batch.schema.names:
+                batch = batch.filter(pc.not_equal(batch["copy"], CLEAN))
             table = one_per_text(pa.Table.from_batches([batch])).combine_chunks()
             if missing := [name for name in ("clean", "noisy") if table[name].null_count]:
                 raise SourceError(f"column {missing[0]!r} of {path} has rows without a text")

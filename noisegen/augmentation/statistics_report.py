@@ -210,7 +210,7 @@ def _facts(figures: Statistics) -> blocks.Facts:
         "source": [str(source.get("path", "")) for source in origin.sources],
         "recipe": [origin.recipe_name],
         "seed": [] if origin.seed is None else [str(origin.seed)],
-        "language": [str(origin.options.get("lang", ""))],
+        "language": [str(origin.options.get("lang") or "")],
     }
     facts |= {name: [text] for name, text in _summary(figures)}
     return blocks.Facts({name: lines for name, lines in facts.items() if any(lines)})

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     metavar="FOLDER|FILE|-",
     help="Folder for the shards, a file such as noisy.jsonl, or - for standard output",
 )
-@common.recipe_options
+@common.recipe_options(AugmentOptions)
 @common.run_options(AugmentOptions, skip={"sources", "out", *NOISE})
 @click.option(
     "--from",

@@ -17,8 +17,8 @@ from noisegen.cli.parameters import click_options
     )
 )
 @click.argument("sources", nargs=-1, metavar="[TEXT or SOURCE]...")
-@common.recipe_options
-@click_options(Request, only=("text_column", "id_column", "group_by"))
+@common.recipe_options(Request)
+@click_options(Request, only=("text_column", "id_column", "lang_column", "group_by"))
 @click.option(
     "-n",
     "--limit",

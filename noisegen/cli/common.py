@@ -53,9 +53,9 @@ def output(function: F) -> F:
     return as_json(quiet(function))
 
 
-def recipe_options(function: F) -> F:
-    """Add --set and the options that choose noise."""
-    return click_options(NoiseRequest, only=NOISE)(settings(function))
+def recipe_options(options: type[NoiseRequest]) -> Callable[[F], F]:
+    """Return a decorator that adds --set and the options that choose noise to a command."""
+    return lambda function: click_options(options, only=NOISE)(settings(function))
 
 
 def worker_options(function: F) -> F:

@@ -32,7 +32,7 @@ def review() -> None:
 )
 @click.argument("sources", nargs=-1, metavar="SOURCE...")
 @click_options(MakeOptions, skip={"sources", *NOISE, *ROWS})
-@common.recipe_options
+@common.recipe_options(MakeOptions)
 @click_options(MakeOptions, only=ROWS)
 @click.option(
     "--more",

@@ -363,10 +363,14 @@ def _kept_columns(file: FileRange, columns: Columns) -> list[str]:
     return [name for name in file.schema.names if name not in used]
 
 
-def refuse_reserved(file: FileRange, columns: Columns) -> None:
-    """Raise SourceError if an input column has the name of an output column, such as 'noisy'."""
+def refuse_reserved(file: FileRange, columns: Columns, more: Sequence[str] = ()) -> None:
+    """Raise SourceError if an input column has the name of an output column, such as 'noisy'.
+
+    `more` names columns that some options add.
+    """
     columns = columns.of(file.schema.names)
-    _refuse_reserved(file, _kept_columns(file, columns), ("paths",) if columns.paths else ())
+    more = (*more, *["paths"] * bool(columns.paths))
+    _refuse_reserved(file, _kept_columns(file, columns), more)
 
 
 def _refuse_reserved(file: FileRange, names: Iterable[str], more: Sequence[str] = ()) -> None:

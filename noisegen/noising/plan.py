@@ -5,7 +5,7 @@ a recipe therefore changes only the rows that draw this step.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +34,11 @@ class Streams:
 
     def __post_init__(self) -> None:
         rng.check_seed(self.seed)
+
+    def take(self, rows: I64) -> "Streams":
+        """Return the streams of the rows with these indices."""
+        writers = None if self.writer_ids is None else self.writer_ids[rows]
+        return replace(self, row_ids=self.row_ids[rows], writer_ids=writers)
 
     @property
     def of_writers(self) -> "Streams":

@@ -168,6 +168,11 @@ class Recipe(Mix):
         own = self.languages.get(normalize_language(lang)) if self.languages else None
         return own or replace(self, languages={})
 
+    def has_language(self, lang: str) -> bool:
+        """Tell whether any transform of the recipe has data for a language."""
+        steps = self.mix_of(lang).steps()
+        return any(registry.get(step.transform).has_language(lang) for step in steps)
+
     def for_language(self, lang: str) -> tuple["Recipe", list[str]]:
         """Return the mix for a language, and the names of the transforms left out of it.
 

@@ -34,7 +34,7 @@ from noisegen.review import store
 from noisegen.review.sources import SLOT_COLUMNS, ReviewSource, strength_labels
 from noisegen.review.store import Judged, Stratum
 from noisegen.runs.manifest import counted
-from noisegen.runs.options import Folder, IdColumn, Limit, TextColumn
+from noisegen.runs.options import Folder, IdColumn, Lang, Limit, TextColumn
 from noisegen.text.spans import PROTECTED
 
 TEXT_MAX = 2_000  # maximum characters of a text that a reviewer is asked to read
@@ -63,6 +63,7 @@ class MakeOptions(NoiseRequest):
         ),
     ]
     _: KW_ONLY
+    lang: Lang = "en"
     lang_column: Annotated[
         str, option("Column with the language of each row (where there is none: --lang)")
     ] = "lang"

@@ -45,9 +45,10 @@ def dataset_card(manifest: Manifest, card: Card) -> str:
     files = card.configs or {"default": f"{first.partition('part-')[0]}part-*.parquet"}
     tables = [{"config_name": name, "data_files": path} for name, path in files.items()]
     rows = rows_of(manifest.totals)
+    lang = manifest.lang or manifest.options["lang"]  # None if each row has its own
     head = {
         "pretty_name": card.title,
-        "language": [normalize_language(manifest.lang or manifest.options["lang"])],
+        "language": [normalize_language(lang) if lang else "multilingual"],
         "size_categories": [_size_category(rows)],
         "task_categories": list(card.tasks),
         "tags": [*card.tags, "noisegen"],

@@ -48,16 +48,22 @@ def normalize_language(tag: str) -> str:
     >>> [normalize_language(tag) for tag in ("pt-BR", "EN", "deu", "zh_Hant_TW", "german")]
     ['pt', 'en', 'de', 'zh', 'de']
     """
+    if (known := known_language(tag)) is None:
+        key = " ".join(tag.lower().split()).replace("_", "-")
+        near = did_you_mean(key, [*_codes(), *codes_by_name()])
+        hint = near or "; write a code or an English name, such as en, pt-BR, deu or Chinese"
+        raise UsageError(f"unknown language {tag!r}{hint}")
+    return known
+
+
+def known_language(tag: str) -> str | None:
+    """Return the code of a language as `normalize_language` does, or None for an unknown tag."""
     written = " ".join(tag.lower().split())
     key = written.replace("_", "-")
     known = _codes().get(key) or codes_by_name().get(written)
     if known is None and (primary := _TAG.fullmatch(key)):
         private = primary[1] if _PRIVATE.fullmatch(primary[1]) else None
         known = _codes().get(primary[1], private)
-    if known is None:
-        near = did_you_mean(key, [*_codes(), *codes_by_name()])
-        hint = near or "; write a code or an English name, such as en, pt-BR, deu or Chinese"
-        raise UsageError(f"unknown language {tag!r}{hint}")
     return known
 
 

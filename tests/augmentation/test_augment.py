@@ -188,7 +188,7 @@ def test_datasets_opens_the_folder(tmp_path, monkeypatch, options):
 def test_the_card_names_licence_columns_and_transforms(copied):
     text = (copied / "README.md").read_text("utf-8")
 
-    assert re.search(r"(?m)^language:\n- en$", text)
+    assert re.search(r"(?m)^language:\n- multilingual$", text)
     for name in (*COLUMNS, "copy", "edits"):
         assert f"| {name} |" in text
     assert (

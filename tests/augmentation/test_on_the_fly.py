@@ -74,7 +74,7 @@ def test_epochs_and_seeds_give_other_noise(expected):
 
 
 def test_epochs_are_the_copies_of_a_run(tmp_path):
-    augment(DEMO, tmp_path / "out", copies=3, tagger="rule")
+    augment(DEMO, tmp_path / "out", copies=3, tagger="rule", lang="en")
     made = table(tmp_path / "out").to_pylist()
 
     for copy in range(3):
