@@ -134,6 +134,7 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
     if request.nlaug_data and not Path(request.nlaug_data).is_dir():
         raise UsageError(f"--nlaug-data {request.nlaug_data!r}: no such folder")
     registry.load_code(*listed(request.code))
+    recipe_of(request)  # a wrong recipe fails here, before a source is opened
     for strength in listed(request.strength):
         factor_of(strength)
     found = expand(request.sources)
@@ -155,7 +156,7 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
     columns, hints = completed(inputs, asked)
     first = first_file(inputs, columns)
     request, seen = _with_languages(request, first, columns)
-    whole = recipe_of(request)
+    whole = recipe_of(request)  # its steps are checked in the language that is known now
     base = request.lang or _first_language(whole, seen)
     recipe = whole if request.lang_column else whole.for_language(base)[0]
     hints += _notes_on_languages(request, whole, seen)

@@ -23,7 +23,7 @@ COMMANDS = sorted(cli.noisegen.commands)
 QUICK = [name for name in COMMANDS if name != "quickstart"]  # tested elsewhere
 FING = ("-t", "fing:rate=0.1")
 RUNS = {
-    "augment": [str(DEMO), "-o", "OUT", *FING, "--workers", "1"],
+    "augment": [str(DEMO), "-o", "OUT", *FING, "--lang", "en", "--workers", "1"],
     "preview": ["See you tomorrow.", *FING],
     "recipes": ["rolaser"],
     "transforms": [],
