@@ -93,7 +93,7 @@ class RowLayout:
         Spans of a text without noise are left out. Raises UsageError for a span that may belong to
         several texts.
         """
-        seen = set()
+        seen, parts = set(), {text.parts for text in texts}
         for given, path, named in self.spans:
             meant = texts if not named else [one for one in texts if _is_at(one, named[0])]
             for span in (span for place in path.places(row) for span in spans_at(place)):
@@ -104,8 +104,9 @@ class RowLayout:
                 if len(near) > 1:
                     of = " or ".join(repr(one.path) for one in near[:2])
                     raise UsageError(f"--spans {given}: of {of}? Write --spans {given}=PATH")
-                if near:
-                    yield span, near[0]
+                if near:  # a text beside the span is not its covered text
+                    covered = tuple(one for one in span.beside if one.parts not in parts)
+                    yield span._replace(beside=covered), near[0]
 
 
 def _is_at(place: Place, path: Path) -> bool:

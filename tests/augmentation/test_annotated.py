@@ -172,6 +172,30 @@ def test_spans_follow_in_every_form(noised, form):
     assert (code, rows(made)) == (0, want), said
 
 
+def test_labels_in_lists_that_read_as_covered_text_stay(noised):
+    was = {"start": [2], "end": [8], "text": ["do not"], "label": ["do not"]}
+    code, made, _ = noised("a.jsonl", [{"text": TEXT, "s": was}], "--spans", "s")
+    assert (code, rows(made)[0]["s"]) == (0, was | {"end": [7], "text": ["don't"]})
+
+
+def test_spans_with_equal_covered_texts_in_a_row_keep_their_own(noised):
+    row = {"text": "see Oslo and Oslo", "head_start": 4, "head_end": 8, "head": "Oslo"}
+    row |= {"tail_start": 13, "tail_end": 17, "tail": "Oslo"}
+    spans = ("--spans", "head_start", "--spans", "tail_start", "-t", "fing:rate=0.5")
+    code, made, _ = noised("a.jsonl", [row] * 20, *spans)
+    assert code == 0
+    for one in rows(made):
+        covered = [one["text"][one[f"{n}_start"] : one[f"{n}_end"]] for n in ("head", "tail")]
+        assert [one["head"], one["tail"]] == covered
+    assert len({(one["head"], one["tail"]) for one in rows(made)}) > 5
+
+
+def test_the_text_of_a_row_is_not_the_covered_text_of_its_spans(noised):
+    row = {"text": "I do not!", "start": 0, "end": 8}
+    code, made, _ = noised("a.jsonl", [row], "--spans", "start", "-t", "punc:drop_rate=1")
+    assert (code, rows(made)) == (0, [{"text": "I don't", "start": 0, "end": 7}])
+
+
 def test_spans_of_two_columns_follow_in_csv(noised):
     code, made, said = noised(
         "a.csv", f"id,text,start,end,word\n7,{TEXT},14,25,Anna Keller\n", "--spans", "start"
