@@ -348,7 +348,9 @@ def _noised(
         noised = job.noised(_with_lines(job, batch), copy, edits=edits)
         present = batch.keep if copy else batch.keep | stays
         noised, present = _settled(job, noised, present, batch.keep, counts)
-        counts.sums.update(counts_of(noised, step))
+        is_there = present[batch.keep]
+        there = noised if is_there.all() else noised.filter(pa.array(is_there))
+        counts.sums.update(counts_of(there, step))
         table = batch.read
         for name, values in _changed(job, target, batch.read.column_names, noised).items():
             table = _with_values(table, name, values, batch.keep)

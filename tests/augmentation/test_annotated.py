@@ -228,6 +228,20 @@ def test_a_lost_span_keeps_its_row_clean_or_drops_it(noised):
     assert (code, "dropped or damaged: span_lost 1" in said) == (3, True)
 
 
+def test_rows_that_are_dropped_for_lost_spans_are_no_rows(tmp_path):
+    given_rows = [{"id": n, "text": "a b", "s": [[1, 2]][: n % 2]} for n in range(40)]
+    source = tmp_path / "a.jsonl"
+    source.write_text("".join(json.dumps(row) + "\n" for row in given_rows))
+    options = {"transforms": ["spac:drop_rate=0.5,add_rate=0"], "spans": "s", "copies": 2}
+    one = augment(source, tmp_path / "b.jsonl", spans_lost="drop", **options)
+    count = len((tmp_path / "b.jsonl").read_text().splitlines())
+    lost = 80 - count
+    assert lost > 10
+    assert (one.totals["rows"], one.totals["dropped"]) == (count, {"span_lost": lost})
+    made = augment(source, tmp_path / "out", spans_lost="drop", **options)
+    assert (made.totals["rows"], made.totals["dropped"]) == (count, {"span_lost": lost})
+
+
 def test_a_span_outside_of_its_text_is_counted(noised):
     given_rows = [{"text": TEXT, "s": [[0, 99, "x"]]}, {"text": TEXT, "s": [[0, 1, "x"]]}]
     code, made, said = noised("a.jsonl", given_rows, "--spans", "s")
