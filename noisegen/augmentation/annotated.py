@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from noisegen.data.formats.json_lines import OBJECTS, object_in, patched, with_value
 from noisegen.data.paths import Path, Place, parsed, parts_of, path_in, text_paths
 from noisegen.data.rows import Columns
-from noisegen.data.spans import Span, is_start, nearest, spans_at
+from noisegen.data.spans import Span, is_bound, is_start, nearest, spans_at
 from noisegen.data.tables import RAW, Mask, is_list
 from noisegen.errors import UsageError
 from noisegen.noising.rng import name_number, row_keys
@@ -70,8 +70,9 @@ class RowLayout:
         annotations = [*spans, *filter(None, [align])]
         used = {one.path.column: one is not align for one in annotations}
         if any(not one.path.steps and is_start(one.path.column) for one in spans):
-            # The end and the covered text of a span are in other columns
-            used |= dict.fromkeys((name for name in names if name != RAW), True)
+            # The end and the covered text of a span are in other columns; `clean` is the text
+            others = [name for name in names if name not in (RAW, *["clean"] * (not columns.paths))]
+            used |= {name: is_bound(name) for name in others if name not in used}
         used |= {one.column: False for annotation in annotations for one in annotation.texts}
         used |= {one.column: bool(one.steps) for one in texts}
         return cls(texts, spans, align, used, is_flat=not columns.paths)

@@ -15,6 +15,7 @@ from noisegen.text.moves import Moves
 _BEGIN = re.compile(r"start|begin|Start|Begin|START|BEGIN")
 _ENDS = {"start": "end", "begin": "end", "Start": "End", "Begin": "End"}
 _ENDS |= {"START": "END", "BEGIN": "END"}
+_BOUND = re.compile(r"start|begin|end|offset|length", re.IGNORECASE)
 _LENGTHS = {"offset": "length", "Offset": "Length"}
 # Names of fields whose lists [1, 5] may be spans; other lists may be pairs of anything
 _LISTS = re.compile(r"span|entit|label|offset|answer|mention|annotation", re.IGNORECASE)
@@ -97,6 +98,11 @@ def spans_at(place: Place) -> Iterator[Span]:
 def is_start(key: str) -> bool:
     """Tell whether a field with this name may hold the start of a span: 'answer_start'."""
     return bool(_BEGIN.search(key)) or key in _LENGTHS
+
+
+def is_bound(key: str) -> bool:
+    """Tell whether a field with this name may hold the start, the end or the length of a span."""
+    return bool(_BOUND.search(key))
 
 
 def _spans_in(place: Place, *, may_be_lists: bool) -> Iterator[Span]:

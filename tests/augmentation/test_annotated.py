@@ -194,6 +194,8 @@ def test_the_text_of_a_row_is_not_the_covered_text_of_its_spans(noised):
     row = {"text": "I do not!", "start": 0, "end": 8}
     code, made, _ = noised("a.jsonl", [row], "--spans", "start", "-t", "punc:drop_rate=1")
     assert (code, rows(made)) == (0, [{"text": "I don't", "start": 0, "end": 7}])
+    _, made, _ = noised("b.jsonl", [row], "--spans", "start", "-t", "punc:drop_rate=1", out="out")
+    assert [one["end"] for one in table(made).to_pylist()] == [7]
 
 
 def test_spans_of_two_columns_follow_in_csv(noised):
@@ -202,6 +204,13 @@ def test_spans_of_two_columns_follow_in_csv(noised):
     )
     assert (code, made) == (0, f"id,text,start,end,word\n7,{NOISY},13,24,Anna Keller\n")
     assert "note: start: spans with start and end of text" in said
+
+
+def test_covered_texts_of_digits_are_texts_in_csv(noised):
+    text = f"id,text,answer_start,answer\n7,{TEXT} 1990,35,1990\n"
+    code, made, said = noised("a.csv", text, "--spans", "answer_start")
+    want = text.replace("do not", "don't").replace(",35,", ",34,")
+    assert (code, made) == (0, want), said
 
 
 def test_spans_follow_into_shards_and_the_noise_stays_the_same(noised):
