@@ -4,6 +4,7 @@ import json
 
 import pyarrow.parquet as pq
 import pytest
+from campaigns.borders import moved as slowly_moved
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from runs import augment, table
@@ -100,6 +101,24 @@ def test_a_span_keeps_its_characters_and_the_edits_inside(data):
         assert got == ((want and noisy.text[slice(*want)].strip()) or None)
     if moved:
         assert 0 <= moved[0] < moved[1] <= len(noisy.text)
+
+
+SIGNS = st.text(st.sampled_from("aAbé 1\u0301🙂!\n"), max_size=4)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(st.tuples(SIGNS.filter(len), SIGNS, SIGNS), min_size=1, max_size=4), st.data())
+def test_spans_go_where_a_slow_and_obvious_way_puts_them(parts, data):
+    clean, noisy, edits = "", "", []
+    for kept, old, new in parts:  # unchanged text, then an edit
+        clean, noisy = clean + kept, noisy + kept
+        edit = Edit("x", len(clean), len(clean) + len(old), len(noisy), len(noisy) + len(new))
+        edits += [edit] * (old != new)
+        clean, noisy = clean + old, noisy + new
+    start = data.draw(st.integers(0, len(clean)))
+    end = data.draw(st.integers(start, len(clean)))
+    places = slowly_moved(clean, [edit._asdict() for edit in edits], noisy, (start, end))
+    assert Moves(clean, noisy, edits).moved(start, end) in places
 
 
 @pytest.mark.parametrize(
