@@ -25,7 +25,7 @@ from noisegen.data.formats.json_lines import (
 )
 from noisegen.data.paths import Path, Place, general, parsed, parts_of, path_in, text_paths
 from noisegen.data.rows import Columns
-from noisegen.data.spans import Span, is_start, nearest, spans_at
+from noisegen.data.spans import Span, is_bound, is_start, nearest, spans_at
 from noisegen.data.tables import RAW, Mask, is_unicode
 from noisegen.errors import UsageError
 from noisegen.noising.rng import name_number, row_keys
@@ -82,8 +82,9 @@ class RowLayout:
         annotations = [*spans, *filter(None, [align])]
         used = {one.path.column: one is not align for one in annotations}
         if any(not one.path.steps and is_start(one.path.column) for one in spans):
-            # The end and the covered text of a span are in other columns
-            used |= dict.fromkeys((name for name in names if name != RAW), True)
+            # The end and the covered text of a span are in other columns; `clean` is the text
+            others = [name for name in names if name not in (RAW, *["clean"] * (not columns.paths))]
+            used |= {name: is_bound(name) for name in others if name not in used}
         used |= {one.column: False for annotation in annotations for one in annotation.texts}
         used |= {one.column: bool(one.steps) for one in texts}
         return cls(texts, spans, align, used, is_flat=not columns.paths)
@@ -105,7 +106,7 @@ class RowLayout:
         Spans of a text without noise are left out. Raises UsageError for a span that may belong to
         several texts.
         """
-        seen = set()
+        seen, parts = set(), {text.parts for text in texts}
         for given, path, named in self.spans:
             meant = texts if not named else [one for one in texts if _is_at(one, named[0])]
             for span in (span for place in path.places(row) for span in spans_at(place)):
@@ -116,8 +117,9 @@ class RowLayout:
                 if len(near) > 1:
                     of = " or ".join(repr(general(one.parts)) for one in near[:2])
                     raise UsageError(f"--spans {given}: of {of}? Write --spans {given}=PATH")
-                if near:
-                    yield span, near[0]
+                if near:  # a text beside the span is not its covered text
+                    covered = tuple(one for one in span.beside if one.parts not in parts)
+                    yield span._replace(beside=covered), near[0]
 
 
 def _is_at(place: Place, path: Path) -> bool:
@@ -491,8 +493,10 @@ def stale_columns(table: pa.Table, columns: Columns) -> tuple[str, ...]:
                 bounds = span.bounds(max((text.value for text in near), key=len))
                 spans[span.path].append(bounds is not None and bounds[0] < bounds[1])
     found = [(path, "spans") for path, fit in spans.items() if sum(fit) >= _FITTING * len(fit)]
+    found = [(path, what) for path, what in found if not _has_other_lists(path, rows)]
     for name in others:
-        if name not in layout.columns and _are_alignments([row[name] for row in rows]):
+        values = [row[name] for row in rows]
+        if name not in layout.columns and _are_alignments(values):
             found.append((name, "alignments"))
     return tuple(
         f"{place!r} looks like {what} of the text, which the noise moves: add "
@@ -500,6 +504,12 @@ def stale_columns(table: pa.Table, columns: Columns) -> tuple[str, ...]:
         for path, what in found
         for place in [path.removeprefix("column_") if columns.text.isdecimal() else path]
     )
+
+
+def _has_other_lists(path: str, rows: Sequence[dict[str, Any]]) -> bool:
+    """Tell whether a column has lists of numbers that are no pairs, such as a class per token."""
+    values = [row[path] for row in rows if isinstance(row.get(path), list) and row[path]]
+    return any(all(isinstance(one, int) for one in value) and len(value) != 2 for value in values)
 
 
 def _are_alignments(values: Sequence[Any]) -> bool:

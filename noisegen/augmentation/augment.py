@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 import numpy as np
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from noisegen.augmentation import AugmentOptions, Format
@@ -387,17 +388,21 @@ def _duplicate_ids(plan: AugmentPlan, shards: Mapping[File, Shard]) -> int:
     Above IDS_AT_ONCE ids, the shards are read several times, with some of the ids counted each
     time, to save memory.
     """
-    rows, distinct = sum(shard.rows for shard in shards.values()), 0
-    passes = rows // IDS_AT_ONCE + 1
+    repeated = 0
+    passes = sum(shard.rows for shard in shards.values()) // IDS_AT_ONCE + 1
+    version, names = plan.job.versions[0], plan.job.version_columns
     for number in range(passes):
         parts = [np.zeros(0, np.uint64)]
         for shard in shards:
             with (plan.job.out / shard.name).open("rb") as file:
-                ids = id_numbers(pq.read_table(file, columns=["id"])["id"].combine_chunks())
+                rows = pq.read_table(file, columns=["id", *names])
+            for name in names:
+                rows = rows.filter(pc.equal(rows[name], getattr(version, name)))
+            ids = id_numbers(rows["id"].combine_chunks())
             parts.append(ids[splitmix_array(ids) % np.uint64(passes) == number])
         ordered = np.sort(np.concatenate(parts))  # seven times faster than np.unique
-        distinct += int(np.count_nonzero(np.diff(ordered))) + bool(len(ordered))
-    return rows // len(plan.job.versions) - distinct
+        repeated += int(np.count_nonzero(np.diff(ordered) == 0))
+    return repeated
 
 
 def _card(plan: AugmentPlan, manifest: Manifest, shards: Collection[Shard]) -> str:

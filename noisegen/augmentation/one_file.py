@@ -402,7 +402,9 @@ def _noised(
         present = batch.keep if tables else batch.keep | stays
         noised, present = _settled(job, noised, present, batch.keep, counts)
         noised, lacking = _encodable(noised, target.encoding)
-        counts.sums.update(counts_of(noised, step, version), not_in_encoding=lacking)
+        is_there = present[batch.keep]
+        there = noised if is_there.all() else noised.filter(pa.array(is_there))
+        counts.sums.update(counts_of(there, step, version), not_in_encoding=lacking)
         table = batch.read
         for name, values in _changed(job, target, batch.read.column_names, noised).items():
             table = _with_values(table, name, values, batch.keep)

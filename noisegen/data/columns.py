@@ -11,7 +11,7 @@ import pyarrow as pa
 from noisegen.data import tables
 from noisegen.data.formats.layouts import other_names
 from noisegen.data.formats.registry import advice_on_file, file_of, range_tables, read_head
-from noisegen.data.paths import Path, is_path, path_in, values_at
+from noisegen.data.paths import Path, is_path, leads, path_in, values_at
 from noisegen.data.rows import Columns, FileRange, numbered
 from noisegen.data.sources import expand, no_column, refuse_doubles
 from noisegen.data.tables import is_list, is_string
@@ -159,7 +159,7 @@ class _Choice:
         missing: list[str] = []
         for names in [tuple(self.columns)] if self.columns else self.choices:
             found = [column_named(name, present) for name in names]
-            if lacking := [name for name in found if path_in(name, present) is None]:
+            if lacking := [name for name in found if not leads(name, file.schema)]:
                 missing = min(missing or lacking, lacking, key=len)
                 continue
             self.columns.update({name: [] for name in names})

@@ -15,7 +15,7 @@ from noisegen.data.formats.layouts import layout_of
 from noisegen.data.formats.registry import has_rows, read_head
 from noisegen.data.lines import read_range
 from noisegen.data.m2 import M2_STARTS, is_m2, read_m2, text_head
-from noisegen.data.paths import is_path, path_in, text_paths
+from noisegen.data.paths import is_path, leads, text_paths
 from noisegen.data.rows import Columns, FileRange, numbered
 from noisegen.data.sources import expand, no_column, shown_names
 from noisegen.data.tables import CODE, KEPT, UnequalFiles, lines_together, read_lines
@@ -109,7 +109,7 @@ class PairColumns:
         names = schema.names
         wanted = [self.noisy, *([self.lang] if self.lang else []), *self.clean]
         chosen = [numbered(name, names) for name in wanted]
-        missing = next((name for name in chosen if path_in(name, names) is None), None)
+        missing = next((name for name in chosen if not leads(name, schema)), None)
         if missing is not None:
             leaves = text_paths(schema)
             if any(map(is_path, leaves)):

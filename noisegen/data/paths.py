@@ -153,6 +153,12 @@ def path_in(text: str, columns: Sequence[str]) -> Path | None:
     return None if column is None else Path(column, _steps(text, len(column)))
 
 
+def leads(text: str, schema: pa.Schema) -> bool:
+    """Tell whether a text is a path that may lead to values in a file with this schema."""
+    path = path_in(text, schema.names)
+    return path is not None and path.fits(schema)
+
+
 def _begins(text: str, name: str) -> bool:
     return text == name or (text.startswith(name) and text[len(name)] in ".[")
 

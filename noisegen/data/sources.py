@@ -39,7 +39,7 @@ from noisegen.data.formats.registry import (
 from noisegen.data.formats.slot_files import SPLIT_FILES, is_split, slot_file
 from noisegen.data.formats.token_lines import PAIR_COLUMNS
 from noisegen.data.lines import TEXT_MAX, head_of_text
-from noisegen.data.paths import is_path, parts_of, path_in, text_paths, values_at
+from noisegen.data.paths import is_path, leads, parts_of, path_in, text_paths, values_at
 from noisegen.data.rows import ID, Columns, FileRange, RowBatch
 from noisegen.data.tables import LISTS, is_list, is_string
 from noisegen.errors import SourceError, UsageError, did_you_mean
@@ -289,10 +289,9 @@ def _refuse_missing(file: FileRange, columns: Columns) -> None:
 def _refuse_wrong_path(file: FileRange, given: str) -> None:
     """Raise SourceError if a path leads nowhere in a file; the error lists its texts."""
     for part in parts_of(given):
-        path = path_in(part, file.schema.names)
-        if path is None and not part.startswith("["):
+        if path_in(part, file.schema.names) is None and not part.startswith("["):
             raise no_column(file.path, part, file.schema.names)
-        if path is None or not path.fits(file.schema):
+        if not leads(part, file.schema):
             there = ", ".join(text_paths(file.schema)) or "no text"
             raise SourceError(f"{file.path}: nothing at {part!r}; there is: {there}")
 

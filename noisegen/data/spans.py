@@ -15,6 +15,7 @@ from noisegen.text.moves import Moves
 _BEGIN = re.compile(r"start|begin|Start|Begin|START|BEGIN")
 _ENDS = {"start": "end", "begin": "end", "Start": "End", "Begin": "End"}
 _ENDS |= {"START": "END", "BEGIN": "END"}
+_BOUND = re.compile(r"start|begin|end|offset|length", re.IGNORECASE)
 _LENGTHS = {"offset": "length", "Offset": "Length"}
 # Names of fields whose lists [1, 5] may be spans; other lists may be pairs of anything
 _LISTS = re.compile(r"span|entit|label|offset|answer|mention|annotation", re.IGNORECASE)
@@ -28,7 +29,7 @@ class Span(NamedTuple):
     """A span of a row: the places of its start, its end or its length, and other fields.
 
     A span without end and length ends where its covered text does. `beside` are the places of texts
-    in the same object, one of which may be the covered text.
+    in the same object, one of which may be the covered text; labels and types are not among them.
     """
 
     start: Place
@@ -57,7 +58,7 @@ class Span(NamedTuple):
 
     def is_inclusive(self, text: str, start: int, end: int) -> bool:
         """Tell whether the end is the last character of the span, as its covered text shows."""
-        texts = [one.value for one in self.beside if not _is_kind(one)]
+        texts = [one.value for one in self.beside]
         return bool(self.end) and text[start:end] not in texts and text[start : end + 1] in texts
 
     def move(self, moves: Moves) -> None:
@@ -68,7 +69,7 @@ class Span(NamedTuple):
         start, end = self.bounds(moves.clean) or (0, 0)
         new_start, new_end = moves.moved(start, end) or (0, 0)
         for one in self.beside:
-            if one.value == moves.clean[start:end] and not _is_kind(one):
+            if one.value == moves.clean[start:end]:
                 one.put(moves.noisy[new_start:new_end])
         if self.end:
             self.end.put(new_end - (end - self.end.value))  # one less for the last character
@@ -79,11 +80,7 @@ class Span(NamedTuple):
 
 def _reads(text: str, start: int, beside: Place) -> bool:
     """Tell whether the text reads as the text `beside` at offset `start`."""
-    return bool(beside.value) and not _is_kind(beside) and text.startswith(beside.value, start)
-
-
-def _is_kind(place: Place) -> bool:
-    return bool(_KINDS.search(str(place.parts[-1])))
+    return bool(beside.value) and text.startswith(beside.value, start)
 
 
 # Functions that find spans.
@@ -101,6 +98,11 @@ def spans_at(place: Place) -> Iterator[Span]:
 def is_start(key: str) -> bool:
     """Tell whether a field with this name may hold the start of a span: 'answer_start'."""
     return bool(_BEGIN.search(key)) or key in _LENGTHS
+
+
+def is_bound(key: str) -> bool:
+    """Tell whether a field with this name may hold the start, the end or the length of a span."""
+    return bool(_BOUND.search(key))
 
 
 def _spans_in(place: Place, *, may_be_lists: bool) -> Iterator[Span]:
@@ -133,7 +135,7 @@ def _in_object(place: Place, key: str) -> Iterator[Span]:
         return
     start = place.inner(key)
     end = place.inner(other) if other in fields else None
-    texts = [place.inner(name) for name in fields if _has_text(fields[name])]
+    texts = [place.inner(name) for name in fields if _may_be_covered(name, key, fields)]
     if isinstance(start.value, list):
         for at in range(len(start.value)):
             items = [
@@ -142,6 +144,19 @@ def _in_object(place: Place, key: str) -> Iterator[Span]:
             yield from _whole(items[0], items[1] if end and items[1:] else None, length, items)
     else:
         yield from _whole(start, end, length, texts)
+
+
+def _may_be_covered(name: str, start: str, fields: dict[str, Any]) -> bool:
+    """Tell whether a field may have the covered text of the span that begins in field `start`.
+
+    Labels and types are none, and `tail` belongs to `tail_start`, if there is such a field.
+    """
+    if not _has_text(fields[name]) or _KINDS.search(name):
+        return False
+    others = (
+        key[: begin.start()] for key in fields if key != start and (begin := _BEGIN.search(key))
+    )
+    return not any(f"{name}_".startswith(other) for other in others if other.endswith("_"))
 
 
 def _whole(

@@ -6,6 +6,7 @@ from collections import Counter
 
 import pyarrow.parquet as pq
 import pytest
+from campaigns.borders import moved as slowly_moved
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from runs import augment, table
@@ -106,6 +107,24 @@ def test_a_span_keeps_its_characters_and_the_edits_inside(data):
         assert 0 <= moved[0] < moved[1] <= len(noisy.text)
 
 
+SIGNS = st.text(st.sampled_from("aAbé 1\u0301🙂!\n"), max_size=4)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(st.tuples(SIGNS.filter(len), SIGNS, SIGNS), min_size=1, max_size=4), st.data())
+def test_spans_go_where_a_slow_and_obvious_way_puts_them(parts, data):
+    clean, noisy, edits = "", "", []
+    for kept, old, new in parts:  # unchanged text, then an edit
+        clean, noisy = clean + kept, noisy + kept
+        edit = Edit("x", len(clean), len(clean) + len(old), len(noisy), len(noisy) + len(new))
+        edits += [edit] * (old != new)
+        clean, noisy = clean + old, noisy + new
+    start = data.draw(st.integers(0, len(clean)))
+    end = data.draw(st.integers(start, len(clean)))
+    places = slowly_moved(clean, [edit._asdict() for edit in edits], noisy, (start, end))
+    assert Moves(clean, noisy, edits).moved(start, end) in places
+
+
 @pytest.mark.parametrize(
     ("clean", "noisy", "edit", "span", "reads"),
     [
@@ -182,12 +201,45 @@ def test_spans_follow_in_every_form(noised, form):
     assert (code, rows(made)) == (0, want), said
 
 
+def test_labels_in_lists_that_read_as_covered_text_stay(noised):
+    was = {"start": [2], "end": [8], "text": ["do not"], "label": ["do not"]}
+    code, made, _ = noised("a.jsonl", [{"text": TEXT, "s": was}], "--spans", "s")
+    assert (code, rows(made)[0]["s"]) == (0, was | {"end": [7], "text": ["don't"]})
+
+
+def test_spans_with_equal_covered_texts_in_a_row_keep_their_own(noised):
+    row = {"text": "see Oslo and Oslo", "head_start": 4, "head_end": 8, "head": "Oslo"}
+    row |= {"tail_start": 13, "tail_end": 17, "tail": "Oslo"}
+    spans = ("--spans", "head_start", "--spans", "tail_start", "-t", "fing:rate=0.5")
+    code, made, _ = noised("a.jsonl", [row] * 20, *spans)
+    assert code == 0
+    for one in rows(made):
+        covered = [one["text"][one[f"{n}_start"] : one[f"{n}_end"]] for n in ("head", "tail")]
+        assert [one["head"], one["tail"]] == covered
+    assert len({(one["head"], one["tail"]) for one in rows(made)}) > 5
+
+
+def test_the_text_of_a_row_is_not_the_covered_text_of_its_spans(noised):
+    row = {"text": "I do not!", "start": 0, "end": 8}
+    code, made, _ = noised("a.jsonl", [row], "--spans", "start", "-t", "punc:drop_rate=1")
+    assert (code, rows(made)) == (0, [{"text": "I don't", "start": 0, "end": 7}])
+    _, made, _ = noised("b.jsonl", [row], "--spans", "start", "-t", "punc:drop_rate=1", out="out")
+    assert [one["end"] for one in table(made).to_pylist()] == [7]
+
+
 def test_spans_of_two_columns_follow_in_csv(noised):
     code, made, said = noised(
         "a.csv", f"id,text,start,end,word\n7,{TEXT},14,25,Anna Keller\n", "--spans", "start"
     )
     assert (code, made) == (0, f"id,text,start,end,word\n7,{NOISY},13,24,Anna Keller\n")
     assert "note: start: spans with start and end of text" in said
+
+
+def test_covered_texts_of_digits_are_texts_in_csv(noised):
+    text = f"id,text,answer_start,answer\n7,{TEXT} 1990,35,1990\n"
+    code, made, said = noised("a.csv", text, "--spans", "answer_start")
+    want = text.replace("do not", "don't").replace(",35,", ",34,")
+    assert (code, made) == (0, want), said
 
 
 def test_spans_follow_into_shards_and_the_noise_stays_the_same(noised):
@@ -212,6 +264,20 @@ def test_a_lost_span_keeps_its_row_clean_or_drops_it(noised):
     code, made, said = noised("c.jsonl", given_rows, *spaces, out="shards")
     assert [row["noisy"] for row in table(made).to_pylist()] == ["a b", "cd"]
     assert (code, "dropped or damaged: span_lost 1" in said) == (3, True)
+
+
+def test_rows_that_are_dropped_for_lost_spans_are_no_rows(tmp_path):
+    given_rows = [{"id": n, "text": "a b", "s": [[1, 2]][: n % 2]} for n in range(40)]
+    source = tmp_path / "a.jsonl"
+    source.write_text("".join(json.dumps(row) + "\n" for row in given_rows))
+    options = {"transforms": ["spac:drop_rate=0.5,add_rate=0"], "spans": "s", "copies": 2}
+    one = augment(source, tmp_path / "b.jsonl", spans_lost="drop", **options)
+    count = len((tmp_path / "b.jsonl").read_text().splitlines())
+    lost = 80 - count
+    assert lost > 10
+    assert (one.totals["rows"], one.totals["dropped"]) == (count, {"span_lost": lost})
+    made = augment(source, tmp_path / "out", spans_lost="drop", **options)
+    assert (made.totals["rows"], made.totals["dropped"]) == (count, {"span_lost": lost})
 
 
 def test_a_span_outside_of_its_text_is_counted(noised):
@@ -462,6 +528,11 @@ def test_spans_that_are_not_named_end_in_a_warning(noised, form):
 )
 def test_other_columns_are_not_warned_of(noised, value):
     assert "warning" not in noised("a.jsonl", [{"text": TEXT, "other": value}])[2]
+
+
+def test_a_class_per_token_is_no_span(noised):
+    given_rows = [{"text": TEXT, "ner": classes} for classes in ([0, 1], [0, 1, 1], [])]
+    assert "warning" not in noised("a.jsonl", given_rows)[2]
 
 
 def test_the_manifest_keeps_the_warning(noised):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # as pytest has it
 
+from campaigns.annotations import ANNOTATIONS
 from campaigns.campaign import replay, run_side_by_side
 from campaigns.disk import DISK
 from campaigns.equality import EQUALITY
@@ -22,7 +23,8 @@ from campaigns.page import update
 from campaigns.rows import ROWS_OF_ALL_SCRIPTS
 
 CAMPAIGNS = {
-    campaign.name: campaign for campaign in (DISK, EQUALITY, KILLS, MUTATIONS, ROWS_OF_ALL_SCRIPTS)
+    campaign.name: campaign
+    for campaign in (ANNOTATIONS, DISK, EQUALITY, KILLS, MUTATIONS, ROWS_OF_ALL_SCRIPTS)
 }
 
 

@@ -100,7 +100,8 @@ def _real() -> list[str]:
     return [word for text in texts for word in text.split()]
 
 
-def _text(dice: random.Random) -> str:
+def random_text(dice: random.Random) -> str:
+    """Return a text of real words, letters of all scripts, signs, or an odd one."""
     if dice.random() < 0.02:
         return dice.choice(ODD_TEXTS)
     words, count = [], dice.choice((1, 3, 8, 8, 20))
@@ -121,17 +122,18 @@ def make(_: None, trial: Trial) -> None:
     """Draw a recipe, or a transform at some rate, a language that has it, and texts."""
     dice = trial.random()
     name, lang = dice.choice([*recipe_names(), *TRANSFORMS]), dice.choice(LANGUAGES)
-    while not _has(name, lang):
+    while not is_there(name, lang):
         lang = dice.choice(LANGUAGES)
     rate, seed = dice.choice((None, 0.1, 1.0)), dice.randrange(2**32)
-    texts = [_text(dice) for _ in range(ROWS)]
+    texts = [random_text(dice) for _ in range(ROWS)]
     trial.label, trial.fault = name, "default rate" if rate is None else f"rate {rate:g}"
     trial.counts = {"rows": ROWS}
     trial.notes = {"lang": lang, "rate": rate, "seed": seed, "texts": texts}
 
 
 @cache
-def _has(name: str, lang: str) -> bool:
+def is_there(name: str, lang: str) -> bool:
+    """Tell whether a transform or recipe has what it needs for a language."""
     try:
         engine_for(name, lang)
     except UsageError:
