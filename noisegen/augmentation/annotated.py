@@ -95,7 +95,7 @@ class RowLayout:
         for path in self.texts:
             for place in path.places(row):
                 if isinstance(place.value, str) and is_unicode(place.value):
-                    found[place.parts] = place
+                    found[id(place.holder), place.key] = place
         return list(found.values())
 
     def moved_spans(
@@ -125,7 +125,7 @@ class RowLayout:
 def _is_at(place: Place, path: Path) -> bool:
     """Tell whether a path may lead to a place."""
     return len(place.parts) == len(path.steps) + 1 and all(
-        part == step if isinstance(step, str) else isinstance(part, int)
+        part == step if isinstance(step, str) else isinstance(part, int) or part.startswith("[")
         for part, step in zip(place.parts, (path.column, *path.steps), strict=True)
     )
 
@@ -289,24 +289,35 @@ def _align(align: Annotation, row: dict[str, Any], moves: Mapping[Any, Moves]) -
     """Renumber the alignments of a row by their noisy words; return False if one does not fit."""
     new = []
     for place in align.path.places(row):
-        sides = [nearest(place, list(path.places(row))) for path in align.texts]
         if place.value in (None, ""):
             continue
+        sides = [nearest(place, list(path.places(row))) for path in align.texts]
         if not all(sides) or not isinstance(place.value, str):
             return False
-        ways = [_ways(side[0], moves) for side in sides]
-        links: dict[str, None] = {}
-        for link in place.value.split():
-            match = _PAIR.fullmatch(link)
-            numbers = [int(number) for number in match.groups()] if match else []
-            if not match or any(n >= len(way) for n, way in zip(numbers, ways, strict=True)):
-                return False
-            one, other = (way[n] for n, way in zip(numbers, ways, strict=True))
-            links |= {f"{i}-{j}": None for i in one for j in other}
-        new.append((place, " ".join(links)))
+        made = _renumbered(place.value, *(_ways(side[0], moves) for side in sides))
+        if made is None:
+            return False
+        new.append((place, made))
     for place, text in new:
         place.put(text)
     return True
+
+
+def _renumbered(
+    links: str, source: Sequence[Sequence[int]], target: Sequence[Sequence[int]]
+) -> str | None:
+    """Return links '0-0 1-3' with the numbers that words have on each side; None if one is wrong.
+
+    `source` and `target` have for each word the numbers of the noisy words that it became.
+    """
+    made: dict[str, None] = {}
+    for link in links.split():
+        match = _PAIR.fullmatch(link)
+        one, other = map(int, match.groups()) if match else (len(source), 0)
+        if one >= len(source) or other >= len(target):
+            return None
+        made |= {f"{i}-{j}": None for i in source[one] for j in target[other]}
+    return " ".join(made)
 
 
 def _ways(place: Place, moves: Mapping[Any, Moves]) -> list[list[int]]:
@@ -479,31 +490,34 @@ def stale_columns(table: pa.Table, columns: Columns) -> tuple[str, ...]:
     have their form. `table` has the first rows of the input.
     """
     layout = RowLayout.of(columns, table.column_names)
-    others = [name for name in table.column_names if name not in ("id", "clean")]
-    rows = _rows_of(
-        table, columns, replace(layout, columns=layout.columns | dict.fromkeys(others, False))
+    others = [name for name in table.column_names if name not in ("id", "clean", *layout.columns)]
+    every = replace(layout, columns=dict.fromkeys(others, True) | layout.columns)
+    rows = _rows_of(table, columns, every)
+    found = [(path, "spans") for path in _other_spans(layout, rows)]
+    for name in others:
+        if _are_alignments([row[name] for row in rows]):
+            found.append((name, "alignments"))
+    options = {"spans": "--spans", "alignments": "--align"}
+    return tuple(
+        f"{place!r} looks like {what} of the text, which the noise moves: add {options[what]} "
+        f"{place}, or they no longer fit"
+        for path, what in found
+        for place in [path.removeprefix("column_") if columns.text.isdecimal() else path]
     )
-    spans: defaultdict[str, list[bool]] = defaultdict(list)
+
+
+def _other_spans(layout: RowLayout, rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the paths of spans that the layout does not name, nearly all inside of their text."""
+    fits: defaultdict[str, list[bool]] = defaultdict(list)
     for row in rows:
-        row |= {name: parsed(row[name]) for name in others if name not in layout.columns}
         texts = layout.places(row)
         named = {span.start.parts for span, _ in layout.moved_spans(row, texts)}
         for span in (span for name in row for span in spans_at(Place.of(row, name))):
             if span.start.parts not in named and (near := nearest(span.start, texts)):
                 bounds = span.bounds(max((text.value for text in near), key=len))
-                spans[span.path].append(bounds is not None and bounds[0] < bounds[1])
-    found = [(path, "spans") for path, fit in spans.items() if sum(fit) >= _FITTING * len(fit)]
-    found = [(path, what) for path, what in found if not _has_other_lists(path, rows)]
-    for name in others:
-        values = [row[name] for row in rows]
-        if name not in layout.columns and _are_alignments(values):
-            found.append((name, "alignments"))
-    return tuple(
-        f"{place!r} looks like {what} of the text, which the noise moves: add "
-        f"{'--spans' if what == 'spans' else '--align'} {place}, or they no longer fit"
-        for path, what in found
-        for place in [path.removeprefix("column_") if columns.text.isdecimal() else path]
-    )
+                fits[span.path].append(bounds is not None and bounds[0] < bounds[1])
+    likely = [path for path, inside in fits.items() if sum(inside) >= _FITTING * len(inside)]
+    return [path for path in likely if not _has_other_lists(path, rows)]
 
 
 def _has_other_lists(path: str, rows: Sequence[dict[str, Any]]) -> bool:

@@ -323,7 +323,7 @@ class NoisyPart:
 
 def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardTask) -> NoisyPart:
     """Return the noisy rows of a task in the format of the file to write."""
-    counts = _Counts()
+    counts = _TaskCounts()
     job = replace(job, columns=columns)
     tables = []
     for batch in read(task.ranges, columns, batch_bytes=job.engine().batch_bytes):
@@ -347,7 +347,7 @@ def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardTask) 
 
 
 @dataclass(frozen=True)
-class _Counts:
+class _TaskCounts:
     """Counts of a task: of `counts_of`, of rows by the reason why they got no noise, and copied."""
 
     sums: Counter[str] = field(default_factory=Counter)
@@ -387,7 +387,7 @@ def _are_valid(column: pa.ChunkedArray) -> Mask:
 
 
 def _noised(
-    job: ShardJob, target: Target, batch: RowBatch, stays: Mask, step: int, counts: _Counts
+    job: ShardJob, target: Target, batch: RowBatch, stays: Mask, step: int, counts: _TaskCounts
 ) -> pa.Table:
     """Return all rows of the output for a batch, in the order of the input.
 
@@ -434,7 +434,7 @@ def _with_lines(job: ShardJob, batch: RowBatch) -> pa.Table:
 
 
 def _settled(
-    job: ShardJob, noised: pa.Table, present: Mask, keep: Mask, counts: _Counts
+    job: ShardJob, noised: pa.Table, present: Mask, keep: Mask, counts: _TaskCounts
 ) -> tuple[pa.Table, Mask]:
     """Return noised rows, and the mask `present` of all rows without the rows that are dropped.
 

@@ -130,30 +130,10 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
 
     Raises NoisegenError for every problem that can be found without reading rows.
     """
-    check_seed(request.seed)
-    if request.nlaug_data and not Path(request.nlaug_data).is_dir():
-        raise UsageError(f"--nlaug-data {request.nlaug_data!r}: no such folder")
-    registry.load_code(*listed(request.code))
-    recipe_of(request)  # a wrong recipe fails here, before a source is opened
-    for strength in listed(request.strength):
-        factor_of(strength)
+    _check(request)
     found = expand(request.sources)
-    inputs = [item for item in found if not item.skipped]
-    if encoding := checked_encoding(request.encoding):
-        inputs = [
-            replace(item, encoding=encoding) if format_of(item).is_text else item for item in inputs
-        ]
-    texts = tuple(listed(request.text_column))
-    asked = Columns(
-        text=texts[0],
-        row_id=request.id_column,
-        tokens=request.tokens,
-        labels=request.labels,
-        paths=texts,
-        spans=tuple(listed(request.spans)),
-        align=request.align,
-    )
-    columns, hints = completed(inputs, asked)
+    inputs = _with_encoding([item for item in found if not item.skipped], request.encoding)
+    columns, hints = completed(inputs, _columns(request))
     first = first_file(inputs, columns)
     request, seen = _with_languages(request, first, columns)
     whole = recipe_of(request)  # its steps are checked in the language that is known now
@@ -162,14 +142,9 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
     hints += _notes_on_languages(request, whole, seen)
     if request.group_by:
         _check_groups(request.group_by, recipe, first)
-    letters = ""
-    if first and columns.labels in first.schema.names:
-        columns = _with_label_names(columns, listed(request.label_names), first)
-        if letters := _tag_letters(first, columns):
-            scheme = scheme_name(letters)
-            hints.append(f"the labels in column {columns.labels!r} are {scheme} tags")
-    elif request.label_names and not columns.labels:
-        raise UsageError("--label-names goes with --tokens and --labels")
+    columns, letters = _with_tags(columns, listed(request.label_names), first)
+    if letters:
+        hints.append(f"the labels in column {columns.labels!r} are {scheme_name(letters)} tags")
     job = replace(_job(request, recipe, base, columns, out), letters=letters)
     tagger = job.engine().tagger
     if tagger:  # so that every worker uses the tagger that was found here
@@ -178,14 +153,72 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
     config = _config(request, whole, job, tagger)
     config["dictionaries"] = dictionaries(whole, job.settings, seen or [base])
     config["sources"] = [{"path": item.path, "bytes": item.file_size} for item in inputs]
-    if "-" in listed(request.sources) and not encoding:
-        advice = advice_on(stdin_head(), "--encoding")
-        hints = [*hints, f"standard input: {advice}"] if advice else hints
-    code = listed_code(bitext_ending(first.path)) if first else ""
-    if code and request.lang and code != normalize_language(request.lang):
-        hints = [*hints, f"the text is noised as {request.lang}; by its name it is --lang {code}"]
+    hints += _notes_on_sources(request, first)
     skipped = [f"{item.path}: {item.skipped}" for item in found if item.skipped]
     return AugmentPlan(request, recipe, inputs, first, job, config, hints, skipped)
+
+
+def _check(request: Request) -> None:
+    """Check the options that need no source; raises UsageError or RecipeError."""
+    check_seed(request.seed)
+    if request.nlaug_data and not Path(request.nlaug_data).is_dir():
+        raise UsageError(f"--nlaug-data {request.nlaug_data!r}: no such folder")
+    registry.load_code(*listed(request.code))
+    recipe_of(request)
+    for strength in listed(request.strength):
+        factor_of(strength)
+
+
+def _columns(request: Request) -> Columns:
+    """Return the columns that the user named."""
+    texts = tuple(listed(request.text_column))
+    return Columns(
+        text=texts[0],
+        row_id=request.id_column,
+        tokens=request.tokens,
+        labels=request.labels,
+        paths=texts,
+        spans=tuple(listed(request.spans)),
+        align=request.align,
+    )
+
+
+def _with_encoding(files: Sequence[FileRange], given: str | None) -> list[FileRange]:
+    """Return the files, those of text with the encoding that the user gave."""
+    encoding = checked_encoding(given)
+    are_text = [bool(encoding) and format_of(item).is_text for item in files]
+    return [
+        replace(item, encoding=encoding) if is_text else item
+        for item, is_text in zip(files, are_text, strict=True)
+    ]
+
+
+def _with_tags(
+    columns: Columns, names: Sequence[str], first: FileRange | None
+) -> tuple[Columns, str]:
+    """Return the columns with the names of label numbers, and the letters of the labels' tags.
+
+    `names` are the names that the user gave, `first` is the first input with rows. Raises
+    UsageError for names without labels.
+    """
+    if names and not columns.labels:
+        raise UsageError("--label-names goes with --tokens and --labels")
+    if not first or columns.labels not in first.schema.names:
+        return columns, ""
+    columns = _with_label_names(columns, names, first)
+    return columns, _tag_letters(first, columns)
+
+
+def _notes_on_sources(request: Request, first: FileRange | None) -> list[str]:
+    """Return lines for the user on the encoding of standard input and the language in a name."""
+    notes = []
+    if "-" in listed(request.sources) and not request.encoding:
+        advice = advice_on(stdin_head(), "--encoding")
+        notes += [f"standard input: {advice}"] if advice else []
+    code = listed_code(bitext_ending(first.path)) if first else ""
+    if code and request.lang and code != normalize_language(request.lang):
+        notes.append(f"the text is noised as {request.lang}; by its name it is --lang {code}")
+    return notes
 
 
 def _config(request: Request, whole: Recipe, job: ShardJob, tagger: str | None) -> dict[str, Any]:

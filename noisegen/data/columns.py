@@ -215,7 +215,7 @@ def column_batches(
 def _at_paths(
     table: pa.Table, codes: tables.Codes, names: Sequence[str]
 ) -> tuple[tables.Codes, list[pa.Array]]:
-    """Return the codes and the values at paths; a row becomes as many rows as it has values.
+    """Return the codes and the values at paths; a row becomes a row for each of its values.
 
     Paths with one value in a row repeat it. A row without values, or with unequally many, has the
     code of `missing_text`.

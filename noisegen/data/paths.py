@@ -36,7 +36,11 @@ class Items(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A place in a row: `holder[key]`. Its `parts` are the names and indices that lead to it."""
+    """A place in a row: `holder[key]`.
+
+    Its `parts` lead to it: names of fields, indices of items among all items, and texts such as
+    '[0]' for the one item that a path names.
+    """
 
     holder: Any
     key: str | int
@@ -55,9 +59,7 @@ class Place(NamedTuple):
     @property
     def path(self) -> str:
         """The path of the place: `messages[2].content`."""
-        first, *others = self.parts
-        steps = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in others)
-        return "".join([str(first), *steps])
+        return written(self.parts)
 
     def put(self, value: Any) -> None:
         """Write a value at the place."""
@@ -68,11 +70,19 @@ class Place(NamedTuple):
         return Place(self.value, key, (*self.parts, key))
 
 
+def written(parts: Sequence[str | int], item: str = "[{}]") -> str:
+    """Return the path with these parts; `item` is the form of an index."""
+    first, *others = parts
+    steps = (
+        item.format(part) if isinstance(part, int) else part if part.startswith("[") else f".{part}"
+        for part in others
+    )
+    return "".join([str(first), *steps])
+
+
 def general(parts: Sequence[str | int]) -> str:
     """Return the path of all places like one with these parts: `messages[].content`."""
-    first, *others = parts
-    steps = ("[]" if isinstance(part, int) else f".{part}" for part in others)
-    return "".join([str(first), *steps])
+    return written(parts, "[]")
 
 
 @dataclass(frozen=True)
@@ -83,7 +93,7 @@ class Path:
     steps: tuple[str | int | Items, ...] = ()
 
     def __str__(self) -> str:
-        return "".join([self.column, *map(_written, self.steps)])
+        return "".join([self.column, *map(_step_text, self.steps)])
 
     def places(self, row: dict[str, Any]) -> Iterator[Place]:
         """Yield the places of a row that the path leads to; `row` maps columns to values."""
@@ -108,7 +118,7 @@ class Path:
         return True
 
 
-def _written(step: str | int | Items) -> str:
+def _step_text(step: str | int | Items) -> str:
     if isinstance(step, Items):
         return f"[{step.key}={step.value}]" if step.key else "[]"
     return f"[{step}]" if isinstance(step, int) else f".{step}"
@@ -122,7 +132,8 @@ def _stepped(place: Place, step: str | int | Items) -> Iterator[Place]:
             yield place.inner(step)
     elif isinstance(value, list) and isinstance(step, int):
         if -len(value) <= step < len(value):
-            yield place.inner(step % len(value))
+            at = step % len(value)
+            yield Place(value, at, (*place.parts, f"[{at}]"))
     elif isinstance(value, list) and isinstance(step, Items):
         yield from (place.inner(at) for at, item in enumerate(value) if step.has(item))
 
@@ -188,7 +199,7 @@ def parts_of(given: str) -> list[str]:
 
 
 def is_path(text: str) -> bool:
-    """Tell whether a text has the form of a path with steps, not only that of a name."""
+    """Tell whether a text has the form of a path with steps, not only the form of a name."""
     return not set(text).isdisjoint(".[")
 
 

@@ -177,33 +177,37 @@ def completed(files: Sequence[FileRange], columns: Columns) -> tuple[Columns, li
         meant = _with_token_columns(meant, file, columns)
     if len(meant.paths) == 1 and not is_path(meant.text):
         meant = replace(meant, paths=())
-    if meant.tokens and (meant.paths or meant.spans or meant.align):
+    if meant.tokens and meant.is_annotated:
         raise UsageError("--tokens goes with one text: leave out --spans, --align and other texts")
     if (meant.tokens is None) != (meant.labels is None):
         raise UsageError("--tokens and --labels go together")
-    notes = _notes_on_defaults(meant, columns)
-    if file and columns.row_id is None and meant.row_id:
-        kind = file.schema.field(meant.row_id).type
-        if pa.types.is_floating(kind) or _id_type(kind) is None:
-            notes[0] = (
-                f"column {meant.row_id!r} holds {kind}: rows are numbered (others: --id-column)"
-            )
-            meant = replace(meant, row_id="")
-    if file and file.separator != ",":
-        notes.append(f"fields are separated by {file.separator!r}")
+    notes = _notes_on_defaults(meant, columns, file) if file else []
+    if columns.row_id is None and meant.row_id and file and not _may_be_ids(file, meant.row_id):
+        meant = replace(meant, row_id="")
     return meant, notes
 
 
-def _notes_on_defaults(meant: Columns, columns: Columns) -> list[str]:
+def _may_be_ids(file: FileRange, name: str) -> bool:
+    """Tell whether a column is taken as ids without being named: one of integers or strings."""
+    kind = file.schema.field(name).type
+    return not pa.types.is_floating(kind) and _id_type(kind) is not None
+
+
+def _notes_on_defaults(meant: Columns, columns: Columns, file: FileRange) -> list[str]:
     """Return a message per default: a column set in `meant`, but not by the user in `columns`."""
     notes = []
     if meant.row_id and not columns.row_id:
-        notes.append(f"column {meant.row_id!r} is taken as the id of each row")
+        name, kind = meant.row_id, file.schema.field(meant.row_id).type
+        other = f"column {name!r} holds {kind}: rows are numbered (others: --id-column)"
+        taken = f"column {name!r} is taken as the id of each row"
+        notes.append(taken if _may_be_ids(file, name) else other)
     if meant.tokens and not (columns.tokens and columns.labels):
         notes.append(
             f"column {meant.tokens!r} gets the noise and {meant.labels!r} has its labels "
             "(others: --tokens, --labels)"
         )
+    if file.separator != ",":
+        notes.append(f"fields are separated by {file.separator!r}")
     return notes
 
 

@@ -92,6 +92,8 @@ def _cuts(old: str, new: str, at: int) -> set[int]:
         return {at}
     if max(len(old), len(new)) > _LONG:
         return {at * len(new) // len(old)}
+    if (len(old.lower()), len(new.lower())) == (len(old), len(new)):
+        old, new = old.lower(), new.lower()  # capitals count as the same letters
     least = Levenshtein.distance(old, new)
     return {
         cut

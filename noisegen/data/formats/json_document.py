@@ -61,7 +61,7 @@ class _Reader:
         self.at = 0
 
     def _more(self) -> bool:
-        """Decode about as much text as is held; return False at the end of the document."""
+        """Decode more text, about the size of the held text; return False at the document's end."""
         self._text, self.at, self._taken = self._text[self._taken :], self.at - self._taken, 0
         room, made = max(1, len(self._text)), [self._text]
         for part in self._parts:
@@ -215,7 +215,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _line_of(item: str | bytes) -> bytes:
-    """Return an item as a line of JSON lines; one that is no object becomes the field ''."""
+    """Return an item as a line of JSON lines; a value that is no object becomes the field ''."""
     text = item if isinstance(item, bytes) else _encoded(item)
     text = text.replace(b"\n", b" ").replace(b"\r", b" ")
     return text + b"\n" if text.startswith(b"{") else b'{"": ' + text + b"}\n"
