@@ -47,7 +47,7 @@ from noisegen.data.features import (
 )
 from noisegen.data.files import metered
 from noisegen.data.formats.base import NoisyRow, RowWriter
-from noisegen.data.formats.json_document import Document
+from noisegen.data.formats.json_document import NO_ITEM, Document, without_item
 from noisegen.data.formats.json_lines import OBJECTS
 from noisegen.data.formats.registry import ENDINGS, FORMATS, WRITTEN, bitext_ending, file_of
 from noisegen.data.lines import BOM, from_utf8
@@ -410,6 +410,8 @@ def _noised(
             table = _with_values(table, name, values, batch.keep)
         if not (job.added or target.added):
             table = _with_values(table, _SAME, _are_same(noised), batch.keep)
+        if target.format == "json" and not tables:
+            table, present = _with_ends(table, present)
         tables.append(job.with_version(table, version).filter(present))
         numbers.append(np.flatnonzero(present))
     counts.sums["rows"] += int(np.count_nonzero(stays))
@@ -423,6 +425,19 @@ def _are_same(noised: pa.Table) -> pa.Array:
         return pc.equal(noised["noisy"], noised["clean"])
     sides = zip(noised["clean"].to_pylist(), noised["noisy"].to_pylist(), strict=True)
     return pa.array([clean == noisy for clean, noisy in sides])
+
+
+def _with_ends(table: pa.Table, present: Mask) -> tuple[pa.Table, Mask]:
+    """Keep rows of a document that are not present without their items, for the texts around them.
+
+    Returns the table, and the mask `present` with these rows.
+    """
+    raws = table[RAW].to_pylist()
+    for row in np.flatnonzero(~present).tolist():
+        raws[row] = raws[row] and without_item(raws[row])
+    at = table.column_names.index(RAW)
+    table = table.set_column(at, table.schema.field(at), pa.array(raws, pa.binary()))
+    return table, present | np.array([bool(raw) and NO_ITEM in raw for raw in raws], np.bool_)
 
 
 def _with_lines(job: ShardJob, batch: RowBatch) -> pa.Table:
@@ -585,7 +600,7 @@ def _content(
         values, raws, codes, owners, pairs, same, strict=True
     ):
         line, end, missing = _without_end(target, raw)
-        if line is None or (code in KEPT and not is_same):
+        if line is None or (code in KEPT and not is_same and NO_ITEM not in line):
             cells = dict(zip(shown if line is None else names, row, strict=True))
             noisy = NoisyRow(cells, columns, changed, line, owner, pair, target.separator)
             line = write(noisy).encode("utf-8")

@@ -119,8 +119,9 @@ def test_spans_go_where_a_slow_and_obvious_way_puts_them(parts, data):
         edit = Edit("x", len(clean), len(clean) + len(old), len(noisy), len(noisy) + len(new))
         edits += [edit] * (old != new)
         clean, noisy = clean + old, noisy + new
-    start = data.draw(st.integers(0, len(clean)))
-    end = data.draw(st.integers(start, len(clean)))
+    borders = [0, *(edit.clean_start for edit in edits), *(edit.clean_end for edit in edits)]
+    border = st.sampled_from(borders) | st.integers(0, len(clean))
+    start, end = sorted(data.draw(st.tuples(border, border)))
     places = slowly_moved(clean, [edit._asdict() for edit in edits], noisy, (start, end))
     assert Moves(clean, noisy, edits).moved(start, end) in places
 
@@ -407,6 +408,17 @@ def test_an_object_with_arrays_is_written_back_in_its_shape(noised, indent):
     assert (code, made) == (0, want)
     assert "warning: 'data[].paragraphs[].qas[].answers' looks like spans" in said
     assert noised("b.json", text, *options, *spans)[1] == want.replace("29", "28")
+
+
+@pytest.mark.parametrize("gone", [(0,), (3,), (0, 1, 3)])
+def test_a_document_whose_rows_are_dropped_stays_whole(noised, gone):
+    texts = [{"text": TEXT, "s": [[0, 99 if number in gone else 1]]} for number in range(4)]
+    whole = {"version": "1", "data": texts, "end": [1, 2]}
+    options = ("--text-column", "data[].text", "--spans", "data[].s", "--spans-lost", "drop")
+    code, made, said = noised("a.json", json.dumps(whole, indent=1), *options)
+    kept = [{"text": NOISY, "s": [[0, 1]]} for _ in range(4 - len(gone))]
+    assert (code, json.loads(made)) == (3, whole | {"data": kept}), said
+    assert made == json.dumps(whole | {"data": kept}, indent=1)
 
 
 @settings(max_examples=60, deadline=None)

@@ -25,6 +25,7 @@ from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import RAW, REASON
 from noisegen.errors import SourceError
 
+NO_ITEM = MARK + MARK  # in a row whose item is left out
 _HEAD_ITEMS = 1_000  # items by which the types of the columns are found
 _DECODE = json.JSONDecoder().raw_decode
 _SPACES = (" ", "\t", "\r", "\n")
@@ -224,14 +225,22 @@ def _line_of(item: str | bytes) -> bytes:
 # Functions that write noisy rows.
 
 
+def without_item(row: bytes) -> bytes:
+    """Return a row in the form of MARK with the texts around its item alone; a line stays."""
+    before, *_, after = row.split(MARK)
+    return before + NO_ITEM + after if MARK in row else row
+
+
 class Document:
     """A document that is written row by row, from rows of documents or JSON lines.
 
-    It keeps the texts around the items of its input. Rows of several arrays become one array.
+    It keeps the texts around the items of its input, and around items that are left out. Rows of
+    several arrays become one array.
     """
 
     def __init__(self) -> None:
         self._opening: bytes | None = None
+        self._has_items = False
         self._closing = b""
 
     def add(self, rows: Iterable[bytes]) -> bytes:
@@ -239,14 +248,15 @@ class Document:
         made = []
         for row in rows:
             before, item, after = row.split(MARK) if MARK in row else (b"[\n", row, b"")
-            if self._opening is None:
+            has_text = before.strip() not in (b"", b",")
+            if self._opening is None and (item or has_text):
                 self._opening = before if before.strip() != b"," else b"[\n"
-                before = self._opening
-            elif not before:
-                before = b"\n"
-            elif before.strip() not in (b"", b","):  # the beginning of another array
-                before = b",\n"
-            made += [before, item]
+                made.append(self._opening)
+            elif self._has_items and item:
+                # Text in place of a comma is the beginning of another array
+                made.append(b",\n" if has_text else before or b"\n")
+            made.append(item)
+            self._has_items = self._has_items or bool(item)
             self._closing = after or self._closing
         return b"".join(made)
 
