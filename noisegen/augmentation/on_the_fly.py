@@ -87,13 +87,7 @@ class Mapper(_OnTheFly):
         self, batch: Mapping[str, Sequence[Any]], indices: Sequence[int] | None = None
     ) -> dict[str, list[Any]]:
         """Return the columns that change for a batch, a dict of columns; a text None stays None."""
-        if not hasattr(batch, "keys") and (batch is None or self.column not in batch):
-            raise UsageError(f"a Mapper takes a dict of columns, not {type(batch).__name__}")
-        paths = [path for given in (self.column, *listed(self.spans)) for path in parts_of(given)]
-        for path in paths:
-            if path_in(path, list(batch)) is None:
-                near = did_you_mean(path, batch)
-                raise UsageError(f"no column {path!r} among: {', '.join(batch)}{near}")
+        self._check(batch)
         texts = batch[self.column] if self.column in batch else ()  # noqa: SIM401
         if texts is None or isinstance(texts, str) or isinstance(indices, int):
             raise UsageError("a Mapper takes a batch of columns, not a row: map with batched=True")
@@ -105,6 +99,16 @@ class Mapper(_OnTheFly):
         if self.column in batch and not listed(self.spans):
             return {self.noisy_column: self.noise(texts, ids)}
         return self._in_place(batch, ids)
+
+    def _check(self, batch: Any) -> None:
+        """Raise UsageError if a batch is no dict of columns, or lacks a column that is named."""
+        if not hasattr(batch, "keys") and (batch is None or self.column not in batch):
+            raise UsageError(f"a Mapper takes a dict of columns, not {type(batch).__name__}")
+        paths = [path for given in (self.column, *listed(self.spans)) for path in parts_of(given)]
+        for path in paths:
+            if path_in(path, list(batch)) is None:
+                near = did_you_mean(path, batch)
+                raise UsageError(f"no column {path!r} among: {', '.join(batch)}{near}")
 
     def _in_place(self, batch: Mapping[str, Sequence[Any]], ids: Any) -> dict[str, list[Any]]:
         """Return the columns with noisy texts or moved spans for a batch."""

@@ -52,7 +52,6 @@ def augment(
     """
     from noisegen.augmentation.augment import make
     from noisegen.augmentation.plan import make_plan
-    from noisegen.data.formats.registry import advice_on_file
     from noisegen.runs.store import output_path
 
     earlier = _earlier(manifest)
@@ -71,16 +70,23 @@ def augment(
     _warn(plan, earlier)
     with common.progress() as show:
         written = make(plan, replace(options, progress=show))
+    _tell(written, plan, out, as_json)
+    return 3 if written.totals["dropped"] else 0
+
+
+def _tell(written: "Manifest", plan: "AugmentPlan", out: str, as_json: bool) -> None:
+    """Print the result of a run, and what the user should know of its annotations and encoding."""
+    from noisegen.data.formats.registry import advice_on_file
+
     common.say(written.totals.get("notes", ()), "note")
     if as_json:
         common.print_json({"out": out, "shards": len(written.shards), **written.totals})
     else:
         common.tell(f"{'standard output' if out == '-' else out}: {written.summary()}")
     common.say(written.totals.get("warnings", ()), "warning")
-    if "not_utf8" in written.totals["dropped"] and not options.encoding:
+    if "not_utf8" in written.totals["dropped"] and not plan.request.encoding:
         advice = ((item.path, advice_on_file(item, "--encoding")) for item in plan.inputs)
         common.say([f"{path}: {what}" for path, what in advice if what], "hint")
-    return 3 if written.totals["dropped"] else 0
 
 
 def _earlier(manifest: str | None) -> "Manifest | None":
