@@ -23,7 +23,16 @@ from noisegen.data.formats.json_lines import (
     patched,
     with_value,
 )
-from noisegen.data.paths import Path, Place, general, parsed, parts_of, path_in, text_paths
+from noisegen.data.paths import (
+    Path,
+    Place,
+    general,
+    parsed,
+    parts_of,
+    path_in,
+    records_of,
+    text_paths,
+)
 from noisegen.data.rows import Columns
 from noisegen.data.spans import Span, is_bound, is_start, nearest, spans_at
 from noisegen.data.tables import RAW, Mask, is_unicode
@@ -56,6 +65,7 @@ class RowLayout:
     """Where the rows of an input have their texts, their spans and their alignment.
 
     `columns` has the columns that are read, with True for those whose texts may hold JSON.
+    `document` is the beginning of the columns of a document with an array: 'data[].'.
     """
 
     texts: tuple[Path, ...]
@@ -63,6 +73,7 @@ class RowLayout:
     align: Annotation | None
     columns: dict[str, bool]
     is_flat: bool  # True if the row has one text, in a plain column
+    document: str = ""
 
     @classmethod
     def of(cls, columns: Columns, names: Sequence[str]) -> "RowLayout":
@@ -87,7 +98,9 @@ class RowLayout:
             used |= {name: is_bound(name) for name in others if name not in used}
         used |= {one.column: False for annotation in annotations for one in annotation.texts}
         used |= {one.column: bool(one.steps) for one in texts}
-        return cls(texts, spans, align, used, is_flat=not columns.paths)
+        records = records_of(columns.text)
+        document = f"{records}[]." if records and records not in names else ""
+        return cls(texts, spans, align, used, not columns.paths, document)
 
     def places(self, row: dict[str, Any]) -> list[Place]:
         """Return the places of the texts of a row, each once."""
@@ -229,12 +242,12 @@ def noise_rows(
     flat = [place for texts in places for place in texts]
     owners = np.repeat(np.arange(len(rows)), counts)
     keys = ids[owners]
+    paths = [place.path.removeprefix(layout.document) for place in flat]
     if not layout.is_flat:
-        numbers = np.array([name_number(place.path) for place in flat], np.uint64)
-        keys = row_keys(numbers, keys)
+        keys = row_keys(np.array(list(map(name_number, paths)), np.uint64), keys)
     texts = pa.table(
         {
-            "paths": pa.array([place.path for place in flat], pa.string()),
+            "paths": pa.array(paths, pa.string()),
             "clean": pa.array([place.value for place in flat], pa.string()),
         }
     )

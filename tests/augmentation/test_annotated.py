@@ -654,6 +654,15 @@ def test_a_wrong_name_of_spans_names_the_columns(noised):
     )
 
 
+def test_rows_get_the_same_noise_in_a_document_and_in_lines(noised):
+    chats = [{"m": [{"t": f"you are going to see it {n} {k}"} for k in range(3)]} for n in range(9)]
+    options = ("-t", "spel:rate=0.5", "-t", "fing:rate=0.1")
+    lines = table(noised("a.jsonl", chats, *options, "--text-column", "m[].t", out="a")[1])
+    whole = json.dumps({"data": chats})
+    made = table(noised("b.json", whole, *options, "--text-column", "data[].m[].t", out="b")[1])
+    assert made.select(["paths", "noisy"]).equals(lines.select(["paths", "noisy"]))
+
+
 def test_an_object_with_an_array_gives_lines_with_its_fields(noised):
     made = noised("a.json", json.dumps(SQUAD), "--text-column", "data[].title", out="a.jsonl")[1]
     assert rows(made)[0].keys() == {"title", "paragraphs"}
