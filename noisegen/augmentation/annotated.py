@@ -180,7 +180,10 @@ def _with_rows(table: pa.Table, rows: Sequence[Mapping[str, Any]], columns: Colu
         if name in table.column_names:
             field = table.schema.field(name)
             before = exact_values(table[name], field)
-            values = [_as_before(row.get(name), was) for row, was in zip(rows, before, strict=True)]
+            values = [
+                was if raw is not None else as_before(row[name], was)
+                for row, raw, was in zip(rows, raws, before, strict=True)
+            ]
             if values != before:
                 table = _with(table, name, as_column(values, field))
     return table
@@ -189,10 +192,10 @@ def _with_rows(table: pa.Table, rows: Sequence[Mapping[str, Any]], columns: Colu
 def _with_row(raw: bytes, row: Mapping[str, Any]) -> bytes:
     """Return the JSON of a row with the values of `row`."""
     before = object_in(raw, row)
-    return patched(raw, {name: _as_before(row[name], was) for name, was in before.items()})
+    return patched(raw, {name: as_before(row[name], was) for name, was in before.items()})
 
 
-def _as_before(value: Any, was: Any) -> Any:
+def as_before(value: Any, was: Any) -> Any:
     """Return a value as the JSON text that it was parsed from, with its changes; else the value."""
     return with_value(was, value) if isinstance(was, str) and not isinstance(value, str) else value
 
@@ -284,6 +287,9 @@ def _moved(
     layout: RowLayout, row: dict[str, Any], texts: Sequence[Place], moves: Mapping[Any, Moves]
 ) -> str:
     """Move the spans and the alignment of a row; return '', or why nothing was moved."""
+    values = [place.value for one in layout.spans for place in one.path.places(row)]
+    if any(isinstance(value, str) and value and not value.isdecimal() for value in values):
+        return "wrong_span"
     spans = list(layout.moved_spans(row, texts))
     for span, text in spans:
         bounds = span.bounds(text.value)
@@ -305,7 +311,8 @@ def _align(align: Annotation, row: dict[str, Any], moves: Mapping[Any, Moves]) -
         if place.value in (None, ""):
             continue
         sides = [nearest(place, list(path.places(row))) for path in align.texts]
-        if not all(sides) or not isinstance(place.value, str):
+        texts = [side[0].value if side else None for side in sides]
+        if not all(isinstance(text, str) for text in (place.value, *texts)):
             return False
         made = _renumbered(place.value, *(_ways(side[0], moves) for side in sides))
         if made is None:
@@ -421,13 +428,13 @@ def checked(table: pa.Table, columns: Columns, schema: pa.Schema) -> tuple[Colum
             raise UsageError(
                 f"--text-column {given}: no text there in the first rows; texts: {there}"
             )
-    notes = [note for one in layout.spans for note in _checked_spans(layout, one, rows)]
+    notes = [note for one in layout.spans for note in checked_spans(layout, one, rows)]
     if columns.align and len(parts_of(columns.align)) == 1:
         columns = replace(columns, align=_with_sides(table, columns, schema))
     return columns, notes
 
 
-def _checked_spans(
+def checked_spans(
     layout: RowLayout, one: Annotation, rows: Sequence[dict[str, Any]]
 ) -> Iterator[str]:
     """Yield a line on the form of the spans at a place, if the first rows have some.

@@ -126,7 +126,10 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
     refuse_onto(Path(target.path), [item.path for item in plan.inputs])
     columns = replace(plan.job.columns, raw=target.writer.keeps)
     if head := read_head(plan.inputs[0], columns):
-        target.check_columns(head.schema.names, plan.job)
+        names = plan.job.columns.shown(head.schema.names)
+        target.check_columns(names, plan.job)
+        if target.format == "json" and plan.request.limit and names != head.schema.names:
+            raise UsageError("--limit would cut off the end of the object: write jsonl")
     if plan.first and plan.first.format in target.writer.keeps:
         beginning, line_end = beginning_of(plan.first)
         target = replace(target, beginning=beginning, line_end=line_end)

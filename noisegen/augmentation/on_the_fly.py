@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from noisegen.augmentation.annotated import RowLayout, noise_rows
-from noisegen.data.paths import parts_of, path_in
+from noisegen.augmentation.annotated import RowLayout, as_before, checked_spans, noise_rows
+from noisegen.data.paths import parsed, parts_of, path_in
 from noisegen.data.rows import Columns
 from noisegen.errors import UsageError, did_you_mean
 from noisegen.noising.engine import add_noise
@@ -115,8 +115,13 @@ class Mapper(_OnTheFly):
         paths = () if self.column in batch else (self.column,)
         columns = Columns(self.column, paths=paths, spans=tuple(listed(self.spans)))
         layout = RowLayout.of(columns, list(batch))
-        values = {name: deepcopy(list(batch[name])) for name in layout.columns}
+        values = {
+            name: [parsed(value) if may_be_json else deepcopy(value) for value in batch[name]]
+            for name, may_be_json in layout.columns.items()
+        }
         rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+        for one in layout.spans:
+            list(checked_spans(layout, one, rows))
         engine, kinds = prepared(self.recipe, self.lang, self.protect, self.tagger)
         numbers = id_array(ids, len(rows))
 
@@ -125,7 +130,10 @@ class Mapper(_OnTheFly):
             return add_noise(engine, texts, one_chunk(texts["clean"]), streams, kinds, edits=True)
 
         noise_rows(layout, rows, numbers, noise)
-        made = {name: [row[name] for row in rows] for name in values}
+        made = {
+            name: [as_before(row[name], was) for row, was in zip(rows, batch[name], strict=True)]
+            for name in values
+        }
         if layout.is_flat:
             made[self.noisy_column] = made.pop(self.column)
         return made

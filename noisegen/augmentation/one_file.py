@@ -48,7 +48,7 @@ from noisegen.data.features import (
 from noisegen.data.files import metered
 from noisegen.data.formats.base import NoisyRow, RowWriter
 from noisegen.data.formats.json_document import NO_ITEM, Document, without_item
-from noisegen.data.formats.json_lines import OBJECTS
+from noisegen.data.formats.json_lines import OBJECTS, as_line
 from noisegen.data.formats.registry import ENDINGS, FORMATS, WRITTEN, bitext_ending, file_of
 from noisegen.data.lines import BOM, from_utf8
 from noisegen.data.rows import Columns, FileRange, RowBatch
@@ -627,6 +627,7 @@ def _without_end(target: Target, raw: bytes | None) -> tuple[bytes | None, bytes
         return raw, b"", b""
     if raw is None:
         return None, end, b""
+    raw = as_line(raw) if target.format == "jsonl" else raw
     if raw.endswith(b"\n"):
         end = b"\r\n" if raw.endswith(b"\r\n") else b"\n"
     missing = b"" if raw.endswith(b"\n") else end

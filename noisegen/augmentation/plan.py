@@ -19,6 +19,7 @@ from noisegen.data.files import metered
 from noisegen.data.formats.registry import bitext_ending, format_of, range_tables, read_head
 from noisegen.data.labels import given_names, scheme_name, tag_letters
 from noisegen.data.lines import advice_on, checked_encoding, stdin_head
+from noisegen.data.paths import records_of
 from noisegen.data.rows import Columns, FileRange, numbered
 from noisegen.data.sources import (
     Head,
@@ -313,6 +314,8 @@ def _with_languages(
         raise UsageError("--lang is for all rows, --lang-column for each row: choose one")
     names = file.schema.names if file else []
     name = numbered(asked or "lang", names)
+    inner = f"{records_of(columns.text)}[].{name}"
+    name = inner if name not in names and inner in names else name
     if asked == NO_COLUMN or not file or (not asked and (request.lang or name not in names)):
         return replace(request, lang=request.lang or "en", lang_column=None), []
     if name not in names:

@@ -17,6 +17,8 @@ from noisegen.errors import UsageError
 _STEP = re.compile(
     r"\.(?P<field>[^.\[\]]+)|\[(?P<index>-?\d{1,9})\]|\[(?:(?P<key>[^\[\]=]+)=(?P<value>[^\[\]]*))?\]"
 )
+# Beginning of a JSON text that is a list or an object, or all of a number
+_JSON = re.compile(r"\s*[\[{]|\d+(\.\d+)?\Z")
 _GIVEN = re.compile(r"(?P<path>(?:[^=\[\]]|\[[^\]]*\])+)=(?P<texts>.+)")
 _SHOWN = 30  # most paths that an error lists
 
@@ -146,7 +148,7 @@ def values_at(table: pa.Table, path: Path) -> list[list[Any]]:
 
 def parsed(value: Any) -> Any:
     """Return a text that is a JSON list, object or number as its value; other values stay."""
-    if isinstance(value, str) and (value.lstrip()[:1] in ("[", "{") or value.isdecimal()):
+    if isinstance(value, str) and _JSON.match(value):
         try:
             return json.loads(value)
         except (ValueError, RecursionError):

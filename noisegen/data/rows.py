@@ -162,9 +162,12 @@ class Columns:
         the file has a column 'id' that is not the text, the tokens or the labels. A `row_id` of
         'none' becomes '' if the file has no such column.
         """
+        records = records_of(self.text)
 
         def named(name: str | None) -> str | None:
-            return name and numbered(name, names)
+            found = name and numbered(name, names)
+            inner = f"{records}[].{found}"
+            return inner if records and found not in names and inner in names else found
 
         text, row_id = numbered(self.text, names), named(self.row_id)
         tokens, labels = named(self.tokens), named(self.labels)
@@ -172,8 +175,9 @@ class Columns:
         paths = () if len(paths) == 1 and paths[0] in names else paths
         spans = tuple(_numbered_parts(given, names) for given in self.spans)
         align = self.align and _numbered_parts(self.align, names)
-        if row_id is None and ID in names and ID not in (text, tokens, labels, *paths):
-            row_id = ID
+        default = named(ID)
+        if row_id is None and default in names and default not in (text, tokens, labels, *paths):
+            row_id = default
         elif row_id == "none" and row_id not in names:
             row_id = ""
         return replace(

@@ -44,11 +44,12 @@ class Span(NamedTuple):
 
     def bounds(self, text: str) -> tuple[int, int] | None:
         """Return start and end of the span in a text; None if they do not fit the text."""
-        start = self.start.value
+        start = int(self.start.value)
+        end: int | None
         if self.end:
-            end = self.end.value
+            end = int(self.end.value)
         elif self.length:
-            end = start + self.length.value
+            end = start + int(self.length.value)
         else:
             covered = next((one.value for one in self.beside if _reads(text, start, one)), None)
             end = start + len(covered) if covered else None
@@ -72,10 +73,11 @@ class Span(NamedTuple):
             if one.value == moves.clean[start:end]:
                 one.put(moves.noisy[new_start:new_end])
         if self.end:
-            self.end.put(new_end - (end - self.end.value))  # one less for the last character
+            added = end - int(self.end.value)  # 1 if the end is the last character
+            self.end.put(type(self.end.value)(new_end - added))
         if self.length:
-            self.length.put(new_end - new_start)
-        self.start.put(new_start)
+            self.length.put(type(self.length.value)(new_end - new_start))
+        self.start.put(type(self.start.value)(new_start))
 
 
 def _reads(text: str, start: int, beside: Place) -> bool:
@@ -121,7 +123,8 @@ def _spans_in(place: Place, *, may_be_lists: bool) -> Iterator[Span]:
 
 
 def _is_pair(value: list[Any]) -> bool:
-    return len(value) > 1 and _is_offset(value[0]) and _is_offset(value[1])
+    numbers = [one for one in value[:2] if not isinstance(one, str)]
+    return len(numbers) > 1 and all(map(_is_offset, numbers))
 
 
 def _in_object(place: Place, key: str) -> Iterator[Span]:
@@ -164,8 +167,6 @@ def _whole(
 ) -> Iterator[Span]:
     """Yield the span with this start and end, if both are offsets."""
     texts = tuple(one for one in beside if isinstance(one.value, str))
-    if end is None and not texts:
-        return
     if _is_offset(start.value) and (end is None or _is_offset(end.value)):
         yield Span(start, None if length else end, end if length else None, texts)
 
@@ -179,7 +180,11 @@ def _has_text(value: Any) -> bool:
 
 
 def _is_offset(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    """Tell whether a value may be an offset: a whole number, also as text; -1 means no span."""
+    if isinstance(value, str):
+        return value.isdecimal()
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and value == value // 1 and value != -1
 
 
 # Which text a span annotates.

@@ -43,7 +43,8 @@ def is_document(head: bytes, *, is_stream: bool = False) -> bool:
     try:
         json.loads(line)
     except (ValueError, RecursionError):
-        return bool(others)
+        has_lines = others.lstrip().startswith(b"{") or (is_stream and not others)
+        return not has_lines
     return not others.strip() and not is_stream
 
 
@@ -151,12 +152,28 @@ def _items(reader: _Reader) -> Iterator[tuple[str, str]]:
 
     The last pair is (text after the last item, ''). Raises SourceError.
     """
-    while reader.next() not in ("]", ""):
+    opening, is_first = "", True
+    while is_first or reader.next() not in ("]", ""):
+        if is_first and reader.next() in ("]", ""):
+            break
         before = reader.taken()
+        opening = before if is_first else opening
         reader.value()
         yield before, reader.taken()
-        reader.at += reader.next() == ","
-    yield reader.rest(), ""
+        is_first = False
+        if reader.next() == ",":
+            reader.at += 1
+            if reader.next() == "]":
+                reader.value()  # raises the error: no value follows the comma
+    rest = reader.rest()
+    try:
+        json.loads(f"{opening}{rest}" if opening.strip() else f"[{rest}]")
+    except ValueError as error:
+        problem = f"after the last item: {first_line(error)}"
+        raise SourceError(
+            f"{reader.path} is not a JSON document that can be read: {problem}"
+        ) from error
+    yield rest, ""
 
 
 # Functions that read rows.
@@ -272,5 +289,5 @@ JSON = Format(
     endings=("json",),
     head=_head,
     tables=_tables,
-    writer=JSONL.writer and replace(JSONL.writer, keeps=("json",)),
+    writer=JSONL.writer,
 )

@@ -337,12 +337,28 @@ def _exact(value: Any, kind: _Kind) -> Any:
 def as_column(values: Iterable[Any], field: pa.Field) -> pa.Array:
     """Return values of `exact_values` as a column again."""
     kind = _kind_in(field)
-    is_json = kind == _JSON or isinstance(kind, dict | list)
-    fitted = [_fitted(value, kind)[0] if is_json else value for value in values]
-    return pa.array(fitted, field.type)
+    return pa.array([_stored(value, kind) for value in values], field.type)
+
+
+def _stored(value: Any, kind: _Kind) -> Any:
+    """Return a value of `_exact` with JSON text again, where the column holds it."""
+    if kind == _JSON:
+        return value if value is None or isinstance(value, str) else as_json(value)
+    if isinstance(kind, dict) and isinstance(value, dict):
+        return {name: _stored(part, kind[name]) for name, part in value.items() if name in kind}
+    if isinstance(kind, list) and isinstance(value, list):
+        return [_stored(item, kind[0]) for item in value]
+    return value
 
 
 # Functions that write noisy rows.
+
+
+def as_line(raw: bytes) -> bytes:
+    """Return the JSON of a row as a line of JSON lines, with its line end."""
+    if MARK not in raw:
+        return raw
+    return raw.split(MARK)[1].replace(b"\r", b" ").replace(b"\n", b" ") + b"\n"
 
 
 def _line(row: NoisyRow) -> str:
@@ -436,5 +452,5 @@ JSONL = Format(
     tables=_tables,
     cut="lines",
     head_bytes=SCAN,
-    writer=RowWriter(_line, keeps=("jsonl",)),
+    writer=RowWriter(_line, keeps=OBJECTS),
 )
