@@ -102,7 +102,10 @@ class Request(NoiseRequest):
     ] = None
     id_column: IdColumn = None
     encoding: Annotated[
-        str | None, option("Encoding of text files (default: UTF-8); one file of text keeps it")
+        str | None,
+        option(
+            "Encoding of text files (default: UTF-8); one file of text keeps it", metavar="NAME"
+        ),
     ] = None
     lang_column: Annotated[
         str | None,

@@ -116,7 +116,7 @@ class Mapper(_OnTheFly):
         columns = Columns(self.column, paths=paths, spans=tuple(listed(self.spans)))
         layout = RowLayout.of(columns, list(batch))
         values = {
-            name: [parsed(value) if may_be_json else deepcopy(value) for value in batch[name]]
+            name: [deepcopy(parsed(value) if may_be_json else value) for value in batch[name]]
             for name, may_be_json in layout.columns.items()
         }
         rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]

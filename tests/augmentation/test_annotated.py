@@ -4,6 +4,7 @@ import gzip
 import json
 from collections import Counter
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from campaigns.borders import moved as slowly_moved
@@ -344,8 +345,6 @@ def test_a_path_that_leads_to_no_text_says_what_is_there(noised):
 
 
 def test_parquet_keeps_its_shape(tmp_path):
-    import pyarrow as pa
-
     kind = pa.list_(pa.struct({"role": pa.string(), "content": pa.string()}))
     source = pa.table({"messages": pa.array([CHAT], kind), "n": pa.array([1], pa.int16())})
     pq.write_table(source, tmp_path / "a.parquet")
@@ -456,8 +455,10 @@ def test_copies_limits_and_other_formats_make_whole_documents(noised):
     made = noised("a.json", ALPACA, "--text-column", "instruction", "--copies", "2")[1]
     assert [row["copy"] for row in json.loads(made)] == [0, 1, 0, 1]
     text = json.dumps(SQUAD | {"data": SQUAD["data"] * 2})
-    made = noised("b.json", text, "--text-column", "data[].title", "--limit", "1")[1]
-    assert len(json.loads(made)["data"]) == 1
+    code, _, said = noised("b.json", text, "--text-column", "data[].title", "--limit", "1")
+    assert (code, "--limit would cut off the end of the object" in said) == (2, True)
+    few = noised("d.json", ALPACA, "--text-column", "instruction", "--limit", "1")[1]
+    assert len(json.loads(few)) == 1
     made = noised("c.csv", f"text,n\n{TEXT},1\n", out="c.json")[1]
     assert json.loads(made) == [{"text": NOISY, "n": "1"}]
 
@@ -668,3 +669,93 @@ def test_an_object_with_an_array_gives_lines_with_its_fields(noised):
     assert rows(made)[0].keys() == {"title", "paragraphs"}
     out = noised("b.json", json.dumps(SQUAD), "--text-column", "data[].title", out="out")[1]
     assert "paragraphs" in table(out).column_names
+
+
+def test_nested_columns_keep_their_types(tmp_path):
+    kinds = {
+        "m": pa.list_(
+            pa.struct([("t", pa.large_string()), ("n", pa.int16()), ("w", pa.float32())])
+        ),
+        "s": pa.struct([("text", pa.list_(pa.string())), ("answer_start", pa.list_(pa.int32()))]),
+    }
+    row = {"m": [{"t": TEXT, "n": 7, "w": 0.5}], "s": {"text": ["Oslo"], "answer_start": [29]}}
+    source = pa.table({name: pa.array([row[name]], kind) for name, kind in kinds.items()})
+    pq.write_table(source, tmp_path / "a.parquet")
+    for out in ("b.parquet", "out"):
+        augment(
+            tmp_path / "a.parquet",
+            tmp_path / out,
+            transforms=["cont"],
+            text_column="m[].t",
+            spans="s=m[].t",
+        )
+    rows_made = [pq.read_table(tmp_path / "b.parquet"), table(tmp_path / "out")]
+    for made in rows_made:
+        assert made["m"].type == kinds["m"]
+        assert made["m"][0].as_py() == [{"t": NOISY, "n": 7, "w": 0.5}]
+        assert made["s"][0].as_py() == {"text": ["Oslo"], "answer_start": [28]}
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes"),
+    [
+        ({"start": "29", "end": "33"}, {"start": "28", "end": "32"}),
+        ({"start": 29.0, "end": 33.0}, {"start": 28.0, "end": 32.0}),
+        ([29.0, 33.0, "LOC"], [28.0, 32.0, "LOC"]),
+    ],
+)
+def test_offsets_may_be_other_whole_numbers(noised, was, becomes):
+    given_rows = [{"text": TEXT, "s": [was]}, {"text": TEXT, "s": [was]}]
+    assert rows(noised("a.jsonl", given_rows, "--spans", "s")[1])[0]["s"] == [becomes]
+
+
+@pytest.mark.parametrize("wrong", [[[-3, 2, "X"]], [{"start": 2}], "[(2, 8)]", [[2, 900]]])
+def test_spans_that_cannot_be_moved_are_counted(noised, wrong):
+    given_rows = [{"text": TEXT, "s": wrong}, {"text": TEXT, "s": [[29, 33]]}]
+    code, made, said = noised("a.jsonl", given_rows, "--spans", "s")
+    assert (code, rows(made)[0]) == (3, given_rows[0]), said
+    assert "wrong_span 1" in said
+
+
+def test_lines_and_documents_become_each_other_with_all_their_values(noised, tmp_path):
+    spans = [{"text": TEXT, "s": [[29, 33, "LOC"]], "n": 1}, {"text": TEXT, "s": [], "n": "x"}]
+    whole = noised("a.jsonl", spans, "--spans", "s", out="b.json")[1]
+    assert json.loads(whole)[0] == {"text": NOISY, "s": [[28, 32, "LOC"]], "n": 1}
+    lines = noised("c.json", json.dumps(spans, indent=1), "--spans", "s", out="d.jsonl")[1]
+    assert rows(lines)[0] == {"text": NOISY, "s": [[28, 32, "LOC"]], "n": 1}
+
+
+def test_a_document_names_its_ids_languages_and_copies(noised):
+    items = [{"id": 9, "text": "Ich habe es.", "lang": "de"}, {"id": 8, "text": TEXT, "lang": "en"}]
+    text = json.dumps({"data": items, "v": 1})
+    code, made, said = noised("a.json", text, "--text-column", "data[].text")
+    assert "no_data_for_language 1" in said
+    assert json.loads(made)["data"][1]["text"] == NOISY
+    taken = json.dumps({"data": [{"text": TEXT, "copy": 5}]})
+    code, _, said = noised("b.json", taken, "--text-column", "data[].text", "--copies", "2")
+    assert (code, "has a column 'copy'" in said) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"data": [{"t": "a"}, {"t": "I', '[{"t": "a"},]', '[{"t": "a"}] x']
+)
+def test_a_document_that_is_not_json_is_an_error(noised, text):
+    path = "data[].t" if text.startswith("{") else "t"
+    code, _, said = noised("a.json", text, "--text-column", path)
+    assert (code, "is not a JSON document that can be read" in said) == (1, True), said
+
+
+@pytest.mark.parametrize(
+    "text", ['{"d": [\n{"t": "I do not"}\n]}', '{"d":\n [{"t": "I do not"}]}\n']
+)
+def test_an_object_over_lines_is_a_document(noised, text):
+    made = noised("a.json", text, "--text-column", "d[].t")[1]
+    assert made == text.replace("do not", "don't")
+
+
+def test_an_alignment_without_one_of_its_texts_is_counted(noised):
+    one = {"t": {"en": "We do not", "de": None}, "a": "0-0"}
+    two = {"t": {"en": "We do not", "de": "Wir nicht"}, "a": "0-0"}
+    options = ("--text-column", "t.en", "--align", "a=t.en,t.de")
+    code, _, said = noised("a.jsonl", [one, *[two] * 9], *options)
+    assert (code, "wrong_alignment 1" in said) == (3, True)

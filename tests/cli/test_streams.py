@@ -10,7 +10,7 @@ from runs import DEMO, PROGRAM
 COMMANDS = {
     "table": ["transforms"],
     "json": ["transforms", "--json"],
-    "rows": ["preview", str(DEMO), "-n", "200", "-t", "leet"],
+    "rows": ["preview", str(DEMO), "-n", "200", "-t", "leet", "--lang", "en"],
 }
 FULL = Path("/dev/full")
 

@@ -93,7 +93,7 @@ def test_a_separator_is_found_without_header_in_streams_and_under_the_name_of_ts
     augment(tmp_path / "a.csv", tmp_path / "out", text_column="2", **QUIET)
     assert table(tmp_path / "out")["column_1"].to_pylist() == ["1", "2"]
     on_stdin(monkeypatch, b'"n";"text"\n1;"see; it"\n')
-    assert written("-", "-", transform="leet:rate=0")[1] == 'n;text\n1;"see; it"\n'
+    assert written("-", "-", transform="leet:rate=0")[1] == '"n";"text"\n1;"see; it"\n'
     (tmp_path / "a.tsv").write_text('n,text\n1,"see, it"\n')
     augment(tmp_path / "a.tsv", tmp_path / "tsv", **QUIET)
     assert table(tmp_path / "tsv")["clean"].to_pylist() == ["see, it"]

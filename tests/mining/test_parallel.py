@@ -584,7 +584,7 @@ def test_essays_are_mined_by_sentence(write, tmp_path):
 
 def test_nested_values_of_another_form_are_listed(write, tmp_path):
     path = write("a.jsonl", '{"id": 1, "turns": [{"said": "teh", "tags": ["x"]}]}\n')
-    with pytest.raises(SourceError, match=r"among: id, turns\[\]\.said, turns\[\]\.tags; nested"):
+    with pytest.raises(SourceError, match=r"among: turns\[\]\.said, turns\[\]\.tags"):
         noisegen.mine_pairs(path, tmp_path / "out")
-    with pytest.raises(SourceError, match=r"no column 'turns\[\]\.said'"):
+    with pytest.raises(SourceError, match=r"no column 'clean' among: turns"):
         noisegen.mine_pairs(path, tmp_path / "out", noisy_column="turns[].said")

@@ -27,7 +27,7 @@ from noisegen.noising.edits import rewritten
 from noisegen.noising.profile import ROW_HABITS, SAME
 from noisegen.noising.rng import GOLDEN, MASK, fork, row_key, row_keys, splitmix, stream_key
 from noisegen.text.alignment import token_spans
-from noisegen.text.buffers import Texts, is_word
+from noisegen.text.buffers import Texts, is_word, joins
 from noisegen.text.case import case_of, cased, lower, shape_of
 from noisegen.text.sequences import forbidden_sequences
 
@@ -305,10 +305,21 @@ def applied(text, edits):
     return text
 
 
+def is_inside(text, border):
+    """Tell whether a border is inside of a character, before a mark that no key writes."""
+    mark = ord(text[border]) if 0 < border < len(text) else 0
+    has_key = 0x590 <= mark < 0x1D00 and not 0x1100 <= mark < 0x1200
+    return joins(mark) and not has_key
+
+
 def twin_rows(texts, profile, rate, seed=0):
     channel, stream = channel_of(profile), stream_key(seed, "channel")
     made = [
-        Twin(text, channel, profile, row_key(stream, n), rate).edits()
+        [
+            edit
+            for edit in Twin(text, channel, profile, row_key(stream, n), rate).edits()
+            if not any(is_inside(text, border) for border in edit[:2])
+        ]
         for n, text in enumerate(texts)
     ]
     return made, [applied(text, edits) for text, edits in zip(texts, made, strict=True)]

@@ -101,6 +101,7 @@ def test_a_full_disk_is_one_line_and_no_process_is_left(tmp_path):
 
     steps = [word for step in FAST for word in ("-t", step)]
     words = ["augment", DEMO, "-o", "out", *steps, "--rows-per-shard", "60", "--workers", "2"]
+    words += ["--lang", "en"]
     process = subprocess.Popen(
         [*PROGRAM, *map(str, words), "--quiet"],
         stderr=subprocess.PIPE,

@@ -109,7 +109,7 @@ def test_an_object_is_known_again_by_another_process(tmp_path):
     ],
 )
 def test_what_cannot_be_written_is_one_line(s3_server, capfd, out, message):
-    assert run(["augment", str(DEMO), "-o", out, "-t", "spac", "--workers", "1"]) == 1
+    assert run(["augment", str(DEMO), "-o", out, "-t", "spac", "-q", "--workers", "1"]) == 1
 
     [line] = capfd.readouterr().err.splitlines()
     assert message in line

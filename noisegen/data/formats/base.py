@@ -115,15 +115,16 @@ def refuse_many_columns(path: str, columns: int) -> None:
 def plain_schema(schema: pa.Schema, columns: Columns) -> pa.Schema:
     """Return the schema of an Arrow file with simpler types.
 
-    String views become strings, since Arrow cannot filter views. Dictionary-encoded texts and
+    String views become strings, since Arrow cannot filter views. Dictionary-encoded texts, ids and
     items of lists get the type of their values; Parquet itself has no dictionary type. Every field
     may be null. The metadata stay, but for the fingerprint of `datasets`.
     """
     plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
     types = {field.name: field.type for field in schema}
-    text = columns.of(schema.names).source
-    if pa.types.is_dictionary(kind := types.get(text, pa.null())):
-        types[text] = kind.value_type
+    meant = columns.of(schema.names)
+    for name in (meant.source, meant.row_id):
+        if pa.types.is_dictionary(kind := types.get(name, pa.null())):
+            types[name] = kind.value_type
     for name, kind in types.items():
         is_view = pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind)
         items = getattr(kind, "value_type", pa.null())

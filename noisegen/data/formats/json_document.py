@@ -39,13 +39,16 @@ def is_document(head: bytes, *, is_stream: bool = False) -> bool:
     """
     if not head.lstrip().startswith(b"{"):
         return True
-    line, _, others = head.lstrip().partition(b"\n")
+    line, _, others = head.decode("utf-8", "replace").lstrip().partition("\n")
+    is_only = not others.strip()
     try:
         json.loads(line)
-    except (ValueError, RecursionError):
-        has_lines = others.lstrip().startswith(b"{") or (is_stream and not others)
-        return not has_lines
-    return not others.strip() and not is_stream
+    except json.JSONDecodeError as error:
+        is_open = error.pos >= len(line.rstrip())  # the object goes on in the next line
+        return not is_stream if is_only else is_open or not others.lstrip().startswith("{")
+    except RecursionError:
+        return not is_only
+    return is_only and not is_stream
 
 
 class _Reader:
