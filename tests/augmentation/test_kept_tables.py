@@ -81,7 +81,7 @@ def framed(tmp_path):
         lambda frame: frame.rename_axis(columns="names"),
         lambda frame: frame.set_axis([f"r{number}" for number in range(ROWS)]),
         lambda frame: frame.set_index("n").rename_axis(index="key")[::2],
-        lambda frame: frame.assign(id=frame["kind"]),
+        lambda frame: frame.assign(key=frame["kind"]),
     ],
 )
 def test_a_frame_of_pandas_stays_the_same_but_for_the_text(framed, change, rows):
@@ -114,14 +114,14 @@ def test_a_column_may_be_added_to_columns_that_are_named_by_numbers(framed):
 
 def test_types_and_metadata_of_a_parquet_file_stay(tmp_path):
     fields = [
-        pa.field("id", pa.dictionary(pa.int8(), pa.string())),
+        pa.field("key", pa.dictionary(pa.int8(), pa.string())),
         pa.field("text", pa.large_string(), metadata={"note": "of text"}),
         pa.field("price", pa.decimal128(10, 2), metadata={"note": "of price"}),
         pa.field("days", pa.list_(pa.date32(), 1)),
         pa.field("when", pa.timestamp("ms", "UTC")),
     ]
     schema = pa.schema(fields, {"geo": "{}"})
-    rows = [{"id": "a", "text": "see you", "price": None, "days": [0], "when": 0}] * 2
+    rows = [{"key": "a", "text": "see you", "price": None, "days": [0], "when": 0}] * 2
     pq.write_table(pa.Table.from_pylist(rows, schema), tmp_path / "a.parquet")
     augment(tmp_path / "a.parquet", tmp_path / "b.parquet", **CAPS)
     before, after = (pq.read_schema(tmp_path / f"{name}.parquet") for name in "ab")

@@ -100,7 +100,7 @@ def test_equal_input_gives_equal_bytes_and_another_seed_nearly_the_same_factor()
 SHOUT = """
 import noisegen
 
-@noisegen.transform("shout")
+@noisegen.transform("bellow")
 def shout(text, draws, *, rate: float = 0.5):
     return text.upper() if draws.hit(rate) else text
 """
@@ -110,7 +110,7 @@ def test_workers_measure_the_same_rate_with_code_of_the_user(tmp_path):
     code = tmp_path / "shout.py"
     code.write_text(SHOUT)
     registry.load_code(code)
-    recipe = Recipe.of([parse_step("shout")], "shout")
+    recipe = Recipe.of([parse_step("bellow")], "bellow")
     spread = (WorkerOptions(workers=workers) for workers in (1, 2))
     one, two = (
         RateEstimator(demo_texts()["en"], "cer", RULE, 0, workers, (code,), 500).rate(recipe, 2_200)
