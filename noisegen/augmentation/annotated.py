@@ -156,21 +156,25 @@ def _rows_of(table: pa.Table, columns: Columns, layout: RowLayout) -> list[dict[
     if layout.is_flat:
         values[layout.texts[0].column] = table["clean"].to_pylist()
     rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
-    if set(columns.raw or ()) & set(OBJECTS):
-        lines = table[RAW].to_pylist()
-        rows = [
-            row if raw is None else object_in(raw, layout.columns)
-            for row, raw in zip(rows, lines, strict=True)
-        ]
+    rows = [
+        row if raw is None else object_in(raw, layout.columns)
+        for row, raw in zip(rows, _json_lines(table, columns), strict=True)
+    ]
     for name in (name for name, may_be_json in layout.columns.items() if may_be_json):
         for row in rows:
             row |= {name: parsed(row[name])} if name in row else {}
     return rows
 
 
+def _json_lines(table: pa.Table, columns: Columns) -> list[bytes | None]:
+    """Return the line of JSON of each row; None for rows of other formats."""
+    has_json = not set(OBJECTS).isdisjoint(columns.raw or ())
+    return table[RAW].to_pylist() if has_json else [None] * len(table)
+
+
 def _with_rows(table: pa.Table, rows: Sequence[Mapping[str, Any]], columns: Columns) -> pa.Table:
     """Return the table with the values of `rows` in its columns, or in its lines of JSON."""
-    raws = table[RAW].to_pylist() if set(columns.raw or ()) & set(OBJECTS) else [None] * len(rows)
+    raws = _json_lines(table, columns)
     if any(raw is not None for raw in raws):
         lines = [raw and _with_row(raw, row) for raw, row in zip(raws, rows, strict=True)]
         table = _with(table, RAW, pa.array(lines, pa.binary()))
@@ -273,12 +277,16 @@ def _put(
     pairs = zip(made["noisy"].to_pylist(), made["edits"].to_pylist(), strict=True)
     reasons = []
     for row, texts in zip(rows, places, strict=True):
-        moves = {}
-        for place, (noisy, edits) in zip(texts, pairs, strict=False):
-            moves[place.parts] = Moves(place.value, noisy, [Edit(**edit) for edit in edits])
-        reason = _moved(layout, row, texts, moves) if texts else "missing_text"
-        for place in texts if not reason else ():
-            place.put(moves[place.parts].noisy)
+        made_of_row = list(zip(texts, pairs, strict=False))
+        reason = "" if texts else "missing_text"
+        if texts and (layout.spans or layout.align):
+            moves = {
+                place.parts: Moves(place.value, noisy, [Edit(**edit) for edit in edits])
+                for place, (noisy, edits) in made_of_row
+            }
+            reason = _moved(layout, row, texts, moves)
+        for place, (noisy, _) in made_of_row if not reason else ():
+            place.put(noisy)
         reasons.append(reason)
     return reasons
 

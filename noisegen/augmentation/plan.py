@@ -185,7 +185,7 @@ def _columns(request: Request) -> Columns:
 
 
 def _with_encoding(files: Sequence[FileRange], given: str | None) -> list[FileRange]:
-    """Return the files, those of text with the encoding that the user gave."""
+    """Return the files; text files get the encoding that the user gave."""
     encoding = checked_encoding(given)
     are_text = [bool(encoding) and format_of(item).is_text for item in files]
     return [

@@ -75,7 +75,7 @@ def augment(
 
 
 def _tell(written: "Manifest", plan: "AugmentPlan", out: str, as_json: bool) -> None:
-    """Print the result of a run, and what the user should know of its annotations and encoding."""
+    """Print the result of a run, and lines on its annotations and the encoding of its input."""
     from noisegen.data.formats.registry import advice_on_file
 
     common.say(written.totals.get("notes", ()), "note")

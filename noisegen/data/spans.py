@@ -26,10 +26,10 @@ _KINDS = re.compile(r"label|type|tag|class|category|\bid\b", re.IGNORECASE)
 
 
 class Span(NamedTuple):
-    """A span of a row: the places of its start, its end or its length, and other fields.
+    """A span of a row: the places of its start, its end or length, and the texts beside them.
 
     A span without end and length ends where its covered text does. `beside` are the places of texts
-    in the same object, one of which may be the covered text; labels and types are not among them.
+    in the same object, one of which may be the covered text. Labels and types are not in `beside`.
     """
 
     start: Place
