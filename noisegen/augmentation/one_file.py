@@ -48,7 +48,7 @@ from noisegen.data.features import (
 from noisegen.data.files import metered
 from noisegen.data.formats.base import NoisyRow, RowWriter
 from noisegen.data.formats.json_document import NO_ITEM, Document, without_item
-from noisegen.data.formats.json_lines import OBJECTS, as_line
+from noisegen.data.formats.json_lines import MARK, OBJECTS, as_line
 from noisegen.data.formats.registry import ENDINGS, FORMATS, WRITTEN, bitext_ending, file_of
 from noisegen.data.lines import BOM, from_utf8
 from noisegen.data.rows import Columns, FileRange, RowBatch
@@ -624,7 +624,7 @@ def _without_end(target: Target, raw: bytes | None) -> tuple[bytes | None, bytes
     """
     end = target.line_end
     if target.format == "json":
-        return raw, b"", b""
+        return raw if raw is None or MARK in raw else raw.rstrip(b"\r\n"), b"", b""
     if raw is None:
         return None, end, b""
     raw = as_line(raw) if target.format == "jsonl" else raw

@@ -721,6 +721,8 @@ def test_lines_and_documents_become_each_other_with_all_their_values(noised, tmp
     spans = [{"text": TEXT, "s": [[29, 33, "LOC"]], "n": 1}, {"text": TEXT, "s": [], "n": "x"}]
     whole = noised("a.jsonl", spans, "--spans", "s", out="b.json")[1]
     assert json.loads(whole)[0] == {"text": NOISY, "s": [[28, 32, "LOC"]], "n": 1}
+    assert whole.startswith("[\n{")
+    assert len(whole.splitlines()) == 4
     lines = noised("c.json", json.dumps(spans, indent=1), "--spans", "s", out="d.jsonl")[1]
     assert rows(lines)[0] == {"text": NOISY, "s": [[28, 32, "LOC"]], "n": 1}
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from noisegen.data.files import SCAN, first_line, metered
 from noisegen.data.formats.base import Format, Tables
-from noisegen.data.formats.json_lines import JSONL, MARK, field_of, json_table
+from noisegen.data.formats.json_lines import DECODE, JSONL, MARK, SPACES, field_of, json_table
 from noisegen.data.lines import LINE_MAX, read_range
 from noisegen.data.paths import records_of
 from noisegen.data.rows import Columns, FileRange
@@ -27,8 +27,6 @@ from noisegen.errors import SourceError
 
 NO_ITEM = MARK + MARK  # in a row whose item is left out
 _HEAD_ITEMS = 1_000  # items by which the types of the columns are found
-_DECODE = json.JSONDecoder().raw_decode
-_SPACES = (" ", "\t", "\r", "\n")
 
 
 def is_document(head: bytes, *, is_stream: bool = False) -> bool:
@@ -80,7 +78,7 @@ class _Reader:
     def next(self) -> str:
         """Go to the next character that is not white space, and return it; '' at the end."""
         while True:
-            while self._text[self.at : self.at + 1] in _SPACES:
+            while self._text[self.at : self.at + 1] in SPACES:
                 self.at += 1
             if self.at < len(self._text) or not self._more():
                 return self._text[self.at : self.at + 1]
@@ -90,7 +88,7 @@ class _Reader:
         while True:
             problem = ""
             try:
-                value, end = _DECODE(self._text, self.at)
+                value, end = DECODE(self._text, self.at)
             except (ValueError, RecursionError) as error:
                 problem = first_line(error)
             # The end of the text may cut a number
@@ -155,15 +153,12 @@ def _items(reader: _Reader) -> Iterator[tuple[str, str]]:
 
     The last pair is (text after the last item, ''). Raises SourceError.
     """
-    opening, is_first = "", True
-    while is_first or reader.next() not in ("]", ""):
-        if is_first and reader.next() in ("]", ""):
-            break
+    opening = ""
+    while reader.next() not in ("]", ""):
         before = reader.taken()
-        opening = before if is_first else opening
+        opening = opening or before
         reader.value()
         yield before, reader.taken()
-        is_first = False
         if reader.next() == ",":
             reader.at += 1
             if reader.next() == "]":

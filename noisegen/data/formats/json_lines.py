@@ -50,8 +50,8 @@ _MARK = {b"noisegen": b"JSON text"}  # metadata of a field with JSON text in its
 # item of the document; no JSON holds this byte
 MARK = b"\x00"
 OBJECTS = ("jsonl", "json")  # names of the formats whose rows are JSON
-_DECODE = json.JSONDecoder().raw_decode
-_SPACES = (" ", "\t", "\r", "\n")
+DECODE = json.JSONDecoder().raw_decode
+SPACES = (" ", "\t", "\r", "\n")
 # Type of a JSON value: an Arrow type; for a list [type of its items]; for an object {name: type}
 _Kind = Any
 
@@ -416,7 +416,7 @@ def with_value(text: str, new: Any) -> str:
 
 def _with_value(text: str, at: int, new: Any) -> tuple[str, int]:
     """Return the JSON of the value at index `at` with a new value, and the index of its end."""
-    old, end = _DECODE(text, at)
+    old, end = DECODE(text, at)
     is_object = isinstance(old, dict) and isinstance(new, dict)
     is_list = isinstance(old, list) and isinstance(new, list) and len(old) == len(new)
     if old == new or not (is_object or is_list):
@@ -427,7 +427,7 @@ def _with_value(text: str, at: int, new: Any) -> tuple[str, int]:
     for number in range(len(old)):
         key: str | int = number
         if is_object:
-            key, at = _DECODE(text, at)
+            key, at = DECODE(text, at)
             at = _space(text, _space(text, at) + 1)  # the index of the value, after the colon
         part, stop = _with_value(text, at, left.pop(key, old[key]))
         made += [text[begin:at], part]
@@ -440,7 +440,7 @@ def _with_value(text: str, at: int, new: Any) -> tuple[str, int]:
 
 def _space(text: str, at: int) -> int:
     """Return the index of the first character, `at` or later, that is not white space."""
-    while text[at : at + 1] in _SPACES:
+    while text[at : at + 1] in SPACES:
         at += 1
     return at
 
