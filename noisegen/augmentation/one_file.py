@@ -432,6 +432,8 @@ def _with_ends(table: pa.Table, present: Mask) -> tuple[pa.Table, Mask]:
 
     Returns the table, and the mask `present` with these rows.
     """
+    if present.all():
+        return table, present
     raws = table[RAW].to_pylist()
     for row in np.flatnonzero(~present).tolist():
         raws[row] = raws[row] and without_item(raws[row])
