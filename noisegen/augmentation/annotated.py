@@ -6,9 +6,9 @@ each row gets its noisy texts, and its spans and alignments are moved along.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, permutations
+from itertools import combinations, permutations, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,6 +59,34 @@ class Annotation(NamedTuple):
     path: Path
     texts: tuple[Path, ...]
 
+    @classmethod
+    def of(cls, given: str, names: Sequence[str]) -> "Annotation":
+        """Return the place that an option names in a file with the columns `names`."""
+        first, *others = (_path(text, names) for text in parts_of(given))
+        return cls(given, first, tuple(others))
+
+    def among(self, texts: Sequence[Place]) -> Sequence[Place]:
+        """Return the texts of a row that spans at this place may annotate."""
+        return [text for text in texts if _is_at(text, self.texts[0])] if self.texts else texts
+
+
+def _path(text: str, names: Sequence[str]) -> Path:
+    return path_in(text, names) or Path(text)
+
+
+def _columns_read(
+    spans: Sequence[Annotation], align: Annotation | None, names: Iterable[str]
+) -> dict[str, bool]:
+    """Return the columns of annotations, with True for those whose texts may hold JSON.
+
+    `names` are the columns that may have the ends and the covered texts of spans.
+    """
+    annotations = [*spans, *([align] if align else [])]
+    used = {one.path.column: one is not align for one in annotations}
+    if any(not one.path.steps and is_start(one.path.column) for one in spans):
+        used |= {name: is_bound(name) for name in names if name not in (RAW, *used)}
+    return used | {one.column: False for annotation in annotations for one in annotation.texts}
+
 
 @dataclass(frozen=True)
 class RowLayout:
@@ -79,24 +107,12 @@ class RowLayout:
     def of(cls, columns: Columns, names: Sequence[str]) -> "RowLayout":
         """Return the layout of a file; `names` are its columns, in which all paths begin."""
         columns = columns.of(names)
-
-        def path(text: str) -> Path:
-            return path_in(text, names) or Path(text)
-
-        def annotation(given: str) -> Annotation:
-            first, *others = map(path, parts_of(given))
-            return Annotation(given, first, tuple(others))
-
-        texts = tuple(map(path, columns.texts))
-        spans = tuple(map(annotation, columns.spans))
-        align = annotation(columns.align) if columns.align else None
-        annotations = [*spans, *filter(None, [align])]
-        used = {one.path.column: one is not align for one in annotations}
-        if any(not one.path.steps and is_start(one.path.column) for one in spans):
-            # The end and the covered text of a span are in other columns; `clean` is the text
-            others = [name for name in names if name not in (RAW, *["clean"] * (not columns.paths))]
-            used |= {name: is_bound(name) for name in others if name not in used}
-        used |= {one.column: False for annotation in annotations for one in annotation.texts}
+        texts = tuple(_path(text, names) for text in columns.texts)
+        spans = tuple(Annotation.of(given, names) for given in columns.spans)
+        align = Annotation.of(columns.align, names) if columns.align else None
+        # A span may have its end and covered text in other columns; `clean` is the text of the row.
+        beside = [name for name in names if columns.paths or name != "clean"]
+        used = _columns_read(spans, align, beside)
         used |= {one.column: bool(one.steps) for one in texts}
         records = records_of(columns.text)
         document = f"{records}[]." if records and records not in names else ""
@@ -119,20 +135,24 @@ class RowLayout:
         Spans of a text without noise are left out. Raises UsageError for a span that may belong to
         several texts.
         """
-        seen, parts = set(), {text.parts for text in texts}
-        for given, path, named in self.spans:
-            meant = texts if not named else [one for one in texts if _is_at(one, named[0])]
-            for span in (span for place in path.places(row) for span in spans_at(place)):
-                if span.start.parts in seen:
-                    continue
-                seen.add(span.start.parts)
-                near = nearest(span.start, meant)
-                if len(near) > 1:
-                    of = " or ".join(repr(general(one.parts)) for one in near[:2])
-                    raise UsageError(f"--spans {given}: of {of}? Write --spans {given}=PATH")
-                if near:  # a text beside the span is not its covered text
-                    covered = tuple(one for one in span.beside if one.parts not in parts)
-                    yield span._replace(beside=covered), near[0]
+        parts = {text.parts for text in texts}
+        for one, span in self._spans_of(row):
+            near = nearest(span.start, one.among(texts))
+            if len(near) > 1:
+                of = " or ".join(repr(general(text.parts)) for text in near[:2])
+                raise UsageError(f"--spans {one.given}: of {of}? Write --spans {one.given}=PATH")
+            if near:  # a text beside the span is not its covered text
+                covered = tuple(text for text in span.beside if text.parts not in parts)
+                yield span._replace(beside=covered), near[0]
+
+    def _spans_of(self, row: dict[str, Any]) -> Iterator[tuple[Annotation, Span]]:
+        """Yield the spans of a row, each once, with the first option that names its place."""
+        seen = set()
+        for one in self.spans:
+            for span in (span for place in one.path.places(row) for span in spans_at(place)):
+                if span.start.parts not in seen:
+                    seen.add(span.start.parts)
+                    yield one, span
 
 
 def _is_at(place: Place, path: Path) -> bool:
@@ -151,19 +171,27 @@ def _rows_of(table: pa.Table, columns: Columns, layout: RowLayout) -> list[dict[
 
     Texts that hold JSON are parsed in the columns of `layout` that may have some.
     """
+    values = _values_of(table, layout)
+    rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+    for number, raw in enumerate(_json_lines(table, columns)):
+        if raw is not None:
+            rows[number] = object_in(raw, layout.columns)
+    may_be_json = [name for name, is_json in layout.columns.items() if is_json]
+    return [_parsed(row, may_be_json) for row in rows]
+
+
+def _values_of(table: pa.Table, layout: RowLayout) -> dict[str, list[Any]]:
+    """Return the values of the columns of a layout, as far as the table has them."""
     names = [name for name in layout.columns if name in table.column_names]
     values = {name: exact_values(table[name], table.schema.field(name)) for name in names}
     if layout.is_flat:
         values[layout.texts[0].column] = table["clean"].to_pylist()
-    rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
-    rows = [
-        row if raw is None else object_in(raw, layout.columns)
-        for row, raw in zip(rows, _json_lines(table, columns), strict=True)
-    ]
-    for name in (name for name, may_be_json in layout.columns.items() if may_be_json):
-        for row in rows:
-            row |= {name: parsed(row[name])} if name in row else {}
-    return rows
+    return values
+
+
+def _parsed(row: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return a row with the JSON in its columns `names` as values."""
+    return row | {name: parsed(row[name]) for name in names if name in row}
 
 
 def _json_lines(table: pa.Table, columns: Columns) -> list[bytes | None]:
@@ -295,8 +323,7 @@ def _moved(
     layout: RowLayout, row: dict[str, Any], texts: Sequence[Place], moves: Mapping[Any, Moves]
 ) -> str:
     """Move the spans and the alignment of a row; return '', or why nothing was moved."""
-    values = [place.value for one in layout.spans for place in one.path.places(row)]
-    if any(isinstance(value, str) and value and not value.isdecimal() for value in values):
+    if any(map(_is_unread, layout.spans, repeat(row))):
         return "wrong_span"
     spans = list(layout.moved_spans(row, texts))
     for span, text in spans:
@@ -310,6 +337,12 @@ def _moved(
     for span, text in spans:
         span.move(moves[text.parts])
     return ""
+
+
+def _is_unread(spans: Annotation, row: dict[str, Any]) -> bool:
+    """Tell whether a row has text, which is no JSON and no number, at a place of spans."""
+    values = (place.value for place in spans.path.places(row))
+    return any(isinstance(value, str) and value and not value.isdecimal() for value in values)
 
 
 def _align(align: Annotation, row: dict[str, Any], moves: Mapping[Any, Moves]) -> bool:
@@ -538,14 +571,20 @@ def _other_spans(layout: RowLayout, rows: Sequence[dict[str, Any]]) -> list[str]
     """Return the paths of spans that the layout does not name, nearly all inside of their text."""
     fits: defaultdict[str, list[bool]] = defaultdict(list)
     for row in rows:
-        texts = layout.places(row)
-        named = {span.start.parts for span, _ in layout.moved_spans(row, texts)}
-        for span in (span for name in row for span in spans_at(Place.of(row, name))):
-            if span.start.parts not in named and (near := nearest(span.start, texts)):
-                bounds = span.bounds(max((text.value for text in near), key=len))
-                fits[span.path].append(bounds is not None and bounds[0] < bounds[1])
+        for path, is_inside in _unnamed_spans(layout, row):
+            fits[path].append(is_inside)
     likely = [path for path, inside in fits.items() if sum(inside) >= _FITTING * len(inside)]
     return [path for path in likely if not _has_other_lists(path, rows)]
+
+
+def _unnamed_spans(layout: RowLayout, row: dict[str, Any]) -> Iterator[tuple[str, bool]]:
+    """Yield the path of each span that the layout does not name, and whether it fits its text."""
+    texts = layout.places(row)
+    named = {span.start.parts for span, _ in layout.moved_spans(row, texts)}
+    for span in (span for name in row for span in spans_at(Place.of(row, name))):
+        if span.start.parts not in named and (near := nearest(span.start, texts)):
+            bounds = span.bounds(max((text.value for text in near), key=len))
+            yield span.path, bounds is not None and bounds[0] < bounds[1]
 
 
 def _has_other_lists(path: str, rows: Sequence[dict[str, Any]]) -> bool:

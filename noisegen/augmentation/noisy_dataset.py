@@ -5,6 +5,7 @@ row depends on seed, id and epoch alone, so whole blocks of rows can be noised b
 for them.
 """
 
+import json
 import os
 import random
 import shutil
@@ -12,8 +13,7 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import islice, repeat
+from itertools import count, islice, repeat
 from multiprocessing.context import get_spawning_popen
 from pathlib import Path
 from typing import Any
@@ -22,29 +22,41 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 
-from noisegen.augmentation.on_the_fly import Mapper, check_epoch
+from noisegen.augmentation.on_the_fly import (
+    Batch,
+    Mapper,
+    Row,
+    check_epoch,
+    copied,
+    joined,
+    refuse_rows_without,
+)
 from noisegen.data.rows import ID
-from noisegen.errors import UsageError, did_you_mean
+from noisegen.errors import UsageError
 from noisegen.noising.noise import RecipeLike
-from noisegen.options import public
+from noisegen.options import Strings, public
 from noisegen.runs.atomic import atomic, lock_file
 from noisegen.text.resources import DEFAULT_RECIPE
 from noisegen.text.spans import PROTECTED
 
 BLOCK_ROWS = 16_384
 FIRST_ROWS = 64  # rows of a stream's first block; each further block has twice as many
-Row = Mapping[str, Any]
 Block = tuple[pa.LargeStringArray, np.ndarray[Any, np.dtype[np.uint32]]]
+# Schema of a block. `noisy` has the noisy texts of a plain column, or else the changes of the rows.
 LAYOUT = pa.schema({"noisy": pa.large_string(), "check": pa.uint32()})
+_ABSENT = object()
 
 
 class NoisyDataset:
-    """Rows of a dataset with a column of noisy text, for a torch `DataLoader` or any other loop.
+    """Rows of a dataset with noise, for a torch `DataLoader` or any other loop.
 
     `dataset` has `__len__` and `__getitem__` (a list of dicts, `datasets.Dataset`, a torch
     `Dataset`), or only `__iter__` (a stream). A row is a mapping. The id of a row is its value in
     `id_column` (default: the column `id` if there is one, otherwise the index of the row). In epoch
     n, a row gets the noise of its copy n in the output of `augment`.
+
+    `column`, `spans` and `lang_column` are options of `Mapper`: noisy text comes in a new column,
+    or in place where `column` is a path or names several columns.
 
     Noise is made for `block_rows` rows at once. With `__getitem__`, a block is made when one of its
     rows is first used, and kept until the next epoch in a temporary folder, which the workers of a
@@ -56,24 +68,27 @@ class NoisyDataset:
     def __init__(
         self,
         dataset: Any,
-        column: str = "text",
+        column: Strings = "text",
         recipe: RecipeLike = DEFAULT_RECIPE,
         seed: int = 0,
         id_column: str | None = None,
         noisy_column: str = "noisy",
-        lang: str = "en",
+        lang: str | None = None,
         protect: str = PROTECTED,
         epoch: int = 0,
         tagger: str = "rule",
         block_rows: int = BLOCK_ROWS,
+        spans: Strings = (),
+        lang_column: str | None = None,
     ) -> None:
         """Check the options and the first row; raises UsageError for a wrong one."""
         if isinstance(block_rows, bool) or not isinstance(block_rows, int) or block_rows < 1:
             raise UsageError(f"block_rows {block_rows!r} is not a whole number of at least 1")
         names = column, id_column or ID, noisy_column
-        self._mapper = Mapper(recipe, seed, *names, lang, protect, epoch, tagger)
-        self.dataset, self.column, self.id_column = dataset, column, id_column
-        self.noisy_column, self.block_rows = noisy_column, block_rows
+        self._mapper = Mapper(
+            recipe, seed, *names, lang, protect, epoch, tagger, spans, lang_column
+        )
+        self.dataset, self.id_column, self.block_rows = dataset, id_column, block_rows
         self._store = _Store(int(epoch))
         if _is_stream(dataset):
             self.__class__ = _NoisyStream
@@ -115,23 +130,37 @@ class NoisyDataset:
         """Return the rows of a batch with their noise; a loader calls this with its indices."""
         known = range(len(self))
         places = [known[index] for index in indices]
+        if not places:
+            return []
         rows, epoch = _rows(self.dataset, places), self.epoch
-        texts = [self._text(row, place) for row, place in zip(rows, places, strict=True)]
+        batch = self._mapper.batch_of(rows, places)
+        noisy, changed = self._stored(batch, places, epoch)
+        if changed:
+            ids = [self._id(rows[position], places[position]) for position in changed]
+            some = {name: [values[at] for at in changed] for name, values in batch.items()}
+            for position, text in zip(changed, self._noise(some, ids, epoch), strict=True):
+                noisy[position] = text
+        if self._mapper.used(batch).is_plain:
+            return joined(rows, {self._mapper.noisy_column: noisy})
+        return [{**row, **_with_changes(row, made)} for row, made in zip(rows, noisy, strict=True)]
+
+    def _stored(
+        self, batch: Batch, places: Sequence[int], epoch: int
+    ) -> tuple[list[str | None], list[int]]:
+        """Return the noise of rows from their blocks.
+
+        Also returns the positions of rows that have changed since their block was made.
+        """
         blocks = self._blocks(epoch, {place // self.block_rows for place in places})
         noisy: list[str | None] = []
-        changed = []  # positions of rows with another text than when their block was made
-        for position, (text, place) in enumerate(zip(texts, places, strict=True)):
+        changed = []
+        for position, (check, place) in enumerate(zip(_checks(batch), places, strict=True)):
             number, row = divmod(place, self.block_rows)
             made, checks = blocks[number]
             noisy.append(made[row].as_py())
-            if checks[row] != _check(text):
+            if checks[row] != check:
                 changed.append(position)
-        if changed:
-            ids = [self._id(rows[position], places[position]) for position in changed]
-            anew = self._noise([texts[position] for position in changed], ids, epoch)
-            for position, text in zip(changed, anew, strict=True):
-                noisy[position] = text
-        return [{**row, self.noisy_column: text} for row, text in zip(rows, noisy, strict=True)]
+        return noisy, changed
 
     def _blocks(self, epoch: int, numbers: Iterable[int]) -> dict[int, Block]:
         """Return the blocks with these numbers; blocks that no process has made yet are made."""
@@ -145,42 +174,39 @@ class NoisyDataset:
         first = number * self.block_rows
         places = range(first, min(first + self.block_rows, len(self)))
         rows = _rows(self._narrowed(), places)
-        texts = [self._text(row, place) for row, place in zip(rows, places, strict=True)]
+        batch = self._mapper.batch_of(rows, places)
         ids = [self._id(row, place) for row, place in zip(rows, places, strict=True)]
         try:
-            noisy = self._noise(texts, ids, epoch)
+            noisy = self._noise(batch, ids, epoch)
         except UsageError as error:
             raise UsageError(f"from row {first} on, {error}") from error
-        checks = np.fromiter(map(_check, texts), np.uint32, len(texts))
-        return pa.table([pa.array(noisy, pa.large_string()), pa.array(checks)], schema=LAYOUT)
+        checks = pa.array(_checks(batch), pa.uint32())
+        return pa.table([pa.array(noisy, pa.large_string()), checks], schema=LAYOUT)
 
     def _narrowed(self) -> Any:
         """Return the dataset without the columns that noise does not need, such as images."""
         if not hasattr(self.dataset, "select_columns") or self.dataset.format["type"] == "custom":
             return self.dataset  # a custom format computes the row from all columns
-        wanted = (self.column, self.id_column or ID)
-        return self.dataset.select_columns([n for n in wanted if n in self.dataset.column_names])
+        names = self.dataset.column_names
+        wanted = (*self._mapper.used(names).names, self._mapper.id_column)
+        return self.dataset.select_columns([name for name in names if name in wanted])
 
-    def _noise(
-        self, texts: Sequence[str | None], ids: Sequence[Any], epoch: int
-    ) -> list[str | None]:
-        return replace(self._mapper, epoch=epoch).noise(texts, ids)
+    def _noise(self, batch: Batch, ids: Sequence[Any], epoch: int) -> list[str | None]:
+        """Return the noisy texts of rows, or their changes where noise changes columns."""
+        made = self._columns(batch, ids, epoch)
+        if self._mapper.used(batch).is_plain:
+            return made[self._mapper.noisy_column]
+        pairs = zip(_rows_of(batch), _rows_of(made), strict=True)
+        return [json.dumps(list(_changes(*pair)), default=int) for pair in pairs]
 
-    def _text(self, row: Row, place: int | None) -> str | None:
-        where = "a row" if place is None else f"row {place}"
-        if not isinstance(row, Mapping):
-            raise UsageError(f"{where} is of type {type(row).__name__}: give rows that are dicts")
-        if self.column not in row:
-            near = did_you_mean(self.column, row)
-            names = ", ".join(map(str, row))
-            raise UsageError(f"{where} has no column {self.column!r} among: {names}{near}")
-        text: str | None = row[self.column]
-        return text
+    def _columns(self, batch: Batch, ids: Sequence[Any], epoch: int) -> dict[str, list[Any]]:
+        """Return the columns that noise adds or changes in an epoch."""
+        self._mapper.epoch = epoch
+        return self._mapper.columns(batch, ids)
 
     def _id(self, row: Row, place: int | None) -> Any:
-        if self.id_column is not None and self.id_column not in row:
-            near = did_you_mean(self.id_column, row)
-            raise UsageError(f"a row has no {self.id_column!r}, the column of ids{near}")
+        if self.id_column is not None:
+            refuse_rows_without(self.id_column, [row], [place])
         found = row.get(self.id_column or ID, place)
         if found is None and place is None:
             raise UsageError("each worker reads its own part of this stream: name an id_column")
@@ -190,13 +216,14 @@ class NoisyDataset:
         """Raise UsageError if the first row cannot be used."""
         if not len(self):
             return
+        places = range(min(len(self), FIRST_ROWS if self._mapper.spans else 1))
         try:
-            first = _rows(self.dataset, range(1))[0]
+            rows = _rows(self.dataset, places)
         except (LookupError, TypeError) as error:
             kind = type(self.dataset).__name__
             raise UsageError(f"a {kind} has no row 0: give a list of dicts") from error
-        self._text(first, 0)
-        self._id(first, 0)
+        self._mapper.check_spans(self._mapper.batch_of(rows, places))
+        self._id(rows[0], 0)
 
 
 class _NoisyStream(NoisyDataset):
@@ -211,12 +238,12 @@ class _NoisyStream(NoisyDataset):
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Yield the noisy rows in their order, noised in blocks."""
-        epoch, size, rows = self.epoch, min(FIRST_ROWS, self.block_rows), self._share()
-        while block := list(islice(rows, size)):
-            texts = [self._text(row, place) for place, row in block]
-            noisy = self._noise(texts, [self._id(row, place) for place, row in block], epoch)
-            for (_, row), text in zip(block, noisy, strict=True):
-                yield {**row, self.noisy_column: text}
+        epoch, size, stream = self.epoch, min(FIRST_ROWS, self.block_rows), self._share()
+        while block := list(islice(stream, size)):
+            places, rows = zip(*block, strict=True)
+            batch = self._mapper.batch_of(rows, places)
+            ids = [self._id(row, place) for place, row in block]
+            yield from joined(rows, self._columns(batch, ids, epoch))
             size = min(2 * size, self.block_rows)
 
     def _share(self) -> Iterator[tuple[int | None, Row]]:
@@ -316,6 +343,46 @@ def _rows(dataset: Any, places: Sequence[int]) -> list[Row]:
     return [dataset[place] for place in places]
 
 
-def _check(text: str | None) -> int:
-    """Return a checksum of a clean text."""
-    return crc32(text.encode("utf-8", "surrogatepass")) if isinstance(text, str) else 1
+def _rows_of(batch: Batch) -> list[dict[str, Any]]:
+    """Return the rows of a batch of columns."""
+    return [dict(zip(batch, row, strict=True)) for row in zip(*batch.values(), strict=True)]
+
+
+def _checks(batch: Batch) -> list[int]:
+    """Return a checksum of each row, of the columns that decide its noise."""
+    return [_check(row) for row in zip(*batch.values(), strict=True)]
+
+
+def _check(row: tuple[Any, ...]) -> int:
+    if len(row) == 1 and isinstance(row[0], str):
+        text = row[0]
+    else:  # images and other objects beside the texts count by their type
+        text = json.dumps(row, default=lambda value: str(type(value)), skipkeys=True)
+    return crc32(text.encode("utf-8", "surrogatepass"))
+
+
+def _changes(before: Any, after: Any) -> Iterator[tuple[list[str | int], Any]]:
+    """Yield each value in `after` that differs from `before`, with the keys that lead to it."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        pairs = [(name, before.get(name, _ABSENT), value) for name, value in after.items()]
+    elif isinstance(before, list) and isinstance(after, list):
+        pairs = list(zip(count(), before, after, strict=False))
+    else:
+        if before is not after and before != after:
+            yield [], after
+        return
+    for key, old, new in pairs:
+        yield from (([key, *keys], value) for keys, value in _changes(old, new))
+
+
+def _with_changes(row: Row, changes: str | None) -> dict[str, Any]:
+    """Return the changed columns of a row; `changes` is JSON of the result of `_changes`."""
+    made: dict[str, Any] = {}
+    for (column, *inner), value in json.loads(changes or "[]"):
+        if column not in made:
+            made[column] = copied(row.get(column))
+        holder, key = made, column
+        for deeper in inner:
+            holder, key = holder[key], deeper
+        holder[key] = value
+    return made

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import chain, count
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from noisegen.augmentation import NoiseRequest, Request
-from noisegen.augmentation.shards import ShardJob, ShardTask, factor_of, languages_in
+from noisegen.augmentation.row_languages import (
+    LANGUAGES,
+    NO_COLUMN,
+    first_language,
+    languages_in,
+)
+from noisegen.augmentation.shards import ShardJob, ShardTask, factor_of
 from noisegen.data.conll import NORM
 from noisegen.data.features import class_names
 from noisegen.data.files import metered
@@ -116,7 +122,6 @@ class AugmentPlan:
         return map(ShardTask, count(), shards)
 
 
-NO_COLUMN = "none"  # value of --lang-column: rows are in one language
 LANGUAGES_SHOWN = 8  # most languages that a line for the user names
 
 # Options of a request that the manifest lists, since they decide the rows and shards of a run
@@ -138,7 +143,7 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
     first = first_file(inputs, columns)
     request, seen = _with_languages(request, first, columns)
     whole = recipe_of(request)  # its steps are checked in the language that is known now
-    base = request.lang or _first_language(whole, seen)
+    base = request.lang or first_language(whole, seen)
     recipe = whole if request.lang_column else whole.for_language(base)[0]
     hints += _notes_on_languages(request, whole, seen)
     if request.group_by:
@@ -313,7 +318,7 @@ def _with_languages(
     if asked not in (None, NO_COLUMN) and request.lang:
         raise UsageError("--lang is for all rows, --lang-column for each row: choose one")
     names = file.schema.names if file else []
-    name = numbered(asked or "lang", names)
+    name = numbered(asked or LANGUAGES, names)
     inner = f"{records_of(columns.text)}[].{name}"
     name = inner if name not in names and inner in names else name
     if asked == NO_COLUMN or not file or (not asked and (request.lang or name not in names)):
@@ -342,13 +347,6 @@ def _first_languages(file: FileRange, columns: Columns, name: str) -> tuple[list
     numbers, languages = languages_in(rows, name)
     written = pc.sum(pc.not_equal(rows[name].cast(pa.string()), "")).as_py() or 0
     return [lang for lang in languages if lang], 2 * int(np.count_nonzero(numbers)) > written
-
-
-def _first_language(recipe: Recipe, seen: Sequence[str]) -> str:
-    """Return the first language for which a recipe has data, of `seen`, or else of all."""
-    of_steps = (registry.get(step.transform).languages() for step in recipe.steps())
-    known = (lang for lang in chain(seen, ["en"], *of_steps) if recipe.has_language(lang))
-    return next(known, "en")
 
 
 def _notes_on_languages(request: Request, recipe: Recipe, seen: Sequence[str]) -> list[str]:

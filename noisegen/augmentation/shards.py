@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from noisegen.augmentation import annotated
+from noisegen.augmentation.row_languages import Groups, language_groups, noise_groups, texts_of
 from noisegen.data.conll import NORM
 from noisegen.data.features import class_names, features, label_names, with_features, with_list
 from noisegen.data.labels import carried, carried_forms, tags_like
@@ -25,7 +26,7 @@ from noisegen.data.sources import no_column, read
 from noisegen.data.tables import is_string
 from noisegen.errors import OutputError, RecipeError, SourceError, UsageError
 from noisegen.noising import registry
-from noisegen.noising.engine import EDITS, Engine, add_noise
+from noisegen.noising.engine import Engine
 from noisegen.noising.mix import read_factor
 from noisegen.noising.plan import Streams
 from noisegen.noising.recipe import Recipe
@@ -36,8 +37,7 @@ from noisegen.runs.folder import shard_path
 from noisegen.runs.progress import live_path, publishing
 from noisegen.runs.records import File, Record
 from noisegen.text.alignment import error_counts, words_in
-from noisegen.text.buffers import I64, U64, as_arrow, one_chunk
-from noisegen.text.languages import known_language
+from noisegen.text.buffers import I64, U64, one_chunk
 
 # zstd at level 1 is faster and smaller than snappy. Dictionary pages save nothing for unique text.
 _PARQUET = {
@@ -52,8 +52,6 @@ _PARQUET = {
 }
 SAMPLED_ROWS = 2_000  # about so many rows per shard, evenly spaced, have their errors counted
 CLEAN = -1  # number of the copy that is the clean row, which `--with-clean` adds
-UNDETERMINED = "und"  # code of a text in a language that nobody determined
-Groups = list[tuple[Engine | None, I64]]  # the engine of some rows, and their indices
 
 
 class Version(NamedTuple):
@@ -239,13 +237,13 @@ class ShardJob:
             def noise(texts: pa.Table, keys: U64, owners: I64) -> pa.Table:
                 of_writers = (ids if writers is None else writers)[owners]
                 streams = Streams(keys, self.seed, version.copy, of_writers)
-                of_texts = [(engine, _texts_of(index, owners)) for engine, index in groups]
-                return self._add_noise(texts, streams, of_texts, edits=True)
+                of_texts = texts_of(groups, owners)
+                return noise_groups(texts, streams, of_texts, self.protect, edits=True)
 
             noised = annotated.noised(rows, self.columns, ids, noise)
         else:
             streams = Streams(ids, self.seed, version.copy, writers)
-            noised = self._add_noise(rows, streams, groups, edits=edits)
+            noised = noise_groups(rows, streams, groups, self.protect, edits=edits)
         return annotated.with_reasons(noised, reasons) if reasons else noised
 
     def _groups(self, rows: pa.Table, version: Version) -> tuple[Groups, pa.Array | None]:
@@ -258,81 +256,8 @@ class ShardJob:
             return [(None, everything)], None
         if self.language_column is None:
             return [(self.engine(version.strength), everything)], None
-        numbers, languages = languages_in(rows, self.language_column)
-        groups: Groups = []
-        reasons = np.full(len(rows), "", object)
-        for number, lang in enumerate(languages):
-            index = np.flatnonzero(numbers == number)
-            has_data = lang is not None and self.recipe.has_language(lang)
-            groups.append((self.engine(version.strength, lang) if has_data else None, index))
-            if not has_data:
-                reasons[index] = "no_data_for_language" if lang else "unknown_language"
-        return groups, pa.array(reasons, pa.string())
-
-    def _add_noise(
-        self, rows: pa.Table, streams: Streams, groups: Groups, *, edits: bool
-    ) -> pa.Table:
-        """Add the columns of `add_noise` to rows; each group gets the noise of its engine.
-
-        Rows of a group without an engine stay clean.
-        """
-        clean = one_chunk(rows["clean"])
-        if len(groups) == 1 and (engine := groups[0][0]):
-            return add_noise(engine, rows, clean, streams, self.protect, edits)
-        made = []
-        for engine, index in groups:
-            some = clean.take(as_arrow(index))
-            texts = _unchanged(some, edits=edits)
-            if engine:
-                texts = add_noise(engine, texts, some, streams.take(index), self.protect, edits)
-            made.append(texts)
-        order = np.argsort(np.concatenate([index for _, index in groups]))
-        noised = pa.concat_tables(made).take(as_arrow(order)).combine_chunks()
-        rows = rows.drop_columns(
-            [name for name in rows.column_names if name in noised.schema.names]
-        )
-        for name in noised.schema.names:
-            rows = rows.append_column(name, noised[name])
-        return rows
-
-
-def _unchanged(clean: pa.Array, *, edits: bool) -> pa.Table:
-    """Return the columns of `add_noise` for texts that stay clean."""
-    kinds = {"transforms": pa.list_(pa.string())} | ({"edits": EDITS} if edits else {})
-    offsets = as_arrow(np.zeros(len(clean) + 1, np.int32))
-    empty = {
-        name: pa.ListArray.from_arrays(offsets, pa.array([], kind.value_type))
-        for name, kind in kinds.items()
-    }
-    return pa.table({"noisy": clean.cast(pa.string()), **empty})
-
-
-def _texts_of(index: I64, owners: I64) -> I64:
-    """Return the indices of the texts of some rows; `owners` has the index of each text's row."""
-    return np.flatnonzero(np.isin(owners, index))
-
-
-def languages_in(rows: pa.Table, name: str) -> tuple[I64, list[str | None]]:
-    """Return the languages in a column of rows, and for each row the index of its language.
-
-    An unknown or missing language is None, the first item of the list. Raises SourceError if the
-    column is missing or holds no text.
-    """
-    if name not in rows.column_names:
-        raise no_column("a source", name, rows.column_names)
-    tags = one_chunk(rows[name])
-    if pa.types.is_dictionary(tags.type):
-        tags = tags.dictionary_decode()
-    if not is_string(tags.type):
-        raise SourceError(f"column {name!r} holds {tags.type}, not languages")
-    coded = tags.cast(pa.string()).dictionary_encode()
-    known = map(known_language, coded.dictionary.to_pylist())
-    of_tags = [None, *(None if lang == UNDETERMINED else lang for lang in known)]
-    languages = list(dict.fromkeys(of_tags))
-    number_of = {lang: number for number, lang in enumerate(languages)}
-    numbers = np.array([number_of[lang] for lang in of_tags], np.int64)
-    places = coded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-    return numbers[places + 1], languages
+        engine_in = partial(self.engine, version.strength)
+        return language_groups(rows, self.language_column, self.recipe, engine_in)
 
 
 @cache

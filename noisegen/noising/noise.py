@@ -193,31 +193,28 @@ def engine_for(recipe: RecipeLike, lang: str = "en", tagger: str = "rule") -> En
     The engine is made once per process and then cached. Raises UsageError if `recipe` is in no
     such form.
     """
+    return recipe_for(recipe).engine(lang, tagger)
+
+
+def recipe_for(recipe: RecipeLike) -> Recipe:
+    """Return a recipe, given in any form that `noise` takes; raises UsageError for another form."""
     if isinstance(recipe, Recipe):
-        return recipe.engine(lang, tagger)
+        return recipe
     if not isinstance(recipe, str):
-        return _recipe_of(recipe).engine(lang, tagger)
+        given: Any = recipe
+        listed = given if isinstance(given, list | tuple) else ()
+        are_steps = bool(listed) and all(isinstance(step, str | Step) for step in listed)
+        return Recipe.of(given) if are_steps else Recipe.named(given)
     if recipe.endswith(FILE_ENDINGS):
         with suppress(OSError):
             state = os.stat(recipe)  # noqa: PTH116 - a tenth of the time
-            version = state.st_dev, state.st_ino, state.st_mtime_ns, state.st_size
-            return _recipe_in(recipe, version).engine(lang, tagger)
-    return _engine_named(recipe, lang, tagger)
-
-
-def _recipe_of(given: Any) -> Recipe:
-    """Make a recipe from a list of steps or from a path; raises UsageError for anything else."""
-    listed = given if isinstance(given, list | tuple) else ()
-    are_steps = bool(listed) and all(isinstance(step, str | Step) for step in listed)
-    return Recipe.of(given) if are_steps else Recipe.named(given)
+            return _recipe_in(
+                recipe, (state.st_dev, state.st_ino, state.st_mtime_ns, state.st_size)
+            )
+    return _recipe_in(recipe, ())
 
 
 @lru_cache(ENGINES_MAX)
-def _recipe_in(path: str, _: tuple[int, ...]) -> Recipe:
-    """Read a recipe file; the cache key includes its version, so a changed file is read again."""
-    return Recipe.from_yaml(path)
-
-
-@lru_cache(ENGINES_MAX)
-def _engine_named(name: str, lang: str, tagger: str) -> Engine:
-    return Recipe.named(name).engine(lang, tagger)
+def _recipe_in(name: str, _: tuple[int, ...]) -> Recipe:
+    """Return a recipe; the cache key of a file includes its version, so a changed file is read."""
+    return Recipe.named(name)

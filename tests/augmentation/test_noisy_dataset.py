@@ -336,7 +336,7 @@ def test_torch_is_not_imported():
         ({"train": ROWS}, "takes a dataset or a list of dicts, not a dict"),
         (7, "takes a dataset or a list of dicts, not a int"),
         (["see you"], "row 0 is of type str: give rows that are dicts"),
-        ([{"Text": "see you"}], "row 0 has no column 'text' among: Text; did you mean 'Text'"),
+        ([{"Text": "see you"}], "row 0: no column 'text' among: Text; did you mean 'Text'"),
     ],
 )
 def test_rows_that_cannot_be_used_are_refused_at_once(rows, message):
@@ -354,9 +354,9 @@ def test_a_row_of_a_block_that_cannot_be_used_is_named():
     rows = [*ROWS[:20], {"text": 5}, {"label": 1}]
     with pytest.raises(UsageError, match="from row 16 on, text 4 is 5, not a string"):
         noisy(rows[:21])[16]
-    with pytest.raises(UsageError, match="row 21 has no column 'text' among: label"):
+    with pytest.raises(UsageError, match="row 21: no column 'text' among: label"):
         noisy(rows)[16]
-    with pytest.raises(UsageError, match="row 21 has no column 'text' among: label"):
+    with pytest.raises(UsageError, match="row 21: no column 'text' among: label"):
         list(noisy(iter([*ROWS[:21], rows[21]])))
 
 
@@ -365,7 +365,7 @@ def test_a_wrong_option_shows_when_it_is_given():
         NoisyDataset(ROWS, recip="ugc")
     with pytest.raises(UsageError, match="no recipe or transform named 'nope'"):
         NoisyDataset(ROWS, recipe="nope")
-    with pytest.raises(UsageError, match="a row has no 'uid', the column of ids"):
+    with pytest.raises(UsageError, match="row 0: no column 'uid' among: text, label"):
         NoisyDataset(ROWS, id_column="uid")
     for wrong in (0, True, 1.5):
         with pytest.raises(UsageError, match=r"block_rows .* is not a whole number of at least 1"):
