@@ -182,8 +182,8 @@ class Statistics:
     """Statistics of a run; a ratio is None if its divisor is 0.
 
     `strengths` is empty for a run without --strength. `cer_of_changed_rows` counts rows by CER in
-    steps of 0.01; its last entry counts 1 and above. `examples` are changed rows, evenly spaced over
-    the run.
+    steps of 0.01; its last entry counts 1 and above. `examples` are changed rows, evenly spaced
+    over the run.
     """
 
     origin: RunOrigin
