@@ -156,7 +156,7 @@ def describe(plan: AugmentPlan, expected: RunEstimate | None) -> str:
     clean = " and the clean row" if request.with_clean else ""
     versions = f"copies {request.copies}{clean}"
     if request.strength:
-        versions += f" at strength {', '.join(request.strength)}"
+        versions += f" at strength {', '.join(listed(request.strength))}"
     languages = f"language {request.lang or f'of each row in column {request.lang_column}'}"
     lines = [
         f"sources   {', '.join(str(source.path) for source in plan.inputs)}",

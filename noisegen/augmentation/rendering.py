@@ -73,31 +73,35 @@ def _print_row(
 
     With `carets` a line below each changed text marks the changes.
     """
+    console.print(_head(versions), highlight=False)
     labels = ["clean", *(row.strength or "noisy" for row in versions)]
     label_width = max(map(len, labels)) + 2
-    is_pair, is_changed = len(versions) == 1, any(map(_real_changes, versions))
-    console.print(_head(versions), highlight=False)
     width = max(console.width - label_width, 2) if aligned else sys.maxsize
     shown = [row.beginning(SHOWN_MAX) for row in versions]
+    is_changed_pair = len(versions) == 1 and bool(_real_changes(versions[0]))
     signs: set[str] = set()
-
-    def show(label: str, text: Text) -> None:
-        console.print(Text(f"{label:<{label_width}}", "dim") + text, soft_wrap=True)
-
     for line in lines_of(shown, width, aligned):
-        if not (is_changed if is_pair else any(block.is_changed for block in line)):
-            show("both" if is_pair else "all", side_of(line, 0))
-            continue
-        for side, label in enumerate(labels):
-            show(label, side_of(line, side, aligned=aligned))
-            if carets and side and any(block.transforms[side] for block in line):
-                show("", carets_under(line, side))
+        is_whole = is_changed_pair or any(block.is_changed for block in line)
+        names = labels if is_whole else ["both" if len(versions) == 1 else "all"]
+        for label, text in _sides(line, names, aligned=aligned, carets=carets):
+            named = Text.assemble((f"{label:<{label_width}}", "dim"), text)
+            console.print(named, soft_wrap=True)
         signs |= _signs(line, aligned=aligned)
     left = len(versions[0].clean) - min(len(row.clean) for row in shown)
     if left > 0:
         console.print(f"and {counted(left, 'more character')}", style="dim", highlight=False)
     console.print()
     return signs
+
+
+def _sides(
+    line: list["AlignedCells"], labels: Sequence[str], *, aligned: bool, carets: bool
+) -> Iterator[tuple[str, Text]]:
+    """Yield label and text of each side of a line, and the carets below it, if wanted."""
+    for side, label in enumerate(labels):
+        yield label, side_of(line, side, aligned=aligned)
+        if carets and side and any(block.transforms[side] for block in line):
+            yield "", carets_under(line, side)
 
 
 def _print_transforms(shown: Counter[str], console: Console, has_colour: bool) -> None:
@@ -254,24 +258,26 @@ def _blocks(versions: Sequence[ShownRow], limit: int, aligned: bool) -> Iterator
     `aligned`, signs such as ␣ stand for changed spaces.
     """
     clean, sides = min((row.clean for row in versions), key=len), len(versions) + 1
-    ahead = [list(_whole_graphemes(row))[::-1] for row in versions]
+    rows = [(row, list(_whole_graphemes(row))[::-1]) for row in versions]
+    spans = _changed_spans(chain.from_iterable(changes for _, changes in rows))
     done = 0
-    for start, stop in [*_changed_spans(chain.from_iterable(ahead)), (len(clean), len(clean))]:
+    for start, stop in [*spans, (len(clean), len(clean))]:
         for cell in displayed(clean[done:start]):
             yield AlignedCells([[cell]] * sides, [""] * sides)
-        changed = [
-            _changed_text(row, changes, start, stop)
-            for row, changes in zip(versions, ahead, strict=True)
-        ]
+        changed = [_changed_text(row, changes, start, stop) for row, changes in rows]
         names = [transforms for _, transforms in changed]
         names = [names[0] if len(names) == 1 else "", *names]
         texts = [clean[start:stop], *(text for text, _ in changed)]
-        cells = [displayed(text, changed=aligned) for text in texts]
-        while any(cells):
-            heads = [_fitting(side, limit) for side in cells]
-            yield AlignedCells([side[:n] for side, n in zip(cells, heads, strict=True)], names)
-            cells = [side[n:] for side, n in zip(cells, heads, strict=True)]
+        yield from _cut([displayed(text, changed=aligned) for text in texts], names, limit)
         done = stop
+
+
+def _cut(sides: list[list[Grapheme]], names: list[str], limit: int) -> Iterator[AlignedCells]:
+    """Yield a changed span as blocks of at most `limit` columns."""
+    while any(sides):
+        heads = [_fitting(side, limit) for side in sides]
+        yield AlignedCells([side[:n] for side, n in zip(sides, heads, strict=True)], names)
+        sides = [side[n:] for side, n in zip(sides, heads, strict=True)]
 
 
 def _changed_spans(changes: Iterable[Edit]) -> list[tuple[int, int]]:

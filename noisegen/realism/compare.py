@@ -88,7 +88,7 @@ class CompareOptions(PairOptions, WorkerOptions):
         object.__setattr__(self, "strength", levels_in(self.strength))
         if self.strength and self.recipe is None:
             raise UsageError("--strength scales a recipe: name one with --recipe")
-        for strength in self.strength:
+        for strength in listed(self.strength):
             factor_of(strength)
 
     def compared(self, real: Pairs, synthetic: Pairs, name: str, note: str = "") -> "Realism":

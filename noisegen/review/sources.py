@@ -94,19 +94,27 @@ def _outputs(source: ReviewSource) -> Iterator[Batch]:
             f"name one for each, in their order"
         )
     for folder, label in zip(map(Path, source.sources), labels, strict=True):
-        recipe, options = _recorded(folder)
-        if label and options.get("strength"):
-            raise UsageError(f"{str(folder)!r} has strengths of its own: leave out --strengths")
-        strength = label or strength_of(recipe) or folder.name
-        lang, name = str(options.get("lang") or source.lang), str(recipe.get("name") or "unknown")
-        stratum = Stratum(lang, name, strength, strength_value(strength))
-        slots = _slot_columns(options)
-        for path in shard_files(folder):
-            for table in _shard(path, slots):
-                if options.get("with_clean") and "copy" in table.column_names:
-                    table = table.filter(pc.not_equal(table["copy"], CLEAN))
-                for part, rows in _by_strength(table, stratum, options):
-                    yield from _by_language(rows, part, source.lang_column)
+        yield from _output(folder, label, source)
+
+
+def _output(folder: Path, label: str | None, source: ReviewSource) -> Iterator[Batch]:
+    """Yield one output of `augment` in batches of one stratum each; `label` names its strength.
+
+    Clean rows of `--with-clean` are left out. Raises UsageError for a label if the output has
+    several strengths.
+    """
+    recipe, options = _recorded(folder)
+    if label and options.get("strength"):
+        raise UsageError(f"{str(folder)!r} has strengths of its own: leave out --strengths")
+    strength = label or strength_of(recipe) or folder.name
+    lang, name = str(options.get("lang") or source.lang), str(recipe.get("name") or "unknown")
+    stratum = Stratum(lang, name, strength, strength_value(strength))
+    slots = _slot_columns(options)
+    for table in (table for path in shard_files(folder) for table in _shard(path, slots)):
+        if options.get("with_clean") and "copy" in table.column_names:
+            table = table.filter(pc.not_equal(table["copy"], CLEAN))
+        for part, rows in _by_strength(table, stratum, options):
+            yield from _by_language(rows, part, source.lang_column)
 
 
 def _by_strength(table: pa.Table, stratum: Stratum, options: Mapping[str, Any]) -> Iterator[Batch]:

@@ -170,6 +170,7 @@ def test_colour_replaces_the_carets() -> None:
     text = shown([SEE_YOU], **options, no_color=False)
     assert "^" not in text
     assert "48;2;" in text
+    assert "\x1b[2mclean  \x1b[0m\x1b[30;48;2;" in text  # only the label is dim
     assert "^^^ ^^^" in shown([SEE_YOU], **options, no_color=True)
 
 
