@@ -31,6 +31,13 @@ Protect = Annotated[
 ]
 Code = Annotated[Strings, option("Python file with transforms; repeatable", metavar="FILE.py")]
 Tagger = Annotated[Literal["rule", "spacy"], option("Part-of-speech tagger for slng and abr3")]
+Levels = Annotated[
+    Strings,
+    option(
+        "Factors of the noise, such as x0.5,x1,x2: each row comes once per factor",
+        metavar="xN[,xN...]",
+    ),
+]
 PROTECTED = "url,mention,hashtag,email"  # same as text.spans.PROTECTED, which is slow to import
 
 
@@ -148,25 +155,28 @@ class Request(NoiseRequest):
     ] = ()
     copies: Annotated[int, option("Noisy copies of each row", ge=1)] = 1
     with_clean: Annotated[bool, option("Write the clean row too, as copy -1")] = False
-    strength: Annotated[
-        Strings,
-        option(
-            "Factors of the noise, such as x0.5,x1,x2: each row comes once per factor",
-            metavar="xN[,xN...]",
-        ),
-    ] = ()
+    strength: Levels = ()
     edits: Annotated[bool, option("Add a column with the changed spans")] = False
     rows_per_shard: RowsPerShard = 100_000
     limit: Limit = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("text_column", "spans"):
-            object.__setattr__(self, name, tuple(listed(getattr(self, name))))
-        levels = [part.strip() for text in listed(self.strength) for part in text.split(",")]
-        if len({*levels}) < len(levels):
-            raise UsageError(f"--strength {','.join(levels)}: write each factor once")
-        object.__setattr__(self, "strength", tuple(levels))
+        object.__setattr__(self, "text_column", tuple(listed(self.text_column)))
+        object.__setattr__(self, "spans", tuple(dict.fromkeys(listed(self.spans))))
+        object.__setattr__(self, "strength", levels_in(self.strength))
+
+
+def levels_in(given: Strings) -> tuple[str, ...]:
+    """Return the factors in values of --strength; raises UsageError if one occurs twice.
+
+    >>> levels_in("x0.5,x1")
+    ('x0.5', 'x1')
+    """
+    levels = [part.strip() for text in listed(given) for part in text.split(",")]
+    if len({*levels}) < len(levels):
+        raise UsageError(f"--strength {','.join(levels)}: write each factor once")
+    return tuple(levels)
 
 
 # Fields of a NoiseRequest that several commands have as options.

@@ -141,21 +141,19 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
     inputs = _with_encoding([item for item in found if not item.skipped], request.encoding)
     columns, hints = completed(inputs, _columns(request))
     first = first_file(inputs, columns)
+    asked = request.lang_column
     request, seen = _with_languages(request, first, columns)
     whole = recipe_of(request)  # its steps are checked in the language that is known now
     base = request.lang or first_language(whole, seen)
     recipe = whole if request.lang_column else whole.for_language(base)[0]
-    hints += _notes_on_languages(request, whole, seen)
+    hints += _notes_on_languages(request, whole, seen, is_asked=bool(asked))
     if request.group_by:
         _check_groups(request.group_by, recipe, first)
     columns, letters = _with_tags(columns, listed(request.label_names), first)
     if letters:
         hints.append(f"the labels in column {columns.labels!r} are {scheme_name(letters)} tags")
     job = replace(_job(request, recipe, base, columns, out), letters=letters)
-    tagger = job.engine().tagger
-    if tagger:  # so that every worker uses the tagger that was found here
-        program = tagger.partition(":")[0]
-        job = replace(job, settings=replace(job.settings, tagger=program))
+    job, tagger = _with_tagger(job)
     config = _config(request, whole, job, tagger)
     config["dictionaries"] = dictionaries(whole, job.settings, seen or [base])
     config["sources"] = [{"path": item.path, "bytes": item.file_size} for item in inputs]
@@ -164,9 +162,19 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
     return AugmentPlan(request, recipe, inputs, first, job, config, hints, skipped)
 
 
+def _with_tagger(job: ShardJob) -> tuple[ShardJob, str | None]:
+    """Return the job with the tagger that was found here, for all workers, and its full name."""
+    if not (tagger := job.engine().tagger):
+        return job, None
+    program = tagger.partition(":")[0]
+    return replace(job, settings=replace(job.settings, tagger=program)), tagger
+
+
 def _check(request: Request) -> None:
     """Check the options that need no source; raises UsageError or RecipeError."""
     check_seed(request.seed)
+    if request.lang and request.lang_column not in (None, NO_COLUMN):
+        raise UsageError("--lang is for all rows, --lang-column for each row: choose one")
     if request.nlaug_data and not Path(request.nlaug_data).is_dir():
         raise UsageError(f"--nlaug-data {request.nlaug_data!r}: no such folder")
     registry.load_code(*listed(request.code))
@@ -311,26 +319,33 @@ def _with_languages(
 ) -> tuple[Request, list[str]]:
     """Return the request with its language or its column of languages, and the languages there.
 
-    `file` is the first input with rows; only its first rows are read. Raises UsageError for a
-    language and a column, and SourceError for a column that is missing or holds no text.
+    `file` is the first input with rows; only its first rows are read. Raises SourceError for a
+    column that is missing or holds no text.
     """
+    english = replace(request, lang=request.lang or "en", lang_column=None)
+    if not file or request.lang or request.lang_column == NO_COLUMN:
+        return english, []
     asked = request.lang_column
-    if asked not in (None, NO_COLUMN) and request.lang:
-        raise UsageError("--lang is for all rows, --lang-column for each row: choose one")
-    names = file.schema.names if file else []
-    name = numbered(asked or LANGUAGES, names)
+    name = _inner(numbered(asked or LANGUAGES, file.schema.names), file, columns)
+    if asked and name not in file.schema.names:
+        raise no_column(file.path, name, file.schema.names)
+    if not asked and not _may_have_languages(name, file, columns):
+        return english, []
+    seen, are_languages = _first_languages(file, columns, name)
+    return (replace(request, lang_column=name), seen) if asked or are_languages else (english, [])
+
+
+def _inner(name: str, file: FileRange, columns: Columns) -> str:
+    """Return the name of a column of a file: 'data[].lang' for 'lang' of records in 'data'."""
     inner = f"{records_of(columns.text)}[].{name}"
-    name = inner if name not in names and inner in names else name
-    if asked == NO_COLUMN or not file or (not asked and (request.lang or name not in names)):
-        return replace(request, lang=request.lang or "en", lang_column=None), []
-    if name not in names:
-        raise no_column(file.path, name, names)
+    return inner if name not in file.schema.names and inner in file.schema.names else name
+
+
+def _may_have_languages(name: str, file: FileRange, columns: Columns) -> bool:
+    """Tell whether a file has a column of text with this name that no option uses."""
     used = (columns.text, columns.row_id, *columns.lists, *columns.paths)
-    if asked or (is_string(file.schema.field(name).type) and name not in used):
-        seen, are_languages = _first_languages(file, columns, name)
-        if asked or are_languages:
-            return replace(request, lang_column=name), seen
-    return replace(request, lang="en"), []
+    is_there = name in file.schema.names and name not in used
+    return is_there and is_string(file.schema.field(name).type)
 
 
 def _first_languages(file: FileRange, columns: Columns, name: str) -> tuple[list[str], bool]:
@@ -349,12 +364,18 @@ def _first_languages(file: FileRange, columns: Columns, name: str) -> tuple[list
     return [lang for lang in languages if lang], 2 * int(np.count_nonzero(numbers)) > written
 
 
-def _notes_on_languages(request: Request, recipe: Recipe, seen: Sequence[str]) -> list[str]:
-    """Return lines for the user on a column of languages, and on languages without some data."""
+def _notes_on_languages(
+    request: Request, recipe: Recipe, seen: Sequence[str], *, is_asked: bool
+) -> list[str]:
+    """Return lines for the user on a column of languages, and on languages without some data.
+
+    `is_asked` tells that the user named the column, which then gets no line.
+    """
     if request.lang:
         return list(filter(None, [recipe.note_on(request.lang)]))
-    other = "none: all rows are English"
-    notes = [f"column {request.lang_column!r} has the language of each row (--lang-column {other})"]
+    other = "--lang-column none: all rows are English"
+    named = f"column {request.lang_column!r} has the language of each row ({other})"
+    notes = [] if is_asked else [named]
     if lacking := [lang for lang in seen if recipe.note_on(lang)]:
         some = ", ".join(lacking[:LANGUAGES_SHOWN]) + ", ..." * (len(lacking) > LANGUAGES_SHOWN)
         notes.append(f"{recipe.name} leaves out transforms without data in {some}")

@@ -1,7 +1,8 @@
 """Preview of noise: the rows to show, from texts, from sources or from the bundled demo text."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from noisegen.augmentation import Request
 from noisegen.augmentation.annotated import one_per_text
 from noisegen.augmentation.catalog import demo_texts
 from noisegen.augmentation.plan import AugmentPlan, make_plan
+from noisegen.augmentation.shards import NOISY, ShardJob, Version
 from noisegen.data.files import is_url
 from noisegen.data.formats.registry import file_of
 from noisegen.data.sources import is_hub, read
@@ -24,17 +26,22 @@ from noisegen.text.resources import DEMO
 
 @dataclass(frozen=True)
 class ShownRow:
-    """One row with the columns of a shard; clean and noisy text are equal outside `edits`."""
+    """One row with the columns of a shard; clean and noisy text are equal outside `edits`.
+
+    `strength` is the factor of the noise, such as 'x0.5'; '' without --strength.
+    """
 
     id: int | str
     clean: str
     noisy: str
     transforms: list[str]
     edits: list[dict[str, Any]]
+    strength: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row as plain data, by the names of a shard's columns."""
-        return asdict(self)
+        row = asdict(self)
+        return row if self.strength else {k: v for k, v in row.items() if k != "strength"}
 
     def beginning(self, most: int) -> "ShownRow":
         """Return the row cut after `most` clean characters.
@@ -75,30 +82,36 @@ def examples_of(
 ) -> list[ShownRow]:
     """Return the first rows of the sources of a request, with their noise.
 
-    Sources may also be texts; without sources, demo texts of the language are shown. `tell` is
-    called with hints for the user. Raises UsageError if some sources are texts and others are not.
+    Sources may also be texts; without sources, demo texts of the language are shown. With
+    `strength`, each text comes once per factor, its versions in a row. `tell` is called with hints
+    for the user. Raises UsageError if some sources are texts and others are not.
     """
-    given = listed(request.sources)
-    texts = _texts_among(given)
+    texts = _texts_among(listed(request.sources))
     columns = {"--group-by": request.group_by, "--lang-column": request.lang_column}
-    if texts and (flag := next((flag for flag, name in columns.items() if name), None)):
-        raise UsageError(f"{flag} names a column of a source; a text has none")
-    if texts or not given:
-        request = replace(request, lang=request.lang or "en", lang_column=None)
-    if not given:
-        texts = demo_texts().get(normalize_language(str(request.lang)), [])[:rows]
-    # A plan needs a source. For texts it gets the demo file, which is then not read. If there are
-    # no demo texts in the language, the first rows of the demo file are read and shown.
-    sources = [str(DEMO)] if texts or not given else given
-    plan = make_plan(replace(request, sources=sources, limit=rows), Path("preview"))
+    if texts and (flags := [flag for flag, name in columns.items() if name]):
+        raise UsageError(f"{flags[0]} names a column of a source; a text has none")
+    if texts or not listed(request.sources):
+        # A plan needs a source: the demo file, which is read only if there are no texts.
+        lang = request.lang or "en"
+        request = replace(request, sources=(str(DEMO),), lang=lang, lang_column=None)
+        texts = texts or demo_texts().get(normalize_language(lang), [])[:rows]
+    plan = make_plan(replace(request, limit=rows), Path("preview"))
     for hint in plan.hints:
         tell(hint)
-    shown = [column.name for column in fields(ShownRow)]
-    examples: list[ShownRow] = []
-    for table in [_table_of(texts)] if texts else _clean_tables(plan):
-        noised = one_per_text(plan.job.noised(table, edits=True)).select(shown)
-        examples += [ShownRow(**row) for row in noised.to_pylist()]
-    return examples[:rows]
+    tables = [_table_of(texts)] if texts else _clean_tables(plan)
+    return list(chain.from_iterable(islice(_versions(plan.job, tables), rows)))
+
+
+def _versions(job: ShardJob, tables: Iterable[pa.Table]) -> Iterator[tuple[ShownRow, ...]]:
+    """Yield the noisy versions of each text, one per strength of a job."""
+    columns = [column.name for column in fields(ShownRow) if column.name != "strength"]
+    for table in tables:
+        levels = []
+        for strength in job.strength or ("",):
+            version = Version(NOISY.copy, strength or None)
+            noised = one_per_text(job.noised(table, version, edits=True)).select(columns)
+            levels.append([ShownRow(**row, strength=strength) for row in noised.to_pylist()])
+        yield from zip(*levels, strict=True)
 
 
 def _texts_among(given: Sequence[str]) -> list[str]:
@@ -130,16 +143,26 @@ def _clean_tables(plan: AugmentPlan) -> Iterator[pa.Table]:
 
 def describe(plan: AugmentPlan, expected: RunEstimate | None) -> str:
     """Return lines of text on a planned run: sources, recipe, columns, and expected output."""
-    request = plan.request
-    columns = vars(plan.job.columns)
+    request, columns = plan.request, plan.job.columns
     transforms = dict.fromkeys(step.transform for step in plan.recipe.steps())
-    of_rows = f"of each row in column {request.lang_column}"
-    languages = f"language {request.lang or of_rows}"
+    uses = {
+        "text": ", ".join(columns.texts),
+        "id": columns.row_id,
+        "labels": columns.labels,
+        "spans": ", ".join(columns.spans),
+        "alignment": columns.align,
+        "group": request.group_by,
+    }
+    clean = " and the clean row" if request.with_clean else ""
+    versions = f"copies {request.copies}{clean}"
+    if request.strength:
+        versions += f" at strength {', '.join(listed(request.strength))}"
+    languages = f"language {request.lang or f'of each row in column {request.lang_column}'}"
     lines = [
         f"sources   {', '.join(str(source.path) for source in plan.inputs)}",
         f"recipe    {plan.recipe.name} ({', '.join(transforms)})",
-        f"seed      {request.seed}, copies {request.copies}, {languages}",
-        f"columns   {', '.join(f'{k}={v}' for k, v in columns.items() if v)}",
+        f"seed      {request.seed}, {versions}, {languages}",
+        f"columns   {'; '.join(f'{use} {names}' for use, names in uses.items() if names)}",
         *(expected.lines() if expected else [UNKNOWN]),
     ]
     return "\n".join([*lines, "nothing is written; the first rows would become:"])

@@ -1,13 +1,15 @@
 """Print noisy rows on a terminal: clean text above noisy text, aligned column by column.
 
+A text with several strengths is printed once, its noisy versions below it.
+
 The library rich measures the width of characters. Right-to-left text is printed in the order of
 its characters in memory.
 """
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, chain
 from typing import NamedTuple
 from zlib import crc32
 
@@ -24,7 +26,6 @@ from noisegen.text.moves import Edit
 
 SHOWN_MAX = 10_000  # maximum characters of a row that are printed
 _FILLER = "·"
-_LABEL_WIDTH = 7
 # Background colours under black text: Paul Tol's 'light' scheme, distinct to colour-blind readers.
 _GROUNDS = ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00")
 _IN_ORDER = "fing leet spac spel homo abr1 slng dysl abr2 abr3 cont week"
@@ -34,46 +35,73 @@ ORDER = _IN_ORDER.split()  # the transforms of mix_all, whose colours are fixed
 def render(examples: Sequence[ShownRow], console: Console, *, aligned: bool = True) -> None:
     """Print the rows, clean above noisy, and a legend of signs and transforms.
 
-    With `aligned`, the shorter text of each change is padded, so that the unchanged text after it
+    With `aligned`, the shorter texts of each change are padded, so that the unchanged text after it
     is aligned, and lines are broken at the width of the console. Otherwise each text is one line.
+    The rows have the versions of a text at its strengths one after the other.
     """
     if not examples:
         console.print("no rows to show")
         return
     has_colour = bool(console.is_terminal and console.color_system and not console.no_color)
-    shown: Counter[str] = Counter()
+    strengths = list(dict.fromkeys(example.strength for example in examples))
     signs: set[str] = set()
-    for example in examples:
-        shown.update(change.transform for change in _real_changes(example))
-        signs |= _print_row(example, console, aligned=aligned, carets=aligned and not has_colour)
-    changed = sum(example.clean != example.noisy for example in examples)
+    for start in range(0, len(examples), len(strengths)):
+        versions = examples[start : start + len(strengths)]
+        signs |= _print_row(versions, console, aligned=aligned, carets=aligned and not has_colour)
+    shown = Counter(change.transform for row in examples for change in _real_changes(row))
     ending = "; changes by transform:" if shown else ""
-    console.print(Text(f"{counted(len(examples), 'row')}, {changed:,} changed{ending}", "dim"))
+    console.print(Text(f"{_changed_rows(examples, strengths)}{ending}", "dim"))
     _print_transforms(shown, console, has_colour)
     if legend := [f"{sign} {meaning}" for sign, meaning in _LEGEND.items() if sign in signs]:
         console.print(Text("   ".join(legend), "dim"))
 
 
-def _print_row(example: ShownRow, console: Console, *, aligned: bool, carets: bool) -> set[str]:
-    """Print a row and return the signs in it that the legend explains.
+def _changed_rows(examples: Sequence[ShownRow], strengths: Sequence[str]) -> str:
+    """Return the numbers of rows and of changed rows: '3 rows; changed: 1 at x0.5, 2 at x1'."""
+    changed = Counter(row.strength for row in examples if row.clean != row.noisy)
+    rows = counted(len(examples) // len(strengths), "row")
+    if strengths == [""]:
+        return f"{rows}, {changed['']:,} changed"
+    counts = [f"{changed[strength]:,} at {strength}" for strength in strengths]
+    return f"{rows}; changed: {', '.join(counts)}"
 
-    With `carets` a line below the text marks the changes.
+
+def _print_row(
+    versions: Sequence[ShownRow], console: Console, *, aligned: bool, carets: bool
+) -> set[str]:
+    """Print the versions of a row and return the signs in them that the legend explains.
+
+    With `carets` a line below each changed text marks the changes.
     """
-    console.print(_head(example), highlight=False)
-    width = max(console.width - _LABEL_WIDTH, 2) if aligned else sys.maxsize
-    sides = ("clean", "noisy") if _real_changes(example) else ("both",)
-    shown = example.beginning(SHOWN_MAX)
+    console.print(_head(versions), highlight=False)
+    labels = ["clean", *(row.strength or "noisy" for row in versions)]
+    label_width = max(map(len, labels)) + 2
+    width = max(console.width - label_width, 2) if aligned else sys.maxsize
+    shown = [row.beginning(SHOWN_MAX) for row in versions]
+    is_changed_pair = len(versions) == 1 and bool(_real_changes(versions[0]))
     signs: set[str] = set()
     for line in lines_of(shown, width, aligned):
-        for side in sides:
-            console.print(side_of(line, side, aligned=aligned), soft_wrap=True)
-        if carets and any(block.transforms for block in line):
-            console.print(carets_under(line), soft_wrap=True)
+        is_whole = is_changed_pair or any(block.is_changed for block in line)
+        names = labels if is_whole else ["both" if len(versions) == 1 else "all"]
+        for label, text in _sides(line, names, aligned=aligned, carets=carets):
+            named = Text.assemble((f"{label:<{label_width}}", "dim"), text)
+            console.print(named, soft_wrap=True)
         signs |= _signs(line, aligned=aligned)
-    if (left := len(example.clean) - len(shown.clean)) > 0:
+    left = len(versions[0].clean) - min(len(row.clean) for row in shown)
+    if left > 0:
         console.print(f"and {counted(left, 'more character')}", style="dim", highlight=False)
     console.print()
     return signs
+
+
+def _sides(
+    line: list["AlignedCells"], labels: Sequence[str], *, aligned: bool, carets: bool
+) -> Iterator[tuple[str, Text]]:
+    """Yield label and text of each side of a line, and the carets below it, if wanted."""
+    for side, label in enumerate(labels):
+        yield label, side_of(line, side, aligned=aligned)
+        if carets and side and any(block.transforms[side] for block in line):
+            yield "", carets_under(line, side)
 
 
 def _print_transforms(shown: Counter[str], console: Console, has_colour: bool) -> None:
@@ -88,16 +116,21 @@ def _print_transforms(shown: Counter[str], console: Console, has_colour: bool) -
     console.print(Columns(entries, padding=(0, 3)))
 
 
-def _head(example: ShownRow) -> Text:
-    row = "".join(cell.shown for cell in displayed(str(example.id)))
-    drawn = ", ".join(example.transforms) or "no transform"
-    if example.clean == example.noisy:
-        changed = "nothing changed" if example.clean else "nothing changed (empty text)"
-    elif not example.clean:
-        changed = "clean is empty"
+def _head(versions: Sequence[ShownRow]) -> Text:
+    first = versions[0]
+    clean, drawn = first.clean, ", ".join(first.transforms) or "no transform"
+    about = [] if first.strength else [drawn]
+    if all(row.noisy == clean for row in versions):
+        about.append("nothing changed" if clean else "nothing changed (empty text)")
+    elif not clean:
+        about.append("clean is empty")
     else:
-        changed = f"CER {character_errors(example.clean, example.noisy) / len(example.clean):.1%}"
-    return Text(f"row {row}  {drawn}  {changed}", style="dim")
+        rates = [f"{character_errors(clean, row.noisy) / len(clean):.1%}" for row in versions]
+        named = zip(rates, versions, strict=True)
+        rates = [f"{rate} at {row.strength}" if row.strength else rate for rate, row in named]
+        about.append(f"CER {', '.join(rates)}")
+    row_id = "".join(cell.shown for cell in displayed(str(first.id)))
+    return Text("  ".join([f"row {row_id}", *about]), style="dim")
 
 
 def style_of(transforms: str, part: float = 0.0) -> Style:
@@ -121,33 +154,38 @@ def style_of(transforms: str, part: float = 0.0) -> Style:
 
 
 class AlignedCells(NamedTuple):
-    """A block of a line: graphemes of clean text, and the noisy graphemes printed below them.
+    """A block of a line: graphemes of each side, the clean text and the noisy versions below it.
 
-    The narrower text is padded to the width of the other. `transforms` names the transforms that
-    changed the text; it is '' for unchanged text.
+    Narrower sides are padded to the width of the widest. `transforms` has a text per side: the
+    names of the transforms that changed it, '' for unchanged text. Clean text that several versions
+    change has ''.
     """
 
-    clean: list[Grapheme]
-    noisy: list[Grapheme]
-    transforms: str = ""
+    sides: list[list[Grapheme]]
+    transforms: list[str]
 
     @property
     def width(self) -> int:
-        """The width of the wider text, in columns of the terminal."""
-        return max(_width(self.clean), _width(self.noisy))
+        """The width of the widest side, in columns of the terminal."""
+        return max(map(_width, self.sides))
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether a version has a change here."""
+        return any(self.transforms)
 
 
 def _width(side: list[Grapheme]) -> int:
     return sum(cell.width for cell in side)
 
 
-def side_of(line: list[AlignedCells], side: str, *, aligned: bool = True) -> Text:
-    """Return the clean or noisy text of a line, after its label, with the changes in colour."""
-    text = Text().append(f"{side:<{_LABEL_WIDTH}}", "dim")
+def side_of(line: list[AlignedCells], side: int, *, aligned: bool = True) -> Text:
+    """Return a side of a line (0: clean), with the changes in colour."""
+    text = Text()
     for block in line:
-        shown = block.noisy if side == "noisy" else block.clean
+        shown = block.sides[side]
         for number, cell in enumerate(shown):
-            text.append(cell.shown, style_of(block.transforms, number / len(shown)))
+            text.append(cell.shown, style_of(block.transforms[side], number / len(shown)))
         text.append(_FILLER * (block.width - _width(shown)) * aligned, "dim")
     return text
 
@@ -164,20 +202,21 @@ _LEGEND = {
 
 def _signs(line: Sequence[AlignedCells], *, aligned: bool) -> set[str]:
     """Return the signs in a line that the legend explains, such as ␣ for a changed space."""
-    cells = [cell for block in line for cell in (*block.clean, *block.noisy)]
+    cells = chain.from_iterable(side for block in line for side in block.sides)
     signs = {sign for cell in cells if cell.shown != cell.text for sign in cell.shown}
-    uneven = any(_width(block.clean) != _width(block.noisy) for block in line)
+    uneven = any(len(set(map(_width, block.sides))) > 1 for block in line)
     return signs | ({_FILLER} if aligned and uneven else set())
 
 
-def carets_under(line: Sequence[AlignedCells]) -> Text:
-    """Return a line of carets under the changes, for terminals without colour."""
-    carets = "".join(("^" if block.transforms else " ") * block.width for block in line)
-    return Text(" " * _LABEL_WIDTH + carets.rstrip())
+def carets_under(line: Sequence[AlignedCells], side: int) -> Text:
+    """Return a line of carets under the changes of a side, for terminals without colour."""
+    return Text("".join("^ "[not block.transforms[side]] * block.width for block in line).rstrip())
 
 
-def lines_of(example: ShownRow, width: int, aligned: bool = True) -> Iterator[list[AlignedCells]]:
-    """Yield the lines in which a row is printed, at most `width` columns wide.
+def lines_of(
+    versions: Sequence[ShownRow], width: int, aligned: bool = True
+) -> Iterator[list[AlignedCells]]:
+    """Yield the lines in which versions of a row are printed, at most `width` columns wide.
 
     A line is a list of blocks (see `AlignedCells`). It is broken after a space, or inside a word
     that is longer than half a line.
@@ -185,7 +224,7 @@ def lines_of(example: ShownRow, width: int, aligned: bool = True) -> Iterator[li
     line: list[AlignedCells] = []
     used = 0
     # With blocks of at most half a line, the last word and the block after it fit in the next line.
-    for block in _blocks(example, max(width // 2, 2), aligned):
+    for block in _blocks(versions, max(width // 2, 2), aligned):
         if line and used + block.width > width:
             cut = len(line) if _is_space(block) else _last_word(line, width // 2)
             yield line[:cut]
@@ -209,26 +248,61 @@ def _last_word(line: Sequence[AlignedCells], limit: int) -> int:
 
 
 def _is_space(block: AlignedCells) -> bool:
-    return not block.transforms and block.clean[0].text.isspace()
+    return not block.is_changed and block.sides[0][0].text.isspace()
 
 
-def _blocks(example: ShownRow, limit: int, aligned: bool) -> Iterator[AlignedCells]:
-    """Yield a row as blocks of text: one per unchanged grapheme, one or more per change.
+def _blocks(versions: Sequence[ShownRow], limit: int, aligned: bool) -> Iterator[AlignedCells]:
+    """Yield a row as blocks of text: one per unchanged grapheme, one or more per changed span.
 
-    `limit` is the greatest width of a block, in columns; a wider change becomes several blocks. If
+    `limit` is the greatest width of a block, in columns; a wider span becomes several blocks. If
     `aligned`, signs such as ␣ stand for changed spaces.
     """
+    clean, sides = min((row.clean for row in versions), key=len), len(versions) + 1
+    rows = [(row, list(_whole_graphemes(row))[::-1]) for row in versions]
+    spans = _changed_spans(chain.from_iterable(changes for _, changes in rows))
     done = 0
-    for change in _whole_graphemes(example):
-        same = displayed(example.clean[done : change.clean_start])
-        yield from (AlignedCells([cell], [cell]) for cell in same)
-        clean, noisy = (displayed(text, changed=aligned) for text in example.texts_of(change))
-        while clean or noisy:
-            heads = _fitting(clean, limit), _fitting(noisy, limit)
-            yield AlignedCells(clean[: heads[0]], noisy[: heads[1]], change.transform)
-            clean, noisy = clean[heads[0] :], noisy[heads[1] :]
+    for start, stop in [*spans, (len(clean), len(clean))]:
+        for cell in displayed(clean[done:start]):
+            yield AlignedCells([[cell]] * sides, [""] * sides)
+        changed = [_changed_text(row, changes, start, stop) for row, changes in rows]
+        names = [transforms for _, transforms in changed]
+        names = [names[0] if len(names) == 1 else "", *names]
+        texts = [clean[start:stop], *(text for text, _ in changed)]
+        yield from _cut([displayed(text, changed=aligned) for text in texts], names, limit)
+        done = stop
+
+
+def _cut(sides: list[list[Grapheme]], names: list[str], limit: int) -> Iterator[AlignedCells]:
+    """Yield a changed span as blocks of at most `limit` columns."""
+    while any(sides):
+        heads = [_fitting(side, limit) for side in sides]
+        yield AlignedCells([side[:n] for side, n in zip(sides, heads, strict=True)], names)
+        sides = [side[n:] for side, n in zip(sides, heads, strict=True)]
+
+
+def _changed_spans(changes: Iterable[Edit]) -> list[tuple[int, int]]:
+    """Return the spans of clean text that changes cover; spans that overlap are joined."""
+    spans: list[tuple[int, int]] = []
+    for start, stop in sorted({(change.clean_start, change.clean_end) for change in changes}):
+        if spans and start < spans[-1][1]:
+            spans[-1] = spans[-1][0], max(stop, spans[-1][1])
+        else:
+            spans.append((start, stop))
+    return spans
+
+
+def _changed_text(row: ShownRow, ahead: list[Edit], start: int, stop: int) -> tuple[str, str]:
+    """Return the noisy text of a span of clean text, and the transforms that changed it.
+
+    Removes the changes within the span from the end of `ahead`, the changes of the row backwards.
+    """
+    text, names, done = "", [], start
+    while ahead and (ahead[-1].clean_start < stop or ahead[-1].clean_end <= start):
+        change = ahead.pop()
+        text += row.clean[done : change.clean_start] + row.texts_of(change)[1]
+        names += change.transform.split("+")
         done = change.clean_end
-    yield from (AlignedCells([cell], [cell]) for cell in displayed(example.clean[done:]))
+    return text + row.clean[done:stop], "+".join(dict.fromkeys(names))
 
 
 def _fitting(side: list[Grapheme], limit: int) -> int:

@@ -5,7 +5,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import pairwise
+from itertools import pairwise, starmap
 from math import sqrt
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -111,6 +111,30 @@ class LengthBin:
 
 
 @dataclass(frozen=True)
+class StrengthFigures:
+    """Figures of the rows at one strength, a factor such as 'x0.5'."""
+
+    strength: str
+    rows: int
+    changed: int
+    changed_share: float | None
+    cer: float | None
+    wer: float | None
+
+    @classmethod
+    def of(cls, strength: str, sums: Mapping[str, int]) -> "StrengthFigures":
+        """Return the figures for the sums of counts of all rows at a strength."""
+        return cls(
+            strength,
+            sums["rows"],
+            sums["changed"],
+            ratio(sums["changed"], sums["rows"]),
+            ratio(sums["character_errors"], sums["clean_characters"]),
+            ratio(sums["word_errors"], sums["clean_words"]),
+        )
+
+
+@dataclass(frozen=True)
 class RunOrigin:
     """Recipe, seed, options and sources of a run, from its manifest; empty without a manifest."""
 
@@ -125,11 +149,18 @@ class RunOrigin:
         return str(self.recipe.get("name", ""))
 
     @property
+    def has_strengths(self) -> bool:
+        """Whether the shards have a column with the strength of each row."""
+        return bool(self.options.get("strength"))
+
+    @property
     def chances(self) -> list[float] | None:
         """The chances of the 12 transforms of the recipe mix_all, by default 0.1 each.
 
-        None for other recipes.
+        None for other recipes, and for rows at several strengths.
         """
+        if self.has_strengths:
+            return None
         try:
             steps = self.recipe["steps"][0]["shuffle"] if self.recipe_name == "mix_all" else None
             return steps and [float(values["p"]) for step in steps for values in step.values()]
@@ -150,8 +181,9 @@ class ChangedRow:
 class Statistics:
     """Statistics of a run; a ratio is None if its divisor is 0.
 
-    `cer_of_changed_rows` counts rows by CER in steps of 0.01; its last entry counts 1 and above.
-    `examples` are changed rows, evenly spaced over the run.
+    `strengths` is empty for a run without --strength. `cer_of_changed_rows` counts rows by CER in
+    steps of 0.01; its last entry counts 1 and above. `examples` are changed rows, evenly spaced
+    over the run.
     """
 
     origin: RunOrigin
@@ -168,6 +200,7 @@ class Statistics:
     clean_words: int
     word_errors: int
     wer: float | None
+    strengths: tuple[StrengthFigures, ...]
     transforms_per_row: tuple[TransformsPerRow, ...]
     transforms: tuple[TransformFigures, ...]
     edit_kinds: EditKinds
@@ -203,12 +236,15 @@ def measure(folder: Path, samples: SampleSizes = SAMPLES) -> Statistics:
     heads = {path: _checked(path) for path in _shards_in(folder)}
     has_edits = all("edits" in schema.names for schema, _ in heads.values())
     counts = _Counts(sum(rows for _, rows in heads.values()), has_edits, samples)
-    wanted = _TYPES.keys() - ({"id"} if has_edits else {"id", "edits"})
+    origin = _origin(folder / "manifest.json")
+    wanted = _TYPES.keys() - ({"id"} if has_edits else {"id", "edits"}) | {"paths"}
+    wanted |= {"strength"} if origin.has_strengths else set()
     for path, (schema, _) in heads.items():
-        columns = [name for name in schema.names if name in wanted | {"paths"}]
+        columns = [name for name in schema.names if name in wanted]
         for batch in _batches(path, columns, samples.batch_rows):
-            counts.add(batch)
-    return counts.statistics(len(heads), _origin(folder / "manifest.json"))
+            for strength, rows in _by_strength(batch):
+                counts.add(rows, strength)
+    return counts.statistics(len(heads), origin)
 
 
 def ratio(part: float | None, whole: float | None) -> float | None:
@@ -274,6 +310,15 @@ def _batches(path: Path, columns: Sequence[str], rows: int) -> Iterator[pa.Recor
             if missing := [name for name in ("clean", "noisy") if table[name].null_count]:
                 raise SourceError(f"column {missing[0]!r} of {path} has rows without a text")
             yield from table.to_batches()
+
+
+def _by_strength(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Yield each strength in a batch with its rows; '' for a batch without the column."""
+    if "strength" not in batch.schema.names:
+        yield "", batch
+        return
+    for strength in pc.unique(batch["strength"]):
+        yield str(strength), batch.filter(pc.equal(batch["strength"], strength))
 
 
 def _checked(path: Path) -> tuple[pa.Schema, int]:
@@ -399,6 +444,7 @@ class _Counts:
     def __init__(self, rows: int, has_edits: bool, samples: SampleSizes) -> None:
         self.has_edits = has_edits
         self.sums = Counter[str]()
+        self.by_strength = defaultdict[str, Counter[str]](Counter)  # the sums of each strength
         self.copies = set[int]()
         self.rows_by_drawn = Counter[int]()  # rows by the number of transforms that they drew
         self.transforms = defaultdict[str, _TransformCounts](_TransformCounts)
@@ -409,8 +455,9 @@ class _Counts:
         self.examples = _EvenSample[ChangedRow](samples.examples)
         self.words = _TypesAndTokens(max(1, -(-rows // samples.token_rows)))
 
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Count the rows of a batch, which may lack the columns copy and edits."""
+    def add(self, batch: pa.RecordBatch, strength: str) -> None:
+        """Count the rows of a batch at one strength, which may lack the columns copy and edits."""
+        counted_before = self.sums.copy()
         for side, bins in self.lengths.items():
             lengths = pc.utf8_length(batch[side]).to_numpy()
             self.sums[f"{side}_characters"] += int(lengths.sum())
@@ -429,6 +476,7 @@ class _Counts:
             self._add_edits(before, after, row_edits or ())
             if before != after:
                 self._add_changed(before, after, drawn or ())
+        self.by_strength[strength] += self.sums - counted_before
 
     def _add_drawn(self, drawn: Sequence[str], is_changed: bool) -> None:
         """Count the transforms that one row drew."""
@@ -463,6 +511,7 @@ class _Counts:
     def statistics(self, shards: int, origin: RunOrigin) -> Statistics:
         """Return the statistics of all batches; `shards` and `origin` are copied into them."""
         sums = self.sums
+        of_strengths = [pair for pair in self.by_strength.items() if pair[0]]
         return Statistics(
             origin=origin,
             shards=shards,
@@ -478,6 +527,7 @@ class _Counts:
             clean_words=sums["clean_words"],
             word_errors=sums["word_errors"],
             wer=ratio(sums["word_errors"], sums["clean_words"]),
+            strengths=tuple(starmap(StrengthFigures.of, of_strengths)),
             transforms_per_row=self._per_row(origin.chances),
             transforms=tuple(self._transforms()),
             edit_kinds=self._edit_kinds(),

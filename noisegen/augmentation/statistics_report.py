@@ -31,7 +31,7 @@ _CER_BARS = 20
 def render(figures: Statistics, console: "Console") -> None:
     """Print the statistics of a run as tables with bars."""
     run = blocks.Table("the run", ["", ""], [*_summary(figures)])
-    show([run, _drawn_table(figures), *_figure_tables(figures)], console)
+    show([run, *_strengths(figures), _drawn_table(figures), *_figure_tables(figures)], console)
 
 
 def check_plot(path: Path) -> None:
@@ -67,6 +67,7 @@ def _summary(figures: Statistics) -> Iterator[tuple[str, str]]:
     """Yield name and value of each figure of the whole run, such as ('changed', '9 (90%)')."""
     tokens, shards = figures.type_token_ratio, counted(figures.shards, "shard")
     copies = f", {figures.copies:,} copies of each" if figures.copies > 1 else ""
+    copies += f", at {counted(len(figures.strengths), 'strength')}" if figures.strengths else ""
     length, clean, noisy, quotient = (
         "-" if value is None else f"{value:.4f}"
         for value in (figures.length_ratio, tokens.clean, tokens.noisy, tokens.quotient)
@@ -82,6 +83,18 @@ def _summary(figures: Statistics) -> Iterator[tuple[str, str]]:
 
 def _figure_tables(figures: Statistics) -> list[blocks.Table]:
     return [_transform_table(figures), _kind_table(figures), _length_table(figures)]
+
+
+def _strengths(figures: Statistics) -> list[blocks.Table]:
+    """Return a table with a line per strength, for a run with several strengths."""
+    if not figures.strengths:
+        return []
+    rows: list[blocks.Row] = []
+    for line in figures.strengths:
+        rates = [blocks.figure(rate, ".2%") for rate in (line.cer, line.wer)]
+        counts = [*_counts(line.rows, line.changed), blocks.figure(line.changed_share, ".1%")]
+        rows.append((line.strength, *counts, *rates))
+    return [blocks.Table("strengths", ("", "rows", "changed", "share", "CER", "WER"), rows)]
 
 
 def _drawn_table(figures: Statistics) -> blocks.Table:
@@ -168,6 +181,12 @@ def _page(figures: Statistics) -> str:
     transforms, edit_kinds, lengths = _figure_tables(figures)
     examples = _examples(figures)
     sections = [
+        blocks.Section(
+            "strengths",
+            "Strengths",
+            _strengths(figures),
+            "Each row comes once per strength, a factor of the recipe's noise.",
+        ),
         blocks.Section(
             "examples",
             "Examples",

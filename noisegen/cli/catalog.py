@@ -14,11 +14,12 @@ from noisegen.cli.parameters import click_options
     epilog=common.example(
         'preview "See you tomorrow, my friend." -t abr1:rate=1',
         "preview news.txt --recipe ugc --unaligned",
+        "preview news.txt --strength x0.5,x1,x2",
     )
 )
 @click.argument("sources", nargs=-1, metavar="[TEXT or SOURCE]...")
 @common.recipe_options(Request)
-@click_options(Request, only=("text_column", "id_column", "lang_column", "group_by"))
+@click_options(Request, only=("text_column", "id_column", "lang_column", "group_by", "strength"))
 @click.option(
     "-n",
     "--limit",
@@ -26,7 +27,7 @@ from noisegen.cli.parameters import click_options
     type=click.IntRange(min=1),
     default=10,
     show_default=True,
-    help="Maximum rows to show",
+    help="Maximum texts to show",
 )
 @click.option("--unaligned", is_flag=True, help="Print whole texts, without alignment or filler")
 @common.output

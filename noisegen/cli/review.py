@@ -53,8 +53,8 @@ def make(
 ) -> int:
     """Draw a blind sample of rows at several strengths.
 
-    SOURCE: outputs of noisegen augment, one per strength, or clean text as for augment, which is
-    noised here at --strengths.
+    SOURCE: outputs of noisegen augment, one per strength or one with --strength, or clean text as
+    for augment, which is noised here at --strengths.
     """
     from noisegen import review
 

@@ -1,12 +1,14 @@
 """Compare synthetic noise with real noise: rates, histograms, divergences, and a classifier."""
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, asdict, dataclass, replace
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+from noisegen.augmentation import levels_in
 from noisegen.augmentation.on_the_fly import Noising
+from noisegen.augmentation.shards import factor_of
 from noisegen.data.pairs import Pairs, read_pairs
 from noisegen.errors import NoisegenError, UsageError
 from noisegen.noising.recipe import Recipe
@@ -67,6 +69,13 @@ class CompareOptions(PairOptions, WorkerOptions):
         str | None, option("Noise the clean side of the pairs instead", metavar="NAME|FILE.yaml")
     ] = None
     seed: Annotated[int, option("Seed of the recipe's noise")] = 0
+    strength: Annotated[
+        Strings,
+        option(
+            "Factors of the recipe's noise, such as x0.5,x1,x2: it is compared at each",
+            metavar="xN[,xN...]",
+        ),
+    ] = ()
     limit: Annotated[
         int, option("Maximum rows of each set, spread evenly", "-n", "--limit", ge=1)
     ] = ROWS_MAX
@@ -76,6 +85,28 @@ class CompareOptions(PairOptions, WorkerOptions):
         super().__post_init__()
         if bool(self.synthetic) == (self.recipe is not None):
             raise UsageError("give either --synthetic or --recipe")
+        object.__setattr__(self, "strength", levels_in(self.strength))
+        if self.strength and self.recipe is None:
+            raise UsageError("--strength scales a recipe: name one with --recipe")
+        for strength in listed(self.strength):
+            factor_of(strength)
+
+    def compared(self, real: Pairs, synthetic: Pairs, name: str, note: str = "") -> "Realism":
+        """Return the comparison of two sets; `name` names the synthetic set, `note` is a warning.
+
+        The real set has the names of its sources.
+        """
+        realism = compare_pairs(
+            real,
+            synthetic,
+            lang=self.lang,
+            limit=self.limit,
+            progress=self.progress,
+            workers=self,
+        )
+        sources = [*listed(self.pairs), *([str(self.clean_file)] if self.clean_file else [])]
+        warnings = (note, *realism.warnings) if note else realism.warnings
+        return replace(realism, names=(", ".join(sources), name), warnings=warnings)
 
 
 @dataclass(frozen=True)
@@ -86,6 +117,9 @@ class Realism:
     compared. `names` and `pairs_read` are the names and sizes of the real and the synthetic set.
     `warnings` are reasons to doubt the figures, `damaged` messages about damaged input.
     `examples` are rows: {"clean": text, "real": text, "synthetic": text}.
+
+    With --strength, `levels` has a comparison for each factor of the noise. The other figures are
+    those of the first factor, and `examples` have the synthetic text at each: {"x0.5": text, ...}.
     """
 
     lang: str
@@ -99,6 +133,7 @@ class Realism:
     damaged: tuple[str, ...] = ()
     names: tuple[str, str] = ("", "")
     examples: tuple[dict[str, str], ...] = ()
+    levels: dict[str, "Realism"] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as plain data for JSON."""
@@ -118,13 +153,14 @@ def compare(
     synthetic: Strings = (),
     recipe: str | None = None,
     seed: int = 0,
+    strength: Strings = (),
     limit: int = 10_000,
     progress: Show = silent,
 ) -> Realism:
     """Compare the noise in real pairs with synthetic pairs, or with the noise of a recipe.
 
-    A recipe noises the clean side of the real pairs. Equal input gives equal figures. Raises
-    NoisegenError, MissingExtra without scikit-learn.
+    A recipe noises the clean side of the real pairs, at each `strength` if there are some ('x0.5',
+    'x2'). Equal input gives equal figures. Raises NoisegenError, MissingExtra without scikit-learn.
     """
     return _compare(decode(CompareOptions, locals()))
 
@@ -133,27 +169,55 @@ def _compare(options: CompareOptions) -> Realism:
     """Run `compare` with checked options."""
     options.progress(Progress("reading"))
     real = options.read(options.pairs)
-    note = ""
     if options.recipe is None:
-        synthetic = read_pairs(listed(options.synthetic))
-        name = ", ".join(map(_run_name, listed(options.synthetic)))
-    else:
-        recipe, clean = Recipe.named(options.recipe), real.sample(options.limit).clean
-        synthetic = Pairs(Noising(options.lang).noise(recipe, clean, options.seed), clean)
-        name, note = f"recipe {recipe.name} (seed {options.seed})", recipe.note_on(options.lang)
-    realism = compare_pairs(
-        real,
-        synthetic,
-        lang=options.lang,
-        limit=options.limit,
-        progress=options.progress,
-        workers=options,
+        sources = listed(options.synthetic)
+        return options.compared(real, read_pairs(sources), ", ".join(map(_run_name, sources)))
+    recipe, clean = Recipe.named(options.recipe), real.sample(options.limit).clean
+    factors = {strength: factor_of(strength) for strength in listed(options.strength)}
+    name, note = f"recipe {recipe.name} (seed {options.seed})", recipe.note_on(options.lang)
+    noising = Noising(options.lang)
+    if not factors:
+        synthetic = Pairs(noising.noise(recipe, clean, options.seed), clean)
+        return options.compared(real, synthetic, name, note)
+    sets = {
+        strength: Pairs(noising.noise(recipe.scaled(factor), clean, options.seed), clean)
+        for strength, factor in factors.items()
+    }
+    levels = {
+        strength: options.compared(real, synthetic, f"{name} at {strength}", note)
+        for strength, synthetic in sets.items()
+    }
+    return _joined(levels, sets)
+
+
+def _joined(levels: dict[str, Realism], sets: Mapping[str, Pairs]) -> Realism:
+    """Return the result with the comparisons at all strengths; `sets` are the synthetic pairs.
+
+    The examples are those of the last strength. A warning that not all strengths share names its
+    strength.
+    """
+    *_, last = levels.values()
+    texts = {
+        strength: dict(zip(one.clean, one.noisy, strict=True)) for strength, one in sets.items()
+    }
+    examples = []
+    for row in last.examples:
+        noisy = {strength: of_clean[row["clean"]] for strength, of_clean in texts.items()}
+        examples.append({"clean": row["clean"], "real": row["real"], **noisy})
+    often = Counter(line for one in levels.values() for line in one.warnings)
+    warnings = [
+        line if often[line] == len(levels) else f"at {strength}: {line}"
+        for strength, one in levels.items()
+        for line in one.warnings
+    ]
+    real, name = last.names
+    return replace(
+        next(iter(levels.values())),
+        names=(real, f"{name.rpartition(' ')[0]} {', '.join(levels)}"),
+        warnings=tuple(dict.fromkeys(warnings)),
+        examples=tuple(examples),
+        levels=levels,
     )
-    sources = listed(options.pairs)
-    if options.clean_file:
-        sources = [*sources, str(options.clean_file)]
-    warnings = (note, *realism.warnings) if note else realism.warnings
-    return replace(realism, names=(", ".join(sources), name), warnings=warnings)
 
 
 def _run_name(source: str) -> str:

@@ -22,6 +22,12 @@ _SIDES = ("real", "synthetic")
 KINDS_NAMED = 3  # maximum kinds of edit that a sentence calls too rare or too frequent
 # A sentence names a kind of edit if its real and synthetic share differ by at least this much
 DIFFERENCE_MIN = 0.02
+_OF_AUC = (
+    "AUC: how often a classifier on character n-grams, trained on other texts, picks the synthetic "
+    "one when it is shown one real and one synthetic text. 0.5 is guessing: the best that noise "
+    "can reach."
+)
+_OF_DIVERGENCE = "Jensen-Shannon divergence, base 2: 0 means equal, 1 means nothing in common."
 _VISIBLE = str.maketrans({" ": "␣", "\n": "¶", "\t": "→"})
 _FOLDERS = re.compile(r"[^\s,(]*/(?=\S)")  # folders of a path, which a title leaves out
 _WRITTEN = ("", "in lower case", "with a capital", "in upper case")
@@ -67,22 +73,7 @@ def comparison_sections(realism: Realism) -> list[blocks.Section]:
             [blocks.ExampleList(examples)] if examples else [],
             "Whole rows with their real noise and with the synthetic noise.",
         ),
-        blocks.Section(
-            "tests",
-            "Can a classifier tell them apart?",
-            [_tests(realism)],
-            "AUC: how often a classifier on character n-grams, trained on other texts, picks the "
-            "synthetic one when it is shown one real and one synthetic text. 0.5 is guessing: the "
-            "best that noise can reach.",
-        ),
-        blocks.Section(
-            "divergences",
-            "Divergences",
-            [_divergences(realism)],
-            "Jensen-Shannon divergence, base 2: 0 means equal, 1 means nothing in common. The last "
-            "column is the divergence of two halves of the real set: the best value within reach.",
-        ),
-        blocks.Section("rates", "Rates", [_rates(realism)]),
+        *(_strengths(realism) if realism.levels else _figures(realism)),
         blocks.Section(
             "histograms",
             "Histograms",
@@ -92,11 +83,59 @@ def comparison_sections(realism: Realism) -> list[blocks.Section]:
         blocks.Section(
             "ngrams",
             "What gives the noise away",
-            [_ngrams(realism)],
+            [_ngrams(one, name) for name, one in _compared(realism).items()],
             "Character n-grams that the classifier relies on, and the share of rows that "
             "contain them. ␣ is a space, ¶ the beginning or the end of a text.",
         ),
     ]
+
+
+def _compared(realism: Realism) -> dict[str, Realism]:
+    """Return the comparisons of a result by the name of their synthetic set."""
+    return realism.levels or {"synthetic": realism}
+
+
+def _figures(realism: Realism) -> list[blocks.Section]:
+    return [
+        blocks.Section("tests", "Can a classifier tell them apart?", [_tests(realism)], _OF_AUC),
+        blocks.Section(
+            "divergences",
+            "Divergences",
+            [_divergences(realism)],
+            f"{_OF_DIVERGENCE} The last column is the divergence of two halves of the real set: "
+            "the best value within reach.",
+        ),
+        blocks.Section("rates", "Rates", [_rates(realism)]),
+    ]
+
+
+def _strengths(realism: Realism) -> list[blocks.Section]:
+    """Return a section with all figures, a column for each strength."""
+    levels = realism.levels.values()
+    tests = [one.two_sample for one in levels]
+    rows: list[blocks.Row] = [
+        ["AUC", "", *(_auc(found.all_rows) for found in tests)],
+        ["AUC, changed rows only", "", *(_auc(found.changed_rows) for found in tests)],
+    ]
+    for name, histogram in HISTOGRAMS.items():
+        values = [one.divergences[name] for one in levels]
+        shares = [values[0].floor, *(found.value for found in values)]
+        figures = [blocks.figure(share, ".3f") for share in shares]
+        rows.append([f"divergence: {histogram.title}", *figures])
+    table = blocks.Table(
+        "AUC of the classifier ± half of its 95% interval, and divergences of the histograms",
+        ["", "real", *realism.levels],
+        rows,
+    )
+    lead = (
+        f"{_OF_AUC} {_OF_DIVERGENCE} In the column real it is that of two halves of the real set."
+    )
+    return [blocks.Section("strengths", "Strengths", [_rates(realism), table], lead)]
+
+
+def _auc(auc: Auc | None) -> blocks.Cell:
+    shown = f"{auc.value:.3f} ±{(auc.high - auc.low) / 2:.3f}" if auc else "-"
+    return blocks.Cell(shown, kind="n")
 
 
 def _about(realism: Realism) -> blocks.Section:
@@ -113,7 +152,8 @@ def _about(realism: Realism) -> blocks.Section:
     title = "How real the noise is"
     if synthetic:
         title = _FOLDERS.sub("", f"{synthetic} against {real}").replace("recipe ", "Recipe ", 1)
-    return blocks.Section("about", title, [*map(blocks.Text, _sentences(realism)), known])
+    sentences = _sentences_on_levels(realism) if realism.levels else _sentences(realism)
+    return blocks.Section("about", title, [*map(blocks.Text, sentences), known])
 
 
 def _sentences(realism: Realism) -> Iterator[str]:
@@ -137,6 +177,27 @@ def _sentences(realism: Realism) -> Iterator[str]:
     frequent = sorted(differences, key=lambda kind: kind.difference)[:KINDS_NAMED]
     if named := [kind.words for kind in frequent if -kind.difference > DIFFERENCE_MIN]:
         yield f"Too frequent: {', '.join(named)}."
+
+
+def _sentences_on_levels(realism: Realism) -> Iterator[str]:
+    """Yield the main results at all strengths as sentences."""
+    real, levels = realism.real, realism.levels.items()
+    aucs = [(strength, one.two_sample.all_rows) for strength, one in levels]
+    if found := [f"{auc.value:.0%} of the time at {strength}" for strength, auc in aucs if auc]:
+        picked = ", ".join(found)
+        yield (
+            "Shown one real and one synthetic text, a classifier picks the synthetic one "
+            f"{picked} (50% is guessing)."
+        )
+    changed = ", ".join(
+        f"{percent(one.synthetic.changed_share)} of the rows with a CER of "
+        f"{percent(one.synthetic.cer)} at {strength}"
+        for strength, one in levels
+    )
+    yield (
+        f"The synthetic noise changes {changed}; the real noise {percent(real.changed_share)} with "
+        f"{percent(real.cer)}."
+    )
 
 
 class _KindDifference(NamedTuple):
@@ -190,7 +251,14 @@ def _divergences(realism: Realism) -> blocks.Table:
     return blocks.Table("Divergence of the histograms", heads, rows, "stacked")
 
 
+def _sides(realism: Realism) -> dict[str, NoiseFigures]:
+    """Return the figures of the real set, and those of each synthetic set."""
+    synthetic = {name: one.synthetic for name, one in _compared(realism).items()}
+    return {"real": realism.real, **synthetic}
+
+
 def _rates(realism: Realism) -> blocks.Table:
+    sides = _sides(realism)
     rates: list[tuple[str, str, Callable[[NoiseFigures], float | None]]] = [
         ("rows", ",d", lambda side: side.rows),
         ("changed", ".1%", lambda side: side.changed_share),
@@ -202,23 +270,23 @@ def _rates(realism: Realism) -> blocks.Table:
         ("type/token ratio of the clean side", ".4f", lambda side: side.clean_type_token_ratio),
     ]
     rows: list[blocks.Row] = [
-        [name, *(blocks.figure(rate(side), form) for side in (realism.real, realism.synthetic))]
+        [name, *(blocks.figure(rate(side), form) for side in sides.values())]
         for name, form, rate in rates
     ]
-    return blocks.Table("Rates of both sets", ["rate", *_SIDES], rows)
+    return blocks.Table("Rates of both sets", ["rate", *sides], rows)
 
 
 def _bars(realism: Realism, name: str) -> blocks.Bars:
     """Return a bar chart of one histogram, real and synthetic, in per cent of rows or edits.
 
-    Kinds of edit that occur in neither set are left out.
+    Kinds of edit that occur in no set are left out.
     """
-    counts = [side.histogram(name) for side in (realism.real, realism.synthetic)]
-    pairs = enumerate(zip(*counts, strict=True))
-    shown = [number for number, pair in pairs if name != "kinds" or any(pair)]
+    counts = {side: figures.histogram(name) for side, figures in _sides(realism).items()}
+    bins = enumerate(zip(*counts.values(), strict=True))
+    shown = [number for number, of_sets in bins if name != "kinds" or any(of_sets)]
     series = {
         side: [100 * side_counts[number] / max(1, sum(side_counts)) for number in shown]
-        for side, side_counts in zip(_SIDES, counts, strict=True)
+        for side, side_counts in counts.items()
     }
     histogram = HISTOGRAMS[name]
     unit = "% of rows" if name == "edits_per_row" else "% of edits"
@@ -226,7 +294,8 @@ def _bars(realism: Realism, name: str) -> blocks.Bars:
     return blocks.Bars(histogram.title.capitalize(), unit, labels, series, axis=histogram.axis)
 
 
-def _ngrams(realism: Realism) -> blocks.Table:
+def _ngrams(realism: Realism, name: str) -> blocks.Table:
+    """Return a table of the n-grams that tell the real set from the synthetic set `name`."""
     rows: list[blocks.Row] = []
     for found in realism.two_sample.contrasts:
         ngram, example = found.ngram.translate(_VISIBLE), found.example
@@ -235,7 +304,8 @@ def _ngrams(realism: Realism) -> blocks.Table:
         pieces = blocks.marked(example.text, [(example.start, example.stop)]) if example else []
         shown = [(ngram if is_ngram else text, is_ngram) for text, is_ngram in pieces]
         rows.append([ngram, *shares, found.side, blocks.Cell("-", kind=found.side, pieces=shown)])
-    return blocks.Table("n-grams", ["n-gram", *_SIDES, "more in", "example"], rows, "code stacked")
+    caption = "n-grams" if name == "synthetic" else f"n-grams at {name}"
+    return blocks.Table(caption, ["n-gram", *_SIDES, "more in", "example"], rows, "code stacked")
 
 
 def calibration(calibrated: "Calibrated") -> blocks.Table:

@@ -151,10 +151,13 @@ def _text(cell: blocks.Cell | str) -> Text:
 
 
 def _bars(block: blocks.Bars) -> Table:
-    """Return a table with a row per label: the label, and a number and its bar for each series."""
+    """Return a table with a row per label: the label, and a number and its bar for each series.
+
+    Bars are shorter the more series there are, so that four fit into 80 columns.
+    """
     table = titled(heads=len(block.series) > 1)
     table.add_column("")
-    columns = BAR_COLUMNS // min(2, len(block.series))
+    columns = BAR_COLUMNS // 2 ** (len(block.series) - 1)
     for number, name in enumerate(block.series):
         table.add_column(Text(name), justify="right", no_wrap=True)
         table.add_column("", style=_COLOURS[number % 4], no_wrap=True, min_width=columns)

@@ -49,8 +49,8 @@ Sample = list[tuple[Stratum, list[Row]]]
 class MakeOptions(NoiseRequest):
     """Options of `make`: rows to draw from, strengths of their noise, and the file to write.
 
-    `sources` are outputs of `noisegen augment`, one per strength, or clean text. Clean text is
-    noised at `strengths` by the recipe and other options of `augment`.
+    `sources` are outputs of `noisegen augment`, with a strength each or with several, or clean
+    text. Clean text is noised at `strengths` by the recipe and other options of `augment`.
     """
 
     out: Annotated[
@@ -188,10 +188,11 @@ def make(
 ) -> SampleSummary:
     """Draw a blind sample of `rows` changed rows at every strength and write it as a review.
 
-    `sources` are outputs of `noisegen augment`, one per strength, or clean text that is noised here
-    at `strengths` ('0.05,0.1,0.2' are rates, 'x0.5,x1,x2' factors of the recipe's rates). Each
-    language has its own sample. With `with_real`, the sources are real pairs, and rows with the
-    real noise of the pairs are drawn, too. Raises NoisegenError.
+    `sources` are outputs of `noisegen augment`, with a strength each or with several by
+    `--strength`, or clean text that is noised here at `strengths` ('0.05,0.1,0.2' are rates,
+    'x0.5,x1,x2' factors of the recipe's rates). Each language has its own sample. With `with_real`,
+    the sources are real pairs, and rows with the real noise of the pairs are drawn, too. Raises
+    NoisegenError.
     """
     return _make(decode(MakeOptions, locals()))
 
@@ -351,8 +352,7 @@ def _drawn(
     to draw.
     """
     dropped = Counter[str]()
-    strata = max(len(source.strengths), len(source.sources)) + source.with_real
-    room = count * strata + max(map(len, taken.values()), default=0)
+    room = count * source.strata + max(map(len, taken.values()), default=0)
     pools: dict[StratumName, _Pool] = {}
     for stratum, table in source.batches(dropped):
         if only is None or stratum.name in only or stratum.recipe == store.REAL:

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from noisegen.augmentation.annotated import one_per_text
+from noisegen.augmentation.shards import CLEAN
 from noisegen.data.columns import BATCH_BYTES, BATCH_ROWS
 from noisegen.data.files import reading, shard_files
 from noisegen.data.formats.parquet import parquet_head, parquet_tables
@@ -75,6 +76,14 @@ class ReviewSource:
         load_code(*self.code)
         yield from _noised(self, dropped) if self.recipe else _outputs(self)
 
+    @property
+    def strata(self) -> int:
+        """The number of strata of one language in the sources."""
+        if self.recipe:
+            return len(self.strengths) + self.with_real
+        runs = (_recorded(Path(folder))[1] for folder in self.sources)
+        return sum(len(options.get("strength") or [""]) for options in runs)
+
 
 def _outputs(source: ReviewSource) -> Iterator[Batch]:
     """Yield outputs of `augment` in batches of one stratum (language, recipe, strength) each."""
@@ -85,14 +94,37 @@ def _outputs(source: ReviewSource) -> Iterator[Batch]:
             f"name one for each, in their order"
         )
     for folder, label in zip(map(Path, source.sources), labels, strict=True):
-        recipe, options = _recorded(folder)
-        strength = label or strength_of(recipe) or folder.name
-        lang, name = str(options.get("lang") or source.lang), str(recipe.get("name") or "unknown")
-        stratum = Stratum(lang, name, strength, strength_value(strength))
-        slots = _slot_columns(options)
-        for path in shard_files(folder):
-            for table in _shard(path, slots):
-                yield from _by_language(table, stratum, source.lang_column)
+        yield from _output(folder, label, source)
+
+
+def _output(folder: Path, label: str | None, source: ReviewSource) -> Iterator[Batch]:
+    """Yield one output of `augment` in batches of one stratum each; `label` names its strength.
+
+    Clean rows of `--with-clean` are left out. Raises UsageError for a label if the output has
+    several strengths.
+    """
+    recipe, options = _recorded(folder)
+    if label and options.get("strength"):
+        raise UsageError(f"{str(folder)!r} has strengths of its own: leave out --strengths")
+    strength = label or strength_of(recipe) or folder.name
+    lang, name = str(options.get("lang") or source.lang), str(recipe.get("name") or "unknown")
+    stratum = Stratum(lang, name, strength, strength_value(strength))
+    slots = _slot_columns(options)
+    for table in (table for path in shard_files(folder) for table in _shard(path, slots)):
+        if options.get("with_clean") and "copy" in table.column_names:
+            table = table.filter(pc.not_equal(table["copy"], CLEAN))
+        for part, rows in _by_strength(table, stratum, options):
+            yield from _by_language(rows, part, source.lang_column)
+
+
+def _by_strength(table: pa.Table, stratum: Stratum, options: Mapping[str, Any]) -> Iterator[Batch]:
+    """Yield (stratum, its rows) for each strength that `augment` gave rows by its `options`."""
+    if not options.get("strength") or "strength" not in table.column_names:
+        yield stratum, table
+        return
+    for label in pc.unique(table["strength"]).to_pylist():
+        rows = table.filter(pc.equal(table["strength"], label))
+        yield stratum._replace(strength=label, value=strength_value(label)), rows
 
 
 def _recorded(folder: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

@@ -237,6 +237,13 @@ def test_spans_of_two_columns_follow_in_csv(noised):
     assert "note: start: spans with start and end of text" in said
 
 
+def test_spans_that_are_named_twice_get_one_note(noised):
+    row = {"text": TEXT, "spans": [[14, 25]]}
+    code, made, said = noised("a.jsonl", [row], "--spans", "spans", "--spans", "spans")
+    assert (code, rows(made)[0]["spans"]) == (0, [[13, 24]])
+    assert said.count("note: spans: ") == 1
+
+
 def test_covered_texts_of_digits_are_texts_in_csv(noised):
     text = f"id,text,answer_start,answer\n7,{TEXT} 1990,35,1990\n"
     code, made, said = noised("a.csv", text, "--spans", "answer_start")

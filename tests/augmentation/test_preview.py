@@ -1,7 +1,9 @@
 """The preview is aligned, complete and readable without colour."""
 
 import io
+import json
 import time
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -127,8 +129,8 @@ def test_a_change_inside_a_grapheme_is_shown_as_the_whole_grapheme() -> None:
 
 def test_changes_that_meet_in_one_grapheme_are_shown_as_one() -> None:
     row = example_of([("fing", "a", "b", ""), ("homo", "\u0301", "", "c")])
-    (line,) = lines_of(row, 40)
-    assert [(block.transforms, block.width) for block in line] == [("fing+homo", 1), ("", 1)]
+    (line,) = lines_of([row], 40)
+    assert [(block.transforms[1], block.width) for block in line] == [("fing+homo", 1), ("", 1)]
     assert "fing 1   homo 1" in shown([row])
 
 
@@ -168,6 +170,7 @@ def test_colour_replaces_the_carets() -> None:
     text = shown([SEE_YOU], **options, no_color=False)
     assert "^" not in text
     assert "48;2;" in text
+    assert "\x1b[2mclean  \x1b[0m\x1b[30;48;2;" in text  # only the label is dim
     assert "^^^ ^^^" in shown([SEE_YOU], **options, no_color=True)
 
 
@@ -186,34 +189,107 @@ def test_makers_share_a_span_from_left_to_right() -> None:
 @given(SEGMENTS, WIDTHS)
 def test_nothing_is_lost(segments: list[tuple[str, str, str, str]], width: int) -> None:
     example = example_of(segments)
-    blocks = [block for line in lines_of(example, width) for block in line]
-    assert "".join(cell.text for block in blocks for cell in block.clean) == example.clean
-    assert "".join(cell.text for block in blocks for cell in block.noisy) == example.noisy
+    blocks = [block for line in lines_of([example], width) for block in line]
+    for side, text in enumerate((example.clean, example.noisy)):
+        assert "".join(cell.text for block in blocks for cell in block.sides[side]) == text
+
+
+@given(st.lists(SEGMENTS, min_size=2, max_size=3), WIDTHS)
+def test_versions_of_a_text_are_whole_and_aligned(
+    several: list[list[tuple[str, str, str, str]]], width: int
+) -> None:
+    """Each version changes one part of a common text, between its own beginning and end."""
+    parts = [example_of(segments) for segments in several]
+    clean = "".join(part.clean for part in parts)
+    rows = []
+    for number, part in enumerate(parts):
+        before, after = (
+            "".join(p.clean for p in some) for some in (parts[:number], parts[number:])
+        )
+        shift = len(before)
+        edits = [
+            {name: at if name == "transform" else at + shift for name, at in edit.items()}
+            for edit in part.edits
+        ]
+        noisy = before + part.noisy + after[len(part.clean) :]
+        rows.append(ShownRow(7, clean, noisy, [], edits, f"x{number}"))
+    lines = list(lines_of(rows, width))
+    blocks = [block for line in lines for block in line]
+    for side, text in enumerate((clean, *(row.noisy for row in rows))):
+        assert "".join(cell.text for block in blocks for cell in block.sides[side]) == text
+    for line in lines:
+        widths = {cell_len(side_of(line, side).plain) for side in range(len(rows) + 1)}
+        assert len(widths) == 1
+        assert widths.pop() <= width
+
+
+def test_versions_of_a_text_look_like_this() -> None:
+    same = " tomorrow morning at the old railway station in "
+    strong = [("abr1", "see", "c", " "), ("abr1", "you", "u", same), ("x", "town", "Town", "")]
+    weak = [("x", "", "", "see "), ("abr1", "you", "ya", f"{same}town")]
+    rows = [replace(example_of(part), strength=f"x{n}") for n, part in enumerate((weak, strong), 1)]
+    assert shown(rows, 60) == (
+        "row 7  CER 3.4% at x1, 10.2% at x2\n"
+        "clean  see you tomorrow morning at the old railway station \n"
+        "x1     see ya· tomorrow morning at the old railway station \n"
+        "           ^^^\n"
+        "x2     c·· u·· tomorrow morning at the old railway station \n"
+        "       ^^^ ^^^\n"
+        "clean  in town\n"
+        "x1     in town\n"
+        "x2     in Town\n"
+        "          ^^^^\n"
+        "\n"
+        "1 row; changed: 1 at x1, 1 at x2; changes by transform:\n"
+        "abr1 3   x 1\n"
+        "· filler, not part of the text\n"
+    )
+    same = [ShownRow(1, "as it was", "as it was", [], [], strength) for strength in ("x1", "x2")]
+    assert "row 1  nothing changed\nall    as it was\n" in shown(same)
+
+
+def test_the_command_previews_levels_of_strength(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--recipe", "ugc-heavy", "--seed", "7", "--strength", "x0,x1"]
+    source = tmp_path / "texts.txt"
+    source.write_text("The letter from him came on Monday.\nSee you tomorrow.\n")
+    assert run(["preview", str(source), *words, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [(row["id"], row["strength"]) for row in rows] == [
+        (number, strength) for number in (0, 1) for strength in ("x0", "x1")
+    ]
+    assert rows[0]["noisy"] == rows[0]["clean"] != rows[1]["noisy"]
+    assert run(["augment", str(source), "-o", str(tmp_path / "o.jsonl"), *words, "-q"]) == 0
+    made = map(json.loads, (tmp_path / "o.jsonl").read_text().splitlines())
+    assert [row["text"] for row in made] == [row["noisy"] for row in rows]
+    assert run(["preview", "See you tomorrow.", *words, "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["rows"]) == 2
 
 
 @given(SEGMENTS, WIDTHS)
 def test_the_text_behind_each_change_stands_in_the_same_column(
     segments: list[tuple[str, str, str, str]], width: int
 ) -> None:
-    for line in lines_of(example_of(segments), width):
+    for line in lines_of([example_of(segments)], width):
         stops = list(accumulate(block.width for block in line))
         assert stops[-1] <= width
-        for side in ("clean", "noisy"):
-            parts = [side_of([block], side).plain[7:] for block in line]
+        for side in (0, 1):
+            parts = [side_of([block], side).plain for block in line]
             assert [cell_len("".join(parts[: i + 1])) for i in range(len(parts))] == stops
-            assert cell_len(side_of(line, side).plain) == 7 + stops[-1]
+            assert cell_len(side_of(line, side).plain) == stops[-1]
 
 
 @given(SEGMENTS, WIDTHS)
 def test_carets_stand_under_the_changes_and_only_there(
     segments: list[tuple[str, str, str, str]], width: int
 ) -> None:
-    for line in lines_of(example_of(segments), width):
-        carets = carets_under(line).plain[7:]
+    for line in lines_of([example_of(segments)], width):
+        carets = carets_under(line, 1).plain
         column = 0
         for block in line:
             under = set(carets[column : column + block.width]) or {" "}
-            assert (under == {"^"}) == bool(block.transforms)
+            assert (under == {"^"}) == block.is_changed
             column += block.width
 
 

@@ -60,6 +60,8 @@ def test_a_row_in_no_known_language_stays_clean_and_is_counted(rows, tmp_path):
     ] * 2
     assert "unknown_language 2" in done.stderr
     assert "column 'lang' has the language of each row" in done.stderr
+    named = run("augment", rows, "-o", tmp_path / "named", "--lang-column", "lang")
+    assert "has the language of each row" not in named.stderr
 
 
 def test_a_row_in_a_language_without_data_stays_clean_and_is_counted(rows, tmp_path):

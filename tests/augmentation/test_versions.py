@@ -134,6 +134,44 @@ def test_a_run_with_levels_can_be_made_again_and_measured(rows, tmp_path):
     assert "string, as it came" not in card
 
 
+@pytest.mark.parametrize("edits", [True, False])
+def test_statistics_have_figures_of_each_strength(rows, tmp_path, edits):
+    levels = ["x0.5", "x1", "x3"]
+    options = {"recipe": "mix_all", "copies": 20, "edits": edits}
+    augment(rows, tmp_path / "out", strength=levels, with_clean=True, **options)
+    for level in levels:
+        augment(rows, tmp_path / level, strength=level, **options)
+
+    found = measure(tmp_path / "out")
+    assert [line.strength for line in found.strengths] == levels
+    for line in found.strengths:
+        alone = measure(tmp_path / line.strength)
+        names = ("rows", "changed", "changed_share", "cer", "wer")
+        assert [getattr(line, name) for name in names] == [getattr(alone, name) for name in names]
+    assert found.strengths[0].cer < found.cer < found.strengths[-1].cer
+    assert found.transforms_per_row[0].expected is None
+
+    page = tmp_path / "page.html"
+    done = CliRunner().invoke(program, ["stats", str(tmp_path / "out"), "--plot", str(page)])
+    assert "180 in 1 shard, 20 copies of each, at 3 strengths" in done.stdout
+    table_of = done.stdout.partition("\nstrengths\n")[2].splitlines()
+    share, cer = found.strengths[1].changed_share, found.strengths[1].cer
+    assert table_of[3].split()[:5] == [
+        "x1",
+        "60",
+        str(found.strengths[1].changed),
+        f"{share:.1%}",
+        f"{cer:.2%}",
+    ]
+    assert "Strengths" in page.read_text("utf-8")
+
+
+def test_a_column_strength_of_the_source_is_no_strength_of_the_run(tmp_path):
+    (tmp_path / "own.jsonl").write_text('{"text": "See you.", "strength": "x1"}\n')
+    augment(tmp_path / "own.jsonl", tmp_path / "out")
+    assert measure(tmp_path / "out").strengths == ()
+
+
 @pytest.mark.parametrize(
     ("strength", "message"),
     [("0.5", "no factor: write x0.5"), ("x", "not a number"), ("x1,x1", "each factor once")],

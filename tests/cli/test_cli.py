@@ -435,6 +435,20 @@ def test_a_dry_run_names_each_transform_once(capfd):
     assert "apos, diac, caps, mark, runs, punc)" in plan  # caps has six steps
 
 
+def test_a_dry_run_names_columns_and_versions_in_words(tmp_path, capfd):
+    source = tmp_path / "rows.jsonl"
+    row = {"key": 1, "text": "See you.", "title": "You", "spans": [[0, 3]], "by": "me"}
+    source.write_text(json.dumps(row) + "\n")
+    paths = [word for name in ("text", "title") for word in ("--text-column", name)]
+    columns = [*paths, "--id-column", "key", "--spans", "spans=text", "--group-by", "by"]
+    versions = ["--copies", "2", "--with-clean", "--strength", "x0.5,x1"]
+    assert run(["augment", str(source), *columns, *versions, "--dry-run"]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert "columns   text text, title; id key; spans spans=text; group by" in lines
+    expected = "copies 2 and the clean row at strength x0.5, x1, language en"
+    assert f"seed      0, {expected}" in lines
+
+
 def test_a_dry_run_as_json_is_one_object(capfd):
     run(["augment", str(DEMO), *FING, "--dry-run", "--json"])
 

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -279,6 +280,56 @@ def test_the_command_compares_with_a_folder_of_augment(source: Path, tmp_path, c
 def test_one_kind_of_synthetic_noise_must_be_chosen(source: Path, extra, capsys) -> None:
     assert run(["realism", "--pairs", str(source), *extra]) == 2
     assert "give either --synthetic or --recipe" in capsys.readouterr().err
+
+
+def test_a_recipe_is_compared_at_each_strength(source: Path) -> None:
+    levels = ["x0", "x1", "x3"]
+    found = compare(source, recipe="ugc", seed=3, strength="x0,x1,x3", limit=120)
+    assert list(found.levels) == levels
+    alone = compare(source, recipe="ugc", seed=3, limit=120)
+    assert replace(found.levels["x1"], names=alone.names) == alone
+    rates = [found.levels[strength].synthetic.cer for strength in levels]
+    assert 0 == rates[0] < rates[1] < rates[2]
+    assert found.synthetic == found.levels["x0"].synthetic
+    assert found.names[1] == "recipe ugc (seed 3) at x0, x1, x3"
+    assert found.levels["x3"].names[1] == "recipe ugc (seed 3) at x3"
+    nothing = "synthetic set: no row differs from its clean version: there is no noise to compare"
+    assert [line for line in found.warnings if "no row differs" in line] == [f"at x0: {nothing}"]
+    for row in found.examples:
+        assert list(row) == ["clean", "real", *levels]
+        assert row["x0"] == row["clean"] != row["x3"]
+
+
+def test_the_command_shows_a_column_for_each_strength(source: Path, tmp_path, capsys) -> None:
+    out = tmp_path / "report.html"
+    words = ["realism", "--pairs", str(source), "--recipe", "ugc", "--strength", "x0.5,x1,x2"]
+    assert run([*words, "--limit", "60", "-o", str(out), "-q"]) == 0
+    text = capsys.readouterr().out
+    rates = text.partition("\nRates of both sets\n")[2].splitlines()
+    assert rates[0].split() == ["rate", "real", "x0.5", "x1", "x2"]
+    assert [len(line.split()) for line in rates[2:6]] == [5, 5, 5, 5]
+    assert re.search(r"^AUC( +0\.\d{3} ±0\.\d{3}){3}$", text, re.MULTILINE)
+    assert "of the time at x0.5" in " ".join(text.split())
+    assert max(cell_len(line) for line in text.splitlines()) <= 80
+    page = out.read_text("utf-8")
+    for strength in ("x0.5", "x1", "x2"):
+        assert f"n-grams at {strength}" in page
+    assert run([*words, "--limit", "60", "--json", "-q"]) == 0
+    assert list(json.loads(capsys.readouterr().out)["levels"]) == ["x0.5", "x1", "x2"]
+
+
+@pytest.mark.parametrize(
+    ("noise", "strength", "said"),
+    [
+        (["--synthetic", "x"], "x2", "--strength scales a recipe: name one with --recipe"),
+        (["--recipe", "ugc"], "2", "is no factor: write x0.5"),
+        (["--recipe", "ugc"], "x1,x1", "write each factor once"),
+    ],
+)
+def test_a_wrong_strength_is_wrong_usage(source: Path, noise, strength, said, capsys) -> None:
+    words = ["realism", "--pairs", str(source), *noise, "--strength", strength, "-q"]
+    assert run(words) == 2
+    assert said in capsys.readouterr().err
 
 
 def test_the_page_never_replaces_a_source(source: Path, tmp_path, capsys) -> None:

@@ -38,6 +38,28 @@ def test_a_review_has_15_rows_of_every_strength_and_no_text_twice(tmp_path):
     assert all(item[5] != item[6] for item in items)
 
 
+def test_a_run_with_strengths_gives_a_sample_of_each(tmp_path):
+    source = tmp_path / "texts.txt"
+    source.write_text("".join(f"{clean}\n" for clean, _ in sentences(60)))
+    levels = {"x1": 1.0, "x2": 2.0, "x3": 3.0}
+    options = {"transforms": "fing:rate=0.05", "strength": list(levels), "with_clean": True}
+    noisegen.augment(source, tmp_path / "out", **options)
+    path = tmp_path / "r.sqlite"
+    found = review.make(tmp_path / "out", path, rows=18)
+    assert {s.strength: (s.value, s.rows, drawn) for s, drawn in found.drawn} == {
+        level: (value, 60, 18) for level, value in levels.items()
+    }
+    items = rows_of(path, ITEMS)
+    assert len({item[5] for item in items}) == 54
+    rows = pq.read_table(tmp_path / "out" / "data").to_pylist()
+    noisy = {(row["clean"], row["strength"]): row["noisy"] for row in rows}
+    assert all(noisy[item[5], item[4]] == item[6] for item in items)
+    report = review.report(path).to_dict()
+    assert [group["strength"] for group in report["groups"]] == list(levels)
+    with pytest.raises(UsageError, match="strengths of its own: leave out --strengths"):
+        review.make(tmp_path / "out", tmp_path / "other.sqlite", strengths="weak")
+
+
 def test_the_sample_is_that_of_its_slow_twin(tmp_path):
     names, texts = ("low", "middle", "high"), [clean for clean, _ in sentences(300)]
     left = {}
