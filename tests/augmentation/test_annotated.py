@@ -262,6 +262,63 @@ def test_a_span_outside_of_its_text_is_counted(noised):
     assert "left as is: wrong_span 1" in said
 
 
+def test_a_reason_that_copies_share_is_counted_once_a_row(noised):
+    wrong = [{"m": [{"t": TEXT}], "s": [[0, 999]]}, {"m": [{"t": TEXT}], "s": [[0, 1]]}]
+    given_rows = [*wrong, {"m": []}, {"m": None, "s": []}]
+    options = ("--text-column", "m[].t", "--spans", "s=m[].t", "--copies", "3")
+    code, made, said = noised("a.jsonl", given_rows, *options)
+    assert "left as is: missing_text 2, wrong_span 1" in said
+    texts = [(0, TEXT), (1, TEXT), (2, TEXT), (0, NOISY), (1, NOISY), (2, NOISY)]
+    copies = [(row["copy"], row["m"][0]["t"]) for row in rows(made) if row["m"]]
+    assert (code, copies) == (3, texts)
+    assert made.splitlines()[6:] == [json.dumps(row) for row in given_rows[2:]]  # once, as they are
+    said = noised("b.jsonl", given_rows, *options, "--spans-lost", "drop")[2]
+    assert "left as is: missing_text 2; left out: wrong_span 1" in said
+    _, out, said = noised("c.jsonl", given_rows, *options, "--with-clean", out="out")
+    assert "dropped or damaged: missing_text 2, wrong_span 1" in said
+    assert table(out).num_rows == 8
+
+
+def test_links_and_languages_that_copies_share_are_counted_once_a_row(noised):
+    options = ("--text-column", "1", "--align", "3", "--copies", "2")
+    said = noised("a.tsv", BITEXT * 10 + "I do not\tIch\t0-9\n", *options)[2]
+    assert "left as is: wrong_alignment 1" in said
+    given_rows = [{"text": TEXT, "lang": lang} for lang in ("en", "en", "xx")]
+    said = noised("b.jsonl", given_rows, "--copies", "3", "--with-clean")[2]
+    assert "left as is: unknown_language 1" in said
+
+
+def test_a_wrong_span_is_told_before_a_lost_one(noised):
+    spaces = ("-t", "spac:drop_rate=1,add_rate=0", "--spans", "s", "--copies", "2")
+    said = noised("a.jsonl", [{"text": "a b", "s": [[1, 2], [0, 9]]}, {"text": "a"}], *spaces)[2]
+    assert "left as is: wrong_span 1" in said
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_spans_follow_in_another_encoding(tmp_path, name):
+    text = "I do not know Zoë of Köln"
+    lines = {"a.csv": f"text,start,end,x\n{text},21,25,é\n"}
+    lines["a.jsonl"] = f'{{"text": "{text}", "start": 21, "end": 25, "x": "é"}}\n'
+    (tmp_path / name).write_bytes(lines[name].encode("cp1252"))
+    options = {"spans": "start", "encoding": "cp1252", "transforms": ["cont"]}
+    augment(tmp_path / name, tmp_path / f"b.{name}", **options)
+    want = lines[name].replace("do not", "don't").replace("21", "20").replace("25", "24")
+    assert (tmp_path / f"b.{name}").read_bytes() == want.encode("cp1252")
+
+
+def test_rows_whose_noise_an_encoding_lacks_keep_text_and_spans(tmp_path):
+    lines = [{"text": f"I am so happy à Noël {n}.", "s": [[14, 20]]} for n in range(40)]
+    content = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in lines)
+    (tmp_path / "a.jsonl").write_bytes(content.encode("cp1252"))
+    options = {"spans": "s", "encoding": "cp1252", "transforms": ["emot:rate=1", "week:rate=1"]}
+    made = augment(tmp_path / "a.jsonl", tmp_path / "b.jsonl", **options)
+    after = rows((tmp_path / "b.jsonl").read_bytes().decode("cp1252"))
+    kept = sum(new == row for new, row in zip(after, lines, strict=True))
+    assert 0 < kept < 40
+    assert made.totals["as_is"] == {"not_in_encoding": kept}
+    assert not made.totals["dropped"]
+
+
 # Several and nested texts.
 
 

@@ -3,6 +3,7 @@
 import gzip
 import json
 
+import pyarrow.parquet as pq
 import pytest
 from annotated_rows import CONTRACTED, NOISY, TEXT, rows
 from hypothesis import given, settings
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from runs import augment, table
 from source_files import on_stdin
 
+import noisegen
 from noisegen.cli import run
 
 ALPACA = '[\n  {"instruction": "I do not know.", "input": ""},\n\n  {"instruction": "é"}\n]\n'
@@ -100,8 +102,8 @@ def test_copies_limits_and_other_formats_make_whole_documents(noised):
     made = noised("a.json", ALPACA, "--text-column", "instruction", "--copies", "2")[1]
     assert [row["copy"] for row in json.loads(made)] == [0, 1, 0, 1]
     text = json.dumps(SQUAD | {"data": SQUAD["data"] * 2})
-    code, _, said = noised("b.json", text, "--text-column", "data[].title", "--limit", "1")
-    assert (code, "--limit would cut off the end of the object" in said) == (2, True)
+    limited = noised("b.json", text, "--text-column", "data[].title", "--limit", "1")[1]
+    assert limited == json.dumps(SQUAD)
     few = noised("d.json", ALPACA, "--text-column", "instruction", "--limit", "1")[1]
     assert len(json.loads(few)) == 1
     made = noised("c.csv", f"text,n\n{TEXT},1\n", out="c.json")[1]
@@ -185,3 +187,95 @@ def test_a_document_that_is_not_json_is_an_error(noised, text):
 def test_an_object_over_lines_is_a_document(noised, text):
     made = noised("a.json", text, "--text-column", "d[].t")[1]
     assert made == text.replace("do not", "don't")
+
+
+# Items that are no objects, prefixes, limits and encodings.
+
+
+@pytest.mark.parametrize("path", ["data[].t", "data[].m[].t"])
+def test_items_that_are_no_objects_stay_where_they_are_and_add_no_column(noised, path):
+    item = {"t": "I do not"} if path == "data[].t" else {"m": [{"t": "I do not"}]}
+    text = json.dumps({"data": [item, None, 3], "v": 1})
+    code, made, said = noised("a.json", text, "--text-column", path)
+    assert (code, made) == (3, text.replace("do not", "don't")), said
+    assert "left as is: bad_json 2" in said
+    names = [*item]
+    out = noised("b.json", text, "--text-column", path, out="out")[1]
+    assert table(out).num_rows == 1
+    assert not [name for name in table(out).column_names if "[]" in name]
+    made = noised("c.json", text, "--text-column", path, out="c.parquet")[1]
+    assert pq.read_schema(made).names == names
+    made = noised("d.json", text, "--text-column", path, out="d.csv")[1]
+    assert made.splitlines()[0] == ",".join(names)
+
+
+def test_parquet_names_the_fields_of_an_inner_array_as_other_formats_do(noised):
+    text = json.dumps({"a": {"b": [{"t": "I do not", "n": 1}]}, "z": 1})
+    options = ("--text-column", "a.b[].t", "--copies", "2")
+    assert noised("a.json", text, *options, out="a.csv")[1].startswith("t,n,copy\n")
+    made = pq.read_table(noised("b.json", text, *options, out="b.parquet")[1])
+    assert made.column_names == ["t", "n", "copy"]
+
+
+@pytest.mark.parametrize("name", ["json", "jsonl"])
+@pytest.mark.parametrize("options", [("--copies", "2"), ("--with-clean",), ("--edits",)])
+def test_texts_without_fields_have_no_column_to_tell_copies_apart(noised, name, options):
+    texts = json.dumps(["I do not", "You are not"])
+    code, _, said = noised("a.json", texts, "--text-column", "[]", *options, out=f"b.{name}")
+    problem = f"an array of texts in {name} has no column for {options[0]}"
+    assert (code, f"{problem}: write parquet, csv or tsv" in said) == (2, True)
+    assert noised("c.json", texts, "--text-column", "[]")[1] == '["I don\'t", "You\'re not"]'
+    made = noised("d.json", texts, "--text-column", "[]", "--copies", "2", out="d.csv")[1]
+    assert made.splitlines()[:3] == ["[],copy", "I don't,0", "I don't,1"]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 9])
+def test_a_limit_leaves_out_items_and_keeps_what_follows_them(noised, limit):
+    texts = [{"t": "I do not"}, {"t": "It is"}, {"t": "You are"}]
+    whole = {"v": 1, "data": texts, "end": [2]}
+    options = ("--text-column", "data[].t", "--limit", str(limit), "-t", "leet:rate=0")
+    code, made, _ = noised("a.json", json.dumps(whole, indent=1), *options)
+    kept = whole | {"data": [{"t": noisegen.noise(row["t"], "cont")} for row in texts[:limit]]}
+    assert (code, made) == (0, json.dumps(kept, indent=1))
+    array = json.dumps(texts, indent=1)
+    made = noised("b.json", array, "--text-column", "t", *options[2:])[1]
+    assert made == json.dumps(kept["data"], indent=1)
+
+
+def test_a_limit_that_ends_in_a_second_document_closes_it(noised, tmp_path):
+    text = json.dumps({"data": [{"t": "I do not"}] * 2, "end": 2})
+    (tmp_path / "0.json").write_text(text)
+    options = (str(tmp_path / "0.json"), "--text-column", "data[].t", "--limit", "3")
+    made = json.loads(noised("a.json", text, *options)[1])
+    assert made == {"data": [{"t": "I don't"}] * 3, "end": 2}
+
+
+@pytest.mark.parametrize("form", ["array", "object", "-"])
+def test_documents_keep_their_encoding_and_their_spans_follow(
+    tmp_path, monkeypatch, capfdbinary, form
+):
+    row = {"text": "I do not know Zoë of Köln.", "s": [[21, 25]], "x": "é"}
+    head = "" if form == "array" else "data[]."
+    whole = json.dumps([row] if form == "array" else {"data": [row]}, ensure_ascii=False, indent=1)
+    (tmp_path / "a.json").write_bytes(whole.encode("cp1252"))
+    source, out = (str(tmp_path / name) if form != "-" else "-" for name in ("a.json", "b.json"))
+    on_stdin(monkeypatch, whole.encode("cp1252"))
+    names = ("--text-column", f"{head}text", "--spans", f"{head}s", "--encoding", "cp1252")
+    assert run(["augment", source, "-o", out, *CONTRACTED, *names]) == 0
+    made = capfdbinary.readouterr().out if form == "-" else (tmp_path / "b.json").read_bytes()
+    want = whole.replace("do not", "don't").replace("21", "20").replace("25", "24")
+    assert made == want.encode("cp1252")
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("data[][].t", "nothing at 'data[][].t'; there is: data[].t"),
+        ("x[].words", "nothing at 'x[].words'; there is: data[].t"),
+        ("text", "no column 'text' among: v, data; name it: --text-column NAME or PATH: data[].t"),
+    ],
+)
+def test_a_path_that_leads_nowhere_in_a_document_names_its_texts(noised, path, said):
+    text = json.dumps({"v": 1, "data": [{"t": "a"}]})
+    code, _, told = noised("a.json", text, "--text-column", path)
+    assert (code, said in told) == (1, True), told

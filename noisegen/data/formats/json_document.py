@@ -52,16 +52,22 @@ def is_document(head: bytes, *, is_stream: bool = False) -> bool:
 class _Reader:
     """The text of a document, decoded as far as needed, and the index `at` up to which it is read.
 
-    Bytes that are not UTF-8 become lone surrogates.
+    Bytes that the encoding lacks become lone surrogates; `bytes_of` gives a text in UTF-8, with
+    such bytes as `as_utf8` does.
     """
 
-    def __init__(self, path: str, parts: Iterable[bytes]) -> None:
+    def __init__(self, path: str, parts: Iterable[bytes], encoding: str) -> None:
         self.path = path
         self._parts = iter(parts)
-        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        self._decoder = codecs.getincrementaldecoder(encoding or "utf-8")("surrogateescape")
+        self._errors = "surrogatepass" if encoding else "surrogateescape"
         self._text = ""
         self._taken = 0
         self.at = 0
+
+    def bytes_of(self, text: str) -> bytes:
+        """Return a text of the document in UTF-8."""
+        return text.encode("utf-8", self._errors)
 
     def _more(self) -> bool:
         """Decode more text, about the size of the held text; return False at the document's end."""
@@ -178,20 +184,27 @@ def _items(reader: _Reader) -> Iterator[tuple[str, str]]:
 
 
 def _head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange | None:
-    parts = [beginning] if file.path == "-" else read_range(file)
-    reader = _Reader(file.path, parts)
-    lines = []
+    if file.path == "-":
+        reader = _Reader(file.path, [beginning], "")
+    else:
+        reader = _Reader(file.path, read_range(file), file.encoding)
+    lines = list[bytes]()
     with metered():  # so that these bytes do not count: they are read and counted again
         records = _enter(reader, records_of(columns.text))
         try:
-            lines += [_line_of(item) for _, item in islice(_items(reader), _HEAD_ITEMS) if item]
+            items = (item for _, item in islice(_items(reader), _HEAD_ITEMS) if item)
+            lines.extend(_line_of(reader.bytes_of(item)) for item in items)
         except SourceError:
             if file.path != "-" or not lines:
                 raise
     if not lines:
         return None
-    head = JSONL.head(file, b"".join(lines), replace(columns, text=field_of(columns.text)))
-    return head and replace(head, schema=_renamed(head.schema, records))
+    text = field_of(columns.text)
+    head = JSONL.head(file, b"".join(lines), replace(columns, text=text))
+    if head is None:
+        return None
+    fields = [field for field in head.schema if field.name or not text] or head.schema
+    return replace(head, schema=_renamed(pa.schema(fields), records))
 
 
 def _renamed(schema: pa.Schema, records: str | None) -> pa.Schema:
@@ -206,35 +219,40 @@ def _renamed(schema: pa.Schema, records: str | None) -> pa.Schema:
 
 
 def _tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
-    reader = _Reader(file.path, read_range(file))
+    reader = _Reader(file.path, read_range(file), file.encoding)
     _enter(reader, records_of(columns.text))
     schema = pa.schema([field.with_name(field_of(field.name)) for field in file.schema])
     required = columns.required and field_of(columns.required)
+    reads_on = file.format in (columns.raw or ())  # for the text after the array
     rows = list[list[bytes]]()  # text before an item, the item, text after it
     size = 0
-    for before, item in _items(reader):
-        if rows and (not item or size >= min(batch_bytes, SCAN)):
-            rows[-1][2] = b"" if item else _encoded(before)
+    for number, (before, item) in enumerate(_items(reader)):
+        is_over = not item or number == file.rows > 0
+        if item and number >= file.rows > 0 and reads_on:
+            continue
+        if rows and (is_over or size >= min(batch_bytes, SCAN)):
+            rows[-1][2] = b"" if item else reader.bytes_of(before)
             yield _table(rows, schema, required).rename_columns([*file.schema.names, REASON, RAW])
             rows, size = [], 0
-        rows.append([_encoded(before), _encoded(item), b""])
+        if is_over:
+            return
+        rows.append([reader.bytes_of(before), reader.bytes_of(item), b""])
         size += len(item)
 
 
 def _table(rows: Sequence[Sequence[bytes]], schema: pa.Schema, required: str | None) -> pa.Table:
-    table = json_table(b"".join(_line_of(item) for _, item, _ in rows), schema, required)
+    lines = (_line_of(item, is_object="" not in schema.names) for _, item, _ in rows)
+    table = json_table(b"".join(lines), schema, required)
     return table.append_column(RAW, pa.array([MARK.join(row) for row in rows], pa.binary()))
 
 
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
+def _line_of(item: bytes, *, is_object: bool = False) -> bytes:
+    """Return an item as a line of JSON lines; a value that is no object becomes the field ''.
 
-
-def _line_of(item: str | bytes) -> bytes:
-    """Return an item as a line of JSON lines; a value that is no object becomes the field ''."""
-    text = item if isinstance(item, bytes) else _encoded(item)
-    text = text.replace(b"\n", b" ").replace(b"\r", b" ")
-    return text + b"\n" if text.startswith(b"{") else b'{"": ' + text + b"}\n"
+    If `is_object`, all items should be objects, and another value stays as it is.
+    """
+    text = item.replace(b"\n", b" ").replace(b"\r", b" ")
+    return text + b"\n" if is_object or text.startswith(b"{") else b'{"": ' + text + b"}\n"
 
 
 # Functions that write noisy rows.
