@@ -288,13 +288,7 @@ def _put(
     reasons = []
     for row, texts in zip(rows, places, strict=True):
         made_of_row = list(zip(texts, pairs, strict=False))
-        followers = _Followers("" if texts else "missing_text")
-        if texts and (layout.spans or layout.align):
-            moves = {
-                place.parts: Moves(place.value, noisy, [Edit(**edit) for edit in edits])
-                for place, (noisy, edits) in made_of_row
-            }
-            followers = _followers(layout, row, texts, moves)
+        followers = _followers(layout, row, made_of_row)
         reason = followers.reason
         if encoding and not all(can_encode(noisy, encoding) for _, (noisy, _) in made_of_row):
             reason = reason or "not_in_encoding"
@@ -326,24 +320,39 @@ class _Followers(NamedTuple):
 
 
 def _followers(
-    layout: RowLayout, row: dict[str, Any], texts: Sequence[Place], moves: Mapping[Any, Moves]
+    layout: RowLayout, row: dict[str, Any], made: Sequence[tuple[Place, tuple[str, Any]]]
 ) -> _Followers:
-    """Return the annotations of a row that is noised; a lost span is its last reason to stay."""
-    values = [place.value for one in layout.spans for place in one.path.places(row)]
-    if any(isinstance(value, str) and value and not value.isdecimal() for value in values):
-        return _Followers("wrong_span")
-    spans = [(span, moves[text.parts]) for span, text in layout.moved_spans(row, texts)]
-    bounds = [span.bounds(way.clean) for span, way in spans]
-    if None in bounds:
+    """Return the annotations of a row; `made` has its texts with their noisy texts and edits."""
+    if not made:
+        return _Followers("missing_text")
+    if not (layout.spans or layout.align):
+        return _Followers()
+    texts = [place for place, _ in made]
+    moves = {place.parts: _moves_of(place.value, *noised) for place, noised in made}
+    spans = _spans_of(layout, row, texts, moves)
+    if spans is None:
         return _Followers("wrong_span")
     links = _aligned(layout.align, row, moves) if layout.align else []
     if links is None:
         return _Followers("wrong_alignment")
-    if any(
-        found and way.moved(*found) is None for (_, way), found in zip(spans, bounds, strict=True)
-    ):
+    if any(way.moved(*(span.bounds(way.clean) or (0, 0))) is None for span, way in spans):
         return _Followers("span_lost")
     return _Followers("", spans, links)
+
+
+def _moves_of(clean: str, noisy: str, edits: Sequence[Mapping[str, Any]]) -> Moves:
+    return Moves(clean, noisy, [Edit(**edit) for edit in edits])
+
+
+def _spans_of(
+    layout: RowLayout, row: dict[str, Any], texts: Sequence[Place], moves: Mapping[Any, Moves]
+) -> list[tuple[Span, Moves]] | None:
+    """Return the spans of a row with the moves of their texts; None if one does not fit."""
+    values = [place.value for one in layout.spans for place in one.path.places(row)]
+    if any(isinstance(value, str) and value and not value.isdecimal() for value in values):
+        return None
+    spans = [(span, moves[text.parts]) for span, text in layout.moved_spans(row, texts)]
+    return None if any(span.bounds(way.clean) is None for span, way in spans) else spans
 
 
 def _aligned(

@@ -141,18 +141,9 @@ class Target:
 
     def check(self, job: ShardJob) -> None:
         """Raise UsageError if the format cannot hold the output that an option asks for."""
-        is_bare = self.format in OBJECTS and not self.holds_objects
-        tables = f"write {'' if is_bare else 'jsonl, json, '}parquet, csv or tsv"
-        options = {
-            "--copies": job.copies > 1,
-            "--with-clean": job.with_clean,
-            "--strength": job.strength,
-            "--edits": job.edits,
-        }
-        flag = next((name for name, is_given in options.items() if is_given), "")
-        if flag and (is_bare or not self.writer.has_columns):
-            kind = f"an array of texts in {self.format}" if is_bare else self.format
-            raise UsageError(f"{kind} has no column for {flag}: {tables}")
+        tables = "write jsonl, json, parquet, csv or tsv"
+        if flag := _column_option(job):
+            self._check_columns(flag, tables)
         if job.columns.paths and (self.holds_pairs or not self.writer.has_columns):
             raise UsageError(f"{self.format} holds one text per row: name one column, or {tables}")
         if self.has_token_lines and not job.columns.tokens:
@@ -163,6 +154,14 @@ class Target:
                 f"{self.path}: Parquet compresses itself: leave out .{self.compression}"
             )
 
+    def _check_columns(self, flag: str, tables: str) -> None:
+        """Raise UsageError if the format has no column that the option `flag` adds."""
+        if self.format in OBJECTS and not self.holds_objects:
+            problem = f"an array of texts in {self.format} has no column for {flag}"
+            raise UsageError(f"{problem}: write parquet, csv or tsv")
+        if not self.writer.has_columns:
+            raise UsageError(f"{self.format} has no column for {flag}: {tables}")
+
     def check_columns(self, names: Sequence[str], job: ShardJob) -> None:
         """Raise SourceError if the source has a column such as 'copy' that the output adds."""
         for name in job.added:
@@ -170,6 +169,17 @@ class Target:
                 raise SourceError(
                     f"the source has a column {name!r}, as the output will; rename it"
                 )
+
+
+def _column_option(job: ShardJob) -> str:
+    """Return the first option given that adds a column to the output; '' without one."""
+    options = {
+        "--copies": job.copies > 1,
+        "--with-clean": job.with_clean,
+        "--strength": job.strength,
+        "--edits": job.edits,
+    }
+    return next((name for name, is_given in options.items() if is_given), "")
 
 
 def target_of(out: str, to: str | None, plan: AugmentPlan) -> Target | None:
@@ -193,19 +203,23 @@ def target_of(out: str, to: str | None, plan: AugmentPlan) -> Target | None:
         _check_norm(source, plan.job.columns.labels)
     has_header = not plan.job.columns.text.isdecimal()
     target = Target(out, kind, compression, has_header)
-    if first := plan.first:
-        added = tuple(name for name, _ in first.keys)
-        target = replace(
-            target,
-            separator=first.separator,
-            added=added,
-            encoding=first.encoding if kind == first.format else "",
-            id_type=_id_type(plan),
-            holds_objects=not (first.format == "json" and "" in map(field_of, first.schema.names)),
-        )
+    if plan.first:
+        target = _like_source(target, plan, plan.first)
     if source:  # an input without rows has no format; the reader reports that
         target.check(plan.job)
     return target
+
+
+def _like_source(target: Target, plan: AugmentPlan, first: FileRange) -> Target:
+    """Return the file to write with what it takes over from `first`, the first input with rows."""
+    return replace(
+        target,
+        separator=first.separator,
+        added=tuple(name for name, _ in first.keys),
+        encoding=first.encoding if target.format == first.format else "",
+        id_type=_id_type(plan),
+        holds_objects=not (first.format == "json" and "" in map(field_of, first.schema.names)),
+    )
 
 
 def _id_type(plan: AugmentPlan) -> pa.DataType | None:
@@ -588,10 +602,7 @@ def _content(
     table = pa.concat_tables(tables)
     names = _names(table)
     if target.writer.line is None:
-        if target.id_type:
-            table = _coded(table, str(columns.of(table.column_names).row_id), target.id_type)
-        table, shown = table.select(names), columns.shown(names)
-        return table if shown == names else table.rename_columns(shown), b""
+        return _parquet_table(target, columns, table.select(names)), b""
     if target.has_token_lines and columns.label_names:
         named = with_label_names(table.schema, str(columns.labels), columns.label_names)
         table = table.replace_schema_metadata(named.metadata)
@@ -613,6 +624,15 @@ def _content(
     if is_first:
         lines.insert(0, _beginning(target, shown, is_changed=_SAME not in table.column_names))
     return target.packed(b"".join(lines)), missing and target.packed(missing)
+
+
+def _parquet_table(target: Target, columns: Columns, table: pa.Table) -> pa.Table:
+    """Return the table to write to Parquet."""
+    names = table.column_names
+    if target.id_type:
+        table = _coded(table, str(columns.of(names).row_id), target.id_type)
+    shown = columns.shown(names)
+    return table if shown == names else table.rename_columns(shown)  # renaming loses metadata
 
 
 def _coded(table: pa.Table, name: str, kind: pa.DataType) -> pa.Table:

@@ -166,6 +166,8 @@ def _check(request: Request) -> None:
         raise UsageError(f"--nlaug-data {request.nlaug_data!r}: no such folder")
     registry.load_code(*listed(request.code))
     recipe_of(request)
+    if request.lang_column not in (None, NO_COLUMN) and request.lang:
+        raise UsageError("--lang is for all rows, --lang-column for each row: choose one")
     for strength in listed(request.strength):
         factor_of(strength)
 
@@ -306,26 +308,32 @@ def _with_languages(
 ) -> tuple[Request, list[str]]:
     """Return the request with its language or its column of languages, and the languages there.
 
-    `file` is the first input with rows; only its first rows are read. Raises UsageError for a
-    language and a column, and SourceError for a column that is missing or holds no text.
+    `file` is the first input with rows; only its first rows are read. Raises SourceError for a
+    column that is missing or holds no text.
     """
     asked = request.lang_column
-    if asked not in (None, NO_COLUMN) and request.lang:
-        raise UsageError("--lang is for all rows, --lang-column for each row: choose one")
-    names = file.schema.names if file else []
+    if file and asked != NO_COLUMN and (asked or not request.lang):
+        name = _language_column(file, columns, asked)
+        seen, are_languages = _first_languages(file, columns, name) if name else ([], False)
+        if asked or are_languages:
+            return replace(request, lang_column=name), seen
+    return replace(request, lang=request.lang or "en", lang_column=None), []
+
+
+def _language_column(file: FileRange, columns: Columns, asked: str | None) -> str:
+    """Return the column of languages in a file: the one that is asked for, or 'lang' if it may be.
+
+    It is '' if no column may be one. Raises SourceError for a column that is missing.
+    """
+    names = file.schema.names
     name = numbered(asked or "lang", names)
     inner = f"{records_of(columns.text)}[].{name}"
     name = inner if name not in names and inner in names else name
-    if asked == NO_COLUMN or not file or (not asked and (request.lang or name not in names)):
-        return replace(request, lang=request.lang or "en", lang_column=None), []
-    if name not in names:
+    if asked and name not in names:
         raise no_column(file.path, name, names)
     used = (columns.text, columns.row_id, *columns.lists, *columns.paths)
-    if asked or (is_string(file.schema.field(name).type) and name not in used):
-        seen, are_languages = _first_languages(file, columns, name)
-        if asked or are_languages:
-            return replace(request, lang_column=name), seen
-    return replace(request, lang="en"), []
+    may_be = name in names and name not in used and is_string(file.schema.field(name).type)
+    return name if asked or may_be else ""
 
 
 def _first_languages(file: FileRange, columns: Columns, name: str) -> tuple[list[str], bool]:

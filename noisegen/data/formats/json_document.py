@@ -184,6 +184,20 @@ def _items(reader: _Reader) -> Iterator[tuple[str, str]]:
 
 
 def _head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange | None:
+    records, lines = _first_lines(file, beginning, columns)
+    text = field_of(columns.text)
+    head = JSONL.head(file, b"".join(lines), replace(columns, text=text)) if lines else None
+    if head is None:
+        return None
+    # A text is in the fields of objects; items that are no objects then give no column
+    fields = [field for field in head.schema if field.name or not text] or head.schema
+    return replace(head, schema=_renamed(pa.schema(fields), records))
+
+
+def _first_lines(
+    file: FileRange, beginning: bytes, columns: Columns
+) -> tuple[str | None, list[bytes]]:
+    """Return the path by which the columns of a document begin, and its first items as lines."""
     if file.path == "-":
         reader = _Reader(file.path, [beginning], "")
     else:
@@ -197,14 +211,7 @@ def _head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange | No
         except SourceError:
             if file.path != "-" or not lines:
                 raise
-    if not lines:
-        return None
-    text = field_of(columns.text)
-    head = JSONL.head(file, b"".join(lines), replace(columns, text=text))
-    if head is None:
-        return None
-    fields = [field for field in head.schema if field.name or not text] or head.schema
-    return replace(head, schema=_renamed(pa.schema(fields), records))
+    return records, lines
 
 
 def _renamed(schema: pa.Schema, records: str | None) -> pa.Schema:
@@ -226,18 +233,26 @@ def _tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
     reads_on = file.format in (columns.raw or ())  # for the text after the array
     rows = list[list[bytes]]()  # text before an item, the item, text after it
     size = 0
-    for number, (before, item) in enumerate(_items(reader)):
-        is_over = not item or number == file.rows > 0
-        if item and number >= file.rows > 0 and reads_on:
-            continue
-        if rows and (is_over or size >= min(batch_bytes, SCAN)):
+    for before, item in _first_items(reader, file.rows, reads_on=reads_on):
+        if rows and (not item or size >= min(batch_bytes, SCAN)):
             rows[-1][2] = b"" if item else reader.bytes_of(before)
             yield _table(rows, schema, required).rename_columns([*file.schema.names, REASON, RAW])
             rows, size = [], 0
-        if is_over:
-            return
         rows.append([reader.bytes_of(before), reader.bytes_of(item), b""])
         size += len(item)
+
+
+def _first_items(reader: _Reader, rows: int, *, reads_on: bool) -> Iterator[tuple[str, str]]:
+    """Yield the first `rows` items as `_items` does, all if it is 0, and the text after the last.
+
+    That text is missing if items are left out, unless `reads_on` asks to read to the end.
+    """
+    for number, (before, item) in enumerate(_items(reader)):
+        if not item or not rows or number < rows:
+            yield before, item
+        elif not reads_on:
+            yield "", ""
+            return
 
 
 def _table(rows: Sequence[Sequence[bytes]], schema: pa.Schema, required: str | None) -> pa.Table:
