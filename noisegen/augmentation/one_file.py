@@ -91,6 +91,7 @@ class Target:
     input, get `line_end`. `separator` is the character between the fields of CSV. `encoding` is the
     encoding of text in the format of the input, '' for UTF-8. If `holds_objects` is False, the rows
     of JSON are texts or other values without fields. Ids are stored in a dictionary of `id_type`.
+    `has_many` tells whether a file with one row may become several rows.
     """
 
     path: str
@@ -105,6 +106,7 @@ class Target:
     encoding: str = ""
     holds_objects: bool = True
     id_type: pa.DataType | None = None
+    has_many: bool = False
 
     @property
     def writer(self) -> RowWriter:
@@ -218,6 +220,7 @@ def _like_source(target: Target, plan: AugmentPlan, first: FileRange) -> Target:
         added=tuple(name for name, _ in first.keys),
         encoding=first.encoding if target.format == first.format else "",
         id_type=_id_type(plan),
+        has_many=len(plan.job.versions) > 1 or len(plan.inputs) > 1,
         holds_objects=not (first.format == "json" and "" in map(field_of, first.schema.names)),
     )
 
@@ -312,7 +315,7 @@ def write_parts(
 ) -> Iterator["NoisyPart"]:
     """Write the parts of a noisy file in the order given; yield each part after it is written."""
     table: pq.ParquetWriter | None = None
-    document = Document()
+    document = Document(has_many=target.has_many)
     rows, end = 0, b""
     with ExitStack() as stack:
         for part in parts:

@@ -279,3 +279,14 @@ def test_a_path_that_leads_nowhere_in_a_document_names_its_texts(noised, path, s
     text = json.dumps({"v": 1, "data": [{"t": "a"}]})
     code, _, told = noised("a.json", text, "--text-column", path)
     assert (code, said in told) == (1, True), told
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_copies_of_an_object_without_an_array_are_an_array(noised, tmp_path, indent):
+    text = json.dumps({"text": "I do not"}, indent=indent) + "\n"
+    made = noised("a.json", text, "--copies", "2")[1]
+    assert json.loads(made) == [{"text": "I don't", "copy": copy} for copy in (0, 1)]
+    (tmp_path / "0.json").write_text(text)
+    made = noised("b.json", text, str(tmp_path / "0.json"))[1]
+    assert json.loads(made) == [{"text": "I don't"}] * 2
+    assert noised("c.json", text)[1] == text.replace("do not", "don't")

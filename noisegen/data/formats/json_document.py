@@ -283,10 +283,12 @@ class Document:
     """A document that is written row by row, from rows of documents or JSON lines.
 
     It keeps the texts around the items of its input, and around items that are left out. Rows of
-    several arrays become one array.
+    several arrays become one array. An object without an array becomes an array if it `has_many`
+    rows, such as copies.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_many: bool = False) -> None:
+        self._has_many = has_many
         self._opening: bytes | None = None
         self._has_items = False
         self._closing = b""
@@ -296,23 +298,30 @@ class Document:
         made = []
         for row in rows:
             before, item, after = row.split(MARK) if MARK in row else (b"[\n", row, b"")
-            has_text = before.strip() not in (b"", b",")
-            if self._opening is None and (item or has_text):
-                self._opening = before if before.strip() != b"," else b"[\n"
-                made.append(self._opening)
-            elif self._has_items and item:
-                # Text in place of a comma is the beginning of another array
-                made.append(b",\n" if has_text else before or b"\n")
-            made.append(item)
+            made += [self._text_before(before, item), item]
             self._has_items = self._has_items or bool(item)
             self._closing = after or self._closing
         return b"".join(made)
+
+    def _text_before(self, before: bytes, item: bytes) -> bytes:
+        """Return the text to write before an item, given the text before it in the input."""
+        text = before.strip()
+        if self._opening is None and (item or text not in (b"", b",")):
+            is_bare = not text and self._has_many  # an object without an array
+            self._opening = b"[\n" if is_bare or text == b"," else before
+            return self._opening
+        if not (self._has_items and item):
+            return b""
+        if text == b"," or not (text or self._has_many):
+            return before or b"\n"
+        return b",\n"  # the text is the beginning of another array
 
     def end(self) -> bytes:
         """Return the text after the last row, which closes all that is open."""
         opened = re.findall(rb"[\[{]", re.sub(rb'"(?:[^"\\]|\\.)*"', b"", self._opening or b""))
         brackets = b"".join({b"[": b"]", b"{": b"}"}[one] for one in reversed(opened))
-        return self._closing or (b"\n" + brackets + b"\n" if brackets else b"")
+        closing = self._closing.strip() and self._closing
+        return closing or (b"\n" + brackets + b"\n" if brackets else self._closing)
 
 
 JSON = Format(
