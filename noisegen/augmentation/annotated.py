@@ -179,7 +179,7 @@ def _with_rows(table: pa.Table, rows: Sequence[Mapping[str, Any]], columns: Colu
     raws = _json_lines(table, columns)
     if any(raw is not None for raw in raws):
         lines = [raw and _with_row(raw, row) for raw, row in zip(raws, rows, strict=True)]
-        table = _with(table, RAW, pa.array(lines, pa.binary()))
+        table = replaced(table, RAW, pa.array(lines, pa.binary()))
     if None not in raws:
         return table
     for name in rows[0] if rows else ():
@@ -191,7 +191,7 @@ def _with_rows(table: pa.Table, rows: Sequence[Mapping[str, Any]], columns: Colu
                 for row, raw, was in zip(rows, raws, before, strict=True)
             ]
             if values != before:
-                table = _with(table, name, as_column(values, field))
+                table = replaced(table, name, as_column(values, field))
     return table
 
 
@@ -206,7 +206,8 @@ def as_before(value: Any, was: Any) -> Any:
     return with_value(was, value) if isinstance(was, str) and not isinstance(value, str) else value
 
 
-def _with(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
+def replaced(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
+    """Return the table with other values in a column."""
     at = table.column_names.index(name)
     return table.set_column(at, table.schema.field(at), values)
 
@@ -434,7 +435,7 @@ def with_reasons(noised: pa.Table, reasons: pa.Array) -> pa.Table:
     if LOST not in noised.column_names:
         return noised.append_column(LOST, reasons)
     known = one_chunk(noised[LOST])
-    return _with(noised, LOST, pc.if_else(pc.equal(known, ""), reasons, known))
+    return replaced(noised, LOST, pc.if_else(pc.equal(known, ""), reasons, known))
 
 
 def one_per_text(noised: pa.Table) -> pa.Table:

@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from noisegen.augmentation.annotated import RowLayout
+from noisegen.augmentation.annotated import RowLayout, replaced
 from noisegen.augmentation.plan import AugmentPlan
 from noisegen.augmentation.shards import (
     SAMPLED_ROWS,
@@ -487,14 +487,9 @@ def _with_clean_rows(
     """
     codes = table[REASON].to_numpy()
     codes = np.where(stays & np.isin(codes, KEPT), CODE["missing_text"], codes)
-    table = _replaced(table, REASON, pa.array(codes, pa.int8()))
+    table = replaced(table, REASON, pa.array(codes, pa.int8()))
     present = present | stays
     return _with_ends(table, present) if target.format == "json" else (table, present)
-
-
-def _replaced(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
-    at = table.column_names.index(name)
-    return table.set_column(at, table.schema.field(at), values)
 
 
 def _with_ends(table: pa.Table, present: Mask) -> tuple[pa.Table, Mask]:
@@ -507,7 +502,7 @@ def _with_ends(table: pa.Table, present: Mask) -> tuple[pa.Table, Mask]:
     raws = table[RAW].to_pylist()
     for row in np.flatnonzero(~present).tolist():
         raws[row] = raws[row] and without_item(raws[row])
-    table = _replaced(table, RAW, pa.array(raws, pa.binary()))
+    table = replaced(table, RAW, pa.array(raws, pa.binary()))
     return table, present | np.array([bool(raw) and NO_ITEM in raw for raw in raws], np.bool_)
 
 
@@ -683,15 +678,8 @@ class _LineWriter:
         """Return a row as a line; `line` is its input line, None for a new one."""
         cells = dict(zip(self.shown if line is None else self.names, row.values, strict=True))
         if line is None or (row.code in KEPT and not row.is_same and NO_ITEM not in line):
-            noisy = NoisyRow(
-                cells,
-                self.columns,
-                self.changed,
-                line,
-                row.owners,
-                row.pair,
-                self.target.separator,
-            )
+            made = (row.owners, row.pair, self.target.separator)
+            noisy = NoisyRow(cells, self.columns, self.changed, line, *made)
             assert self.target.writer.line
             return self.target.writer.line(noisy).encode("utf-8")
         if self.target.has_fields and row.code in _LACKING:

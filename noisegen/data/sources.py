@@ -483,7 +483,8 @@ def _packed(
     for streamed, group in groupby(files, is_streamed):
         if streamed:
             for file in group:
-                for part in _streamed(replace(file, rows=limit or 0), columns, rows_per_shard):
+                first = replace(file, rows=file.rows or limit or 0)
+                for part in _streamed(first, columns, rows_per_shard):
                     yield [part]
             continue
         held: list[FileRange] = []
