@@ -319,6 +319,20 @@ def test_rows_whose_noise_an_encoding_lacks_keep_text_and_spans(tmp_path):
     assert not made.totals["dropped"]
 
 
+@pytest.mark.parametrize("end", ["", "x", None])
+def test_a_span_whose_end_is_missing_is_not_left_behind(noised, end):
+    table_of = "text,start,end\n{},14,25\n{},2,{}\n".format
+    code, made, said = noised("a.csv", table_of(TEXT, TEXT, end or ""), "--spans", "start")
+    want = table_of(NOISY, TEXT, end or "").replace("14,25", "13,24")
+    assert (code, made, "wrong_span 1" in said) == (3, want, True), said
+    given_rows = [{"text": TEXT, "s": [{"start": 29, "end": end}]}, {"text": TEXT, "s": [[29, 33]]}]
+    code, made, said = noised("b.jsonl", given_rows, "--spans", "s")
+    assert (rows(made)[0], "wrong_span 1" in said) == (given_rows[0], True)
+    covered = [{"text": TEXT, "s": [{"start": 29, "end": end, "text": "Oslo"}]}]
+    made = rows(noised("c.jsonl", covered, "--spans", "s")[1])
+    assert made[0]["s"] == [{"start": 28, "end": end, "text": "Oslo"}]
+
+
 # Several and nested texts.
 
 
