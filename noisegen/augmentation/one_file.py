@@ -677,7 +677,9 @@ class _LineWriter:
     def line(self, row: _Row, line: bytes | None) -> bytes:
         """Return a row as a line; `line` is its input line, None for a new one."""
         cells = dict(zip(self.shown if line is None else self.names, row.values, strict=True))
-        if line is None or (row.code in KEPT and not row.is_same and NO_ITEM not in line):
+        # Rows of a table need a cell per column, also without a text
+        codes = (*KEPT, *_LACKING) if self.target.writer.header else KEPT
+        if line is None or (row.code in codes and not row.is_same and NO_ITEM not in line):
             made = (row.owners, row.pair, self.target.separator)
             noisy = NoisyRow(cells, self.columns, self.changed, line, *made)
             assert self.target.writer.line

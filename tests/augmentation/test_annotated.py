@@ -272,6 +272,9 @@ def test_a_reason_that_copies_share_is_counted_once_a_row(noised):
     copies = [(row["copy"], row["m"][0]["t"]) for row in rows(made) if row["m"]]
     assert (code, copies) == (3, texts)
     assert made.splitlines()[6:] == [json.dumps(row) for row in given_rows[2:]]  # once, as they are
+    lines = """m,n\n"[{""t"": ""I do not""}]",1\n[],2\n"""
+    made = noised("d.csv", lines, *options[:2], "--copies", "2")[1]
+    assert [line.rpartition(",")[2] for line in made.splitlines()] == ["copy", "0", "1", "0"]
     said = noised("b.jsonl", given_rows, *options, "--spans-lost", "drop")[2]
     assert "left as is: missing_text 2; left out: wrong_span 1" in said
     _, out, said = noised("c.jsonl", given_rows, *options, "--with-clean", out="out")
