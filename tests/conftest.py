@@ -1,17 +1,20 @@
 """What several tests share: real sentences, odd sentences, a cache of their own."""
 
 import csv
+import json
 import os
 import shutil
 import signal
 from pathlib import Path
 
 import pytest
+from annotated_rows import CONTRACTED
 from clusters import cluster, eight_workers  # noqa: F401 (fixtures)
 from hypothesis import settings
 from models import bert_folder
 
 import noisegen
+from noisegen.cli import run
 from noisegen.noising import registry
 from noisegen.testing import ODD_TEXTS
 from noisegen.text.resources import DICTIONARIES
@@ -218,3 +221,24 @@ def portions_made(monkeypatch):
 
     monkeypatch.setattr(prepare, "make_candidates", counted)
     return numbers
+
+
+@pytest.fixture
+def noised(tmp_path, capfd):
+    """Write a file, run `augment` on it; return the exit code, the output file and stderr."""
+
+    def write(name, content, *options, out=None):
+        source = tmp_path / name
+        text = (
+            content
+            if isinstance(content, str)
+            else "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in content)
+        )
+        source.write_bytes(text.encode())
+        made = tmp_path / (out or f"noisy-{name}")
+        code = run(["augment", str(source), "-o", str(made), *CONTRACTED, *options])
+        said = capfd.readouterr().err
+        is_text = made.is_file() and made.suffix != ".parquet"
+        return code, made.read_text() if is_text else made, said
+
+    return write

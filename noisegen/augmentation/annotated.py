@@ -8,7 +8,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, permutations, repeat
+from itertools import combinations, permutations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from noisegen.data.formats.json_lines import (
     patched,
     with_value,
 )
+from noisegen.data.lines import can_encode
 from noisegen.data.paths import (
     Path,
     Place,
@@ -45,7 +46,8 @@ from noisegen.text.moves import Edit, Moves
 Noise = Callable[[pa.Table, U64, I64], pa.Table]
 LOST = "\x00lost"  # column with the reason why a row keeps its clean texts; '' for most rows
 # Reasons of a row whose annotations cannot follow the noise
-UNMOVED = ("wrong_span", "span_lost", "wrong_alignment")
+_UNMOVED = ("wrong_span", "span_lost", "wrong_alignment")
+_OF_NOISE = ("span_lost", "not_in_encoding")  # reasons that may differ between copies of a row
 PER_TEXT = ("paths", "clean", "noisy", "transforms", "edits")  # columns with an item per text
 _PAIR = re.compile(r"(\d+)-(\d+)")  # a link of an alignment, as Pharaoh writes it
 _FITTING = 0.9  # share of the spans inside of a text by which they are taken for its spans
@@ -205,7 +207,7 @@ def _with_rows(table: pa.Table, rows: Sequence[Mapping[str, Any]], columns: Colu
     raws = _json_lines(table, columns)
     if any(raw is not None for raw in raws):
         lines = [raw and _with_row(raw, row) for raw, row in zip(raws, rows, strict=True)]
-        table = _with(table, RAW, pa.array(lines, pa.binary()))
+        table = replaced(table, RAW, pa.array(lines, pa.binary()))
     if None not in raws:
         return table
     for name in rows[0] if rows else ():
@@ -217,7 +219,7 @@ def _with_rows(table: pa.Table, rows: Sequence[Mapping[str, Any]], columns: Colu
                 for row, raw, was in zip(rows, raws, before, strict=True)
             ]
             if values != before:
-                table = _with(table, name, as_column(values, field))
+                table = replaced(table, name, as_column(values, field))
     return table
 
 
@@ -232,7 +234,8 @@ def as_before(value: Any, was: Any) -> Any:
     return with_value(was, value) if isinstance(was, str) and not isinstance(value, str) else value
 
 
-def _with(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
+def replaced(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
+    """Return the table with other values in a column."""
     at = table.column_names.index(name)
     return table.set_column(at, table.schema.field(at), values)
 
@@ -240,7 +243,9 @@ def _with(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
 # Noise.
 
 
-def noised(table: pa.Table, columns: Columns, ids: U64, noise: Noise) -> pa.Table:
+def noised(
+    table: pa.Table, columns: Columns, ids: U64, noise: Noise, encoding: str = ""
+) -> pa.Table:
     """Add noise to all texts of the rows of a table, and move their annotations.
 
     Texts, spans and alignments change in their columns. New columns are `clean`, `noisy`,
@@ -248,11 +253,11 @@ def noised(table: pa.Table, columns: Columns, ids: U64, noise: Noise) -> pa.Tabl
     one text in a plain column without lists. The column LOST has the reason for a row whose texts
     stay clean.
 
-    `ids` are the numbers of the row ids.
+    `ids` are the numbers of the row ids. Rows stay clean if `encoding` lacks a noisy character.
     """
     layout = RowLayout.of(columns, table.column_names)
     rows = _rows_of(table, columns, layout)
-    made, counts, reasons = noise_rows(layout, rows, ids, noise)
+    made, counts, reasons = noise_rows(layout, rows, ids, noise, encoding)
     table = _with_rows(table, rows, columns)
     for name in PER_TEXT[layout.is_flat :]:
         column = one_chunk(made[name])
@@ -265,12 +270,17 @@ def noised(table: pa.Table, columns: Columns, ids: U64, noise: Noise) -> pa.Tabl
 
 
 def noise_rows(
-    layout: RowLayout, rows: Sequence[dict[str, Any]], ids: U64, noise: Noise
+    layout: RowLayout,
+    rows: Sequence[dict[str, Any]],
+    ids: U64,
+    noise: Noise,
+    encoding: str = "",
 ) -> tuple[pa.Table, list[int], list[str]]:
     """Add noise to all texts of rows, and move their annotations; the rows change in place.
 
     Returns a table with a row per text, the count of texts per row, and for each row '' or the
-    reason why it stays as it was. `ids` are the numbers of the row ids.
+    reason why it stays as it was. `ids` are the numbers of the row ids. Rows stay clean if
+    `encoding` lacks a noisy character.
     """
     places = [layout.places(row) for row in rows]
     counts = [len(texts) for texts in places]
@@ -287,7 +297,7 @@ def noise_rows(
         }
     )
     made = noise(texts, keys, owners)
-    reasons = _put(layout, rows, places, made)
+    reasons = _put(layout, rows, places, made, encoding)
     stays = np.repeat(np.array([bool(reason) for reason in reasons], np.bool_), counts)
     return _cleaned(made, stays), counts, reasons
 
@@ -297,6 +307,7 @@ def _put(
     rows: Sequence[dict[str, Any]],
     places: Sequence[Sequence[Place]],
     made: pa.Table,
+    encoding: str,
 ) -> list[str]:
     """Put the noisy texts into their rows, and move the annotations of the rows.
 
@@ -306,47 +317,77 @@ def _put(
     reasons = []
     for row, texts in zip(rows, places, strict=True):
         made_of_row = list(zip(texts, pairs, strict=False))
-        reason = "" if texts else "missing_text"
-        if texts and (layout.spans or layout.align):
-            moves = {
-                place.parts: Moves(place.value, noisy, [Edit(**edit) for edit in edits])
-                for place, (noisy, edits) in made_of_row
-            }
-            reason = _moved(layout, row, texts, moves)
-        for place, (noisy, _) in made_of_row if not reason else ():
-            place.put(noisy)
+        followers = _followers(layout, row, made_of_row)
+        reason = followers.reason
+        if encoding and not all(can_encode(noisy, encoding) for _, (noisy, _) in made_of_row):
+            reason = reason or "not_in_encoding"
+        if not reason:
+            followers.move()
+            for place, (noisy, _) in made_of_row:
+                place.put(noisy)
         reasons.append(reason)
     return reasons
 
 
-def _moved(
+class _Followers(NamedTuple):
+    """The annotations of a row: `reason` says why they cannot follow the noise, '' if they can.
+
+    `spans` are its spans with their texts' moves, `links` the places of its alignments with their
+    new values.
+    """
+
+    reason: str = ""
+    spans: Sequence[tuple[Span, Moves]] = ()
+    links: Sequence[tuple[Place, str]] = ()
+
+    def move(self) -> None:
+        """Move the annotations in their row."""
+        for span, moves in self.spans:
+            span.move(moves)
+        for place, links in self.links:
+            place.put(links)
+
+
+def _followers(
+    layout: RowLayout, row: dict[str, Any], made: Sequence[tuple[Place, tuple[str, Any]]]
+) -> _Followers:
+    """Return the annotations of a row; `made` has its texts with their noisy texts and edits."""
+    if not made:
+        return _Followers("missing_text")
+    if not (layout.spans or layout.align):
+        return _Followers()
+    texts = [place for place, _ in made]
+    moves = {place.parts: _moves_of(place.value, *noised) for place, noised in made}
+    spans = _spans_of(layout, row, texts, moves)
+    if spans is None:
+        return _Followers("wrong_span")
+    links = _aligned(layout.align, row, moves) if layout.align else []
+    if links is None:
+        return _Followers("wrong_alignment")
+    if any(way.moved(*(span.bounds(way.clean) or (0, 0))) is None for span, way in spans):
+        return _Followers("span_lost")
+    return _Followers("", spans, links)
+
+
+def _moves_of(clean: str, noisy: str, edits: Sequence[Mapping[str, Any]]) -> Moves:
+    return Moves(clean, noisy, [Edit(**edit) for edit in edits])
+
+
+def _spans_of(
     layout: RowLayout, row: dict[str, Any], texts: Sequence[Place], moves: Mapping[Any, Moves]
-) -> str:
-    """Move the spans and the alignment of a row; return '', or why nothing was moved."""
-    if any(map(_is_unread, layout.spans, repeat(row))):
-        return "wrong_span"
-    spans = list(layout.moved_spans(row, texts))
-    for span, text in spans:
-        bounds = span.bounds(text.value)
-        if bounds is None:
-            return "wrong_span"
-        if moves[text.parts].moved(*bounds) is None:
-            return "span_lost"
-    if layout.align and not _align(layout.align, row, moves):
-        return "wrong_alignment"
-    for span, text in spans:
-        span.move(moves[text.parts])
-    return ""
+) -> list[tuple[Span, Moves]] | None:
+    """Return the spans of a row with the moves of their texts; None if one does not fit."""
+    values = [place.value for one in layout.spans for place in one.path.places(row)]
+    if any(isinstance(value, str) and value and not value.isdecimal() for value in values):
+        return None
+    spans = [(span, moves[text.parts]) for span, text in layout.moved_spans(row, texts)]
+    return None if any(span.bounds(way.clean) is None for span, way in spans) else spans
 
 
-def _is_unread(spans: Annotation, row: dict[str, Any]) -> bool:
-    """Tell whether a row has text, which is no JSON and no number, at a place of spans."""
-    values = (place.value for place in spans.path.places(row))
-    return any(isinstance(value, str) and value and not value.isdecimal() for value in values)
-
-
-def _align(align: Annotation, row: dict[str, Any], moves: Mapping[Any, Moves]) -> bool:
-    """Renumber the alignments of a row by their noisy words; return False if one does not fit."""
+def _aligned(
+    align: Annotation, row: dict[str, Any], moves: Mapping[Any, Moves]
+) -> list[tuple[Place, str]] | None:
+    """Return the alignments of a row, renumbered by noisy words; None if one does not fit."""
     new = []
     for place in align.path.places(row):
         if place.value in (None, ""):
@@ -354,14 +395,12 @@ def _align(align: Annotation, row: dict[str, Any], moves: Mapping[Any, Moves]) -
         sides = [nearest(place, list(path.places(row))) for path in align.texts]
         texts = [side[0].value if side else None for side in sides]
         if not all(isinstance(text, str) for text in (place.value, *texts)):
-            return False
+            return None
         made = _renumbered(place.value, *(_ways(side[0], moves) for side in sides))
         if made is None:
-            return False
+            return None
         new.append((place, made))
-    for place, text in new:
-        place.put(text)
-    return True
+    return new
 
 
 def _renumbered(
@@ -400,7 +439,7 @@ def _cleaned(made: pa.Table, stays: Mask) -> pa.Table:
         return made
     index = as_arrow(np.where(stays, len(made), np.arange(len(made))))
     columns = {"noisy": pc.if_else(pa.array(stays), made["clean"], made["noisy"])}
-    for name in ("transforms", "edits"):
+    for name in {"transforms", "edits"}.intersection(made.column_names):
         kind = made.schema.field(name).type
         with_empty = pa.concat_arrays([one_chunk(made[name]), pa.array([[]], kind)])
         columns[name] = with_empty.take(index)
@@ -412,12 +451,19 @@ def _cleaned(made: pa.Table, stays: Mask) -> pa.Table:
 # Noised rows, with one text or several each.
 
 
+def encodable(noised: pa.Table, encoding: str) -> pa.Table:
+    """Return noised rows with one text each; those stay clean whose noise `encoding` lacks."""
+    stays = np.array([not can_encode(text, encoding) for text in noised["noisy"].to_pylist()])
+    reasons = pa.array(np.where(stays, "not_in_encoding", ""), pa.string())
+    return _cleaned(noised, stays).append_column(LOST, reasons)
+
+
 def with_reasons(noised: pa.Table, reasons: pa.Array) -> pa.Table:
     """Return noised rows with `reasons` in the column LOST, where a row has no other reason."""
     if LOST not in noised.column_names:
         return noised.append_column(LOST, reasons)
     known = one_chunk(noised[LOST])
-    return _with(noised, LOST, pc.if_else(pc.equal(known, ""), reasons, known))
+    return replaced(noised, LOST, pc.if_else(pc.equal(known, ""), reasons, known))
 
 
 def one_per_text(noised: pa.Table) -> pa.Table:
@@ -437,19 +483,37 @@ def one_per_text(noised: pa.Table) -> pa.Table:
     return pa.table(columns)
 
 
-def settled(noised: pa.Table, *, drop: bool) -> tuple[pa.Table, Counter[str]]:
-    """Return noised rows without the column LOST, and the counts of its reasons.
+class Settled(NamedTuple):
+    """What becomes of noised rows: which have no text, and which are to be dropped.
 
-    Rows without a text are dropped, with `drop` also rows whose annotations cannot follow.
+    `lost` counts the rows without noise by reason, `kept` those of them that are not dropped.
+    """
+
+    is_empty: Mask
+    is_gone: Mask
+    lost: Counter[str]
+    kept: Counter[str]
+
+    def left(self, noised: pa.Table) -> pa.Table:
+        """Return the rows that have texts and are not dropped, without the column LOST."""
+        is_out = self.is_empty | self.is_gone
+        noised = noised.drop_columns([LOST] if LOST in noised.column_names else [])
+        return noised.filter(pa.array(~is_out)) if is_out.any() else noised
+
+
+def settled(noised: pa.Table, *, drop: bool, is_last: bool) -> Settled:
+    """Return what becomes of noised rows; with `drop`, lost annotations drop their rows.
+
+    A reason that all copies of a row share is counted with the last copy alone.
     """
     if LOST not in noised.column_names:
-        return noised, Counter()
-    reasons = noised[LOST]
-    counts = Counter(reasons.to_pylist())
-    del counts[""]
-    gone = pc.is_in(reasons, pa.array(["missing_text", *(UNMOVED if drop else ())]))
-    noised = noised.drop_columns([LOST])
-    return (noised.filter(pc.invert(gone)) if counts else noised), counts
+        none = np.zeros(len(noised), np.bool_)
+        return Settled(none, none, Counter(), Counter())
+    reasons = noised[LOST].to_numpy()
+    is_gone = np.isin(reasons, _UNMOVED) & drop
+    is_counted = (reasons != "") & (is_last | np.isin(reasons, _OF_NOISE))
+    lost, kept = (Counter(reasons[some].tolist()) for some in (is_counted, is_counted & ~is_gone))
+    return Settled(reasons == "missing_text", is_gone, lost, kept)
 
 
 # A look at the first rows.
@@ -517,7 +581,7 @@ def _with_sides(table: pa.Table, columns: Columns, schema: pa.Schema) -> str:
         layout = RowLayout.of(replace(named, align=given), table.column_names)
         rows = _rows_of(table, columns, layout)
         if set(sides) & set(named.texts) and layout.align:
-            fits = [_align(layout.align, row, {}) for row in rows]
+            fits = [_aligned(layout.align, row, {}) is not None for row in rows]
             fitting += [given] * (sum(fits) >= _FITTING * len(fits))
     if len(fitting) != 1:
         raise UsageError(f"--align {columns.align}: name its texts: {columns.align}=SOURCE,TARGET")

@@ -126,10 +126,7 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
     refuse_onto(Path(target.path), [item.path for item in plan.inputs])
     columns = replace(plan.job.columns, raw=target.writer.keeps)
     if head := read_head(plan.inputs[0], columns):
-        names = plan.job.columns.shown(head.schema.names)
-        target.check_columns(names, plan.job)
-        if target.format == "json" and plan.request.limit and names != head.schema.names:
-            raise UsageError("--limit would cut off the end of the object: write jsonl")
+        target.check_columns(plan.job.columns.shown(head.schema.names), plan.job)
     if plan.first and plan.first.format in target.writer.keeps:
         beginning, line_end = beginning_of(plan.first)
         target = replace(target, beginning=beginning, line_end=line_end)
@@ -138,13 +135,14 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
     plan = looked(plan, first)
     columns = replace(plan.job.columns, raw=target.writer.keeps)
     target = replace(target, parallel=parallel_columns(first.ranges, columns))
-    function = partial(make_part, plan.job, target, columns)
+    job = replace(plan.job, encoding=target.encoding)
+    function = partial(make_part, job, target, columns)
     parts = options.in_order(function, chain([first], tasks))
     tracker = _tracker(plan, options)
     written: list[Shard] = []
     as_is: Counter[str] = Counter()
     with opened(target, force=options.force) as file, closing(parts):
-        for part in write_parts(file, parts, target.compression):
+        for part in write_parts(file, parts, target):
             written.append(part.shard)
             as_is.update(part.as_is)
             tracker.add({"rows": part.shard.rows, BYTES: part.size})

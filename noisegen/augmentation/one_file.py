@@ -12,20 +12,20 @@ import lzma
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from glob import escape
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from noisegen.augmentation.annotated import LOST, UNMOVED, RowLayout
+from noisegen.augmentation.annotated import RowLayout, replaced
 from noisegen.augmentation.plan import AugmentPlan
 from noisegen.augmentation.shards import (
     SAMPLED_ROWS,
@@ -48,7 +48,7 @@ from noisegen.data.features import (
 from noisegen.data.files import metered
 from noisegen.data.formats.base import NoisyRow, RowWriter
 from noisegen.data.formats.json_document import NO_ITEM, Document, without_item
-from noisegen.data.formats.json_lines import MARK, OBJECTS, as_line
+from noisegen.data.formats.json_lines import MARK, OBJECTS, as_line, field_of, patched
 from noisegen.data.formats.registry import ENDINGS, FORMATS, WRITTEN, bitext_ending, file_of
 from noisegen.data.lines import BOM, from_utf8
 from noisegen.data.rows import Columns, FileRange, RowBatch
@@ -77,6 +77,8 @@ _SAME = "\x00same"  # column that is True for a row that noise left as it was
 # Reasons why a row is not noised: of rows that were read completely, and of rows cut off.
 _WHOLE = ("null_text", "null_id", "unequal_labels", "unknown_label")
 _CUT = ("row_too_long", "truncated")
+# Codes of rows that are objects, in JSON
+_LACKING = [CODE[name] for name in ("missing_text", *_WHOLE)]
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,9 @@ class Target:
     the names of folders. `beginning` has the bytes before the first row of an input of this format,
     as UTF-8: a byte order mark and a header line. Lines that are new, or have no line end in the
     input, get `line_end`. `separator` is the character between the fields of CSV. `encoding` is the
-    encoding of text in the format of the input, '' for UTF-8.
+    encoding of text in the format of the input, '' for UTF-8. If `holds_objects` is False, the rows
+    of JSON are texts or other values without fields. Ids are stored in a dictionary of `id_type`.
+    `has_many` tells whether a file with one row may become several rows.
     """
 
     path: str
@@ -100,6 +104,9 @@ class Target:
     separator: str = ","
     added: tuple[str, ...] = ()
     encoding: str = ""
+    holds_objects: bool = True
+    id_type: pa.DataType | None = None
+    has_many: bool = False
 
     @property
     def writer(self) -> RowWriter:
@@ -107,6 +114,11 @@ class Target:
         writer = FORMATS[self.format].writer
         assert writer
         return writer
+
+    @property
+    def has_fields(self) -> bool:
+        """Whether rows are JSON objects, to which fields can be added."""
+        return self.format in OBJECTS and self.holds_objects
 
     @property
     def has_token_lines(self) -> bool:
@@ -118,6 +130,10 @@ class Target:
         """Whether the file holds pairs, so the clean text too."""
         return self.writer.reason_against is not None
 
+    def packed(self, content: bytes) -> bytes:
+        """Return a part of the file, given in UTF-8, in its encoding and compressed."""
+        return _COMPRESS[self.compression](from_utf8(content, self.encoding))
+
     def rows(self, rows_per_shard: int) -> int:
         """Return the number of rows per task of a worker: at most ROWS, so that output begins soon.
 
@@ -127,19 +143,11 @@ class Target:
 
     def check(self, job: ShardJob) -> None:
         """Raise UsageError if the format cannot hold the output that an option asks for."""
-        tables = "write jsonl, parquet, csv or tsv"
-        for flag, is_given in (
-            ("--copies", job.copies > 1),
-            ("--with-clean", job.with_clean),
-            ("--strength", job.strength),
-            ("--edits", job.edits),
-        ):
-            if is_given and not self.writer.has_columns:
-                raise UsageError(f"{self.format} has no column for {flag}: {tables}")
+        tables = "write jsonl, json, parquet, csv or tsv"
+        if flag := _column_option(job):
+            self._check_columns(flag, tables)
         if job.columns.paths and (self.holds_pairs or not self.writer.has_columns):
             raise UsageError(f"{self.format} holds one text per row: name one column, or {tables}")
-        if self.encoding and job.columns.is_annotated:
-            raise UsageError("--encoding goes with one plain text: convert the file to UTF-8 first")
         if self.has_token_lines and not job.columns.tokens:
             problem = f"{self.format} needs --tokens and --labels, for it holds no plain text"
             raise UsageError(f"{problem}: {tables}, or txt")
@@ -148,6 +156,14 @@ class Target:
                 f"{self.path}: Parquet compresses itself: leave out .{self.compression}"
             )
 
+    def _check_columns(self, flag: str, tables: str) -> None:
+        """Raise UsageError if the format has no column that the option `flag` adds."""
+        if self.format in OBJECTS and not self.holds_objects:
+            problem = f"an array of texts in {self.format} has no column for {flag}"
+            raise UsageError(f"{problem}: write parquet, csv or tsv")
+        if not self.writer.has_columns:
+            raise UsageError(f"{self.format} has no column for {flag}: {tables}")
+
     def check_columns(self, names: Sequence[str], job: ShardJob) -> None:
         """Raise SourceError if the source has a column such as 'copy' that the output adds."""
         for name in job.added:
@@ -155,6 +171,17 @@ class Target:
                 raise SourceError(
                     f"the source has a column {name!r}, as the output will; rename it"
                 )
+
+
+def _column_option(job: ShardJob) -> str:
+    """Return the first option given that adds a column to the output; '' without one."""
+    options = {
+        "--copies": job.copies > 1,
+        "--with-clean": job.with_clean,
+        "--strength": job.strength,
+        "--edits": job.edits,
+    }
+    return next((name for name, is_given in options.items() if is_given), "")
 
 
 def target_of(out: str, to: str | None, plan: AugmentPlan) -> Target | None:
@@ -178,13 +205,33 @@ def target_of(out: str, to: str | None, plan: AugmentPlan) -> Target | None:
         _check_norm(source, plan.job.columns.labels)
     has_header = not plan.job.columns.text.isdecimal()
     target = Target(out, kind, compression, has_header)
-    if first := plan.first:
-        added = tuple(name for name, _ in first.keys)
-        encoding = first.encoding if kind == first.format else ""
-        target = replace(target, separator=first.separator, added=added, encoding=encoding)
+    if plan.first:
+        target = _like_source(target, plan, plan.first)
     if source:  # an input without rows has no format; the reader reports that
         target.check(plan.job)
     return target
+
+
+def _like_source(target: Target, plan: AugmentPlan, first: FileRange) -> Target:
+    """Return the file to write with what it takes over from `first`, the first input with rows."""
+    return replace(
+        target,
+        separator=first.separator,
+        added=tuple(name for name, _ in first.keys),
+        encoding=first.encoding if target.format == first.format else "",
+        id_type=_id_type(plan),
+        has_many=len(plan.job.versions) > 1 or len(plan.inputs) > 1,
+        holds_objects=not (first.format == "json" and "" in map(field_of, first.schema.names)),
+    )
+
+
+def _id_type(plan: AugmentPlan) -> pa.DataType | None:
+    """Return the type of ids that the first input stores in a dictionary; None for other ids.
+
+    The ids of several inputs may need larger indices.
+    """
+    kind = plan.first.id_type if plan.first and plan.job.columns.row_id else None
+    return pa.dictionary(pa.int32(), kind.value_type) if kind and plan.inputs[1:] else kind
 
 
 def _is_one_file(out: str, to: str | None, ending: str) -> bool:
@@ -264,12 +311,11 @@ def opened(target: Target, *, force: bool) -> Iterator[IO[bytes]]:
 
 
 def write_parts(
-    file: IO[bytes], parts: Iterable["NoisyPart"], compression: str
+    file: IO[bytes], parts: Iterable["NoisyPart"], target: Target
 ) -> Iterator["NoisyPart"]:
     """Write the parts of a noisy file in the order given; yield each part after it is written."""
-    compress = _COMPRESS[compression]
     table: pq.ParquetWriter | None = None
-    document = Document()
+    document = Document(has_many=target.has_many)
     rows, end = 0, b""
     with ExitStack() as stack:
         for part in parts:
@@ -277,7 +323,7 @@ def write_parts(
                 file.write(end + part.content if part.shard.rows else part.content)
                 end = part.end if part.shard.rows else end
             elif isinstance(part.content, list):
-                file.write(compress(document.add(part.content)))
+                file.write(target.packed(document.add(part.content)))
             else:
                 table = table or stack.enter_context(
                     pq.ParquetWriter(file, part.content.schema, compression="zstd")
@@ -288,7 +334,7 @@ def write_parts(
         if table:
             _fit_metadata(table, rows)
     if closing := document.end():
-        file.write(compress(closing))
+        file.write(target.packed(closing))
 
 
 def _fit_metadata(file: pq.ParquetWriter, rows: int) -> None:
@@ -339,7 +385,7 @@ def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardTask) 
         tables.append(_noised(job, target, batch, stays, step, counts))
     if not tables:
         raise OutputError(f"no rows for part {task.number}")
-    counts.as_is.update(not_in_encoding=counts.sums.pop("not_in_encoding", 0))
+    counts.dropped.pop("not_in_encoding", 0)  # the row itself is not damaged
     sums: dict[str, Any] = {**counts.sums, "dropped": dict(+counts.dropped)}
     shard = Shard(rows_in=task.rows, **sums)
     content, end = _content(target, columns, tables, job.added, is_first=task.number == 0)
@@ -391,27 +437,31 @@ def _noised(
 ) -> pa.Table:
     """Return all rows of the output for a batch, in the order of the input.
 
-    Noisy copies of a row follow each other. Rows for which `stays` is True come once, unchanged.
-    The counts of the batch are added to `counts`; errors are counted in every `step`-th row.
+    Noisy copies of a row follow each other. Rows for which `stays` is True, and rows without a
+    text, come once, unchanged. The counts of the batch are added to `counts`; errors are counted in
+    every `step`-th row.
     """
     tables: list[pa.Table] = []
     numbers = []
     edits = job.edits or job.has_labels or target.holds_pairs
+    given = _with_lines(job, batch)
     for version in job.versions:
-        noised = job.noised(_with_lines(job, batch), version, edits=edits)
-        present = batch.keep if tables else batch.keep | stays
-        noised, present = _settled(job, noised, present, batch.keep, counts)
-        noised, lacking = _encodable(noised, target.encoding)
-        is_there = present[batch.keep]
-        there = noised if is_there.all() else noised.filter(pa.array(is_there))
-        counts.sums.update(counts_of(there, step, version), not_in_encoding=lacking)
+        noised = job.noised(given, version, edits=edits)
+        settled = job.settled(noised, version)
+        counts.dropped.update(settled.lost)
+        counts.as_is.update(settled.kept)
+        counts.sums.update(counts_of(settled.left(noised), step, version))
+        present = batch.keep.copy()
+        present[batch.keep] = ~(settled.is_empty | settled.is_gone)
         table = batch.read
         for name, values in _changed(job, target, batch.read.column_names, noised).items():
             table = _with_values(table, name, values, batch.keep)
         if not (job.added or target.added):
             table = _with_values(table, _SAME, _are_same(noised), batch.keep)
-        if target.format == "json" and not tables:
-            table, present = _with_ends(table, present)
+        if not tables:
+            stays = stays.copy()
+            stays[batch.keep] = settled.is_empty
+            table, present = _with_clean_rows(target, table, present, stays)
         tables.append(job.with_version(table, version).filter(present))
         numbers.append(np.flatnonzero(present))
     counts.sums["rows"] += int(np.count_nonzero(stays))
@@ -427,6 +477,21 @@ def _are_same(noised: pa.Table) -> pa.Array:
     return pa.array([clean == noisy for clean, noisy in sides])
 
 
+def _with_clean_rows(
+    target: Target, table: pa.Table, present: Mask, stays: Mask
+) -> tuple[pa.Table, Mask]:
+    """Return the rows of the first copy, and the mask of those that the output has.
+
+    `present` are the rows that were noised. To them come the rows for which `stays` is True,
+    unchanged, and in a document the texts around rows that are left out.
+    """
+    codes = table[REASON].to_numpy()
+    codes = np.where(stays & np.isin(codes, KEPT), CODE["missing_text"], codes)
+    table = replaced(table, REASON, pa.array(codes, pa.int8()))
+    present = present | stays
+    return _with_ends(table, present) if target.format == "json" else (table, present)
+
+
 def _with_ends(table: pa.Table, present: Mask) -> tuple[pa.Table, Mask]:
     """Keep rows of a document that are not present without their items, for the texts around them.
 
@@ -437,8 +502,7 @@ def _with_ends(table: pa.Table, present: Mask) -> tuple[pa.Table, Mask]:
     raws = table[RAW].to_pylist()
     for row in np.flatnonzero(~present).tolist():
         raws[row] = raws[row] and without_item(raws[row])
-    at = table.column_names.index(RAW)
-    table = table.set_column(at, table.schema.field(at), pa.array(raws, pa.binary()))
+    table = replaced(table, RAW, pa.array(raws, pa.binary()))
     return table, present | np.array([bool(raw) and NO_ITEM in raw for raw in raws], np.bool_)
 
 
@@ -448,54 +512,6 @@ def _with_lines(job: ShardJob, batch: RowBatch) -> pa.Table:
         return batch.table
     lines = one_chunk(batch.read[RAW]).filter(pa.array(batch.keep))
     return batch.table.append_column(RAW, lines)
-
-
-def _settled(
-    job: ShardJob, noised: pa.Table, present: Mask, keep: Mask, counts: _TaskCounts
-) -> tuple[pa.Table, Mask]:
-    """Return noised rows, and the mask `present` of all rows without the rows that are dropped.
-
-    A row that stays clean for an annotation is counted by its reason; it is dropped if the job says
-    so.
-    """
-    if LOST not in noised.column_names:
-        return noised, present
-    reasons = noised[LOST].to_numpy()
-    lost = Counter(reasons[reasons != ""].tolist())
-    counts.dropped.update(lost)
-    gone = np.zeros(len(keep), np.bool_)
-    if job.spans_lost == "drop":
-        gone[keep] = np.isin(reasons, UNMOVED)
-        lost = Counter({name: rows for name, rows in lost.items() if name not in UNMOVED})
-    counts.as_is.update(+lost)
-    return noised, present & ~gone
-
-
-def _encodable(noised: pa.Table, encoding: str) -> tuple[pa.Table, int]:
-    """Return noisy rows, and the count of rows that lose their noise.
-
-    These rows have noise with characters that the encoding lacks, such as emoji.
-    """
-    texts = noised["noisy"].to_pylist() if encoding else []
-    lost = [number for number, text in enumerate(texts) if not _fits(text, encoding)]
-    for name in {"noisy", "transforms", "edits"}.intersection(noised.column_names if lost else ()):
-        clean = noised["clean"].to_pylist()
-        values = noised[name].to_pylist()
-        for number in lost:
-            values[number] = clean[number] if name == "noisy" else []
-        field = noised.schema.field(name)
-        at = noised.column_names.index(name)
-        noised = noised.set_column(at, field, pa.array(values, field.type))
-    return noised, len(lost)
-
-
-def _fits(text: str, encoding: str) -> bool:
-    """Tell whether an encoding has all characters of a text."""
-    try:
-        text.encode(encoding)
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _changed(
@@ -581,10 +597,10 @@ def _content(
     for a JSON document as the text of each row. Also returns the bytes to write before a next row,
     see `NoisyPart.end`.
     """
-    table, write = pa.concat_tables(tables), target.writer.line
+    table = pa.concat_tables(tables)
     names = _names(table)
-    if write is None:
-        return table.select(names), b""
+    if target.writer.line is None:
+        return _parquet_table(target, columns, table.select(names)), b""
     if target.has_token_lines and columns.label_names:
         named = with_label_names(table.schema, str(columns.labels), columns.label_names)
         table = table.replace_schema_metadata(named.metadata)
@@ -592,30 +608,85 @@ def _content(
     changed = {*added, *target.added}
     if not columns.is_annotated:  # with annotations, the lines of JSON have the noise already
         changed |= {columns.source, *target.parallel}
-    owners, pairs = _hidden(table, _OWNERS, ()), _hidden(table, _PAIR, None)
-    values = zip(*(_values(table, name) for name in names), strict=True)
-    raws, codes, same = table[RAW].to_pylist(), table[REASON].to_pylist(), _hidden(table, _SAME)
+    shown = columns.shown(names) if target.writer.has_columns else names
+    writer = _LineWriter(target, columns, names, shown, changed)
     lines: list[bytes] = []
     missing = b""
-    shown = columns.shown(names) if target.writer.has_columns else names
-    for row, raw, code, owner, pair, is_same in zip(
-        values, raws, codes, owners, pairs, same, strict=True
-    ):
-        line, end, missing = _without_end(target, raw)
-        if line is None or (code in KEPT and not is_same and NO_ITEM not in line):
-            cells = dict(zip(shown if line is None else names, row, strict=True))
-            noisy = NoisyRow(cells, columns, changed, line, owner, pair, target.separator)
-            line = write(noisy).encode("utf-8")
-        lines.append(line + end)
+    for row in _rows(table, names):
+        line, end, missing = _without_end(target, row.raw)
+        lines.append(writer.line(row, line) + end)
     if target.format == "json":
         return lines, b""
     if lines:
         lines[-1] = lines[-1].removesuffix(missing)
     if is_first:
         lines.insert(0, _beginning(target, shown, is_changed=_SAME not in table.column_names))
-    compress = _COMPRESS[target.compression]
-    content = from_utf8(b"".join(lines), target.encoding)
-    return compress(content), missing and compress(missing)
+    return target.packed(b"".join(lines)), missing and target.packed(missing)
+
+
+def _parquet_table(target: Target, columns: Columns, table: pa.Table) -> pa.Table:
+    """Return the table to write to Parquet."""
+    names = table.column_names
+    if target.id_type:
+        table = _coded(table, str(columns.of(names).row_id), target.id_type)
+    shown = columns.shown(names)
+    return table if shown == names else table.rename_columns(shown)  # renaming loses metadata
+
+
+def _coded(table: pa.Table, name: str, kind: pa.DataType) -> pa.Table:
+    """Return the table with a column as a dictionary again, of the type `kind`."""
+    coded = one_chunk(table[name]).dictionary_encode()
+    indices, values = coded.indices.cast(kind.index_type), coded.dictionary.cast(kind.value_type)
+    column = pa.DictionaryArray.from_arrays(indices, values, ordered=kind.ordered)
+    return table.set_column(table.column_names.index(name), pa.field(name, column.type), column)
+
+
+class _Row(NamedTuple):
+    """A row of output: its values, its input bytes, its REASON, and values of hidden columns."""
+
+    values: tuple[Any, ...]
+    raw: bytes | None
+    code: int
+    owners: Sequence[int | None]
+    pair: Mapping[str, Any] | None
+    is_same: bool
+
+
+def _rows(table: pa.Table, names: Sequence[str]) -> Iterator[_Row]:
+    """Yield the rows of a table, with the values of the columns `names`."""
+    values = zip(*(_values(table, name) for name in names), strict=True)
+    owners, pairs = _hidden(table, _OWNERS, ()), _hidden(table, _PAIR, None)
+    raws, codes, same = table[RAW].to_pylist(), table[REASON].to_pylist(), _hidden(table, _SAME)
+    return map(_Row, values, raws, codes, owners, pairs, same)
+
+
+@dataclass(frozen=True)
+class _LineWriter:
+    """Writes rows as lines.
+
+    `names` are the columns of the rows, `shown` their names in new lines, `changed` the columns
+    that noise or an option changed.
+    """
+
+    target: Target
+    columns: Columns
+    names: Sequence[str]
+    shown: Sequence[str]
+    changed: Collection[str]
+
+    def line(self, row: _Row, line: bytes | None) -> bytes:
+        """Return a row as a line; `line` is its input line, None for a new one."""
+        cells = dict(zip(self.shown if line is None else self.names, row.values, strict=True))
+        # Rows of a table need a cell per column, also without a text
+        codes = (*KEPT, *_LACKING) if self.target.writer.header else KEPT
+        if line is None or (row.code in codes and not row.is_same and NO_ITEM not in line):
+            made = (row.owners, row.pair, self.target.separator)
+            noisy = NoisyRow(cells, self.columns, self.changed, line, *made)
+            assert self.target.writer.line
+            return self.target.writer.line(noisy).encode("utf-8")
+        if self.target.has_fields and row.code in _LACKING:
+            return patched(line, {name: cells[name] for name in self.target.added})
+        return line
 
 
 def _without_end(target: Target, raw: bytes | None) -> tuple[bytes | None, bytes, bytes]:

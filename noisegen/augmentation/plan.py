@@ -322,30 +322,29 @@ def _with_languages(
     `file` is the first input with rows; only its first rows are read. Raises SourceError for a
     column that is missing or holds no text.
     """
-    english = replace(request, lang=request.lang or "en", lang_column=None)
-    if not file or request.lang or request.lang_column == NO_COLUMN:
-        return english, []
     asked = request.lang_column
-    name = _inner(numbered(asked or LANGUAGES, file.schema.names), file, columns)
-    if asked and name not in file.schema.names:
-        raise no_column(file.path, name, file.schema.names)
-    if not asked and not _may_have_languages(name, file, columns):
-        return english, []
-    seen, are_languages = _first_languages(file, columns, name)
-    return (replace(request, lang_column=name), seen) if asked or are_languages else (english, [])
+    if file and asked != NO_COLUMN and (asked or not request.lang):
+        name = _language_column(file, columns, asked)
+        seen, are_languages = _first_languages(file, columns, name) if name else ([], False)
+        if asked or are_languages:
+            return replace(request, lang_column=name), seen
+    return replace(request, lang=request.lang or "en", lang_column=None), []
 
 
-def _inner(name: str, file: FileRange, columns: Columns) -> str:
-    """Return the name of a column of a file: 'data[].lang' for 'lang' of records in 'data'."""
+def _language_column(file: FileRange, columns: Columns, asked: str | None) -> str:
+    """Return the column of languages in a file: the one that is asked for, or 'lang' if it may be.
+
+    It is '' if no column may be one. Raises SourceError for a column that is missing.
+    """
+    names = file.schema.names
+    name = numbered(asked or LANGUAGES, names)
     inner = f"{records_of(columns.text)}[].{name}"
-    return inner if name not in file.schema.names and inner in file.schema.names else name
-
-
-def _may_have_languages(name: str, file: FileRange, columns: Columns) -> bool:
-    """Tell whether a file has a column of text with this name that no option uses."""
+    name = inner if name not in names and inner in names else name
+    if asked and name not in names:
+        raise no_column(file.path, name, names)
     used = (columns.text, columns.row_id, *columns.lists, *columns.paths)
-    is_there = name in file.schema.names and name not in used
-    return is_there and is_string(file.schema.field(name).type)
+    may_be = name in names and name not in used and is_string(file.schema.field(name).type)
+    return name if asked or may_be else ""
 
 
 def _first_languages(file: FileRange, columns: Columns, name: str) -> tuple[list[str], bool]:

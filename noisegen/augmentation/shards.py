@@ -147,7 +147,7 @@ class ShardJob:
     `edits` asks for a column with the changed spans. `group_by` is the column with the author or
     thread of a row. `spans_lost` says what becomes of rows that lose a span. `code` has the Python
     files with transforms, and the SHA-256 of each. `letters` has the letters of the tags among
-    the labels.
+    the labels. Rows stay clean if `encoding` lacks a character of their noise; '' is UTF-8.
     """
 
     out: Path
@@ -165,6 +165,7 @@ class ShardJob:
     spans_lost: str = "keep-clean"
     code: tuple[tuple[str, str], ...] = ()
     letters: str = ""
+    encoding: str = ""
 
     def engine(self, strength: str | None = None, lang: str | None = None) -> Engine:
         """Return the engine that applies the recipe in a language; it is made once per process.
@@ -240,11 +241,17 @@ class ShardJob:
                 of_texts = texts_of(groups, owners)
                 return noise_groups(texts, streams, of_texts, self.protect, edits=True)
 
-            noised = annotated.noised(rows, self.columns, ids, noise)
+            noised = annotated.noised(rows, self.columns, ids, noise, self.encoding)
         else:
             streams = Streams(ids, self.seed, version.copy, writers)
             noised = noise_groups(rows, streams, groups, self.protect, edits=edits)
+            noised = annotated.encodable(noised, self.encoding) if self.encoding else noised
         return annotated.with_reasons(noised, reasons) if reasons else noised
+
+    def settled(self, noised: pa.Table, version: Version) -> annotated.Settled:
+        """Return what becomes of rows that were noised for a version."""
+        is_last = version == self.versions[-1]
+        return annotated.settled(noised, drop=self.spans_lost == "drop", is_last=is_last)
 
     def _groups(self, rows: pa.Table, version: Version) -> tuple[Groups, pa.Array | None]:
         """Return the rows of each engine, and the reason of each row whose language has none.
@@ -317,8 +324,9 @@ def make_shard(job: ShardJob, folder: Path, task: ShardTask) -> Record[Shard]:
             dropped.update(batch.dropped)
             for version in versions:
                 noised = job.noised(batch.table, version, edits=job.edits or job.has_labels)
-                noised, lost = annotated.settled(noised, drop=job.spans_lost == "drop")
-                dropped.update(lost)
+                settled = job.settled(noised, version)
+                dropped.update(settled.lost)
+                noised = settled.left(noised)
                 sums.update(counts_of(noised, max(1, task.rows // SAMPLED_ROWS), version))
                 drawn.update(_drawn(noised))
                 table = _in_order(job, noised, version)

@@ -234,6 +234,15 @@ def as_utf8(text: bytes, encoding: str) -> bytes:
     return text.decode(encoding, "surrogateescape").encode("utf-8", "surrogatepass")
 
 
+def can_encode(text: str, encoding: str) -> bool:
+    """Tell whether an encoding has all characters of a text."""
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def from_utf8(text: bytes, encoding: str) -> bytes:
     """Return the text that `as_utf8` converted, in its encoding again.
 

@@ -41,7 +41,7 @@ class FileRange:
 
     `separator` is the character between the fields of a CSV file. `keys` are columns whose values
     are in the path of the file, such as lang=en/a.parquet. `encoding` is the encoding of a text
-    file, '' for UTF-8.
+    file, '' for UTF-8. `id_type` is the type of ids that the file stores in a dictionary.
     """
 
     path: str
@@ -60,6 +60,7 @@ class FileRange:
     separator: str = ","
     keys: tuple[tuple[str, pa.Scalar], ...] = ()
     encoding: str = ""
+    id_type: pa.DataType | None = None
 
     @property
     def is_file(self) -> bool:

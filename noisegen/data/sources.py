@@ -293,7 +293,7 @@ def _refuse_missing(file: FileRange, columns: Columns) -> None:
 def _refuse_wrong_path(file: FileRange, given: str) -> None:
     """Raise SourceError if a path leads nowhere in a file; the error lists its texts."""
     for part in parts_of(given):
-        if path_in(part, file.schema.names) is None and not part.startswith("["):
+        if not is_path(part) and part not in file.schema.names:
             raise no_column(file.path, part, file.schema.names)
         if not leads(part, file.schema):
             there = ", ".join(text_paths(file.schema)) or "no text"
@@ -388,11 +388,12 @@ def _advice(file: FileRange) -> str:
     """Return advice for the error about a file that lacks the column of text."""
     if format_of(file).has_header:
         return "; without a header line, use --text-column 1"
+    nested = [path for path in text_paths(file.schema) if path not in file.schema.names]
+    named = f"; name it: --text-column NAME{' or PATH: ' * bool(nested)}{', '.join(nested[:5])}"
     kinds = [field.type for field in file.schema]
     if any(is_list(kind) and is_string(kind.value_type) for kind in kinds):
-        tokens = "noisegen augment --tokens NAME --labels NAME"
-        return f"; name it: --text-column NAME; for lists of strings: {tokens}"
-    return "; name it: --text-column NAME" if kinds else ""
+        return f"{named}; for lists of strings: noisegen augment --tokens NAME --labels NAME"
+    return named if kinds else ""
 
 
 def no_column(path: str, name: str, names: Sequence[str], advice: str = "") -> SourceError:
@@ -441,7 +442,7 @@ def shard_ranges(
     """
     first = 0
     found = _headed(files, columns, head)
-    for held in _packed(found, columns, min(rows_per_shard, limit or rows_per_shard)):
+    for held in _packed(found, columns, min(rows_per_shard, limit or rows_per_shard), limit):
         shard = []
         for part in held:
             if limit is not None and first + part.rows > limit:
@@ -473,13 +474,17 @@ def _first_rows(part: FileRange, rows: int) -> FileRange:
 
 
 def _packed(
-    files: Sequence[FileRange], columns: Columns, rows_per_shard: int
+    files: Sequence[FileRange], columns: Columns, rows_per_shard: int, limit: int | None
 ) -> Iterator[list[FileRange]]:
-    """Yield the ranges of rows in each shard; a streamed file shares no shard with other files."""
+    """Yield the ranges of rows in each shard; a streamed file shares no shard with other files.
+
+    Of a streamed file, `limit` rows are enough.
+    """
     for streamed, group in groupby(files, is_streamed):
         if streamed:
             for file in group:
-                for part in _streamed(file, columns, rows_per_shard):
+                first = replace(file, rows=file.rows or limit or 0)
+                for part in _streamed(first, columns, rows_per_shard):
                     yield [part]
             continue
         held: list[FileRange] = []
@@ -496,7 +501,10 @@ def _packed(
 
 
 def _streamed(file: FileRange, columns: Columns, rows_per_shard: int) -> Iterator[FileRange]:
-    """Yield ranges of a file that only this process can read, with their rows in `table`."""
+    """Yield ranges of a file that only this process can read, with their rows in `table`.
+
+    If `file.rows` is set, so many rows are enough.
+    """
     read_here = tables.regroup(range_tables(file, columns), rows_per_shard, STREAM_BYTES)
     for table, size in with_bytes(read_here):
         yield replace(file, rows=len(table), size=size, table=table)

@@ -165,9 +165,10 @@ def _may_be_covered(name: str, start: str, fields: dict[str, Any]) -> bool:
 def _whole(
     start: Place, end: Place | None, length: str | None, beside: Sequence[Place]
 ) -> Iterator[Span]:
-    """Yield the span with this start and end, if both are offsets."""
+    """Yield the span that begins at `start`, if this is an offset; another end is left out."""
     texts = tuple(one for one in beside if isinstance(one.value, str))
-    if _is_offset(start.value) and (end is None or _is_offset(end.value)):
+    end = end if end and _is_offset(end.value) else None
+    if _is_offset(start.value):
         yield Span(start, None if length else end, end if length else None, texts)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 import pyarrow as pa
@@ -48,41 +48,35 @@ class NoisyText:
         return Moves(self.clean, self.text, self.edits).moved(start, end)
 
 
+class _Options(TypedDict, total=False):
+    """Options of `noise` that do not change the type of its result."""
+
+    seed: int
+    id: object
+    lang: str
+    protect: str
+    tagger: str
+
+
 @overload
 def noise(
     text: Text,
     recipe: RecipeLike = ...,
     *,
-    seed: int = ...,
-    id: object = ...,
-    lang: str = ...,
-    protect: str = ...,
-    tagger: str = ...,
     edits: Literal[False] = ...,
+    **options: Unpack[_Options],
 ) -> Text: ...
 @overload
 def noise(
-    text: str,
-    recipe: RecipeLike = ...,
-    *,
-    seed: int = ...,
-    id: object = ...,
-    lang: str = ...,
-    protect: str = ...,
-    tagger: str = ...,
-    edits: Literal[True],
+    text: str, recipe: RecipeLike = ..., *, edits: Literal[True], **options: Unpack[_Options]
 ) -> NoisyText: ...
 @overload
 def noise(
     text: list[str] | tuple[str, ...],
     recipe: RecipeLike = ...,
     *,
-    seed: int = ...,
-    id: object = ...,
-    lang: str = ...,
-    protect: str = ...,
-    tagger: str = ...,
     edits: Literal[True],
+    **options: Unpack[_Options],
 ) -> list[NoisyText]: ...
 @public
 def noise(

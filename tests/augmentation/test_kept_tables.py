@@ -128,6 +128,21 @@ def test_types_and_metadata_of_a_parquet_file_stay(tmp_path):
     assert after.equals(before, check_metadata=True)
 
 
+def test_ids_of_categories_stay_categories_in_one_file(tmp_path):
+    ids = pa.array(["a", "b"]).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string()))
+    source = pa.table({"id": ids, "text": ["see you", "it"]})
+    pq.write_table(source, tmp_path / "a.parquet")
+    pq.write_table(pa.table({"id": ["c"], "text": ["so"]}), tmp_path / "b.parquet")
+    sources = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    augment(sources, tmp_path / "c.parquet", transforms=["fing:rate=0"])
+    assert pq.read_table(tmp_path / "c.parquet")["id"].to_pylist() == ["a", "b", "c"]
+    assert pa.types.is_dictionary(pq.read_schema(tmp_path / "c.parquet").field("id").type)
+    augment(sources[0], tmp_path / "d.parquet", transforms=["fing:rate=0"])
+    assert pq.read_table(tmp_path / "d.parquet").equals(source)
+    augment(sources, tmp_path / "out")
+    assert table(tmp_path / "out")["id"].to_pylist() == ["a", "b", "c"]
+
+
 def test_files_with_other_types_of_text_and_ids_are_read_as_one(tmp_path):
     for number, kind in enumerate([pa.string(), pa.large_string(), pa.string_view()]):
         rows = {"text": pa.array(["see"], kind), "id": pa.array([str(number)], kind)}

@@ -194,6 +194,15 @@ def test_one_file_has_the_columns_from_names_of_folders(tmp_path, ending):
     ]
 
 
+def test_rows_without_a_text_keep_the_columns_from_names_of_folders(tmp_path):
+    put(tmp_path, "data/lang=de/a.jsonl", "see")
+    lines = ['{"text": null, "n": 1}', '{"n": 2}', "{bad", '{"text": "it"}']
+    (tmp_path / "data/lang=de/a.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    augment(tmp_path / "data", tmp_path / "b.jsonl", **QUIET)
+    made = (tmp_path / "b.jsonl").read_text().splitlines()
+    assert made == [f'{line[:-1]}, "lang": "de"}}' if line != "{bad" else line for line in lines]
+
+
 def test_a_file_keeps_its_own_column_and_names_above_the_source_count_for_nothing(tmp_path):
     put(tmp_path, "data/a=1/text=b/a.jsonl", "see")
     augment(tmp_path / "data", tmp_path / "out", **QUIET)

@@ -52,16 +52,22 @@ def is_document(head: bytes, *, is_stream: bool = False) -> bool:
 class _Reader:
     """The text of a document, decoded as far as needed, and the index `at` up to which it is read.
 
-    Bytes that are not UTF-8 become lone surrogates.
+    Bytes that the encoding lacks become lone surrogates; `bytes_of` gives a text in UTF-8, with
+    such bytes as `as_utf8` does.
     """
 
-    def __init__(self, path: str, parts: Iterable[bytes]) -> None:
+    def __init__(self, path: str, parts: Iterable[bytes], encoding: str) -> None:
         self.path = path
         self._parts = iter(parts)
-        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        self._decoder = codecs.getincrementaldecoder(encoding or "utf-8")("surrogateescape")
+        self._errors = "surrogatepass" if encoding else "surrogateescape"
         self._text = ""
         self._taken = 0
         self.at = 0
+
+    def bytes_of(self, text: str) -> bytes:
+        """Return a text of the document in UTF-8."""
+        return text.encode("utf-8", self._errors)
 
     def _more(self) -> bool:
         """Decode more text, about the size of the held text; return False at the document's end."""
@@ -178,20 +184,34 @@ def _items(reader: _Reader) -> Iterator[tuple[str, str]]:
 
 
 def _head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange | None:
-    parts = [beginning] if file.path == "-" else read_range(file)
-    reader = _Reader(file.path, parts)
-    lines = []
+    records, lines = _first_lines(file, beginning, columns)
+    text = field_of(columns.text)
+    head = JSONL.head(file, b"".join(lines), replace(columns, text=text)) if lines else None
+    if head is None:
+        return None
+    # A text is in the fields of objects; items that are no objects then give no column
+    fields = [field for field in head.schema if field.name or not text] or head.schema
+    return replace(head, schema=_renamed(pa.schema(fields), records))
+
+
+def _first_lines(
+    file: FileRange, beginning: bytes, columns: Columns
+) -> tuple[str | None, list[bytes]]:
+    """Return the path by which the columns of a document begin, and its first items as lines."""
+    if file.path == "-":
+        reader = _Reader(file.path, [beginning], "")
+    else:
+        reader = _Reader(file.path, read_range(file), file.encoding)
+    lines = list[bytes]()
     with metered():  # so that these bytes do not count: they are read and counted again
         records = _enter(reader, records_of(columns.text))
         try:
-            lines += [_line_of(item) for _, item in islice(_items(reader), _HEAD_ITEMS) if item]
+            items = (item for _, item in islice(_items(reader), _HEAD_ITEMS) if item)
+            lines.extend(_line_of(reader.bytes_of(item)) for item in items)
         except SourceError:
             if file.path != "-" or not lines:
                 raise
-    if not lines:
-        return None
-    head = JSONL.head(file, b"".join(lines), replace(columns, text=field_of(columns.text)))
-    return head and replace(head, schema=_renamed(head.schema, records))
+    return records, lines
 
 
 def _renamed(schema: pa.Schema, records: str | None) -> pa.Schema:
@@ -206,35 +226,48 @@ def _renamed(schema: pa.Schema, records: str | None) -> pa.Schema:
 
 
 def _tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
-    reader = _Reader(file.path, read_range(file))
+    reader = _Reader(file.path, read_range(file), file.encoding)
     _enter(reader, records_of(columns.text))
     schema = pa.schema([field.with_name(field_of(field.name)) for field in file.schema])
     required = columns.required and field_of(columns.required)
+    reads_on = file.format in (columns.raw or ())  # for the text after the array
     rows = list[list[bytes]]()  # text before an item, the item, text after it
     size = 0
-    for before, item in _items(reader):
+    for before, item in _first_items(reader, file.rows, reads_on=reads_on):
         if rows and (not item or size >= min(batch_bytes, SCAN)):
-            rows[-1][2] = b"" if item else _encoded(before)
+            rows[-1][2] = b"" if item else reader.bytes_of(before)
             yield _table(rows, schema, required).rename_columns([*file.schema.names, REASON, RAW])
             rows, size = [], 0
-        rows.append([_encoded(before), _encoded(item), b""])
+        rows.append([reader.bytes_of(before), reader.bytes_of(item), b""])
         size += len(item)
 
 
+def _first_items(reader: _Reader, rows: int, *, reads_on: bool) -> Iterator[tuple[str, str]]:
+    """Yield the first `rows` items as `_items` does, all if it is 0, and the text after the last.
+
+    That text is missing if items are left out, unless `reads_on` asks to read to the end.
+    """
+    for number, (before, item) in enumerate(_items(reader)):
+        if not item or not rows or number < rows:
+            yield before, item
+        elif not reads_on:
+            yield "", ""
+            return
+
+
 def _table(rows: Sequence[Sequence[bytes]], schema: pa.Schema, required: str | None) -> pa.Table:
-    table = json_table(b"".join(_line_of(item) for _, item, _ in rows), schema, required)
+    lines = (_line_of(item, is_object="" not in schema.names) for _, item, _ in rows)
+    table = json_table(b"".join(lines), schema, required)
     return table.append_column(RAW, pa.array([MARK.join(row) for row in rows], pa.binary()))
 
 
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
+def _line_of(item: bytes, *, is_object: bool = False) -> bytes:
+    """Return an item as a line of JSON lines; a value that is no object becomes the field ''.
 
-
-def _line_of(item: str | bytes) -> bytes:
-    """Return an item as a line of JSON lines; a value that is no object becomes the field ''."""
-    text = item if isinstance(item, bytes) else _encoded(item)
-    text = text.replace(b"\n", b" ").replace(b"\r", b" ")
-    return text + b"\n" if text.startswith(b"{") else b'{"": ' + text + b"}\n"
+    If `is_object`, all items should be objects, and another value stays as it is.
+    """
+    text = item.replace(b"\n", b" ").replace(b"\r", b" ")
+    return text + b"\n" if is_object or text.startswith(b"{") else b'{"": ' + text + b"}\n"
 
 
 # Functions that write noisy rows.
@@ -250,10 +283,12 @@ class Document:
     """A document that is written row by row, from rows of documents or JSON lines.
 
     It keeps the texts around the items of its input, and around items that are left out. Rows of
-    several arrays become one array.
+    several arrays become one array. An object without an array becomes an array if it `has_many`
+    rows, such as copies.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_many: bool = False) -> None:
+        self._has_many = has_many
         self._opening: bytes | None = None
         self._has_items = False
         self._closing = b""
@@ -263,23 +298,30 @@ class Document:
         made = []
         for row in rows:
             before, item, after = row.split(MARK) if MARK in row else (b"[\n", row, b"")
-            has_text = before.strip() not in (b"", b",")
-            if self._opening is None and (item or has_text):
-                self._opening = before if before.strip() != b"," else b"[\n"
-                made.append(self._opening)
-            elif self._has_items and item:
-                # Text in place of a comma is the beginning of another array
-                made.append(b",\n" if has_text else before or b"\n")
-            made.append(item)
+            made += [self._text_before(before, item), item]
             self._has_items = self._has_items or bool(item)
             self._closing = after or self._closing
         return b"".join(made)
+
+    def _text_before(self, before: bytes, item: bytes) -> bytes:
+        """Return the text to write before an item, given the text before it in the input."""
+        text = before.strip()
+        if self._opening is None and (item or text not in (b"", b",")):
+            is_bare = not text and self._has_many  # an object without an array
+            self._opening = b"[\n" if is_bare or text == b"," else before
+            return self._opening
+        if not (self._has_items and item):
+            return b""
+        if text == b"," or not (text or self._has_many):
+            return before or b"\n"
+        return b",\n"  # the text is the beginning of another array
 
     def end(self) -> bytes:
         """Return the text after the last row, which closes all that is open."""
         opened = re.findall(rb"[\[{]", re.sub(rb'"(?:[^"\\]|\\.)*"', b"", self._opening or b""))
         brackets = b"".join({b"[": b"]", b"{": b"}"}[one] for one in reversed(opened))
-        return self._closing or (b"\n" + brackets + b"\n" if brackets else b"")
+        closing = self._closing.strip() and self._closing
+        return closing or (b"\n" + brackets + b"\n" if brackets else self._closing)
 
 
 JSON = Format(

@@ -288,16 +288,25 @@ def _fitted(value: Any, kind: _Kind) -> tuple[Any, bool]:
         return _fitted_object(value, kind)
     if isinstance(kind, list) and isinstance(value, list):
         return _fitted_list(value, kind[0])
-    if isinstance(value, str):
-        is_text = kind in (pa.string(), _JSON) and is_unicode(value)
-        return (value, True) if is_text else (None, False)
     if kind in (pa.string(), _JSON):
-        return (None, False) if _is_deep(value) else (as_json(value), kind == _JSON)
+        return _fitted_text(value, is_json=kind == _JSON)
+    return _fitted_scalar(value, kind)
+
+
+def _fitted_scalar(value: Any, kind: _Kind) -> tuple[Any, bool]:
+    """Return a value of a column that has no strings, and whether it fits."""
     if kind == pa.float64() and type(value) is int and abs(value) < 2**1000:
         return float(value), True
     own = _kind_of(value) if not isinstance(value, dict | list) else pa.null()
     fits = own != pa.null() and _common(kind, own) == kind
     return (value, True) if fits else (None, False)
+
+
+def _fitted_text(value: Any, *, is_json: bool) -> tuple[str | None, bool]:
+    """Return a value as the text of a column of strings, and whether it fits: a text, or JSON."""
+    if isinstance(value, str):
+        return (value, True) if is_unicode(value) else (None, False)
+    return (None, False) if _is_deep(value) else (as_json(value), is_json)
 
 
 def _fitted_list(values: list[Any], kind: _Kind) -> tuple[list[Any], bool]:
@@ -417,25 +426,31 @@ def with_value(text: str, new: Any) -> str:
 def _with_value(text: str, at: int, new: Any) -> tuple[str, int]:
     """Return the JSON of the value at index `at` with a new value, and the index of its end."""
     old, end = DECODE(text, at)
-    is_object = isinstance(old, dict) and isinstance(new, dict)
-    is_list = isinstance(old, list) and isinstance(new, list) and len(old) == len(new)
-    if old == new or not (is_object or is_list):
-        return (text[at:end] if old == new else as_json(new)), end
-    left: dict[Any, Any] = dict(new) if is_object else dict(enumerate(new))
+    if old == new:
+        return text[at:end], end
+    if (left := _parts(old, new)) is None:
+        return as_json(new), end
     made, begin = list[str](), at  # output so far, and the index up to which it is copied
     at = _space(text, at + 1)
-    for number in range(len(old)):
-        key: str | int = number
-        if is_object:
-            key, at = DECODE(text, at)
-            at = _space(text, _space(text, at) + 1)  # the index of the value, after the colon
-        part, stop = _with_value(text, at, left.pop(key, old[key]))
-        made += [text[begin:at], part]
+    for key, part in (_parts(old, old) or {}).items():
+        if isinstance(old, dict):
+            at = _space(text, DECODE(text, at)[1])
+            at = _space(text, at + 1)  # the index of the value, after the colon
+        new_part, stop = _with_value(text, at, left.pop(key, part))
+        made += [text[begin:at], new_part]
         begin, at = stop, _space(text, stop)
         at = _space(text, at + 1) if text[at] == "," else at
     added = [f"{as_json(name)}: {as_json(value)}" for name, value in left.items()]
     comma = ", " if old and added else ""
     return f"{''.join(made)}{text[begin:at]}{comma}{', '.join(added)}{text[at]}", at + 1
+
+
+def _parts(old: Any, new: Any) -> dict[Any, Any] | None:
+    """Return the parts of a new value by key or index, if they can take the place of the old's."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        return dict(new)
+    is_list = isinstance(old, list) and isinstance(new, list) and len(old) == len(new)
+    return dict(enumerate(new)) if is_list else None
 
 
 def _space(text: str, at: int) -> int:

@@ -281,6 +281,9 @@ def _numbered_rows(
     def head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange:
         schema, rows = read_head(file.path)
         refuse_many_columns(file.path, len(schema))
+        row_id = columns.of(schema.names).row_id
+        kind = schema.field(row_id).type if row_id in schema.names else None
+        file = replace(file, id_type=kind if kind and pa.types.is_dictionary(kind) else None)
         with reading(file.path):
             schema, size = plain_schema(schema, columns), size_of(file.path)
         return replace(file, stop=rows, rows=rows, schema=schema, size=size)
