@@ -332,7 +332,7 @@ def _signed_rows(texts: Texts, kind: str) -> Bool:
     for sign in _SIGNALS[kind]:
         at = np.flatnonzero(window[:-1] == ord(sign[0]))
         if sign == "./":  # keeps dots after 'www' or before a known domain such as 'com'
-            dots = at
+            at = dots = at[window[at + 1] > ord(" ")]
             after_www = (window[np.maximum(at - 1, 0)] | 0x20) == ord("w")
             first, second = (
                 window.take(at + k, mode="clip").astype(np.int64) | 0x20 for k in (1, 2)
