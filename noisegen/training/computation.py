@@ -5,6 +5,7 @@ import re
 from collections.abc import MutableMapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +17,26 @@ from noisegen.encoders.encoder import Ragged, find_device, uses_bf16
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.tokens import Packed, Padded, attending_fast, first_position, is_packable
 from noisegen.errors import UsageError
+from noisegen.training.peers import Peers
 from noisegen.training.settings import DistilSettings, PretrainSettings
+
+# A process may wait this long for the rows of another one. `Peers` notices a dead process earlier.
+_LOADING_MAX = timedelta(days=7)
 
 
 @dataclass(frozen=True)
 class Workers:
-    """Index of this process (`rank`) among the `world` processes of a run, and its device."""
+    """Index of this process (`rank`) among the `world` processes of a run, and its device.
+
+    `peers` are the processes, if there are several. `loading` is their group for the threads that
+    load data, whose exchanges must not mix with those of the main threads.
+    """
 
     rank: int = 0
     world: int = 1
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    peers: Peers | None = None
+    loading: dist.ProcessGroup | None = None
 
     @property
     def leads(self) -> bool:
@@ -68,10 +79,28 @@ class Workers:
             dist.all_reduce(rows)
         return rows
 
+    def join_rows(self, *columns: Ragged) -> tuple[Ragged, ...]:
+        """Concatenate the rows of all processes, in the order of their ranks, column by column.
+
+        `columns` are this process's rows. The threads that load data may call this.
+        """
+        if self.loading is None:
+            return columns
+        parts: list[Any] = [None] * self.world
+        dist.all_gather_object(parts, columns, group=self.loading)
+        return tuple(Ragged.joined(column) for column in zip(*parts, strict=True))
+
     def wait(self) -> None:
-        """Wait until all processes of the run have called this method."""
-        if self.world > 1:
-            dist.barrier()
+        """Wait, however long, until all processes of the run have called this method.
+
+        Raises NoisegenError if another process fails.
+        """
+        if self.peers is not None:
+            self.peers.wait()
+
+    def together(self) -> AbstractContextManager[None]:
+        """Return a context in which an exception of one process ends all processes."""
+        return nullcontext() if self.peers is None else self.peers.together()
 
 
 def join_workers(device: str = "auto") -> Workers:
@@ -85,9 +114,13 @@ def join_workers(device: str = "auto") -> Workers:
     cuda = here.type == "cuda"
     if cuda:
         torch.cuda.set_device(here)
-    if world > 1 and not dist.is_initialized():
+    if world == 1:
+        return Workers(device=here)
+    if not dist.is_initialized():
         join_group(here)
-    return Workers(rank, world, here)
+    loading = dist.new_group(timeout=_LOADING_MAX, backend="gloo")
+    store, _, _ = next(dist.rendezvous("env://", rank, world))
+    return Workers(rank, world, here, Peers(store, rank, world), loading)
 
 
 def join_group(device: torch.device) -> None:

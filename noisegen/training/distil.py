@@ -23,7 +23,7 @@ from noisegen.encoders.sentence_encoder import SentenceEncoder, prepared
 from noisegen.encoders.stored import read_json, write_json
 from noisegen.encoders.tokens import Rows, plan
 from noisegen.errors import NoisegenError, UsageError
-from noisegen.runs.progress import Progress, Show, silent
+from noisegen.runs.progress import Progress, Show
 from noisegen.text.resources import cache_folder
 from noisegen.training.clock import UNLIMITED, Clock
 from noisegen.training.computation import Computation, Workers
@@ -147,22 +147,16 @@ class Distillation(PairMethod[PairChunk]):
     ) -> TeacherVectors:
         """Return the teacher's vectors of the texts in the store `name` of the folder.
 
-        The first process computes the vectors; then the other processes read them from the cache. A
-        run with a limit stops computing after a quarter of the time left. A teacher encodes about
-        three times as fast as a student learns, so the rest of the time is enough to train on each
-        of these texts once. `what` names the vectors in progress events.
+        The processes of the run share the work. A run with a limit stops computing after a quarter
+        of the time left. A teacher encodes about three times as fast as a student learns, so the
+        rest of the time is enough to train on each of these texts once. `what` names the vectors in
+        progress events.
         """
         stop = clock.spent + clock.left * _VECTORS_SHARE
         stored = StoredTexts(folder, name, lambda: stop - clock.spent)
-        show = progress if self.workers.leads else silent
-        if not self.workers.leads:
-            self.workers.wait()
         with self._teaching() as is_half:
             cache = cache_folder() / ("vectors-bf16" if is_half else "vectors")
-            vectors = stored.vectors(self.teacher, cache, what, show)
-        if self.workers.leads:
-            self.workers.wait()
-        return vectors
+            return stored.vectors(self.teacher, cache, what, progress, self.workers)
 
     @contextmanager
     def _teaching(self) -> Iterator[bool]:

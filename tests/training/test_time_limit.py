@@ -16,6 +16,7 @@ from noisegen.encoders.encoder import open_encoder
 from noisegen.errors import NoisegenError
 from noisegen.training import clock as run_clock
 from noisegen.training import stores, trainer
+from noisegen.training.computation import Workers
 from noisegen.training.distil import Distillation
 from noisegen.training.stores import StoredTexts, TeacherVectors
 from noisegen.training.summary import lines
@@ -139,7 +140,7 @@ def test_no_block_of_vectors_begins_that_would_end_too_late(
     teacher = open_encoder(str(tiny_bert))
     slowed(monkeypatch, teacher, "encode", itertools.repeat(0.2), clock.sleep)
     stored = StoredTexts(tmp_path, "clean", lambda: 0.3 - clock.now)
-    assert len(stored.vectors(teacher, tmp_path, "vectors", lambda event: None)) == 40
+    assert len(stored.vectors(teacher, tmp_path, "vectors", lambda event: None, Workers())) == 40
 
 
 def test_the_learning_rate_falls_over_what_preparation_left(train, tmp_path, count_looks):
@@ -180,7 +181,7 @@ def test_other_processes_and_resumed_runs_take_the_same_vectors(
 ):
     teacher, late = open_encoder(str(tiny_bert)), iter([9, 9, 9, 0])
     write_texts(tmp_path, "clean", sentences)
-    given = teacher, tmp_path / "cache", "vectors", lambda event: None
+    given = teacher, tmp_path / "cache", "vectors", lambda event: None, Workers()
     some = StoredTexts(tmp_path, "clean", lambda: next(late)).vectors(*given)
     again = StoredTexts(tmp_path, "clean", lambda: 9).vectors(*given)
 

@@ -3,14 +3,20 @@
 import os
 import subprocess
 import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from threading import Barrier, current_thread
 
 import numpy as np
 import pytest
 import torch
 from runs import log_rows, trained_weights
 
+from noisegen.encoders.encoder import Ragged
 from noisegen.training.computation import Workers
 from noisegen.training.distil import Distillation
+from noisegen.training.pairs import NoiseSource
 from noisegen.training.settings import load_settings, preset_names, read_preset
 
 TORCHRUN = [
@@ -77,27 +83,77 @@ def test_two_processes_train_as_one(pairs_file, tiny_bert, tiny_models, tmp_path
 DISTILLING = [name for name in preset_names() if read_preset(name).method == "distil"]
 
 
-class Lone(Workers):
-    """The first process of a run whose other processes do not exist."""
+@dataclass(frozen=True)
+class Together(Workers):
+    """A process of a run whose processes are threads, which exchange rows through `shared`."""
 
-    def wait(self):
-        pass
+    shared: dict = field(default_factory=dict)
+    barrier: Barrier = field(default_factory=lambda: Barrier(1))
+
+    def join_rows(self, *columns):
+        self.shared[self.rank] = columns
+        self.barrier.wait()
+        parts = [self.shared[rank] for rank in range(self.world)]
+        return tuple(Ragged.joined(column) for column in zip(*parts, strict=True))
 
 
 @pytest.fixture
-def updates(pairs_file, tiny_bert, tmp_path):
-    """Return the padded tokens of each batch of each update, for a number of processes."""
+def methods(pairs_file, tiny_bert, tmp_path):
+    """Return the method of each process of a run that has read DATA."""
 
     def made(world, **values):
         given = {"teacher": str(tiny_bert), "student": "copy", "recipe": "stored", **values}
         settings = load_settings("two-term", values={"validation_rows": 20, **given})
-        method = Distillation(settings, Lone(0, world), print)
-        method.read([str(pairs_file)], tmp_path / f"{world}-{values}")
-        chunk = method.chunk(0, 0)
+        shared, barrier = {}, Barrier(world)
+        found = []
+        for rank in range(world):
+            workers = Together(rank, world, shared=shared, barrier=barrier)
+            found.append(Distillation(settings, workers, print))
+            found[-1].read([str(pairs_file)], tmp_path / f"{world}-{values}", resume=rank > 0)
+        return found
+
+    return made
+
+
+def chunks(methods):
+    """Return the first chunk of each process."""
+    with ThreadPoolExecutor(len(methods)) as pool:
+        return list(pool.map(lambda method: method.chunk(0, 0), methods))
+
+
+@pytest.fixture
+def updates(methods):
+    """Return the padded tokens of each batch of each update, for a number of processes."""
+
+    def made(world, **values):
+        chunk = chunks(methods(world, **values))[0]
         longest = np.max([side.lengths for side in chunk.sides], 0)
         return [[len(rows) * longest[rows].max() for rows in step] for step in chunk.steps]
 
     return made
+
+
+def test_each_process_prepares_what_it_uses(methods, monkeypatch):
+    """Eight processes together noise and tokenise each pair once, and plan the same updates."""
+    noised = Counter()
+    noisy = NoiseSource.noisy
+
+    def counted(source, data, rows, epoch):
+        noised[current_thread().name] += len(rows)
+        return noisy(source, data, rows, epoch)
+
+    monkeypatch.setattr(NoiseSource, "noisy", counted)
+    found = chunks(methods(8, recipe="fing", batch_tokens=2048))
+    alone = chunks(methods(1, recipe="fing", batch_tokens=2048, accumulate=8))[0]
+
+    used = [sum(len(step[rank]) for step in found[rank].steps) for rank in range(8)]
+    prepared = sorted(noised.values())[:-1]  # the last one is that of the run of one process
+    assert len(prepared) == 8
+    assert max(prepared) <= 1.1 * np.mean(used)
+    for chunk in found:
+        assert (chunk.sides[0].values == alone.sides[0].values).all()
+        for ours, theirs in zip(chunk.steps, alone.steps, strict=True):
+            assert all(map(np.array_equal, ours, theirs))
 
 
 @pytest.mark.parametrize("world", [2, 8])
