@@ -33,8 +33,11 @@ def results(rows: int) -> Iterator[Result]:
             method = made_method(Path(folder) / objective, objective)
             epochs = count(1)
             prepare(method, 0, pairs)  # not timed: the tokenizer sees most words for the first time
-            work = cpu(lambda method=method: prepare(method, next(epochs), pairs))  # type: ignore[misc]
-            speed = pairs / best({sides: work})[sides]
+
+            def work(method: Distillation = method, epochs: Iterator[int] = epochs) -> None:
+                prepare(method, next(epochs), pairs)
+
+            speed = pairs / best({sides: cpu(work)})[sides]
             chunk = prepare(method, 0, pairs)
             tokens = sum(len(side.values) for side in chunk.sides) / chunk.pairs
             yield Result(

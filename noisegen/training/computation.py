@@ -6,12 +6,14 @@ from collections.abc import MutableMapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from noisegen.encoders.encoder import Ragged, find_device, uses_bf16
 from noisegen.encoders.sentence_encoder import SentenceEncoder
@@ -47,12 +49,13 @@ class Workers:
         """Replace the gradients of the weights by their sums over all processes."""
         if self.world == 1:
             return
-        gradients = [w.grad if w.grad is not None else torch.zeros_like(w) for w in weights]
-        flat = torch.cat([gradient.flatten() for gradient in gradients])
-        dist.all_reduce(flat)
-        parts = torch.split(flat, [gradient.numel() for gradient in gradients])
-        for weight, part in zip(weights, parts, strict=True):
-            weight.grad = part.view_as(weight)
+        sums = []
+        for weight in weights:
+            if weight.grad is None:
+                weight.grad = torch.zeros_like(weight)
+            sums.append(dist.all_reduce(weight.grad, async_op=True))
+        for each in sums:
+            each.wait()
 
     def maximum(self, value: float) -> float:
         """Return the maximum of a value over all processes."""
@@ -145,7 +148,7 @@ class Computation:
         device: torch.device,
         world: int = 1,
     ) -> None:
-        self.student, self.device = student, device
+        self.student, self.device, self.world = student, device, world
         self.bf16 = uses_bf16(settings.precision, device)
         self.packed = _packs(settings, student.config, device, self.bf16)
         cuda = device.type == "cuda"
@@ -197,11 +200,32 @@ class Computation:
     def vectors(self, ids: Ragged, counts: MutableMapping[str, Any] | None = None) -> Tensor:
         """Return the student's vectors of rows of token ids, (rows, width) float32.
 
-        Counts rows and tokens in `counts`, as `batch` does.
+        Counts rows and tokens in `counts`, as `batch` does. With several processes, the backward
+        pass averages the gradients of all processes (but see `alone`).
         """
-        batch = self.batch(ids, counts)
-        vectors: Tensor = self.student.head(self.states(batch), batch)
+        vectors: Tensor = self._encoding(self.batch(ids, counts))
         return vectors
+
+    @cached_property
+    def _encoding(self) -> nn.Module:
+        """The student as a function from batches to vectors; its gradients are averaged.
+
+        It is made at the first update: until then, weights may be added to the student.
+        """
+        encoding = _Encoding(self)
+        if self.world == 1:
+            return encoding
+        # Some weights, such as a pooler's, have no part in the vectors.
+        return DistributedDataParallel(
+            encoding, find_unused_parameters=True, forward_sync_buffers=False
+        )
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Return a context in which backward passes do not average gradients over processes."""
+        encoding = self._encoding
+        if isinstance(encoding, DistributedDataParallel):
+            return encoding.no_sync()
+        return nullcontext()
 
     def mfu(self, tokens_per_second: float, tokens_per_row: float) -> float | None:
         """Return the share of the bf16 peak that training at `tokens_per_second` uses.
@@ -211,6 +235,20 @@ class Computation:
         if not self.peak:
             return None
         return tokens_per_second * flop_per_token(self.student, tokens_per_row) / self.peak
+
+
+class _Encoding(nn.Module):
+    """A student with a method `forward` from batches to vectors."""
+
+    def __init__(self, computation: Computation) -> None:
+        super().__init__()
+        self.student = computation.student  # registers its weights
+        self._states = computation.states
+
+    def forward(self, batch: Padded | Packed) -> Tensor:
+        """Return the vectors of a batch, (rows, width) float32."""
+        vectors: Tensor = self.student.head(self._states(batch), batch)
+        return vectors
 
 
 def _packs(

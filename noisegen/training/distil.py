@@ -6,7 +6,7 @@ process with N batches gives the same gradient as N processes with one batch eac
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -298,18 +298,24 @@ class Distillation(PairMethod[PairChunk]):
         return f"the {'CPU' if self.settings.cpu_limit else 'time'} limit"
 
     def backward(self, trainer: Trainer[PairChunk], chunk: PairChunk, batches: list[Rows]) -> int:
-        """Accumulate the gradients of this process's batches; return the update's pair count."""
+        """Compute the gradient of an update over all processes; return its number of pairs.
+
+        Only the backward pass of a process's last batch sums gradients over the processes.
+        """
         settings, updates = self.settings, trainer.progress.updates
-        total = sum(len(batch) for batch in batches)
-        own_batches = len(batches) // self.workers.world
+        world, total = self.workers.world, sum(len(batch) for batch in batches)
+        own_batches = len(batches) // world
         first = self.workers.rank * own_batches
+        last = first + own_batches - 1
         if settings.dropout or settings.activation_dropout:
             torch.manual_seed(settings.seed * 1_000_003 + updates * 1_009 + first)
-        for number in range(first, first + own_batches):
+        for number in range(first, last + 1):
             rows = batches[number]
-            loss, parts = self._loss(trainer, chunk, rows, number)
             share = len(rows) / total
-            (loss * share).backward()  # type: ignore[no-untyped-call]
+            with nullcontext() if number == last else self.computation.alone():
+                loss, parts = self._loss(trainer, chunk, rows, number)
+                # The gradients are averaged over the processes, but their sum is needed.
+                (loss * share * world).backward()  # type: ignore[no-untyped-call]
             trainer.count(loss, parts, share)
         return total
 
