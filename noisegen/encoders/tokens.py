@@ -32,7 +32,7 @@ from noisegen.encoders.encoder import (
     replace_surrogates,
 )
 from noisegen.encoders.stored import write_json
-from noisegen.encoders.word_ids import WordIds, is_local
+from noisegen.encoders.word_ids import KnownWords, is_local
 from noisegen.errors import SourceError, UsageError
 from noisegen.text.normalize import laser_text, social_text
 
@@ -86,7 +86,7 @@ class PieceTokenizer:
         self._backend = deepcopy(tokenizer.backend_tokenizer)
         self._backend.no_padding()
         self._backend.enable_truncation(max_length)
-        self._words = WordIds(self._backend, max_length) if is_local(self._backend) else None
+        self._words = KnownWords(self._backend, max_length) if is_local(self._backend) else None
 
     @property
     def model_length(self) -> int:

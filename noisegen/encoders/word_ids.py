@@ -29,7 +29,7 @@ _IRREGULAR = (
 _MARK = "\x1f"  # marks the ends of words; texts with control characters are irregular
 
 
-class WordIds:
+class KnownWords:
     """Tokenises texts by `backend`, a tokenizer of the library `tokenizers`, word by word.
 
     The tokenizer must pass `is_local` and cut texts to `max_length`. Several threads may use it.

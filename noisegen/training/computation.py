@@ -215,10 +215,24 @@ class Computation:
         encoding = _Encoding(self)
         if self.world == 1:
             return encoding
-        # Some weights, such as a pooler's, have no part in the vectors.
-        return DistributedDataParallel(
-            encoding, find_unused_parameters=True, forward_sync_buffers=False
-        )
+        self._freeze_unused()
+        return DistributedDataParallel(encoding, forward_sync_buffers=False)
+
+    def _freeze_unused(self) -> None:
+        """Freeze weights without influence on the vectors, such as a pooler's.
+
+        They never get a gradient, and DistributedDataParallel would wait for it.
+        """
+        student, training = self.student, self.student.training
+        weights = [weight for weight in student.parameters() if weight.requires_grad]
+        student.eval()  # draws no random numbers
+        with self.precision():
+            batch = self.batch(student.tokenizer.tokenize(["a"]))
+            vectors = student.head(batch.states(student.network), batch)
+        gradients = torch.autograd.grad(vectors.sum(), weights, allow_unused=True)
+        for weight, gradient in zip(weights, gradients, strict=True):
+            weight.requires_grad_(gradient is not None)
+        student.train(training)
 
     def alone(self) -> AbstractContextManager[None]:
         """Return a context in which backward passes do not average gradients over processes."""

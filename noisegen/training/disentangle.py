@@ -103,7 +103,9 @@ class LabelledPair:
     target_label: str
 
 
-def prepare_labelled(folder: Path, sources: Sequence[str], settings: DisentangleSettings) -> LabelledPairs:
+def prepare_labelled(
+    folder: Path, sources: Sequence[str], settings: DisentangleSettings
+) -> LabelledPairs:
     """Copy the labelled pairs of DATA into files in the folder, and open these files.
 
     A row is dropped, and counted, if a side is empty, or if its noisy text equals the clean text:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from threading import Event, Thread
+from typing import Any
 
 import torch.distributed as dist
 
@@ -22,7 +23,7 @@ BEAT = 1.0  # seconds between two beats
 SILENCE = 30.0  # seconds without a beat after which a process counts as dead
 GRACE = 10.0  # seconds in which a process ends by itself once another one has failed
 _POLLS = 0.005, 0.25  # first and longest pause of a process that waits, in seconds
-_groups = count()  # numbers the runs of this process, whose keys in the store differ
+_runs = count()  # numbers the runs of this process, whose keys in the store differ
 
 
 class Peers:
@@ -31,9 +32,9 @@ class Peers:
     `failure` describes the failure of another process; it is empty while all is well.
     """
 
-    def __init__(self, store: dist.Store, rank: int, world: int) -> None:
+    def __init__(self, store: Any, rank: int, world: int) -> None:
         self.rank, self.world, self.failure = rank, world, ""
-        self._store = dist.PrefixStore(f"noisegen-{next(_groups)}", store)
+        self._store, self._run = store, next(_runs)
         self._waits = 0
         self._is_ending, self._has_left = Event(), Event()
         self._watch = Thread(target=self._beat_and_look, daemon=True)
@@ -42,9 +43,9 @@ class Peers:
     def wait(self) -> None:
         """Wait until all processes have called this method; raises NoisegenError if one fails."""
         self._waits += 1
-        key, pause = f"wait {self._waits}", _POLLS[0]
-        self._store.add(key, 1)
-        while self._store.add(key, 0) < self.world:
+        name, pause = f"wait {self._waits}", _POLLS[0]
+        self._count(name, 1)
+        while self._count(name) < self.world:
             if self.failure:
                 raise NoisegenError(self.failure)
             time.sleep(pause)
@@ -86,19 +87,29 @@ class Peers:
         what = "interrupted" if isinstance(error, KeyboardInterrupt) else one_line(error)
         text = f"process {self.rank} of {self.world} failed: {what or type(error).__name__}"
         with suppress(RuntimeError):  # the store ends with the process that serves it
-            if self._store.add("failures", 1) == 1:
-                self._store.set("failure", text)
+            if self._count("failures", 1) == 1:
+                self._store.set(self._key("failure"), text)
 
     def _published(self) -> str:
         """Return the failure that a process has published, or ''."""
-        return self._store.get("failure").decode() if self._store.check(["failure"]) else ""
+        key = self._key("failure")
+        return self._store.get(key).decode() if self._store.check([key]) else ""
+
+    def _count(self, name: str, more: int = 0) -> int:
+        """Increase a count in the store, and return it; a new count is 0."""
+        total: int = self._store.add(self._key(name), more)
+        return total
+
+    def _key(self, name: str) -> str:
+        """Return the key of a value in the store; each run of this process has its own keys."""
+        return f"noisegen {self._run} {name}"
 
     def _leave(self) -> None:
         """End the thread of this process, and tell the others that it has ended well."""
         self._has_left.set()
         self._watch.join()
         with suppress(RuntimeError):
-            self._store.add(f"left {self.rank}", 1)
+            self._count(f"left {self.rank}", 1)
 
     def _beat_and_look(self) -> None:
         """Beat and look at the others until this process leaves; end it if another one fails."""
@@ -106,7 +117,7 @@ class Peers:
         heard = {rank: (0, time.monotonic()) for rank in others}
         while not self._has_left.wait(BEAT):
             try:
-                self._store.add(f"beat {self.rank}", 1)
+                self._count(f"beat {self.rank}", 1)
                 failure = self._published() or self._silent(heard)
             except RuntimeError:
                 failure = "the process that serves the store of the run has ended"
@@ -121,10 +132,10 @@ class Peers:
         """
         now = time.monotonic()
         for rank, (known, since) in heard.items():
-            beats = self._store.add(f"beat {rank}", 0)
+            beats = self._count(f"beat {rank}")
             if beats != known:
                 heard[rank] = beats, now
-            elif now - since > SILENCE and not self._store.add(f"left {rank}", 0):
+            elif now - since > SILENCE and not self._count(f"left {rank}"):
                 return f"process {rank} of {self.world} has ended without a message: out of memory?"
         return ""
 

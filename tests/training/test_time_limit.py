@@ -3,6 +3,9 @@
 import itertools
 import pickle
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -190,6 +193,37 @@ def test_other_processes_and_resumed_runs_take_the_same_vectors(
     assert some.rows.max() < len(sentences)
     wanted = teacher.encode([sentences[row] for row in some.rows])
     assert abs(pickle.loads(pickle.dumps(again)).take(some.rows) - wanted).max() < 2e-3
+
+
+@dataclass(frozen=True)
+class Waiting(Workers):
+    """A process of two, which is a thread."""
+
+    barrier: Barrier = field(default_factory=lambda: Barrier(2))
+
+    def wait(self):
+        self.barrier.wait(30)
+
+
+def test_processes_share_the_work_of_the_teacher(tmp_path, tiny_bert, sentences, small_blocks):
+    """Ten blocks of texts: each of two processes encodes five, and both have all vectors."""
+    write_texts(tmp_path, "clean", sentences)
+    first = Waiting(0, 2)
+    second = replace(first, rank=1)
+    encoded = []
+
+    def vectors(workers):
+        teacher = open_encoder(str(tiny_bert))
+        encode = teacher.encode
+        teacher.encode = lambda texts: encoded.append(workers.rank) or encode(texts)
+        stored = StoredTexts(tmp_path, "clean")
+        return stored.vectors(teacher, tmp_path / "cache", "vectors", lambda _: None, workers)
+
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(vectors, (first, second))
+    rows = np.arange(len(sentences))
+    assert sorted(encoded) == [0] * 5 + [1] * 5
+    assert (one.take(rows) == other.take(rows)).all()
 
 
 def test_negatives_are_drawn_among_the_texts_that_have_vectors():
