@@ -6,6 +6,7 @@ its words. This is about ten times as fast as tokenising whole texts.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import Any
@@ -26,6 +27,8 @@ _NORMALIZERS = {"BertNormalizer", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Pr
 _IRREGULAR = (
     r"^ | $| [ \p{M}]|[\p{C}\p{Zl}\p{Zp}\x{a0}\x{1680}\x{2000}-\x{200a}\x{202f}\x{205f}\x{3000}]"
 )
+# Regular expression that matches one character, but no space.
+_CHARACTERS = re.compile(r"\[(?:[^\[\]\\ ]|\\[^s])*\]")
 _MARK = "\x1f"  # marks the ends of words; texts with control characters are irregular
 
 
@@ -117,8 +120,10 @@ def _parts(rule: Mapping[str, Any] | None, name: str) -> list[Mapping[str, Any]]
 
 def _normalizes_locally(rule: Mapping[str, Any]) -> bool:
     if rule["type"] == "Replace":
-        pattern = rule["pattern"].get("Regex", "")
-        return pattern == " {2,}" or pattern.startswith(WHOLE_WORD.partition("%s")[0])
+        character, pattern = rule["pattern"].get("String", ""), rule["pattern"].get("Regex", "")
+        if _CHARACTERS.fullmatch(pattern) or (len(character) == 1 and character != " "):
+            return True
+        return pattern == " {2,}" or bool(pattern.startswith(WHOLE_WORD.partition("%s")[0]))
     return rule["type"] in _NORMALIZERS
 
 

@@ -1,6 +1,7 @@
 """Ids joined from those of words are the ids of the library for whole texts."""
 
 import pickle
+from random import Random
 from threading import Thread
 
 import pytest
@@ -10,6 +11,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 import noisegen
 from noisegen.encoders import word_ids
+from noisegen.encoders.encoder import open_encoder, replace_surrogates
 from noisegen.encoders.folders import minilm_folder
 from noisegen.encoders.tokens import PieceTokenizer
 
@@ -37,8 +39,11 @@ SPACED = (
 
 @pytest.fixture(scope="module")
 def texts(demo_texts, odd_texts):
-    """Clean, noisy and unusual texts."""
-    clean = [*demo_texts[:300], *odd_texts, *SPACED]
+    """Clean, noisy and unusual texts, and words of random characters."""
+    random = Random(0)
+    words = ["".join(chr(random.randrange(32, 0x1F650)) for _ in range(4)) for _ in range(6_000)]
+    made = [replace_surrogates(" ".join(words[at : at + 6])) for at in range(0, 6_000, 6)]
+    clean = [*demo_texts[:300], *odd_texts, *SPACED, *made]
     return [*clean, *noisegen.noise(clean, "ugc-heavy", seed=3)]
 
 
@@ -74,9 +79,11 @@ def replacing(library):
     return library
 
 
-@pytest.fixture(params=["minilm", "replacing", "roberta", "xlm-r", "xlm-r split"])
+@pytest.fixture(params=["minilm", "replacing", "e5", "roberta", "xlm-r", "xlm-r split"])
 def library(request, texts, tmp_path):
     kind = request.param
+    if kind == "e5":
+        return open_encoder("e5").tokenizer.tokenizer
     if kind == "roberta":
         return byte_level(texts)
     if kind.startswith("xlm-r"):
