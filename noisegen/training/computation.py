@@ -13,6 +13,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
 from noisegen.encoders.encoder import Ragged, find_device, uses_bf16
@@ -122,7 +123,7 @@ def join_workers(device: str = "auto") -> Workers:
     if not dist.is_initialized():
         join_group(here)
     loading = dist.new_group(timeout=_LOADING_MAX, backend="gloo")
-    store, _, _ = next(dist.rendezvous("env://", rank, world))
+    store, _, _ = next(rendezvous("env://", rank, world))
     return Workers(rank, world, here, Peers(store, rank, world), loading)
 
 
