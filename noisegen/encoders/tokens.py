@@ -32,6 +32,7 @@ from noisegen.encoders.encoder import (
     replace_surrogates,
 )
 from noisegen.encoders.stored import write_json
+from noisegen.encoders.word_ids import KnownWords, is_local
 from noisegen.errors import SourceError, UsageError
 from noisegen.text.normalize import laser_text, social_text
 
@@ -85,6 +86,7 @@ class PieceTokenizer:
         self._backend = deepcopy(tokenizer.backend_tokenizer)
         self._backend.no_padding()
         self._backend.enable_truncation(max_length)
+        self._words = KnownWords(self._backend, max_length) if is_local(self._backend) else None
 
     @property
     def model_length(self) -> int:
@@ -100,8 +102,11 @@ class PieceTokenizer:
 
     def tokenize(self, texts: Sequence[str]) -> Ragged:
         """Return one row of token ids per text, cut to `max_length`."""
+        texts = list(map(replace_surrogates, texts))
         with naming_panics():
-            encodings = self._backend.encode_batch_fast(list(map(replace_surrogates, texts)))
+            if self._words is not None:
+                return self._words.tokenize(texts)
+            encodings = self._backend.encode_batch_fast(texts)
         return Ragged.of([encoding.ids for encoding in encodings])
 
     def encodings(self, texts: Sequence[str | tuple[str, str]]) -> list[Any]:

@@ -5,27 +5,41 @@ import re
 from collections.abc import MutableMapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed.rendezvous import rendezvous
+from torch.nn.parallel import DistributedDataParallel
 
 from noisegen.encoders.encoder import Ragged, find_device, uses_bf16
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.tokens import Packed, Padded, attending_fast, first_position, is_packable
 from noisegen.errors import UsageError
+from noisegen.training.peers import Peers
 from noisegen.training.settings import DistilSettings, PretrainSettings
+
+# A process may wait this long for the rows of another one. `Peers` notices a dead process earlier.
+_LOADING_MAX = timedelta(days=7)
 
 
 @dataclass(frozen=True)
 class Workers:
-    """Index of this process (`rank`) among the `world` processes of a run, and its device."""
+    """Index of this process (`rank`) among the `world` processes of a run, and its device.
+
+    `peers` are the processes, if there are several. `loading` is their group for the threads that
+    load data, whose exchanges must not mix with those of the main threads.
+    """
 
     rank: int = 0
     world: int = 1
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    peers: Peers | None = None
+    loading: dist.ProcessGroup | None = None
 
     @property
     def leads(self) -> bool:
@@ -36,12 +50,13 @@ class Workers:
         """Replace the gradients of the weights by their sums over all processes."""
         if self.world == 1:
             return
-        gradients = [w.grad if w.grad is not None else torch.zeros_like(w) for w in weights]
-        flat = torch.cat([gradient.flatten() for gradient in gradients])
-        dist.all_reduce(flat)
-        parts = torch.split(flat, [gradient.numel() for gradient in gradients])
-        for weight, part in zip(weights, parts, strict=True):
-            weight.grad = part.view_as(weight)
+        sums = []
+        for weight in weights:
+            if weight.grad is None:
+                weight.grad = torch.zeros_like(weight)
+            sums.append(dist.all_reduce(weight.grad, async_op=True))
+        for each in sums:
+            each.wait()
 
     def maximum(self, value: float) -> float:
         """Return the maximum of a value over all processes."""
@@ -68,10 +83,28 @@ class Workers:
             dist.all_reduce(rows)
         return rows
 
+    def join_rows(self, *columns: Ragged) -> tuple[Ragged, ...]:
+        """Concatenate the rows of all processes, in the order of their ranks, column by column.
+
+        `columns` are this process's rows. The threads that load data may call this.
+        """
+        if self.loading is None:
+            return columns
+        parts: list[Any] = [None] * self.world
+        dist.all_gather_object(parts, columns, group=self.loading)
+        return tuple(Ragged.joined(column) for column in zip(*parts, strict=True))
+
     def wait(self) -> None:
-        """Wait until all processes of the run have called this method."""
-        if self.world > 1:
-            dist.barrier()
+        """Wait, however long, until all processes of the run have called this method.
+
+        Raises NoisegenError if another process fails.
+        """
+        if self.peers is not None:
+            self.peers.wait()
+
+    def together(self) -> AbstractContextManager[None]:
+        """Return a context in which an exception of one process ends all processes."""
+        return nullcontext() if self.peers is None else self.peers.together()
 
 
 def join_workers(device: str = "auto") -> Workers:
@@ -85,9 +118,13 @@ def join_workers(device: str = "auto") -> Workers:
     cuda = here.type == "cuda"
     if cuda:
         torch.cuda.set_device(here)
-    if world > 1 and not dist.is_initialized():
+    if world == 1:
+        return Workers(device=here)
+    if not dist.is_initialized():
         join_group(here)
-    return Workers(rank, world, here)
+    loading = dist.new_group(timeout=_LOADING_MAX, backend="gloo")
+    store, _, _ = next(rendezvous("env://", rank, world))
+    return Workers(rank, world, here, Peers(store, rank, world), loading)
 
 
 def join_group(device: torch.device) -> None:
@@ -112,7 +149,7 @@ class Computation:
         device: torch.device,
         world: int = 1,
     ) -> None:
-        self.student, self.device = student, device
+        self.student, self.device, self.world = student, device, world
         self.bf16 = uses_bf16(settings.precision, device)
         self.packed = _packs(settings, student.config, device, self.bf16)
         cuda = device.type == "cuda"
@@ -164,11 +201,46 @@ class Computation:
     def vectors(self, ids: Ragged, counts: MutableMapping[str, Any] | None = None) -> Tensor:
         """Return the student's vectors of rows of token ids, (rows, width) float32.
 
-        Counts rows and tokens in `counts`, as `batch` does.
+        Counts rows and tokens in `counts`, as `batch` does. With several processes, the backward
+        pass averages the gradients of all processes (but see `alone`).
         """
-        batch = self.batch(ids, counts)
-        vectors: Tensor = self.student.head(self.states(batch), batch)
+        vectors: Tensor = self._encoding(self.batch(ids, counts))
         return vectors
+
+    @cached_property
+    def _encoding(self) -> nn.Module:
+        """The student as a function from batches to vectors; its gradients are averaged.
+
+        It is made at the first update: until then, weights may be added to the student.
+        """
+        encoding = _Encoding(self)
+        if self.world == 1:
+            return encoding
+        self._freeze_unused()
+        return DistributedDataParallel(encoding, forward_sync_buffers=False)
+
+    def _freeze_unused(self) -> None:
+        """Freeze weights without influence on the vectors, such as a pooler's.
+
+        They never get a gradient, and DistributedDataParallel would wait for it.
+        """
+        student, training = self.student, self.student.training
+        weights = [weight for weight in student.parameters() if weight.requires_grad]
+        student.eval()  # draws no random numbers
+        with self.precision():
+            batch = self.batch(student.tokenizer.tokenize(["a"]))
+            vectors = student.head(batch.states(student.network), batch)
+        gradients = torch.autograd.grad(vectors.sum(), weights, allow_unused=True)
+        for weight, gradient in zip(weights, gradients, strict=True):
+            weight.requires_grad_(gradient is not None)
+        student.train(training)
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Return a context in which backward passes do not average gradients over processes."""
+        encoding = self._encoding
+        if isinstance(encoding, DistributedDataParallel):
+            return encoding.no_sync()
+        return nullcontext()
 
     def mfu(self, tokens_per_second: float, tokens_per_row: float) -> float | None:
         """Return the share of the bf16 peak that training at `tokens_per_second` uses.
@@ -178,6 +250,20 @@ class Computation:
         if not self.peak:
             return None
         return tokens_per_second * flop_per_token(self.student, tokens_per_row) / self.peak
+
+
+class _Encoding(nn.Module):
+    """A student with a method `forward` from batches to vectors."""
+
+    def __init__(self, computation: Computation) -> None:
+        super().__init__()
+        self.student = computation.student  # registers its weights
+        self._states = computation.states
+
+    def forward(self, batch: Padded | Packed) -> Tensor:
+        """Return the vectors of a batch, (rows, width) float32."""
+        vectors: Tensor = self.student.head(self._states(batch), batch)
+        return vectors
 
 
 def _packs(

@@ -6,7 +6,7 @@ process with N batches gives the same gradient as N processes with one batch eac
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -23,7 +23,7 @@ from noisegen.encoders.sentence_encoder import SentenceEncoder, prepared
 from noisegen.encoders.stored import read_json, write_json
 from noisegen.encoders.tokens import Rows, plan
 from noisegen.errors import NoisegenError, UsageError
-from noisegen.runs.progress import Progress, Show, silent
+from noisegen.runs.progress import Progress, Show
 from noisegen.text.resources import cache_folder
 from noisegen.training.clock import UNLIMITED, Clock
 from noisegen.training.computation import Computation, Workers
@@ -147,22 +147,16 @@ class Distillation(PairMethod[PairChunk]):
     ) -> TeacherVectors:
         """Return the teacher's vectors of the texts in the store `name` of the folder.
 
-        The first process computes the vectors; then the other processes read them from the cache. A
-        run with a limit stops computing after a quarter of the time left. A teacher encodes about
-        three times as fast as a student learns, so the rest of the time is enough to train on each
-        of these texts once. `what` names the vectors in progress events.
+        The processes of the run share the work. A run with a limit stops computing after a quarter
+        of the time left. A teacher encodes about three times as fast as a student learns, so the
+        rest of the time is enough to train on each of these texts once. `what` names the vectors in
+        progress events.
         """
         stop = clock.spent + clock.left * _VECTORS_SHARE
         stored = StoredTexts(folder, name, lambda: stop - clock.spent)
-        show = progress if self.workers.leads else silent
-        if not self.workers.leads:
-            self.workers.wait()
         with self._teaching() as is_half:
             cache = cache_folder() / ("vectors-bf16" if is_half else "vectors")
-            vectors = stored.vectors(self.teacher, cache, what, show)
-        if self.workers.leads:
-            self.workers.wait()
-        return vectors
+            return stored.vectors(self.teacher, cache, what, progress, self.workers)
 
     @contextmanager
     def _teaching(self) -> Iterator[bool]:
@@ -304,18 +298,24 @@ class Distillation(PairMethod[PairChunk]):
         return f"the {'CPU' if self.settings.cpu_limit else 'time'} limit"
 
     def backward(self, trainer: Trainer[PairChunk], chunk: PairChunk, batches: list[Rows]) -> int:
-        """Accumulate the gradients of this process's batches; return the update's pair count."""
+        """Compute the gradient of an update over all processes; return its number of pairs.
+
+        Only the backward pass of a process's last batch sums gradients over the processes.
+        """
         settings, updates = self.settings, trainer.progress.updates
-        total = sum(len(batch) for batch in batches)
-        own_batches = len(batches) // self.workers.world
+        world, total = self.workers.world, sum(len(batch) for batch in batches)
+        own_batches = len(batches) // world
         first = self.workers.rank * own_batches
+        last = first + own_batches - 1
         if settings.dropout or settings.activation_dropout:
             torch.manual_seed(settings.seed * 1_000_003 + updates * 1_009 + first)
-        for number in range(first, first + own_batches):
+        for number in range(first, last + 1):
             rows = batches[number]
-            loss, parts = self._loss(trainer, chunk, rows, number)
             share = len(rows) / total
-            (loss * share).backward()  # type: ignore[no-untyped-call]
+            with nullcontext() if number == last else self.computation.alone():
+                loss, parts = self._loss(trainer, chunk, rows, number)
+                # The gradients are averaged over the processes, but their sum is needed.
+                (loss * share * world).backward()  # type: ignore[no-untyped-call]
             trainer.count(loss, parts, share)
         return total
 

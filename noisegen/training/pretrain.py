@@ -151,7 +151,7 @@ class Pretraining(PairMethod[MaskedChunk]):
     def backward(
         self, trainer: Trainer[MaskedChunk], chunk: MaskedChunk, batches: list[Rows]
     ) -> int:
-        """Accumulate the gradient of this process's batches; return the update's pair count.
+        """Compute the gradient of an update over all processes; return its number of pairs.
 
         A contrastive loss depends on the vectors of all batches together. Without one, the batches
         are independent, and go forward and back one by one.
@@ -168,6 +168,8 @@ class Pretraining(PairMethod[MaskedChunk]):
                 for number in numbers
             ]
             self._backward_together(trainer, chunk, forward, all_rows, masks)
+        weights = self.network.parameters()
+        self.workers.sum_gradients([weight for weight in weights if weight.requires_grad])
         return len(all_rows) // 2
 
     def _backward_together(

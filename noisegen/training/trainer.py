@@ -125,7 +125,7 @@ class Method(ABC, Generic[C]):
 
     @abstractmethod
     def backward(self, trainer: "Trainer[C]", chunk: C, batches: list[Rows]) -> int:
-        """Accumulate the gradient of this process's batches; return the update's number of pairs.
+        """Compute the gradient of an update over all processes; return its number of pairs.
 
         `batches` has the batches of the update for all processes: arrays of row indices in `chunk`.
         """
@@ -260,13 +260,12 @@ class Trainer(Generic[C]):
         self.progress = replace(done, updates=done.updates + 1, pairs=done.pairs + pairs)
 
     def step(self, optimizer: torch.optim.Optimizer) -> float:
-        """Sum the gradients of all processes, clip the sum, and update the weights.
+        """Clip the gradients of the optimizer's weights, and update the weights.
 
-        Return the norm of the sum before clipping; raises NoisegenError if it is not finite.
+        Return the norm before clipping; raises NoisegenError if it is not finite.
         """
         settings = self.settings
         weights = [weight for group in optimizer.param_groups for weight in group["params"]]
-        self.workers.sum_gradients(weights)
         norm = float(nn.utils.clip_grad_norm_(weights, settings.clip))
         if not math.isfinite(norm):
             message = f"the gradient of step {self.progress.updates + 1} is {norm}"
