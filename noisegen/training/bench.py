@@ -58,7 +58,7 @@ def bench(options: TrainOptions, seconds: float = 10.0) -> dict[str, Any]:
     length = step / on_random["rows"]
     return {
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
-        "precision": "bf16" if computation.bf16 else "fp32",
+        "precision": "bf16" if computation.half else "fp32",
         "packed": computation.packed,
         "compiled": computation.compiled,
         "parameters": sum(weight.numel() for weight in method.network.parameters()),

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import MutableMapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from noisegen.encoders.encoder import Ragged, find_device, uses_bf16
+from noisegen.encoders.encoder import Ragged, autocast, find_device, half_precision
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.tokens import Packed, Padded, attending_fast, first_position, is_packable
 from noisegen.errors import UsageError
@@ -113,8 +113,8 @@ class Computation:
         world: int = 1,
     ) -> None:
         self.student, self.device = student, device
-        self.bf16 = uses_bf16(settings.precision, device)
-        self.packed = _packs(settings, student.config, device, self.bf16)
+        self.half = half_precision(settings.precision, device)
+        self.packed = _packs(settings, student.config, device, self.half)
         cuda = device.type == "cuda"
         self.shape: dict[str, int] = {}  # fixed size of packed batches if compiled
         if isinstance(settings, DistilSettings) and settings.compile:
@@ -131,7 +131,7 @@ class Computation:
 
         Heads and losses always compute in float32.
         """
-        return torch.autocast(self.device.type, torch.bfloat16) if self.bf16 else nullcontext()
+        return autocast(self.half, self.device)
 
     def batch(self, ids: Ragged, counts: MutableMapping[str, Any] | None = None) -> Padded | Packed:
         """Return rows of token ids as a batch on the device.
@@ -156,7 +156,7 @@ class Computation:
 
         Their shape is (rows, longest row, hidden), or (tokens, hidden) if the batch is packed.
         """
-        if isinstance(batch, Padded) and self.bf16:
+        if isinstance(batch, Padded) and self.half:
             with attending_fast(self.student.config, batch):
                 return batch.states(self.network)
         return batch.states(self.network)
@@ -181,15 +181,18 @@ class Computation:
 
 
 def _packs(
-    settings: DistilSettings | PretrainSettings, config: Any, device: torch.device, bf16: bool
+    settings: DistilSettings | PretrainSettings,
+    config: Any,
+    device: torch.device,
+    half: torch.dtype | None,
 ) -> bool:
     """Return whether batches are packed; raises UsageError if settings and device conflict."""
-    cuda = device.type == "cuda"
+    is_fast = device.type == "cuda" and half == torch.bfloat16  # V100 and T4 lack the kernel
     if settings.packed is None:  # the kernel of packed attention has no dropout
-        return cuda and bf16 and not settings.dropout and is_packable(config)
+        return is_fast and not settings.dropout and is_packable(config)
     if settings.packed:
         first_position(config)  # raises UsageError if the network cannot use packed batches
-        if cuda and not bf16:
+        if device.type == "cuda" and not is_fast:
             raise UsageError("packed batches on CUDA need precision bf16; else set packed=false")
     return settings.packed
 

@@ -8,6 +8,7 @@ vectors tell these labels apart.
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,7 @@ from noisegen.data.formats.parquet import parquet_head, parquet_tables
 from noisegen.data.pairs import shards_of, stream_pairs
 from noisegen.data.sources import expand
 from noisegen.encoders.encoder import Vectors, open_encoder
+from noisegen.encoders.sentence_encoder import encoding_on
 from noisegen.encoders.tokens import Rows, generator
 from noisegen.errors import SourceError, UsageError
 from noisegen.evaluation.xsim_search import retrieval_accuracy
@@ -311,7 +313,7 @@ class Disentangling(Method[VectorChunk]):
     vectors: PairVectors
 
     def __init__(self, settings: DisentangleSettings, workers: Workers, tell: Tell) -> None:
-        self.settings, self.workers = settings, workers
+        self.settings, self.workers, self.tell = settings, workers, tell
         self.objective = WeightedSum.parse(settings.objective, "heads")
         if workers.world > 1:
             raise UsageError("heads train in one process: run without torchrun")
@@ -355,7 +357,9 @@ class Disentangling(Method[VectorChunk]):
         """Compute the frozen encoder's vectors of all texts; make heads with random weights."""
         cache = cache_folder() / "vectors"
         texts = self.pairs.texts
-        self._begin(teacher_vectors(self.start, texts, cache, "frozen vectors", progress))
+        with self._encoding():
+            vectors = teacher_vectors(self.start, texts, cache, "frozen vectors", progress)
+        self._begin(vectors)
 
     def rehearse(self) -> Rehearsal:
         """Make the heads for a dry run, with random vectors in place of the encoder's.
@@ -363,7 +367,12 @@ class Disentangling(Method[VectorChunk]):
         Return the estimated seconds that a run takes to compute the encoder's vectors.
         """
         self._begin(random_vectors(len(self.pairs.texts), self.start.width))
-        return Rehearsal(encoding_seconds(self.start, self.pairs.texts))
+        with self._encoding():
+            return Rehearsal(encoding_seconds(self.start, self.pairs.texts))
+
+    def _encoding(self) -> AbstractContextManager[torch.dtype | None]:
+        """Return a context in which the frozen encoder computes on the run's device."""
+        return encoding_on(self.workers.device, self.start, "fp32", self.tell)
 
     def _begin(self, vectors: TeacherVectors) -> None:
         settings, pairs, device = self.settings, self.pairs, self.workers.device

@@ -5,8 +5,8 @@ The tokens of an update are divided among all processes, and each process cuts i
 process with N batches gives the same gradient as N processes with one batch each.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -17,9 +17,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from noisegen.encoders.encoder import open_encoder, uses_bf16
+from noisegen.encoders.encoder import open_encoder
 from noisegen.encoders.folders import save_folder
-from noisegen.encoders.sentence_encoder import SentenceEncoder, prepared
+from noisegen.encoders.sentence_encoder import SentenceEncoder, encoding_on, prepared
 from noisegen.encoders.stored import read_json, write_json
 from noisegen.encoders.tokens import Rows, plan
 from noisegen.errors import NoisegenError, UsageError
@@ -157,26 +157,20 @@ class Distillation(PairMethod[PairChunk]):
         show = progress if self.workers.leads else silent
         if not self.workers.leads:
             self.workers.wait()
-        with self._teaching() as is_half:
-            cache = cache_folder() / ("vectors-bf16" if is_half else "vectors")
+        with self._teaching(self.tell) as half:
+            cache = cache_folder() / ("vectors-bf16" if half else "vectors")
             vectors = stored.vectors(self.teacher, cache, what, show)
         if self.workers.leads:
             self.workers.wait()
         return vectors
 
-    @contextmanager
-    def _teaching(self) -> Iterator[bool]:
-        """Let the teacher compute on the run's device in a with block; yield whether it uses bf16.
+    def _teaching(self, tell: Tell = silent) -> AbstractContextManager[torch.dtype | None]:
+        """Return a context in which the teacher computes on the run's device (`encoding_on`).
 
-        A teacher that is a SentenceEncoder uses bf16 if the student does. In bf16, MiniLM's vectors
-        are off by 1 - cosine = 1e-5: a thousandth of the change that light noise makes.
+        A teacher that is a SentenceEncoder computes in bf16 if the student does. In bf16, MiniLM's
+        vectors are off by 1 - cosine = 1e-5: a thousandth of the change that light noise makes.
         """
-        device, is_half = self.workers.device, False
-        if isinstance(self.teacher, SentenceEncoder):
-            self.teacher.to(device)
-            is_half = uses_bf16(self.settings.precision, device)
-        with torch.autocast(device.type, torch.bfloat16, enabled=is_half):
-            yield is_half
+        return encoding_on(self.workers.device, self.teacher, self.settings.precision, tell)
 
     def _find_negatives(self, folder: Path, progress: Show, clock: Clock) -> Negatives:
         """Return the negatives of training: the teacher's vectors of random and altered texts.
@@ -270,7 +264,8 @@ class Distillation(PairMethod[PairChunk]):
         if len(self.vectors) == len(self.pairs.clean):
             vectors = self.vectors.take(owners)
         else:
-            vectors = self.teacher.encode(clean)
+            with self._teaching():
+                vectors = self.teacher.encode(clean)
         return HeldOut(noisy, clean, vectors, owners)
 
     def _held_out_of_validation(self, given: ValidationPairs, share: float) -> HeldOut:

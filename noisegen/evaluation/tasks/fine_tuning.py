@@ -20,7 +20,14 @@ import torch
 from torch import Tensor, nn
 
 from noisegen.data.labelled import OUTSIDE, LabelledRow
-from noisegen.encoders.encoder import Ints, Ragged, Tokenizer, replace_surrogates, uses_bf16
+from noisegen.encoders.encoder import (
+    Ints,
+    Ragged,
+    Tokenizer,
+    autocast,
+    half_precision,
+    replace_surrogates,
+)
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.tokens import (
     PREPARATIONS,
@@ -239,7 +246,7 @@ class TaskNetwork(nn.Module):
         self.dropout = nn.Dropout(getattr(encoder.config, "hidden_dropout_prob", 0.1))
         self.label_head = nn.Linear(hidden, labels) if labels else None
         self.tag_head = nn.Linear(hidden, tags) if tags else None
-        self.bf16 = uses_bf16("auto", device)
+        self.precision = half_precision("auto", device)
         self.to(device)
 
     def keep_embeddings(self, vocabulary: Ints) -> None:
@@ -272,8 +279,8 @@ class TaskNetwork(nn.Module):
         Either is None if the network has no head for it.
         """
         types = {} if batch.types is None else {"token_type_ids": batch.types}
-        fast = attending_fast(self.config, batch.padded) if self.bf16 else nullcontext()
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16), fast:
+        fast = attending_fast(self.config, batch.padded) if self.precision else nullcontext()
+        with autocast(self.precision, self.device), fast:
             output: Any = self.network(
                 input_ids=batch.padded.ids, attention_mask=batch.padded.mask.long(), **types
             )
