@@ -64,6 +64,9 @@ class OnDevice(torch.Tensor):
     is_cpu = property(lambda self: False)
     is_meta = property(lambda self: False)
 
+    def tolist(self):
+        return self.cpu().tolist()
+
     def untyped_storage(self):
         return self.inner.untyped_storage()
 
@@ -95,7 +98,8 @@ class FakeDevice(TorchDispatchMode):
         frames = [frame for frame in traceback.extract_stack() if "/noisegen/" in frame.filename]
         place = "?"
         if frames:
-            place = f"{frames[-1].filename.rpartition('/noisegen/')[2]}:{frames[-1].lineno}"
+            last = frames[-1]
+            place = f"{last.filename.rpartition('/noisegen/')[2]}:{last.lineno} ({last.name})"
         self.syncs.append(f"{what} at {place}")
 
     def run(self, func, args, kwargs):
@@ -221,6 +225,8 @@ class FakeDevice(TorchDispatchMode):
                 "set_device": lambda *_: None,
                 "_lazy_init": lambda: None,
                 "manual_seed_all": lambda *_: None,
+                "get_rng_state": lambda *_: None,
+                "set_rng_state": lambda *_: None,
             }.items():
                 patched.setattr(torch.cuda, name, answer)
             patched.setattr(torch.backends.cudnn, "is_acceptable", lambda *_: False)
@@ -231,6 +237,8 @@ class FakeDevice(TorchDispatchMode):
             patched.setattr(
                 ThreadPoolExecutor, "submit", lambda pool, *a, **k: submit(pool, within, *a, **k)
             )
-            patched.setattr(torch.nn.Module, "_apply", lambda *args: self.moved(*args))
+            patched.setattr(
+                torch.nn.Module, "_apply", lambda *args, **more: self.moved(*args, **more)
+            )
             with self:
                 yield self

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 Ints = npt.NDArray[np.integer]
 Vectors = npt.NDArray[np.float32]
 _DEVICE = re.compile(r"auto|cpu|cuda(?::\d+)?")  # names of devices that users may give
+_TENSOR_CORES = (7, 0)  # first compute capability whose GPUs multiply fast in fp16
+PRECISIONS = {"bf16": "bfloat16", "fp16": "float16", "fp32": ""}  # setting -> torch's 16-bit type
 LENGTH_MAX = 512  # maximum tokens per text; a model may allow fewer
 Progress = Callable[[int], None]  # is called with the number of texts encoded since its last call
 
@@ -206,17 +208,25 @@ def find_device(name: str, local_rank: int = 0, world: int = 1) -> "torch.device
 def half_precision(precision: str, device: "torch.device") -> "torch.dtype | None":
     """Return the 16-bit type in which a network computes on a device; None for float32.
 
-    `precision` is bf16, fp32, or auto: bf16 if the device supports it.
+    `precision` is a key of PRECISIONS, or auto: bf16 if the device supports it, else fp16 on GPUs
+    with tensor cores (V100, T4).
     """
     import torch
 
     if precision != "auto":
-        return {"bf16": torch.bfloat16, "fp32": None}[precision]
-    if device.type == "cuda":
-        has_bf16 = bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    else:
-        has_bf16 = cpu_has_bf16()
-    return torch.bfloat16 if has_bf16 else None
+        name = PRECISIONS[precision]
+        return getattr(torch, name) if name else None
+    if device.type != "cuda":
+        return torch.bfloat16 if cpu_has_bf16() else None
+    if torch.cuda.is_bf16_supported(including_emulation=False):
+        return torch.bfloat16
+    return torch.float16 if torch.cuda.get_device_capability(device) >= _TENSOR_CORES else None
+
+
+def precision_name(half: "torch.dtype | None") -> str:
+    """Return the key of PRECISIONS for a 16-bit type; fp32 for None."""
+    types = {f"torch.{name}": key for key, name in PRECISIONS.items()}
+    return types.get(str(half), "fp32")
 
 
 def autocast(half: "torch.dtype | None", device: "torch.device") -> AbstractContextManager[Any]:

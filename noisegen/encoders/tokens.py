@@ -333,20 +333,25 @@ def _reading(ids: Ints) -> Iterator[None]:
 class Padded:
     """A padded batch: `ids` (rows, longest) int64, `mask` (rows, longest) bool, True at tokens.
 
-    `host` has the ids in the memory of the host. `is_full` is true if no row has padding.
+    `host` has the ids in the memory of the host. `used` is the count of tokens, without padding.
     """
 
     ids: Tensor
     mask: Tensor
     host: Ints
-    is_full: bool
+    used: int
 
     @classmethod
     def of(cls, rows: Ragged, pad_id: int, device: str | torch.device = "cpu") -> "Padded":
         """Pad rows of token ids with `pad_id`, and return them as a batch on a device."""
         ids = rows.padded(pad_id)
         mask = np.arange(ids.shape[1]) < rows.lengths[:, None]
-        return cls(upload(ids, device), upload(mask, device), ids, bool(mask.all()))
+        return cls(upload(ids, device), upload(mask, device), ids, len(rows.values))
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.ids)
 
     @property
     def tokens(self) -> int:
@@ -359,7 +364,7 @@ class Padded:
         fused: AbstractContextManager[None] = nullcontext()
         if self.ids.is_cuda and config._attn_implementation == "sdpa":
             # "sdpa" itself looks for padding in `mask`, which makes the host wait for the GPU.
-            fused = attending(config, FULL if self.is_full else WITH_PADDING)
+            fused = attending(config, FULL if self.used == self.tokens else WITH_PADDING)
         with _reading(self.host), fused:
             output: Any = network(input_ids=self.ids, attention_mask=self.mask.long())
         return cast(Tensor, output.last_hidden_state)

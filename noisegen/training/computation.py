@@ -54,7 +54,7 @@ class Workers:
     def _reduced(self, value: float, operation: Any) -> float:
         if self.world == 1:
             return value
-        shared = torch.tensor(value, dtype=torch.float64, device=self.device)
+        shared = torch.tensor(value, dtype=torch.float64)
         dist.all_reduce(shared, operation)
         return float(shared)
 
@@ -91,15 +91,18 @@ def join_workers(device: str = "auto") -> Workers:
 
 
 def join_group(device: torch.device) -> None:
-    """Join the group of processes that exchange gradients: NCCL on CUDA, else Gloo."""
+    """Join the group of processes that exchange gradients by NCCL on CUDA, numbers by Gloo.
+
+    Gloo exchanges numbers of the host without a wait for the GPU.
+    """
     if device.type == "cuda":  # without device_id, NCCL guesses the device
-        dist.init_process_group("nccl", device_id=device)
+        dist.init_process_group("cpu:gloo,cuda:nccl", device_id=device)
     else:
         dist.init_process_group("gloo")
 
 
 class Computation:
-    """Computes a student's vectors from rows of token ids, in bf16 or float32.
+    """Computes a student's vectors from rows of token ids, in bf16, fp16 or float32.
 
     The rows of a batch are padded, or packed: joined without padding. Raises UsageError if settings
     and device conflict. `network` is the student's network, compiled if the settings ask for it.
@@ -115,6 +118,10 @@ class Computation:
         self.student, self.device = student, device
         self.half = half_precision(settings.precision, device)
         self.packed = _packs(settings, student.config, device, self.half)
+        # In fp16, small gradients would be 0: losses are multiplied by a number that the scaler
+        # adapts, and gradients are divided by it. An update with gradients that are too large is
+        # skipped. In other types, the scaler does nothing.
+        self.scaler = torch.amp.GradScaler(device.type, enabled=self.half == torch.float16)
         cuda = device.type == "cuda"
         self.shape: dict[str, int] = {}  # fixed size of packed batches if compiled
         if isinstance(settings, DistilSettings) and settings.compile:
@@ -127,29 +134,26 @@ class Computation:
         self.peak = peak_flop_per_second(torch.cuda.get_device_name(device)) if cuda else None
 
     def precision(self) -> AbstractContextManager[Any]:
-        """Return the context in which the network runs: autocast to bf16, or no autocast.
+        """Return the context in which the network runs: autocast to 16 bits, or no autocast.
 
         Heads and losses always compute in float32.
         """
         return autocast(self.half, self.device)
 
-    def batch(self, ids: Ragged, counts: MutableMapping[str, Any] | None = None) -> Padded | Packed:
+    def scaled(self, loss: Tensor) -> Tensor:
+        """Return a loss as its gradient is computed: in fp16 multiplied by the scaler's number."""
+        scaled: Tensor = self.scaler.scale(loss)
+        return scaled
+
+    def batch(self, ids: Ragged) -> Padded | Packed:
         """Return rows of token ids as a batch on the device.
 
-        Increases counts["rows"], counts["tokens"] and counts["computed"] (tokens with padding). A
-        compiled network gets batches of few shapes: each new shape may cause another compilation.
+        A compiled network gets batches of few shapes: each new shape may cause another compilation.
         """
-        tokenizer = self.student.tokenizer
-        batch: Padded | Packed
+        pad_id = self.student.tokenizer.pad_id
         if self.packed:
-            batch = Packed.of(ids, tokenizer.pad_id, self.device, **self.shape)
-        else:
-            batch = Padded.of(ids, tokenizer.pad_id, self.device)
-        if counts is not None:
-            counts["rows"] += len(ids)
-            counts["tokens"] += len(ids.values)
-            counts["computed"] += batch.tokens
-        return batch
+            return Packed.of(ids, pad_id, self.device, **self.shape)
+        return Padded.of(ids, pad_id, self.device)
 
     def states(self, batch: Padded | Packed) -> Tensor:
         """Return the network's last hidden states for a batch.
@@ -161,12 +165,15 @@ class Computation:
                 return batch.states(self.network)
         return batch.states(self.network)
 
-    def vectors(self, ids: Ragged, counts: MutableMapping[str, Any] | None = None) -> Tensor:
-        """Return the student's vectors of rows of token ids, (rows, width) float32.
+    def vectors(
+        self, batch: Padded | Packed, counts: MutableMapping[str, Any] | None = None
+    ) -> Tensor:
+        """Return the student's vectors of the rows of a batch, (rows, width) float32.
 
-        Counts rows and tokens in `counts`, as `batch` does.
+        Counts the batch in `counts`.
         """
-        batch = self.batch(ids, counts)
+        if counts is not None:
+            count(batch, counts)
         vectors: Tensor = self.student.head(self.states(batch), batch)
         return vectors
 
@@ -178,6 +185,13 @@ class Computation:
         if not self.peak:
             return None
         return tokens_per_second * flop_per_token(self.student, tokens_per_row) / self.peak
+
+
+def count(batch: Padded | Packed, counts: MutableMapping[str, Any]) -> None:
+    """Increase counts["rows"], counts["tokens"], and counts["computed"] (tokens with padding)."""
+    counts["rows"] += batch.rows
+    counts["tokens"] += batch.used
+    counts["computed"] += batch.tokens
 
 
 def _packs(

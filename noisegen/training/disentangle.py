@@ -29,7 +29,7 @@ from noisegen.data.pairs import shards_of, stream_pairs
 from noisegen.data.sources import expand
 from noisegen.encoders.encoder import Vectors, open_encoder
 from noisegen.encoders.sentence_encoder import encoding_on
-from noisegen.encoders.tokens import Rows, generator
+from noisegen.encoders.tokens import Rows, generator, upload
 from noisegen.errors import SourceError, UsageError
 from noisegen.evaluation.xsim_search import retrieval_accuracy
 from noisegen.runs.progress import Show
@@ -240,7 +240,7 @@ class PairVectors:
         sources, targets = (self._standardised(side) for side in self.pairs.sides[rows].T)
         labels = self.pairs.labels[rows].T.astype(np.int64)
         columns = sources, targets, labels[0], labels[1]
-        return PairBatch(*(torch.from_numpy(column).to(self.device) for column in columns))
+        return PairBatch(*(upload(column, self.device) for column in columns))
 
     def _standardised(self, texts: Rows) -> Vectors:
         vectors = self.vectors.take(texts)
@@ -405,7 +405,11 @@ class Disentangling(Method[VectorChunk]):
         return VectorChunk(steps, self.vectors.batch(rows))
 
     def backward(
-        self, trainer: Trainer[VectorChunk], chunk: VectorChunk, batches: list[Rows]
+        self,
+        trainer: Trainer[VectorChunk],
+        chunk: VectorChunk,
+        batches: list[Rows],
+        loaded: None = None,
     ) -> int:
         """Compute the gradient of the heads in one batch; return its number of pairs.
 

@@ -133,7 +133,7 @@ _PRESETS = Path(__file__).parent / "presets"
 _INFINITE = ("clip", "graph_gb")  # settings that may be infinite
 _NO_SETTINGS = ("version", "data")  # keys of config.yaml that are no settings; --config skips them
 _UNITS = {"s": 1, "m": 60, "h": 3600}
-Precision = Literal["auto", "bf16", "fp32"]
+Precision = Literal["auto", "bf16", "fp16", "fp32"]
 
 
 @dataclass(frozen=True)

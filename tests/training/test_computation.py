@@ -24,7 +24,7 @@ def step(student, texts, precision):
     layer = student.network.encoder.layer[0].attention
     hook = layer.register_forward_hook(lambda *_: used.append(student.config._attn_implementation))
     with made.precision():
-        vectors = made.vectors(student.tokenizer.tokenize(texts))
+        vectors = made.vectors(made.batch(student.tokenizer.tokenize(texts)))
     student.zero_grad()
     vectors.square().sum().backward()
     hook.remove()

@@ -1,0 +1,77 @@
+"""Training on a GPU that is not there: nothing stays on the CPU, and no update waits for it."""
+
+import pytest
+from fake_device import FakeDevice
+from models import character_bert
+from training_runs import SHORT, settings
+
+import noisegen
+from noisegen.training.trainer import Trainer
+
+STEPS = 12
+PRETRAIN = (
+    f"batch_tokens=256 batch_pairs=32 steps={STEPS} validation_rows=10 validation_share=0.05"
+    " max_length=48 warmup=2 dropout=0.1 validate_every=100"
+)
+RUN = settings("recipe=stored validate_every=100 negatives=64 validation_rows=20 eps=1e-3")
+
+
+@pytest.fixture
+def on_device(monkeypatch):
+    """Run a function on the device; return the waits in its updates, from the second one on."""
+
+    def run(function, *given, bf16=False, **more):
+        fake, waits = FakeDevice(), []
+        update = Trainer.update
+
+        def watched(trainer, *args):
+            before = len(fake.syncs)
+            update(trainer, *args)
+            if 1 < trainer.progress.updates < STEPS:  # gradients are read every tenth update
+                waits.extend(x for x in fake.syncs[before:] if "_check_gradients" not in x)
+
+        monkeypatch.setattr(Trainer, "update", watched)
+        with fake.present(monkeypatch, bf16=bf16):
+            function(*given, device="cuda", **more)
+        assert fake.ran
+        return set(waits)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        "objective=mse_sum+0.2*info_nce packed=true precision=bf16",
+        "objective=two_term dropout=0.1 accumulate=2",
+        "objective=nt_xent precision=fp16",
+        "objective=mse_sum student=char:FOLDER project=after pooling=mean",
+    ],
+)
+def test_distillation_waits_for_nothing(on_device, tiny_bert, pairs_file, tmp_path, values):
+    if "char" in values:
+        character_bert(tmp_path / "char")
+    changed = settings(values.replace("FOLDER", str(tmp_path / "char")))
+    given = {**SHORT, **RUN, "steps": STEPS, "teacher": str(tiny_bert), **changed}
+    out = str(tmp_path / "gpu")
+
+    assert not on_device(
+        noisegen.train, [str(pairs_file)], out, values=given, bf16="bf16" in values
+    )
+
+
+@pytest.mark.parametrize("values", ["precision=fp32 memory=32", "precision=bf16 graph_gb=1e-4"])
+def test_pre_training_waits_for_nothing(on_device, tiny_models, pairs_file, tmp_path, values):
+    given = settings(f"{PRETRAIN} {values} student={tiny_models()}")
+    out = str(tmp_path / "gpu")
+
+    assert not on_device(
+        noisegen.train, [str(pairs_file)], out, preset="rcp-small", values=given, bf16=True
+    )
+
+
+def test_heads_wait_for_nothing(on_device, tiny_bert, pairs_file, tmp_path):
+    values = settings(f"labels=side steps={STEPS} batch_pairs=16 teacher={tiny_bert}")
+    given = {"preset": "oracle-small", "objective": "meat+oracle", "values": values}
+
+    assert not on_device(noisegen.train, [str(pairs_file)], str(tmp_path / "gpu"), **given)
