@@ -358,15 +358,18 @@ class Padded:
         """The number of tokens that the network processes, padding included."""
         return self.ids.numel()
 
-    def states(self, network: nn.Module) -> Tensor:
-        """Run the network, and return its last hidden states, shape (rows, longest, hidden)."""
+    def states(self, network: nn.Module, **more: Tensor) -> Tensor:
+        """Run the network, and return its last hidden states, shape (rows, longest, hidden).
+
+        `more` are further arguments of the network.
+        """
         config: Any = network.config
         fused: AbstractContextManager[None] = nullcontext()
         if self.ids.is_cuda and config._attn_implementation == "sdpa":
             # "sdpa" itself looks for padding in `mask`, which makes the host wait for the GPU.
             fused = attending(config, FULL if self.used == self.tokens else WITH_PADDING)
         with _reading(self.host), fused:
-            output: Any = network(input_ids=self.ids, attention_mask=self.mask.long())
+            output: Any = network(input_ids=self.ids, attention_mask=self.mask.long(), **more)
         return cast(Tensor, output.last_hidden_state)
 
     def pooled(self, states: Tensor, pooling: str) -> Tensor:

@@ -66,7 +66,7 @@ class State:
     position: Position
     config: str  # digest of settings and data; only a run with the same digest may resume
     validations: tuple[Validation, ...]
-    scaler: dict[str, float] = field(default_factory=dict)  # state of the scaler of fp16
+    scaler: dict[str, int | float] = field(default_factory=dict)  # state of the scaler of fp16
 
 
 def save_checkpoint(

@@ -337,6 +337,7 @@ class Trainer(Generic[C]):
                     message += ", or fp32"
                 raise NoisegenError(message)
             self.window["grad_norm"] += norm * is_logged
+            self.window["norms"] += is_logged
 
     def _learning_rate(self) -> float:
         """Return the learning rate of the next update: a linear warm-up, then the `schedule`."""
@@ -519,7 +520,7 @@ class Trainer(Generic[C]):
             "step": now.updates,
             **losses,
             "smoothed_loss": self._smoothed.add(losses["loss"], updates),
-            "grad_norm": window["grad_norm"] / updates,
+            "grad_norm": window["grad_norm"] / max(1, window["norms"]),
             "lr": self.optimizer.param_groups[0]["lr"],
             "pairs": now.pairs,
             "epoch": self.position.epoch,

@@ -1,11 +1,17 @@
 """Training on a GPU that is not there: nothing stays on the CPU, and no update waits for it."""
 
+import os
+import signal
+
 import pytest
+import torch
 from fake_device import FakeDevice
 from models import character_bert
+from runs import log_rows, same_weights, trained_weights
 from training_runs import SHORT, settings
 
 import noisegen
+from noisegen.errors import NoisegenError
 from noisegen.training.trainer import Trainer
 
 STEPS = 12
@@ -75,3 +81,48 @@ def test_heads_wait_for_nothing(on_device, tiny_bert, pairs_file, tmp_path):
     given = {"preset": "oracle-small", "objective": "meat+oracle", "values": values}
 
     assert not on_device(noisegen.train, [str(pairs_file)], str(tmp_path / "gpu"), **given)
+
+
+@pytest.mark.parametrize("step", [8, 14])
+def test_a_gradient_that_is_not_finite_is_named_by_its_update(
+    tiny_bert, pairs_file, tmp_path, monkeypatch, step
+):
+    clip = torch.nn.utils.clip_grad_norm_
+    calls = []
+
+    def broken(weights, norm):
+        calls.append(norm)
+        return clip(weights, norm) * (float("nan") if len(calls) == step else 1)
+
+    monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", broken)
+    given = {**SHORT, **RUN, "steps": 30, "teacher": str(tiny_bert), "validate_every": 5}
+    with pytest.raises(NoisegenError, match=f"the gradient of step {step} is nan; the last good"):
+        noisegen.train([str(pairs_file)], str(tmp_path / "run"), values=given, device="cpu")
+
+    assert len(calls) <= step + 3
+    newest = max((tmp_path / "run" / "checkpoints").glob("step-*"))
+    assert int(newest.name[-7:]) < step
+
+
+def test_fp16_learns_and_resumes_with_the_same_bits(tiny_bert, pairs_file, tmp_path):
+    def run(name, resume=False, sinks=(), **values):
+        given = {**SHORT, **RUN, "steps": STEPS, "teacher": str(tiny_bert), **values}
+        given |= settings("student=layers:0 precision=fp16")
+        out = tmp_path / name
+        noisegen.train(
+            [str(pairs_file)], out, values=given, device="cpu", resume=resume, sinks=sinks
+        )
+        return trained_weights(out, STEPS), log_rows(out)
+
+    def stop(row):
+        if row["step"] == 10 and "loss" in row:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    whole, rows = run("fp16")
+    with pytest.raises(KeyboardInterrupt):
+        run("cut", sinks=[stop])
+    again, _ = run("cut", resume=True)
+
+    assert same_weights(whole, again)
+    first, *_, last = (row["validation_loss"] for row in rows if "validation_loss" in row)
+    assert last < 0.9 * first

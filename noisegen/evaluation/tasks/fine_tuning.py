@@ -283,10 +283,8 @@ class TaskNetwork(nn.Module):
         types = {} if batch.types is None else {"token_type_ids": batch.types}
         fast = attending_fast(self.config, batch.padded) if self.precision else nullcontext()
         with autocast(self.precision, self.device), fast:
-            output: Any = self.network(
-                input_ids=batch.padded.ids, attention_mask=batch.padded.mask.long(), **types
-            )
-        states = self.dropout(output.last_hidden_state.float())
+            states = batch.padded.states(self.network, **types)
+        states = self.dropout(states.float())
         label = self.label_head(states[:, 0]) if self.label_head is not None else None
         if self.tag_head is None:
             return label, None
