@@ -310,10 +310,9 @@ _host_ids: ContextVar[Ints | None] = ContextVar("host_ids", default=None)
 
 
 def host_ids(ids: Tensor) -> Ints:
-    """Return token ids in the memory of the host: those of the batch that goes through a network.
+    """Return the token ids of the batch that goes through a network, in the memory of the host.
 
-    `ids` are the same ids on the device. They are copied from there if no batch of this module is
-    in use.
+    `ids` are the same ids on the device, which are copied if the batch is not of this module.
     """
     known = _host_ids.get()
     return ids.cpu().numpy() if known is None else known.reshape(tuple(ids.shape))
@@ -511,21 +510,38 @@ def _attend(
 
     `query`, `key` and `value` have shape (1, heads, tokens, size). `packed` has the arguments that
     `Packed.states` passes to the network. transformers adds `scaling`, which multiplies the
-    products of queries and keys. There is no attention dropout, because `varlen_attn` has none.
+    products of queries and keys, and `dropout`, the rate at which attention weights are dropped.
     """
-    scale = packed["scaling"]
+    scale, dropout = packed["scaling"], packed.get("dropout", 0.0)
     if query.is_cuda and query.dtype in (torch.bfloat16, torch.float16):
-        from torch.nn.attention.varlen import varlen_attn
-
+        sides = [side[0].transpose(0, 1) for side in (query, key, value)]
         offsets, longest = packed["cu_seq_lens_q"], packed["max_length_q"]
-        q, k, v = (side[0].transpose(0, 1) for side in (query, key, value))
-        out: Any = varlen_attn(q, k, v, offsets, offsets, longest, longest, scale=scale)
-        return out[None], None
+        return flash_attention(sides, offsets, longest, scale, dropout)[None], None
     same_row = packed["seq_idx"][:, None] == packed["seq_idx"]
     out = nn.functional.scaled_dot_product_attention(
-        query, key, value, attn_mask=same_row, scale=scale
+        query, key, value, attn_mask=same_row, dropout_p=dropout, scale=scale
     )
     return out.transpose(1, 2), None
+
+
+def flash_attention(
+    sides: Sequence[Tensor], offsets: Tensor, longest: int, scale: float, dropout: float
+) -> Tensor:
+    """Return attention within rows, (tokens, heads, size), computed by torch's kernel for CUDA.
+
+    `sides` are queries, keys and values of this shape. `Packed` describes `offsets` and `longest`.
+    """
+    if not dropout:
+        from torch.nn.attention.varlen import varlen_attn
+
+        whole: Tensor = varlen_attn(*sides, offsets, offsets, longest, longest, scale=scale)
+        return whole
+    # `varlen_attn` calls the same kernel, but always with a dropout of 0.
+    dropped: Tensor
+    dropped, *_ = torch.ops.aten._flash_attention_forward(
+        *sides, offsets, offsets, longest, longest, dropout, False, False, scale=scale
+    )
+    return dropped
 
 
 # transformers also looks for a function that builds masks under this name. It finds none, and so

@@ -124,9 +124,9 @@ class Computation:
         self.scaler = torch.amp.GradScaler(device.type, enabled=self.half == torch.float16)
         cuda = device.type == "cuda"
         self.shape: dict[str, int] = {}  # fixed size of packed batches if compiled
-        if isinstance(settings, DistilSettings) and settings.compile:
-            tokens, longest = settings.tokens_per_batch(world), student.tokenizer.max_length
-            self.shape = {"tokens": tokens, "longest": longest}
+        if settings.compile:
+            tokens = settings.tokens_per_batch(world)
+            self.shape = {"tokens": tokens, "longest": student.tokenizer.max_length}
         self.compiled = bool(self.shape)
         if self.compiled and not (self.packed and cuda):
             raise UsageError("compile=true needs packed batches on CUDA: drop it")
@@ -202,8 +202,8 @@ def _packs(
 ) -> bool:
     """Return whether batches are packed; raises UsageError if settings and device conflict."""
     is_fast = device.type == "cuda" and half == torch.bfloat16  # V100 and T4 lack the kernel
-    if settings.packed is None:  # the kernel of packed attention has no dropout
-        return is_fast and not settings.dropout and is_packable(config)
+    if settings.packed is None:
+        return is_fast and is_packable(config)
     if settings.packed:
         first_position(config)  # raises UsageError if the network cannot use packed batches
         if device.type == "cuda" and not is_fast:

@@ -247,7 +247,7 @@ class DistilSettings(RunSettings):
         int, option("Hard negatives per text, for contrastive losses", ge=0)
     ] = 0
     precision: Precision = "auto"
-    # Whether rows are joined in batches without padding. None: on CUDA in bf16 without dropout.
+    # Whether rows are joined in batches without padding. None: on CUDA in bf16.
     packed: bool | None = None
     compile: Annotated[bool, option("Compile the network, for packed batches on CUDA")] = False
     interpolate: Annotated[
@@ -302,7 +302,12 @@ class PretrainSettings(RunSettings):
     freeze: Annotated[tuple[str, ...], option("Prefixes of names of frozen weights")] = ()
     precision: Precision = "auto"
     packed: bool | None = None  # as in DistilSettings
+    compile: Annotated[bool, option("Compile the network, for packed batches on CUDA")] = False
     validation_share: Annotated[float, option("Share of pairs held out", gt=0, lt=1)] = 0.01
+
+    def tokens_per_batch(self, world: int) -> int:
+        """Return the maximum tokens of a batch, however many processes share each update."""
+        return self.batch_tokens
 
 
 @dataclass(frozen=True)

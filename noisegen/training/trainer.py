@@ -207,16 +207,7 @@ class Trainer(Generic[C]):
             while not self.is_done:
                 before = self.progress.done
                 self.update(*next(steps))
-                meets = self._meets()
-                self._advance(meets=meets)
-                if self.progress.updates % LOG_EVERY == 0 or self.progress.updates == 1:
-                    self._log()
-                if self._needs_validation(before):
-                    self.validate()
-                    self.checkpoint()
-                    self._advance()
-                if meets:
-                    self._stop_if(interrupted)
+                self._close_update(before, interrupted)
             if self._logged.updates != self.progress.updates:
                 self._log()
             if self._validated != self.progress.updates:
@@ -229,6 +220,22 @@ class Trainer(Generic[C]):
             load_weights(self.method.network, self.folder / "best.safetensors")
         else:
             self.method.network.load_state_dict(self._best_weights)
+
+    def _close_update(self, before: float, interrupted: Callable[[], bool]) -> None:
+        """Log, validate and stop after an update, each when it is time.
+
+        `before` is the share of the run that was done before the update.
+        """
+        meets = self._meets()
+        self._advance(meets=meets)
+        if self.progress.updates % LOG_EVERY == 0 or self.progress.updates == 1:
+            self._log()
+        if self._needs_validation(before):
+            self.validate()
+            self.checkpoint()
+            self._advance()
+        if meets:
+            self._stop_if(interrupted)
 
     def resume(self) -> None:
         """Continue from the newest checkpoint, if there is one; raises OutputError."""
