@@ -531,17 +531,17 @@ def flash_attention(
 
     `sides` are queries, keys and values of this shape. `Packed` describes `offsets` and `longest`.
     """
+    query, key, value = sides
     if not dropout:
         from torch.nn.attention.varlen import varlen_attn
 
-        whole: Tensor = varlen_attn(*sides, offsets, offsets, longest, longest, scale=scale)
-        return whole
+        whole: Any = varlen_attn(query, key, value, offsets, offsets, longest, longest, scale=scale)
+        return cast(Tensor, whole)
     # `varlen_attn` calls the same kernel, but always with a dropout of 0.
-    dropped: Tensor
     dropped, *_ = torch.ops.aten._flash_attention_forward(
-        *sides, offsets, offsets, longest, longest, dropout, False, False, scale=scale
+        query, key, value, offsets, offsets, longest, longest, dropout, False, False, scale=scale
     )
-    return dropped
+    return cast(Tensor, dropped)
 
 
 # transformers also looks for a function that builds masks under this name. It finds none, and so

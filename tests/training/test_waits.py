@@ -6,11 +6,12 @@ import signal
 import pytest
 import torch
 from fake_device import FakeDevice
-from models import character_bert
+from models import character_bert, laser2_checkpoint, laser2_pieces
 from runs import log_rows, same_weights, trained_weights
 from training_runs import SHORT, settings
 
 import noisegen
+from noisegen.encoders.laser2 import Laser2
 from noisegen.errors import NoisegenError
 from noisegen.training.trainer import Trainer
 
@@ -126,3 +127,25 @@ def test_fp16_learns_and_resumes_with_the_same_bits(tiny_bert, pairs_file, tmp_p
     assert same_weights(whole, again)
     first, *_, last = (row["validation_loss"] for row in rows if "validation_loss" in row)
     assert last < 0.9 * first
+
+
+def test_the_frozen_encoder_of_heads_computes_on_the_device(
+    on_device, monkeypatch, pairs_file, tmp_path, demo_texts
+):
+    pytest.importorskip("sacremoses")
+    sentencepiece, pieces = laser2_pieces(tmp_path, demo_texts)
+    (tmp_path / "laser").mkdir()
+    torch.save(laser2_checkpoint(pieces, 6, 5, 2), tmp_path / "laser" / "laser2.pt")
+    (tmp_path / "laser" / "laser2.spm").write_bytes(sentencepiece)
+    encode, devices = Laser2.encode, set()
+
+    def watched(encoder, texts, progress=None):
+        devices.add(next(encoder.parameters()).device.type)
+        return encode(encoder, texts, progress)
+
+    monkeypatch.setattr(Laser2, "encode", watched)
+    values = settings(f"labels=side steps=2 batch_pairs=16 teacher=laser2:{tmp_path / 'laser'}")
+    given = {"preset": "oracle-small", "objective": "meat+oracle", "values": values}
+    on_device(noisegen.train, [str(pairs_file)], str(tmp_path / "gpu"), **given)
+
+    assert devices == {"cuda"}
