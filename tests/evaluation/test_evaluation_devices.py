@@ -5,6 +5,7 @@ import pytest
 from fake_device import FakeDevice, OnDevice
 
 import noisegen
+from noisegen.cli import run
 from noisegen.evaluation.measure import VectorStore
 from noisegen.evaluation.tasks.evaluate_task import evaluate_task
 from noisegen.evaluation.tasks.fine_tuning import CHECK_EVERY, TaskNetwork
@@ -51,3 +52,14 @@ def test_fine_tuning_reads_gradients_every_tenth_update(fake, monkeypatch, tiny_
     updates = len(syncs) - 2
     assert updates > 2 * CHECK_EVERY
     assert syncs[-1] - syncs[1] <= updates / CHECK_EVERY + 1, fake.syncs[syncs[1] : syncs[-1]]
+
+
+@pytest.mark.parametrize("words", ["evaluate minilm --pairs PAIRS", "quickstart"])
+def test_a_device_that_is_not_there_is_one_line(words, pairs_file, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    out = ["-o", str(tmp_path / "out"), "--device", "cuda", "--quiet"]
+
+    assert run([*words.replace("PAIRS", str(pairs_file)).split(), *out]) == 2
+    said = "error: device 'cuda': torch finds no CUDA device; give --device cpu\n"
+    assert capsys.readouterr().err == said
+    assert not (tmp_path / "out").exists()
