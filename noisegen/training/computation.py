@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
-from noisegen.encoders.encoder import Ragged, find_device, uses_bf16
+from noisegen.encoders.encoder import Ragged, autocast, find_device, half_precision
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.tokens import Packed, Padded, attending_fast, first_position, is_packable
 from noisegen.errors import UsageError
@@ -69,7 +69,7 @@ class Workers:
     def _reduced(self, value: float, operation: Any) -> float:
         if self.world == 1:
             return value
-        shared = torch.tensor(value, dtype=torch.float64, device=self.device)
+        shared = torch.tensor(value, dtype=torch.float64)
         dist.all_reduce(shared, operation)
         return float(shared)
 
@@ -128,15 +128,18 @@ def join_workers(device: str = "auto") -> Workers:
 
 
 def join_group(device: torch.device) -> None:
-    """Join the group of processes that exchange gradients: NCCL on CUDA, else Gloo."""
+    """Join the group of processes that exchange gradients by NCCL on CUDA, numbers by Gloo.
+
+    Gloo exchanges numbers of the host without a wait for the GPU.
+    """
     if device.type == "cuda":  # without device_id, NCCL guesses the device
-        dist.init_process_group("nccl", device_id=device)
+        dist.init_process_group("cpu:gloo,cuda:nccl", device_id=device)
     else:
         dist.init_process_group("gloo")
 
 
 class Computation:
-    """Computes a student's vectors from rows of token ids, in bf16 or float32.
+    """Computes a student's vectors from rows of token ids, in bf16, fp16 or float32.
 
     The rows of a batch are padded, or packed: joined without padding. Raises UsageError if settings
     and device conflict. `network` is the student's network, compiled if the settings ask for it.
@@ -150,13 +153,17 @@ class Computation:
         world: int = 1,
     ) -> None:
         self.student, self.device, self.world = student, device, world
-        self.bf16 = uses_bf16(settings.precision, device)
-        self.packed = _packs(settings, student.config, device, self.bf16)
+        self.half = half_precision(settings.precision, device)
+        self.packed = _packs(settings, student.config, device, self.half)
+        # In fp16, small gradients would be 0: losses are multiplied by a number that the scaler
+        # adapts, and gradients are divided by it. An update with gradients that are too large is
+        # skipped. In other types, the scaler does nothing.
+        self.scaler = torch.amp.GradScaler(device.type, enabled=self.half == torch.float16)
         cuda = device.type == "cuda"
         self.shape: dict[str, int] = {}  # fixed size of packed batches if compiled
-        if isinstance(settings, DistilSettings) and settings.compile:
-            tokens, longest = settings.tokens_per_batch(world), student.tokenizer.max_length
-            self.shape = {"tokens": tokens, "longest": longest}
+        if settings.compile:
+            tokens = settings.tokens_per_batch(world)
+            self.shape = {"tokens": tokens, "longest": student.tokenizer.max_length}
         self.compiled = bool(self.shape)
         if self.compiled and not (self.packed and cuda):
             raise UsageError("compile=true needs packed batches on CUDA: drop it")
@@ -164,47 +171,48 @@ class Computation:
         self.peak = peak_flop_per_second(torch.cuda.get_device_name(device)) if cuda else None
 
     def precision(self) -> AbstractContextManager[Any]:
-        """Return the context in which the network runs: autocast to bf16, or no autocast.
+        """Return the context in which the network runs: autocast to 16 bits, or no autocast.
 
         Heads and losses always compute in float32.
         """
-        return torch.autocast(self.device.type, torch.bfloat16) if self.bf16 else nullcontext()
+        return autocast(self.half, self.device)
 
-    def batch(self, ids: Ragged, counts: MutableMapping[str, Any] | None = None) -> Padded | Packed:
+    def scaled(self, loss: Tensor) -> Tensor:
+        """Return a loss as its gradient is computed: in fp16 multiplied by the scaler's number."""
+        scaled: Tensor = self.scaler.scale(loss)
+        return scaled
+
+    def batch(self, ids: Ragged) -> Padded | Packed:
         """Return rows of token ids as a batch on the device.
 
-        Increases counts["rows"], counts["tokens"] and counts["computed"] (tokens with padding). A
-        compiled network gets batches of few shapes: each new shape may cause another compilation.
+        A compiled network gets batches of few shapes: each new shape may cause another compilation.
         """
-        tokenizer = self.student.tokenizer
-        batch: Padded | Packed
+        pad_id = self.student.tokenizer.pad_id
         if self.packed:
-            batch = Packed.of(ids, tokenizer.pad_id, self.device, **self.shape)
-        else:
-            batch = Padded.of(ids, tokenizer.pad_id, self.device)
-        if counts is not None:
-            counts["rows"] += len(ids)
-            counts["tokens"] += len(ids.values)
-            counts["computed"] += batch.tokens
-        return batch
+            return Packed.of(ids, pad_id, self.device, **self.shape)
+        return Padded.of(ids, pad_id, self.device)
 
     def states(self, batch: Padded | Packed) -> Tensor:
         """Return the network's last hidden states for a batch.
 
         Their shape is (rows, longest row, hidden), or (tokens, hidden) if the batch is packed.
         """
-        if isinstance(batch, Padded) and self.bf16:
+        if isinstance(batch, Padded) and self.half:
             with attending_fast(self.student.config, batch):
                 return batch.states(self.network)
         return batch.states(self.network)
 
-    def vectors(self, ids: Ragged, counts: MutableMapping[str, Any] | None = None) -> Tensor:
-        """Return the student's vectors of rows of token ids, (rows, width) float32.
+    def vectors(
+        self, batch: Padded | Packed, counts: MutableMapping[str, Any] | None = None
+    ) -> Tensor:
+        """Return the student's vectors of the rows of a batch, (rows, width) float32.
 
-        Counts rows and tokens in `counts`, as `batch` does. With several processes, the backward
-        pass averages the gradients of all processes (but see `alone`).
+        Counts the batch in `counts`. With several processes, the backward pass averages the
+        gradients of all processes (but see `alone`).
         """
-        vectors: Tensor = self._encoding(self.batch(ids, counts))
+        if counts is not None:
+            count(batch, counts)
+        vectors: Tensor = self._encoding(batch)
         return vectors
 
     @cached_property
@@ -266,16 +274,26 @@ class _Encoding(nn.Module):
         return vectors
 
 
+def count(batch: Padded | Packed, counts: MutableMapping[str, Any]) -> None:
+    """Increase counts["rows"], counts["tokens"], and counts["computed"] (tokens with padding)."""
+    counts["rows"] += batch.rows
+    counts["tokens"] += batch.used
+    counts["computed"] += batch.tokens
+
+
 def _packs(
-    settings: DistilSettings | PretrainSettings, config: Any, device: torch.device, bf16: bool
+    settings: DistilSettings | PretrainSettings,
+    config: Any,
+    device: torch.device,
+    half: torch.dtype | None,
 ) -> bool:
     """Return whether batches are packed; raises UsageError if settings and device conflict."""
-    cuda = device.type == "cuda"
-    if settings.packed is None:  # the kernel of packed attention has no dropout
-        return cuda and bf16 and not settings.dropout and is_packable(config)
+    is_fast = device.type == "cuda" and half == torch.bfloat16  # V100 and T4 lack the kernel
+    if settings.packed is None:
+        return is_fast and is_packable(config)
     if settings.packed:
         first_position(config)  # raises UsageError if the network cannot use packed batches
-        if cuda and not bf16:
+        if device.type == "cuda" and not is_fast:
             raise UsageError("packed batches on CUDA need precision bf16; else set packed=false")
     return settings.packed
 

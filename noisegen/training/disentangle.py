@@ -8,6 +8,7 @@ vectors tell these labels apart.
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -27,8 +28,9 @@ from noisegen.data.formats.parquet import parquet_head, parquet_tables
 from noisegen.data.pairs import shards_of, stream_pairs
 from noisegen.data.sources import expand
 from noisegen.encoders.encoder import Vectors, open_encoder
+from noisegen.encoders.sentence_encoder import encoding_on
 from noisegen.encoders.stored import read_json, write_json
-from noisegen.encoders.tokens import Rows, generator
+from noisegen.encoders.tokens import Rows, generator, upload
 from noisegen.errors import SourceError, UsageError
 from noisegen.evaluation.xsim_search import retrieval_accuracy
 from noisegen.runs.atomic import atomic
@@ -251,7 +253,7 @@ class PairVectors:
         sources, targets = (self._standardised(side) for side in self.pairs.sides[rows].T)
         labels = self.pairs.labels[rows].T.astype(np.int64)
         columns = sources, targets, labels[0], labels[1]
-        return PairBatch(*(torch.from_numpy(column).to(self.device) for column in columns))
+        return PairBatch(*(upload(column, self.device) for column in columns))
 
     def _standardised(self, texts: Rows) -> Vectors:
         vectors = self.vectors.take(texts)
@@ -324,7 +326,7 @@ class Disentangling(Method[VectorChunk]):
     vectors: PairVectors
 
     def __init__(self, settings: DisentangleSettings, workers: Workers, tell: Tell) -> None:
-        self.settings, self.workers = settings, workers
+        self.settings, self.workers, self.tell = settings, workers, tell
         self.objective = WeightedSum.parse(settings.objective, "heads")
         if settings.teacher.startswith(PREFIX):
             raise UsageError(f"teacher {settings.teacher!r} has heads: name the encoder under them")
@@ -368,7 +370,9 @@ class Disentangling(Method[VectorChunk]):
     def prepare(self, folder: Path, progress: Show, clock: Clock = UNLIMITED) -> None:
         """Compute the frozen encoder's vectors of all texts; make heads with random weights."""
         stored, cache = StoredTexts(folder, "texts"), cache_folder() / "vectors"
-        self._begin(stored.vectors(self.start, cache, "frozen vectors", progress, self.workers))
+        with self._encoding():
+            vectors = stored.vectors(self.start, cache, "frozen vectors", progress, self.workers)
+        self._begin(vectors)
 
     def rehearse(self) -> Rehearsal:
         """Make the heads for a dry run, with random vectors in place of the encoder's.
@@ -376,7 +380,12 @@ class Disentangling(Method[VectorChunk]):
         Return the estimated seconds that a run takes to compute the encoder's vectors.
         """
         self._begin(random_vectors(len(self.pairs.texts), self.start.width))
-        return Rehearsal(encoding_seconds(self.start, self.pairs.texts))
+        with self._encoding():
+            return Rehearsal(encoding_seconds(self.start, self.pairs.texts))
+
+    def _encoding(self) -> AbstractContextManager[torch.dtype | None]:
+        """Return a context in which the frozen encoder computes on the run's device."""
+        return encoding_on(self.workers.device, self.start, "fp32", self.tell)
 
     def _begin(self, vectors: TeacherVectors) -> None:
         settings, pairs, device = self.settings, self.pairs, self.workers.device
@@ -409,7 +418,11 @@ class Disentangling(Method[VectorChunk]):
         return VectorChunk(steps, self.vectors.batch(rows))
 
     def backward(
-        self, trainer: Trainer[VectorChunk], chunk: VectorChunk, batches: list[Rows]
+        self,
+        trainer: Trainer[VectorChunk],
+        chunk: VectorChunk,
+        batches: list[Rows],
+        loaded: None = None,
     ) -> int:
         """Compute the gradient of the heads in one batch; return its number of pairs.
 
