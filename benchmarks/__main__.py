@@ -26,6 +26,7 @@ NAMES = (
     "xsim",
     "training_speed",
     "training_to_loss",
+    "loader",
     "training_memory",
     "evaluation_speed",
     "rcp_speed",

@@ -8,11 +8,10 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks.measure import Result, Target, cpu, report
-from noisegen.training import disentangle
 from noisegen.training.computation import Workers
 from noisegen.training.disentangle import Disentangling, VectorChunk
 from noisegen.training.settings import load_settings
-from noisegen.training.stores import BLOCK_ROWS, TeacherVectors
+from noisegen.training.stores import BLOCK_ROWS, StoredTexts, TeacherVectors
 from noisegen.training.trainer import Trainer
 
 WIDTH, UPDATES = 384, 60
@@ -57,7 +56,7 @@ def made_run(folder: Path, rows: int, objective: str) -> Trainer[VectorChunk]:
     method = Disentangling(load_settings("oracle-small", None, values), Workers(), print)
     method.read(tables, folder / objective)
     vectors = TeacherVectors(_blocks(folder, len(method.pairs.texts)))
-    with patch.object(disentangle, "teacher_vectors", lambda *given: vectors):
+    with patch.object(StoredTexts, "vectors", lambda *given: vectors):
         method.prepare(folder / objective, print)
     return Trainer(method, folder / objective)
 

@@ -19,6 +19,7 @@ class QuickstartOptions:
     time_limit: Annotated[
         str, option("Time limit for training, teacher's vectors and saving included", metavar="8m")
     ] = "8m"
+    device: Annotated[str, option("Device: cpu, cuda, cuda:1 or auto", metavar="DEVICE")] = "auto"
     force: Annotated[bool, option("Overwrite the quickstart in this folder")] = False
     tell: Annotated[Tell, internal()] = silent
     progress: Annotated[Show, internal()] = silent

@@ -23,7 +23,7 @@ from noisegen.augmentation.augment import augment
 from noisegen.augmentation.on_the_fly import Noising
 from noisegen.data.decoders import salvage
 from noisegen.demo import QuickstartOptions
-from noisegen.encoders.encoder import Encoder, open_encoder
+from noisegen.encoders.encoder import Encoder, find_device, move, open_encoder
 from noisegen.errors import MissingExtra, OutputError
 from noisegen.evaluation.evaluate import evaluate
 from noisegen.evaluation.findings import ALPHA, verdict
@@ -87,6 +87,7 @@ def quickstart(
     out: str,
     seed: int = 0,
     time_limit: str = "8m",
+    device: str = "auto",
     force: bool = False,
     tell: Tell = silent,
     progress: Show = silent,
@@ -104,13 +105,16 @@ def quickstart(
 def _quickstart(options: QuickstartOptions) -> Quickstart:
     """Run `quickstart` with checked options."""
     out, seed, progress = Path(options.out), options.seed, options.progress
+    device = find_device(options.device)
     if make_folder(out) and not options.force:
         refuse_full(out, can_resume=False)
     ours = [name for name in _FOLDERS if (out / name).exists()]
     if ours and not _holds(out / "texts" / TRAINING, demo_texts().training):
         raise OutputError(f"{out} has {ours[0]}, but not from a quickstart: use another folder")
     progress(Progress("writing texts"))
-    texts = write_demo_texts(out / "texts", open_encoder(TEACHER))
+    teacher = open_encoder(TEACHER)
+    move(teacher, device, options.tell)
+    texts = write_demo_texts(out / "texts", teacher)
     augment(
         texts / TRAINING,
         out / "pairs",
@@ -127,6 +131,7 @@ def _quickstart(options: QuickstartOptions) -> Quickstart:
         time_limit=options.time_limit,
         seed=seed,
         values=SETTINGS,
+        device=options.device,
         force=options.force,
         tell=options.tell,
         progress=progress,
@@ -144,12 +149,13 @@ def _quickstart(options: QuickstartOptions) -> Quickstart:
         limit=SENTENCES,
         recipe=SIMILARITY_NOISE,
         sts=tuple(f"{name}={texts / name}.tsv" for name in ("sentences", "documents")),
+        device=options.device,
         force=options.force,
         progress=progress,
     )
-    examples = example_lines(
-        open_encoder(TEACHER), open_encoder(str(student)), demo_texts().held_out
-    )
+    trained = open_encoder(str(student))
+    move(trained, device, options.tell)
+    examples = example_lines(teacher, trained, demo_texts().held_out)
     return Quickstart((*headlines(results), *examples), results)
 
 

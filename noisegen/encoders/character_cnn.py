@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from noisegen.encoders.encoder import Ints, Ragged, digest_of, replace_surrogates
 from noisegen.encoders.stored import write_json
+from noisegen.encoders.tokens import host_ids, upload
 from noisegen.errors import NoisegenError
 
 CHARACTERS = 50  # character ids per word: begin symbol, at most 48 bytes, end symbol, filling
@@ -248,9 +249,9 @@ class CharacterCNN(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         """Return vectors of shape (rows, words, hidden); raises NoisegenError for expired ids."""
-        characters, word_of = self.table.distinct(ids.cpu().numpy())
+        characters, word_of = self.table.distinct(host_ids(ids))
         vectors = self.vectors(torch.from_numpy(characters))
-        return nn.functional.embedding(torch.from_numpy(word_of).to(ids.device), vectors)
+        return nn.functional.embedding(upload(word_of, ids.device), vectors)
 
     def of_characters(self, characters: Tensor) -> Tensor:
         """Return vectors (rows, words, hidden) of words given as character ids.
@@ -281,7 +282,7 @@ class CharacterCNN(nn.Module):
 
         A negative maximum becomes 0.
         """
-        states = self.characters(characters.to(self.projection.weight.device).int())
+        states = self.characters(upload(characters, self.projection.weight.device).int())
         maxima = []
         for filters, bias in (convolution.parameters() for convolution in self.convolutions):
             # A product of matrices takes half the time of torch's convolution with few channels.

@@ -6,16 +6,18 @@ folder. Names and kinds are entry points, so other packages can add encoders.
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from noisegen.errors import UsageError, did_you_mean
+from noisegen.runs.progress import silent
 
 if TYPE_CHECKING:
     import torch
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 Ints = npt.NDArray[np.integer]
 Vectors = npt.NDArray[np.float32]
 _DEVICE = re.compile(r"auto|cpu|cuda(?::\d+)?")  # names of devices that users may give
+_TENSOR_CORES = (7, 0)  # first compute capability whose GPUs multiply fast in fp16
+PRECISIONS = {"bf16": "bfloat16", "fp16": "float16", "fp32": ""}  # setting -> torch's 16-bit type
 LENGTH_MAX = 512  # maximum tokens per text; a model may allow fewer
 Progress = Callable[[int], None]  # is called with the number of texts encoded since its last call
 
@@ -179,6 +183,7 @@ def find_device(name: str, local_rank: int = 0, world: int = 1) -> "torch.device
     `local_rank` is the index of this process on its machine. It is also the index of its GPU,
     unless the name has a NUMBER. `world` is the number of processes in a distributed run. Raises
     UsageError for an unknown name, a GPU that is missing, or `cuda:NUMBER` for several processes.
+    On a GPU, products of float32 matrices are then computed in TF32.
     """
     import torch
 
@@ -196,21 +201,53 @@ def find_device(name: str, local_rank: int = 0, world: int = 1) -> "torch.device
     index, count = int(number or local_rank), torch.cuda.device_count()
     if index >= count:
         raise UsageError(f"device 'cuda:{index}': only {count} found, numbered from 0")
+    torch.set_float32_matmul_precision("high")
     return torch.device(f"cuda:{index}")
 
 
-def uses_bf16(precision: str, device: "torch.device") -> bool:
-    """Return whether a network on a device runs in bf16.
+def half_precision(precision: str, device: "torch.device") -> "torch.dtype | None":
+    """Return the 16-bit type in which a network computes on a device; None for float32.
 
-    It does if `precision` is bf16, or if it is auto and the device supports bf16.
+    `precision` is a key of PRECISIONS, or auto: bf16 if the device supports it, else fp16 on GPUs
+    with tensor cores (V100, T4).
     """
     import torch
 
     if precision != "auto":
-        return precision == "bf16"
-    if device.type == "cuda":
-        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    return cpu_has_bf16()
+        name = PRECISIONS[precision]
+        return getattr(torch, name) if name else None
+    if device.type != "cuda":
+        return torch.bfloat16 if cpu_has_bf16() else None
+    if torch.cuda.is_bf16_supported(including_emulation=False):
+        return torch.bfloat16
+    return torch.float16 if torch.cuda.get_device_capability(device) >= _TENSOR_CORES else None
+
+
+def precision_name(half: "torch.dtype | None") -> str:
+    """Return the key of PRECISIONS for a 16-bit type; fp32 for None."""
+    types = {f"torch.{name}": key for key, name in PRECISIONS.items()}
+    return types.get(str(half), "fp32")
+
+
+def autocast(half: "torch.dtype | None", device: "torch.device") -> AbstractContextManager[Any]:
+    """Return a context in which networks on a device compute in the 16-bit type `half`, if any."""
+    import torch
+
+    return torch.autocast(device.type, half) if half else nullcontext()
+
+
+def move(encoder: Encoder, device: "torch.device", tell: Callable[[str], None] = silent) -> None:
+    """Move an encoder to the device on which it shall compute.
+
+    An encoder without weights of torch, such as `use`, stays on the CPU: then `tell` gets a line
+    that says so.
+    """
+    import torch
+
+    if isinstance(encoder, torch.nn.Module) and any(True for _ in encoder.parameters()):
+        encoder.to(device)
+    elif device.type != "cpu":
+        tell(f"{encoder.name} stays on the CPU: it has no weights of torch")
 
 
 def cpu_has_bf16() -> bool:

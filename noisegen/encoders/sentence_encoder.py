@@ -1,6 +1,7 @@
 """The trainable encoder: a torch module with a tokenizer, a network and a head."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, cast
@@ -10,7 +11,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from noisegen.encoders.encoder import Encoder, Progress, Ragged, Tokenizer, Vectors, open_encoder
+from noisegen.encoders.encoder import (
+    Encoder,
+    Progress,
+    Ragged,
+    Tokenizer,
+    Vectors,
+    autocast,
+    half_precision,
+    move,
+    open_encoder,
+)
 from noisegen.encoders.head import HeadSettings, SentenceHead
 from noisegen.encoders.tokens import (
     PREPARATIONS,
@@ -20,6 +31,7 @@ from noisegen.encoders.tokens import (
     with_preparation,
     with_prompt,
 )
+from noisegen.runs.progress import silent
 
 # Maximum tokens per forward pass, padding included; 1,024 tokens fit the cache of a CPU core.
 CPU_TOKENS, DEVICE_TOKENS = 1_024, 32_768
@@ -114,13 +126,33 @@ class SentenceEncoder(nn.Module):
         return out
 
 
-class PreparedEncoder:
+@contextmanager
+def encoding_on(
+    device: torch.device, encoder: Encoder, precision: str, tell: Callable[[str], None] = silent
+) -> Iterator[torch.dtype | None]:
+    """Let an encoder compute on a device in a with block; then move it back to the CPU.
+
+    Yield the 16-bit type in which it computes, or None. It is chosen by `precision`, as in
+    `half_precision`; only a SentenceEncoder computes in 16 bits. `tell` gets a line if the encoder
+    cannot move.
+    """
+    half = half_precision(precision, device) if isinstance(encoder, SentenceEncoder) else None
+    move(encoder, device, tell)
+    try:
+        with autocast(half, device):
+            yield half
+    finally:
+        move(encoder, torch.device("cpu"))
+
+
+class PreparedEncoder(nn.Module):
     """An encoder that first prepares each text with a function of PREPARATIONS.
 
     It cannot be trained.
     """
 
     def __init__(self, encoder: Encoder, preparation: str) -> None:
+        super().__init__()
         self.encoder, self.preparation = encoder, preparation
         self.name, self.width = f"{preparation}:{encoder.name}", encoder.width
 

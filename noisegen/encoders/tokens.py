@@ -9,6 +9,7 @@ reference.
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,7 +21,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
-from transformers import AttentionInterface
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
 
 from noisegen.encoders import CHUNK_ROWS
 from noisegen.encoders.encoder import (
@@ -32,6 +35,7 @@ from noisegen.encoders.encoder import (
     replace_surrogates,
 )
 from noisegen.encoders.stored import write_json
+from noisegen.encoders.word_ids import KnownWords, is_local
 from noisegen.errors import SourceError, UsageError
 from noisegen.text.normalize import laser_text, social_text
 
@@ -42,7 +46,8 @@ PREPARATIONS: Mapping[str, Callable[[str], str]] = {
     "laser": lambda text: laser_text(replace_surrogates(text)),
 }
 Rows = npt.NDArray[np.int64]
-ATTENTION = "noisegen_packed"
+# Names of attention in transformers: for packed batches; for padded ones with and without padding.
+ATTENTION, WITH_PADDING, FULL = "noisegen_packed", "noisegen_padded", "noisegen_full"
 # Model type that takes packed batches -> whether its first position is padding id + 1 (else 0).
 _AFTER_PADDING = {"bert": False, "roberta": True, "xlm-roberta": True}
 # Up to this many tokens per row, attention by plain matrix products is faster than torch's fused
@@ -85,6 +90,7 @@ class PieceTokenizer:
         self._backend = deepcopy(tokenizer.backend_tokenizer)
         self._backend.no_padding()
         self._backend.enable_truncation(max_length)
+        self._words = KnownWords(self._backend, max_length) if is_local(self._backend) else None
 
     @property
     def model_length(self) -> int:
@@ -100,8 +106,11 @@ class PieceTokenizer:
 
     def tokenize(self, texts: Sequence[str]) -> Ragged:
         """Return one row of token ids per text, cut to `max_length`."""
+        texts = list(map(replace_surrogates, texts))
         with naming_panics():
-            encodings = self._backend.encode_batch_fast(list(map(replace_surrogates, texts)))
+            if self._words is not None:
+                return self._words.tokenize(texts)
+            encodings = self._backend.encode_batch_fast(texts)
         return Ragged.of([encoding.ids for encoding in encodings])
 
     def encodings(self, texts: Sequence[str | tuple[str, str]]) -> list[Any]:
@@ -293,28 +302,78 @@ def by_length(lengths: Ints, budget: int) -> Iterator[Ints]:
         order = order[rows:]
 
 
+def upload(values: "np.ndarray[Any, Any] | Tensor", device: str | torch.device) -> Tensor:
+    """Return an array as a tensor on a device; the host does not wait for the copy to a GPU."""
+    tensor = torch.as_tensor(values)
+    if torch.device(device).type == "cuda" and not tensor.is_cuda:
+        tensor = tensor.pin_memory()  # a copy from other memory would wait for the GPU
+    return tensor.to(device, non_blocking=True)
+
+
+# The token ids of the batch that goes through a network, in the memory of the host.
+_host_ids: ContextVar[Ints | None] = ContextVar("host_ids", default=None)
+
+
+def host_ids(ids: Tensor) -> Ints:
+    """Return the token ids of the batch that goes through a network, in the memory of the host.
+
+    `ids` are the same ids on the device, which are copied if the batch is not of this module.
+    """
+    known = _host_ids.get()
+    return ids.cpu().numpy() if known is None else known.reshape(tuple(ids.shape))
+
+
+@contextmanager
+def _reading(ids: Ints) -> Iterator[None]:
+    """Let `host_ids` return `ids` within the `with` block."""
+    token = _host_ids.set(ids)
+    try:
+        yield
+    finally:
+        _host_ids.reset(token)
+
+
 @dataclass(frozen=True)
 class Padded:
-    """A padded batch: `ids` (rows, longest) int64, `mask` (rows, longest) bool, True at tokens."""
+    """A padded batch: `ids` (rows, longest) int64, `mask` (rows, longest) bool, True at tokens.
+
+    `host` has the ids in the memory of the host. `used` is the count of tokens, without padding.
+    """
 
     ids: Tensor
     mask: Tensor
+    host: Ints
+    used: int
 
     @classmethod
     def of(cls, rows: Ragged, pad_id: int, device: str | torch.device = "cpu") -> "Padded":
         """Pad rows of token ids with `pad_id`, and return them as a batch on a device."""
-        ids = torch.from_numpy(rows.padded(pad_id))
-        mask = torch.arange(ids.shape[1]) < torch.from_numpy(rows.lengths)[:, None]
-        return cls(ids.to(device, non_blocking=True), mask.to(device, non_blocking=True))
+        ids = rows.padded(pad_id)
+        mask = np.arange(ids.shape[1]) < rows.lengths[:, None]
+        return cls(upload(ids, device), upload(mask, device), ids, len(rows.values))
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.ids)
 
     @property
     def tokens(self) -> int:
         """The number of tokens that the network processes, padding included."""
         return self.ids.numel()
 
-    def states(self, network: nn.Module) -> Tensor:
-        """Run the network, and return its last hidden states, shape (rows, longest, hidden)."""
-        output: Any = network(input_ids=self.ids, attention_mask=self.mask.long())
+    def states(self, network: nn.Module, **more: Tensor) -> Tensor:
+        """Run the network, and return its last hidden states, shape (rows, longest, hidden).
+
+        `more` are further arguments of the network.
+        """
+        config: Any = network.config
+        fused: AbstractContextManager[None] = nullcontext()
+        if self.ids.is_cuda and config._attn_implementation == "sdpa":
+            # "sdpa" itself looks for padding in `mask`, which makes the host wait for the GPU.
+            fused = attending(config, FULL if self.used == self.tokens else WITH_PADDING)
+        with _reading(self.host), fused:
+            output: Any = network(input_ids=self.ids, attention_mask=self.mask.long(), **more)
         return cast(Tensor, output.last_hidden_state)
 
     def pooled(self, states: Tensor, pooling: str) -> Tensor:
@@ -335,15 +394,16 @@ class Packed:
     """A packed batch of token ids: row i is `ids[offsets[i]:offsets[i + 1]]`.
 
     `ids`, `positions` (index of a token in its row) and `owner` (index of a token's row) have one
-    int64 per token; `offsets` is int32. `rows` is the count of rows, and `used` of their tokens.
-    Both exclude rows of padding ids and empty rows, which may follow. No row has more than
-    `longest` tokens.
+    int64 per token; `offsets` is int32. `host` has the ids in the memory of the host. `rows` is the
+    count of rows, and `used` of their tokens. Both exclude rows of padding ids and empty rows,
+    which may follow. No row has more than `longest` tokens.
     """
 
     ids: Tensor
     positions: Tensor
     owner: Tensor
     offsets: Tensor
+    host: Ints
     rows: int
     used: int
     longest: int
@@ -365,21 +425,15 @@ class Packed:
         reach 2**n rows. `Packed.longest` is `longest`, or the length of the longest row if that is
         more.
         """
-
-        def moved(values: "np.ndarray[Any, Any]") -> Tensor:
-            tensor = torch.from_numpy(values)
-            if torch.device(device).type == "cuda":
-                tensor = tensor.pin_memory()  # the move to the GPU then does not block
-            return tensor.to(device, non_blocking=True)
-
         longest = max(longest, int(rows.lengths.max(initial=1)))
         filled = _filled(rows, pad_id, tokens, longest) if tokens else rows
         owner = np.repeat(np.arange(len(filled)), filled.lengths)
         positions = np.arange(len(owner)) - filled.offsets[owner]
-        columns = moved(np.stack([filled.values.astype(np.int64), positions, owner]))
-        offsets = moved(filled.offsets.astype(np.int32))
+        columns = np.stack([filled.values.astype(np.int64), positions, owner])
+        ids, positions, owner = upload(columns, device)
+        offsets = upload(filled.offsets.astype(np.int32), device)
         used = len(rows.values)
-        return cls(columns[0], columns[1], columns[2], offsets, len(rows), used, longest)
+        return cls(ids, positions, owner, offsets, columns[0], len(rows), used, longest)
 
     @property
     def tokens(self) -> int:
@@ -393,7 +447,7 @@ class Packed:
         """
         config: Any = network.config
         positions = self.positions + first_position(config)
-        with attending(config, ATTENTION):
+        with _reading(self.host), attending(config, ATTENTION):
             output: Any = network(
                 input_ids=self.ids[None],
                 position_ids=positions[None],
@@ -461,26 +515,62 @@ def _attend(
 
     `query`, `key` and `value` have shape (1, heads, tokens, size). `packed` has the arguments that
     `Packed.states` passes to the network. transformers adds `scaling`, which multiplies the
-    products of queries and keys. There is no attention dropout, because `varlen_attn` has none.
+    products of queries and keys, and `dropout`, the rate at which attention weights are dropped.
     """
-    scale = packed["scaling"]
+    scale, dropout = packed["scaling"], packed.get("dropout", 0.0)
     if query.is_cuda and query.dtype in (torch.bfloat16, torch.float16):
-        from torch.nn.attention.varlen import varlen_attn
-
+        sides = [side[0].transpose(0, 1) for side in (query, key, value)]
         offsets, longest = packed["cu_seq_lens_q"], packed["max_length_q"]
-        q, k, v = (side[0].transpose(0, 1) for side in (query, key, value))
-        out: Any = varlen_attn(q, k, v, offsets, offsets, longest, longest, scale=scale)
-        return out[None], None
+        return flash_attention(sides, offsets, longest, scale, dropout)[None], None
     same_row = packed["seq_idx"][:, None] == packed["seq_idx"]
     out = nn.functional.scaled_dot_product_attention(
-        query, key, value, attn_mask=same_row, scale=scale
+        query, key, value, attn_mask=same_row, dropout_p=dropout, scale=scale
     )
     return out.transpose(1, 2), None
+
+
+def flash_attention(
+    sides: Sequence[Tensor], offsets: Tensor, longest: int, scale: float, dropout: float
+) -> Tensor:
+    """Return attention within rows, (tokens, heads, size), computed by torch's kernel for CUDA.
+
+    `sides` are queries, keys and values of this shape. `Packed` describes `offsets` and `longest`.
+    """
+    query, key, value = sides
+    if not dropout:
+        from torch.nn.attention.varlen import varlen_attn
+
+        whole: Any = varlen_attn(query, key, value, offsets, offsets, longest, longest, scale=scale)
+        return cast(Tensor, whole)
+    # `varlen_attn` calls the same kernel, but always with a dropout of 0.
+    dropped, *_ = torch.ops.aten._flash_attention_forward(
+        query, key, value, offsets, offsets, longest, longest, dropout, False, False, scale=scale
+    )
+    return cast(Tensor, dropped)
 
 
 # transformers also looks for a function that builds masks under this name. It finds none, and so
 # builds no mask.
 AttentionInterface.register(ATTENTION, _attend)
+
+
+def _padding_mask(**given: Any) -> Tensor | None:
+    """Return transformers' mask for rows with padding."""
+    mask: Tensor | None = sdpa_mask(
+        **{**given, "allow_is_bidirectional_skip": False, "allow_is_causal_skip": False}
+    )
+    return mask
+
+
+def _full_mask(**given: Any) -> Tensor | None:
+    """Return transformers' mask for rows without padding; often there is none."""
+    mask: Tensor | None = sdpa_mask(**{**given, "attention_mask": None})
+    return mask
+
+
+for _name, _mask in ((WITH_PADDING, _padding_mask), (FULL, _full_mask)):
+    AttentionInterface.register(_name, sdpa_attention_forward)
+    AttentionMaskInterface.register(_name, _mask)
 
 
 @contextmanager

@@ -7,11 +7,12 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.util import find_spec
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from noisegen.encoders.encoder import Encoder, Vectors
+from noisegen.encoders.encoder import Encoder, Vectors, find_device, move
 from noisegen.encoders.stored import write_json
 from noisegen.errors import UsageError
 from noisegen.evaluation.examples import example_sets, examples, mapped_texts, project
@@ -31,6 +32,9 @@ from noisegen.runs.atomic import write_text
 from noisegen.runs.folder import Layout, RunFolder
 from noisegen.runs.manifest import packages
 from noisegen.runs.progress import Progress, Show, silent
+
+if TYPE_CHECKING:
+    import torch
 
 # Matches the beginning of a metrics.json of noisegen: {model: {dataset: {metric: value}}}.
 METRICS_BEGIN = r'\{\n "[^\n]*": \{\n  "[^\n]*": \{'
@@ -76,6 +80,7 @@ def evaluate(
     clean_file: str | None = None,
     text_column: str = "text",
     label_column: str = "label",
+    device: str = "auto",
     force: bool = False,
     progress: Show = silent,
 ) -> Results:
@@ -94,14 +99,17 @@ def _evaluate(options: EvaluateOptions) -> Results:
     """Run `evaluate` with checked options."""
     began = time.monotonic()
     progress = options.progress
+    device = find_device(options.device) if find_spec("torch") else None
     models = named_models(options.models, options.baseline)
     folder = RunFolder(Path(options.out), LAYOUT, {})
     with folder.claimed(force=options.force, can_resume=False, show=progress):
         encoders = open_all(models, progress)
         targets = _target_store(options.target_model, models, encoders, progress)
         sets = make_sets(options, progress)
+        if targets and device:
+            move(targets.encoder, device, sets.notes.append)
         total = len(set(sets.texts())) * len(models)
-        run = _Measurement(sets, models, progress, total, targets)
+        run = _Measurement(sets, models, progress, total, device, targets)
         for model in models:
             run.add(model, encoders.pop(model.name))
         progress(Progress("statistics"))
@@ -139,6 +147,7 @@ class _Measurement:
     named: Sequence[NamedModel]
     progress: Show
     total: int  # texts to encode: distinct texts x models; more if the vector cache is too small
+    device: "torch.device | None"  # None without torch: then no model can move
     targets: VectorStore | None = None  # encodes translations, with --target-model
     done: int = 0
     models: list[Model] = field(default_factory=list)
@@ -152,6 +161,8 @@ class _Measurement:
     def add(self, model: NamedModel, encoder: Encoder) -> None:
         """Measure a model on all sets; the first model that is added is the baseline."""
         is_baseline = not self.models
+        if self.device:
+            move(encoder, self.device, self.sets.notes.append)
         store = VectorStore(encoder, partial(self._encoded, model.name))
         self._encoded(model.name, 0)
         self.models.append(
@@ -258,9 +269,9 @@ class _Measurement:
 
 
 def _parameter_count(encoder: Encoder) -> int | None:
-    """Return the number of weights of an encoder; None if it is no torch module."""
+    """Return the number of weights of an encoder; None if it has no weights of torch."""
     parameters = getattr(encoder, "parameters", None)
-    return sum(array.numel() for array in parameters()) if callable(parameters) else None
+    return (callable(parameters) and sum(array.numel() for array in parameters())) or None
 
 
 def recorded(options: Any) -> dict[str, Any]:

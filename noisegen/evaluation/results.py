@@ -110,6 +110,7 @@ class EvaluateOptions:
     ] = None
     text_column: Annotated[str, option("Text column of --source, --pool and --labelled")] = "text"
     label_column: Annotated[str, option("Label column of --labelled")] = "label"
+    device: Annotated[str, option("Device: cpu, cuda, cuda:1 or auto", metavar="DEVICE")] = "auto"
     force: Annotated[bool, option("Overwrite the report in this folder")] = False
     progress: Annotated[Show, internal()] = silent
 

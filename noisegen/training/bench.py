@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from noisegen.encoders import CHUNK_ROWS
-from noisegen.encoders.encoder import Ragged
+from noisegen.encoders.encoder import Ragged, precision_name
 from noisegen.encoders.tokens import generator
 from noisegen.errors import UsageError
 from noisegen.runs.progress import Progress
@@ -58,7 +58,7 @@ def bench(options: TrainOptions, seconds: float = 10.0) -> dict[str, Any]:
     length = step / on_random["rows"]
     return {
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
-        "precision": "bf16" if computation.bf16 else "fp32",
+        "precision": precision_name(computation.half),
         "packed": computation.packed,
         "compiled": computation.compiled,
         "parameters": sum(weight.numel() for weight in method.network.parameters()),

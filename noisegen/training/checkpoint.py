@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -66,6 +66,7 @@ class State:
     position: Position
     config: str  # digest of settings and data; only a run with the same digest may resume
     validations: tuple[Validation, ...]
+    scaler: dict[str, int | float] = field(default_factory=dict)  # state of the scaler of fp16
 
 
 def save_checkpoint(

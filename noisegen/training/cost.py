@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 
-from noisegen.encoders.tokens import Rows
 from noisegen.runs.estimate import SAMPLE_SECONDS
 from noisegen.training.clock import Clock
 from noisegen.training.trainer import C, Method, Trainer
@@ -75,18 +74,18 @@ def _timings(trainer: Trainer[C], chunk: C) -> tuple[float, float, float]:
 Speed = dict[str, float]  # updates, tokens, computed (tokens with padding) and rows per second
 
 
-def speed(trainer: Trainer[C], steps: Iterable[tuple[C, list[Rows]]], seconds: float) -> Speed:
+def speed(trainer: Trainer[C], steps: Iterable[tuple[Any, ...]], seconds: float) -> Speed:
     """Do updates for about `seconds`, at least one update; return their speed.
 
-    `steps` yields the data of each update: a chunk, and batches of row indices in this chunk.
+    `steps` yields the arguments of `Trainer.update`: a chunk, and batches of row indices in it.
     """
     device = trainer.workers.device
     settle = torch.cuda.synchronize if device.type == "cuda" else lambda device: None
     trainer.window.clear()
     settle(device)
     began = time.perf_counter()
-    for chunk, batches in steps:
-        trainer.update(chunk, batches)
+    for step in steps:
+        trainer.update(*step)
         trainer.window["updates"] += 1
         if time.perf_counter() - began >= seconds:
             break

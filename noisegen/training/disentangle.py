@@ -8,6 +8,7 @@ vectors tell these labels apart.
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -27,9 +28,12 @@ from noisegen.data.formats.parquet import parquet_head, parquet_tables
 from noisegen.data.pairs import shards_of, stream_pairs
 from noisegen.data.sources import expand
 from noisegen.encoders.encoder import Vectors, open_encoder
-from noisegen.encoders.tokens import Rows, generator
+from noisegen.encoders.sentence_encoder import encoding_on
+from noisegen.encoders.stored import read_json, write_json
+from noisegen.encoders.tokens import Rows, generator, upload
 from noisegen.errors import SourceError, UsageError
 from noisegen.evaluation.xsim_search import retrieval_accuracy
+from noisegen.runs.atomic import atomic
 from noisegen.runs.progress import Show
 from noisegen.text.resources import cache_folder
 from noisegen.training.checkpoint import writing_weights
@@ -53,11 +57,11 @@ from noisegen.training.objectives import WeightedSum
 from noisegen.training.pairs import lost
 from noisegen.training.settings import DisentangleSettings, Tell
 from noisegen.training.stores import (
+    StoredTexts,
     TeacherVectors,
     TextStore,
     encoding_seconds,
     random_vectors,
-    teacher_vectors,
     writing_distinct,
 )
 from noisegen.training.trainer import Chunk, Method, Rehearsal, Trainer, adam
@@ -104,7 +108,7 @@ class LabelledPair:
 def prepare_labelled(
     folder: Path, sources: Sequence[str], settings: DisentangleSettings
 ) -> LabelledPairs:
-    """Read the labelled pairs of DATA, and store their distinct texts in the folder.
+    """Copy the labelled pairs of DATA into files in the folder, and open these files.
 
     A row is dropped, and counted, if a side is empty, or if its noisy text equals the clean text:
     one vector cannot have two labels. Raises SourceError if there are no pairs, only one label, too
@@ -134,8 +138,19 @@ def prepare_labelled(
     for side, texts in zip(("source", "target"), side_array.T, strict=True):
         if (texts == texts[0]).all():
             raise SourceError(f"{shown}: every {side} is the same text: give other data")
-    texts_stored = TextStore(folder, "texts")
-    return LabelledPairs(texts_stored, side_array, label_array, tuple(numbers), dropped)
+    for name, numbers_of_pairs in (("sides", side_array), ("labels", label_array)):
+        with atomic(folder / name) as file:
+            np.save(file, numbers_of_pairs, allow_pickle=False)
+    write_json(folder / "labels.json", {"names": list(numbers), "dropped": dropped})
+    return open_labelled(folder)
+
+
+def open_labelled(folder: Path) -> LabelledPairs:
+    """Open the files of `prepare_labelled`."""
+    record = read_json(folder / "labels.json")
+    sides, labels = (np.load(folder / name, mmap_mode="r") for name in ("sides", "labels"))
+    names, dropped = tuple(record["names"]), Counter(record["dropped"])
+    return LabelledPairs(TextStore(folder, "texts"), sides, labels, names, dropped)
 
 
 def _labelled(
@@ -238,7 +253,7 @@ class PairVectors:
         sources, targets = (self._standardised(side) for side in self.pairs.sides[rows].T)
         labels = self.pairs.labels[rows].T.astype(np.int64)
         columns = sources, targets, labels[0], labels[1]
-        return PairBatch(*(torch.from_numpy(column).to(self.device) for column in columns))
+        return PairBatch(*(upload(column, self.device) for column in columns))
 
     def _standardised(self, texts: Rows) -> Vectors:
         vectors = self.vectors.take(texts)
@@ -311,10 +326,8 @@ class Disentangling(Method[VectorChunk]):
     vectors: PairVectors
 
     def __init__(self, settings: DisentangleSettings, workers: Workers, tell: Tell) -> None:
-        self.settings, self.workers = settings, workers
+        self.settings, self.workers, self.tell = settings, workers, tell
         self.objective = WeightedSum.parse(settings.objective, "heads")
-        if workers.world > 1:
-            raise UsageError("heads train in one process: run without torchrun")
         if settings.teacher.startswith(PREFIX):
             raise UsageError(f"teacher {settings.teacher!r} has heads: name the encoder under them")
         self.start = open_encoder(settings.teacher)
@@ -324,7 +337,10 @@ class Disentangling(Method[VectorChunk]):
 
         Raises SourceError for too few pairs, and if all texts have the same label.
         """
-        self.pairs = pairs = prepare_labelled(folder, sources, self.settings)
+        if self.workers.leads:
+            prepare_labelled(folder, sources, self.settings)
+        self.workers.wait()
+        self.pairs = pairs = open_labelled(folder)
         order: Rows = generator(self.settings.seed, _HELD_OUT_SEED).permutation(len(pairs))
         held_out = max(1, min(self.settings.validation_rows, len(pairs) // 10))
         self.training, self.held_out = order[held_out:], order[:held_out]
@@ -353,9 +369,10 @@ class Disentangling(Method[VectorChunk]):
 
     def prepare(self, folder: Path, progress: Show, clock: Clock = UNLIMITED) -> None:
         """Compute the frozen encoder's vectors of all texts; make heads with random weights."""
-        cache = cache_folder() / "vectors"
-        texts = self.pairs.texts
-        self._begin(teacher_vectors(self.start, texts, cache, "frozen vectors", progress))
+        stored, cache = StoredTexts(folder, "texts"), cache_folder() / "vectors"
+        with self._encoding():
+            vectors = stored.vectors(self.start, cache, "frozen vectors", progress, self.workers)
+        self._begin(vectors)
 
     def rehearse(self) -> Rehearsal:
         """Make the heads for a dry run, with random vectors in place of the encoder's.
@@ -363,7 +380,12 @@ class Disentangling(Method[VectorChunk]):
         Return the estimated seconds that a run takes to compute the encoder's vectors.
         """
         self._begin(random_vectors(len(self.pairs.texts), self.start.width))
-        return Rehearsal(encoding_seconds(self.start, self.pairs.texts))
+        with self._encoding():
+            return Rehearsal(encoding_seconds(self.start, self.pairs.texts))
+
+    def _encoding(self) -> AbstractContextManager[torch.dtype | None]:
+        """Return a context in which the frozen encoder computes on the run's device."""
+        return encoding_on(self.workers.device, self.start, "fp32", self.tell)
 
     def _begin(self, vectors: TeacherVectors) -> None:
         settings, pairs, device = self.settings, self.pairs, self.workers.device
@@ -396,9 +418,16 @@ class Disentangling(Method[VectorChunk]):
         return VectorChunk(steps, self.vectors.batch(rows))
 
     def backward(
-        self, trainer: Trainer[VectorChunk], chunk: VectorChunk, batches: list[Rows]
+        self,
+        trainer: Trainer[VectorChunk],
+        chunk: VectorChunk,
+        batches: list[Rows],
+        loaded: None = None,
     ) -> int:
         """Compute the gradient of the heads in one batch; return its number of pairs.
+
+        Every process computes the same, since the heads are small and their losses compare all
+        pairs of a batch: processes share only the work of the frozen encoder.
 
         For an objective with a discriminator (MEAT), the discriminator first gets an update of its
         own, on the current meaning vectors.
@@ -410,12 +439,12 @@ class Disentangling(Method[VectorChunk]):
             own = discrimination(batch, output, self.discriminator)
             own.backward()  # type: ignore[no-untyped-call]
             trainer.step(self.adversary)
-            trainer.window["loss_discriminator"] += own.detach().double()
+            trainer.window["loss_discriminator"] += own.detach().double() / self.workers.world
         weight, bias = self.discriminator.weight.detach(), self.discriminator.bias.detach()
         frozen = partial(linear, weight=weight, bias=bias)
         loss, parts = self.objective(batch, replace(output, discriminator=frozen))
         loss.backward()  # type: ignore[no-untyped-call]
-        trainer.count(loss, parts)
+        trainer.count(loss, parts, 1 / self.workers.world)  # of a sum over equal processes
         return len(rows)
 
     def _output(self, batch: PairBatch) -> Disentangled:

@@ -5,9 +5,9 @@ The tokens of an update are divided among all processes, and each process cuts i
 process with N batches gives the same gradient as N processes with one batch each.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -15,13 +15,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from noisegen.encoders.encoder import open_encoder, uses_bf16
+from noisegen.encoders.encoder import open_encoder, precision_name
 from noisegen.encoders.folders import save_folder
-from noisegen.encoders.sentence_encoder import SentenceEncoder, prepared
+from noisegen.encoders.sentence_encoder import SentenceEncoder, encoding_on, prepared
 from noisegen.encoders.stored import read_json, write_json
-from noisegen.encoders.tokens import Rows, plan
+from noisegen.encoders.tokens import Packed, Padded, Rows, plan, upload
 from noisegen.errors import NoisegenError, UsageError
 from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.resources import cache_folder
@@ -30,7 +29,7 @@ from noisegen.training.computation import Computation, Workers
 from noisegen.training.held_out import HeldOut, ValidationPairs, read_validation
 from noisegen.training.losses import Batch, Output
 from noisegen.training.noisy_words import Words, add_noisy_words, find_noisy_words, pieces_of
-from noisegen.training.objectives import Losses, WeightedSum
+from noisegen.training.objectives import WeightedSum
 from noisegen.training.pair_method import PairChunk, PairMethod
 from noisegen.training.pairs import VALIDATION_EPOCH, NoiseSource
 from noisegen.training.settings import GIVEN, DistilSettings, Tell
@@ -50,6 +49,14 @@ from noisegen.training.trainer import Trainer
 
 _VECTORS_SHARE = 0.25  # maximum share of the time left, for the teacher's vectors
 _WORDS_SHARE = 0.25  # maximum share of the time then left, for noisy words
+
+
+@dataclass(frozen=True)
+class LoadedBatch:
+    """A batch on the device: token ids of each side, and the teacher's vectors."""
+
+    sides: list[Padded | Packed]
+    target: Batch
 
 
 class Distillation(PairMethod[PairChunk]):
@@ -147,36 +154,25 @@ class Distillation(PairMethod[PairChunk]):
     ) -> TeacherVectors:
         """Return the teacher's vectors of the texts in the store `name` of the folder.
 
-        The first process computes the vectors; then the other processes read them from the cache. A
-        run with a limit stops computing after a quarter of the time left. A teacher encodes about
-        three times as fast as a student learns, so the rest of the time is enough to train on each
-        of these texts once. `what` names the vectors in progress events.
+        The processes of the run share the work. A run with a limit stops computing after a quarter
+        of the time left. A teacher encodes about three times as fast as a student learns, so the
+        rest of the time is enough to train on each of these texts once. `what` names the vectors in
+        progress events.
         """
         stop = clock.spent + clock.left * _VECTORS_SHARE
         stored = StoredTexts(folder, name, lambda: stop - clock.spent)
-        show = progress if self.workers.leads else silent
-        if not self.workers.leads:
-            self.workers.wait()
-        with self._teaching() as is_half:
-            cache = cache_folder() / ("vectors-bf16" if is_half else "vectors")
-            vectors = stored.vectors(self.teacher, cache, what, show)
-        if self.workers.leads:
-            self.workers.wait()
-        return vectors
+        with self._teaching(self.tell) as half:
+            cache = cache_folder() / (f"vectors-{precision_name(half)}" if half else "vectors")
+            return stored.vectors(self.teacher, cache, what, progress, self.workers)
 
-    @contextmanager
-    def _teaching(self) -> Iterator[bool]:
-        """Let the teacher compute on the run's device in a with block; yield whether it uses bf16.
+    def _teaching(self, tell: Tell = silent) -> AbstractContextManager[torch.dtype | None]:
+        """Return a context in which the teacher computes on the run's device (`encoding_on`).
 
-        A teacher that is a SentenceEncoder uses bf16 if the student does. In bf16, MiniLM's vectors
-        are off by 1 - cosine = 1e-5: a thousandth of the change that light noise makes.
+        A teacher that is a SentenceEncoder computes in 16 bits if the student does. In bf16,
+        MiniLM's vectors are off by 1 - cosine = 1e-5: a thousandth of the change that light noise
+        makes.
         """
-        device, is_half = self.workers.device, False
-        if isinstance(self.teacher, SentenceEncoder):
-            self.teacher.to(device)
-            is_half = uses_bf16(self.settings.precision, device)
-        with torch.autocast(device.type, torch.bfloat16, enabled=is_half):
-            yield is_half
+        return encoding_on(self.workers.device, self.teacher, self.settings.precision, tell)
 
     def _find_negatives(self, folder: Path, progress: Show, clock: Clock) -> Negatives:
         """Return the negatives of training: the teacher's vectors of random and altered texts.
@@ -270,7 +266,8 @@ class Distillation(PairMethod[PairChunk]):
         if len(self.vectors) == len(self.pairs.clean):
             vectors = self.vectors.take(owners)
         else:
-            vectors = self.teacher.encode(clean)
+            with self._teaching():
+                vectors = self.teacher.encode(clean)
         return HeldOut(noisy, clean, vectors, owners)
 
     def _held_out_of_validation(self, given: ValidationPairs, share: float) -> HeldOut:
@@ -303,43 +300,55 @@ class Distillation(PairMethod[PairChunk]):
     def _limit(self) -> str:
         return f"the {'CPU' if self.settings.cpu_limit else 'time'} limit"
 
-    def backward(self, trainer: Trainer[PairChunk], chunk: PairChunk, batches: list[Rows]) -> int:
-        """Accumulate the gradients of this process's batches; return the update's pair count."""
-        settings, updates = self.settings, trainer.progress.updates
-        total = sum(len(batch) for batch in batches)
+    def load(self, chunk: PairChunk, batches: list[Rows], update: int) -> list[LoadedBatch]:
+        """Return this process's batches of an update, on the device."""
         own_batches = len(batches) // self.workers.world
         first = self.workers.rank * own_batches
-        if settings.dropout or settings.activation_dropout:
-            torch.manual_seed(settings.seed * 1_000_003 + updates * 1_009 + first)
-        for number in range(first, first + own_batches):
-            rows = batches[number]
-            loss, parts = self._loss(trainer, chunk, rows, number)
-            share = len(rows) / total
-            (loss * share).backward()  # type: ignore[no-untyped-call]
-            trainer.count(loss, parts, share)
-        return total
+        return [
+            self._loaded(chunk, batches[number], update, number)
+            for number in range(first, first + own_batches)
+        ]
 
-    def _loss(
-        self, trainer: Trainer[PairChunk], chunk: PairChunk, rows: Rows, number: int
-    ) -> tuple[Tensor, Losses]:
-        """Return the loss of one batch of an update, and its named parts.
+    def _loaded(self, chunk: PairChunk, rows: Rows, update: int, number: int) -> LoadedBatch:
+        """Return a batch of an update on the device.
 
         `rows` has the indices of the batch's rows in the chunk. `number` is the index of the batch
         in the update; it seeds the choice of random negatives.
         """
-        device = self.workers.device
-        with self.computation.precision():
-            vectors = [
-                self.computation.vectors(side.take(rows), trainer.window) for side in chunk.sides
-            ]
-        owners, negatives = chunk.owner[rows], None
+        device, owners, negatives = self.workers.device, chunk.owner[rows], None
         if self.objective.needs("negatives"):
-            others = self.negatives.take(owners, trainer.progress.updates, number)
-            negatives = torch.from_numpy(others).to(device)
-        teacher = torch.from_numpy(self.vectors.take(owners)).to(device)
-        return self.objective(
-            Batch(teacher, negatives, self.settings.temperature), Output(*vectors)
-        )
+            negatives = upload(self.negatives.take(owners, update, number), device)
+        teacher = upload(self.vectors.take(owners), device)
+        sides = [self.computation.batch(side.take(rows)) for side in chunk.sides]
+        return LoadedBatch(sides, Batch(teacher, negatives, self.settings.temperature))
+
+    def backward(
+        self,
+        trainer: Trainer[PairChunk],
+        chunk: PairChunk,
+        batches: list[Rows],
+        loaded: list[LoadedBatch],
+    ) -> int:
+        """Compute the gradient of an update over all processes; return its number of pairs.
+
+        Only the backward pass of a process's last batch sums gradients over the processes.
+        """
+        settings, updates = self.settings, trainer.progress.updates
+        world, total = self.workers.world, sum(len(batch) for batch in batches)
+        if settings.dropout or settings.activation_dropout:
+            first = self.workers.rank * len(loaded)
+            torch.manual_seed(settings.seed * 1_000_003 + updates * 1_009 + first)
+        for batch in loaded:
+            share = batch.sides[0].rows / total
+            with nullcontext() if batch is loaded[-1] else self.computation.alone():
+                with self.computation.precision():
+                    sides = [self.computation.vectors(side, trainer.window) for side in batch.sides]
+                loss, parts = self.objective(batch.target, Output(*sides))
+                # The gradients are averaged over the processes, but their sum is needed.
+                scaled = self.computation.scaled(loss * share * world)
+                scaled.backward()  # type: ignore[no-untyped-call]
+            trainer.count(loss, parts, share)
+        return total
 
     def validate(self) -> dict[str, float]:
         """Return validation figures by name.

@@ -151,14 +151,13 @@ def save_students(heads: Heads, encoder: Encoder, out: Path) -> None:
         save_folder(student, out / name)
 
 
-@dataclass
-class HeadEncoder:
+class HeadEncoder(nn.Module):
     """An encoder that applies a linear layer to the vectors of a frozen encoder."""
 
-    name: str
-    frozen: Encoder
-    weight: npt.NDArray[np.float32]
-    bias: npt.NDArray[np.float32]
+    def __init__(self, name: str, frozen: Encoder, layer: nn.Linear) -> None:
+        super().__init__()
+        self.name, self.frozen = name, frozen
+        self.weight, self.bias = layer.weight.numpy(), layer.bias.numpy()
 
     @property
     def width(self) -> int:
@@ -202,7 +201,7 @@ def open_heads(spec: str) -> HeadEncoder:
             f"{frozen.digest[:8]}); train the heads again"
         )
     layer = getattr(heads, side)
-    return HeadEncoder(f"{PREFIX}{spec}", frozen, layer.weight.numpy(), layer.bias.numpy())
+    return HeadEncoder(f"{PREFIX}{spec}", frozen, layer)
 
 
 POINTS_MAX = 1_200  # maximum points per panel of the picture

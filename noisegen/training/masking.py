@@ -18,7 +18,14 @@ from noisegen.encoders.encoder import Ints, Ragged, Tokenizer, open_encoder
 from noisegen.encoders.folders import load_network, save_folder, save_network
 from noisegen.encoders.head import HeadSettings
 from noisegen.encoders.sentence_encoder import SentenceEncoder
-from noisegen.encoders.tokens import Packed, Padded, PieceTokenizer, PreparedTokenizer, Rows
+from noisegen.encoders.tokens import (
+    Packed,
+    Padded,
+    PieceTokenizer,
+    PreparedTokenizer,
+    Rows,
+    upload,
+)
 from noisegen.errors import UsageError
 from noisegen.noising import rng
 from noisegen.training.losses import Sides
@@ -73,7 +80,7 @@ class Masked:
         if isinstance(batch, Padded):  # shift indices by the padding of earlier rows
             shift = np.arange(len(self.ids)) * batch.ids.shape[1] - self.ids.offsets[:-1]
             places = places + np.repeat(shift, self.counts())
-        index = torch.from_numpy(places).to(states.device)
+        index = upload(places, states.device)
         return states.reshape(-1, states.shape[-1])[index].float()
 
 
@@ -174,9 +181,13 @@ class PredictionHead(nn.Module):
         self._activation = ACT2FN[activation]
 
     def forward(self, states: Tensor, embeddings: Tensor) -> Tensor:
-        """Return scores, shape (states, vocabulary); `embeddings` has one row per token."""
+        """Return scores, shape (states, vocabulary); `embeddings` has one row per token.
+
+        The scores have the type of the embeddings.
+        """
         hidden = self.norm(self._activation(self.dense(states)))
-        return nn.functional.linear(hidden, embeddings, self.bias)
+        kind = embeddings.dtype
+        return nn.functional.linear(hidden.to(kind), embeddings, self.bias.to(kind))
 
 
 class Memory(nn.Module):
@@ -193,22 +204,35 @@ class Memory(nn.Module):
         self.register_buffer("vectors", torch.zeros(size, width))
         self.register_buffer("owners", torch.zeros(size, dtype=torch.int64))
         self.register_buffer("filled", torch.zeros((), dtype=torch.int64))
+        self._count: int | None = None  # value of `filled` in the memory of the host, if known
+
+    @property
+    def count(self) -> int:
+        """Number of stored vectors; read from the device only at first, and after loading."""
+        if self._count is None:
+            self._count = int(self.filled)
+        return self._count
+
+    def _load_from_state_dict(self, *args: Any) -> None:
+        super()._load_from_state_dict(*args)
+        self._count = None
 
     def with_negatives(self, vectors: Tensor, owners: Tensor) -> Sides:
         """Return the vectors of an update, with the vectors of earlier updates as their negatives.
 
         For each of `vectors`, `owners` has the index of its clean text.
         """
-        count = int(self.filled)
+        count = self.count
         return Sides(vectors, owners, self.vectors[:count], self.owners[:count])
 
     def add(self, vectors: Tensor, owners: Tensor) -> None:
         """Store vectors and the indices of their clean texts; drop the oldest beyond `size`."""
-        count = int(self.filled)
+        count = self.count
         for kept, new in ((self.vectors, vectors), (self.owners, owners)):
             newest = torch.cat([new.detach(), kept[:count]])[: len(kept)]
             kept[: len(newest)] = newest
-        self.filled.fill_(min(len(self.vectors), count + len(vectors)))
+        self._count = min(len(self.vectors), count + len(vectors))
+        self.filled.fill_(self._count)
 
 
 class MaskedModel(nn.Module):
@@ -235,9 +259,12 @@ class MaskedModel(nn.Module):
         weight: Tensor = self.encoder.network.get_input_embeddings().weight  # type: ignore[operator]
         return weight
 
-    def scores(self, states: Tensor) -> Tensor:
-        """Return scores of all tokens of the vocabulary, shape (states, vocabulary)."""
-        scores: Tensor = self.prediction(states, self.embeddings)
+    def scores(self, states: Tensor, table: Tensor | None = None) -> Tensor:
+        """Return scores of all tokens of the vocabulary, shape (states, vocabulary).
+
+        `table` is a copy of the embeddings in another type, if the head shall multiply these.
+        """
+        scores: Tensor = self.prediction(states, self.embeddings if table is None else table)
         return scores
 
     def save(self, folder: Path) -> None:

@@ -34,6 +34,7 @@ from noisegen.encoders.tokens import (
     PreparedTokenizer,
     piece_tokenizer,
 )
+from noisegen.encoders.word_ids import WHOLE_WORD
 from noisegen.text.alignment import aligned, token_spans
 from noisegen.training.pairs import PIECE_ROWS, VALIDATION_EPOCH, NoiseSource, PairData
 
@@ -53,8 +54,6 @@ WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _WORDS = re.compile(rf"{WORD.pattern}(?: {WORD.pattern})*")
 _SEVERAL = re.compile(r"[ '’]")  # a word with such a character is a contraction or phrase
 _PART = re.compile(r"[^\W_]+")
-# Pattern that finds %s as a whole word, but not in longer words, mentions, tags and links.
-_WHOLE_WORD = r"(?<![\w@#/='’-])(?<!\w\.)(?:%s)(?![\w@/=-]|['’.]\w)"
 
 # Pre-tokenizers of XLM-R and similar models.
 # Metaspace adds a space before each stretch of text between two added tokens.
@@ -310,7 +309,7 @@ def _whole_word(forms: list[str], where: str = "%s") -> Regex:
 
     `where` is a pattern around this expression, such as "^%s".
     """
-    return Regex(where % (_WHOLE_WORD % "|".join(map(re.escape, forms))))
+    return Regex(where % (WHOLE_WORD % "|".join(map(re.escape, forms))))
 
 
 def _keeping_rules(pieces: Any) -> Any:

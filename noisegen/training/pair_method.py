@@ -119,18 +119,21 @@ class PairMethod(Method[P]):
         """
 
     def tokens(self, rows: Rows, epoch: int, *, both_sides: bool) -> tuple[Ragged, ...]:
-        """Return token ids of the pairs `rows`: noisy texts only, or noisy and clean texts."""
+        """Return token ids of the pairs `rows`: noisy texts only, or noisy and clean texts.
+
+        Each process makes the token ids of a part of the pairs; then all processes have them all.
+        """
         tokenizer, pairs = self.computation.student.tokenizer, self.pairs
+        own = np.array_split(rows, self.workers.world)[self.workers.rank]
         noisy, clean = [], []
-        for first in range(0, len(rows), PIECE_ROWS):
-            piece = rows[first : first + PIECE_ROWS]
+        for first in range(0, len(own), PIECE_ROWS):
+            piece = own[first : first + PIECE_ROWS]
             noisy.append(tokenizer.tokenize(self.noise.noisy(pairs, piece, epoch)))
             if both_sides:
                 texts = pairs.clean.take(pairs.owner[piece]).to_pylist()
                 clean.append(tokenizer.tokenize(texts))
-        if not both_sides:
-            return (Ragged.joined(noisy),)
-        return Ragged.joined(noisy), Ragged.joined(clean)
+        sides = [noisy, clean] if both_sides else [noisy]
+        return self.workers.join_rows(*map(Ragged.joined, sides))
 
     def estimate(self, chunk: P) -> dict[str, Any]:
         """Return the sizes that a dry run prints: numbers of weights, pairs, tokens and updates.

@@ -23,13 +23,13 @@ from torch.nn.functional import cross_entropy
 
 from noisegen.data.bitext import find_bitext
 from noisegen.encoders.encoder import Ragged
-from noisegen.encoders.tokens import Rows, by_length, generator, plan
+from noisegen.encoders.tokens import Rows, by_length, generator, plan, upload
 from noisegen.errors import SourceError, UsageError
 from noisegen.evaluation.similarity import cosine_distance
 from noisegen.noising.rng import row_key, stream_key
 from noisegen.runs.progress import Show
 from noisegen.training.clock import UNLIMITED, Clock
-from noisegen.training.computation import Computation, Workers
+from noisegen.training.computation import Computation, Workers, count
 from noisegen.training.losses import Sides
 from noisegen.training.masking import Masked, MaskedModel, open_model
 from noisegen.training.objectives import WeightedSum, objectives
@@ -39,7 +39,9 @@ from noisegen.training.settings import PretrainSettings, Tell
 from noisegen.training.trainer import Trainer
 
 SIDES = ("noisy", "clean")
-SCORES_MAX = 2**27  # maximum scores (masked tokens x vocabulary) at once: 0.5 GB in float32
+SCORES_MAX = 2**27  # maximum scores (masked tokens x vocabulary) at once on a CPU: 0.5 GB each copy
+_SCORE_BYTES = 16  # bytes per score: in 16 bits and in float32, its softmax, and two gradients
+_SCORES_SHARE = 0.25  # share of a GPU's memory for scores
 
 
 @dataclass(frozen=True)
@@ -149,9 +151,13 @@ class Pretraining(PairMethod[MaskedChunk]):
         return MaskedChunk(steps, (texts.ids,), owner, texts, texts.counts())
 
     def backward(
-        self, trainer: Trainer[MaskedChunk], chunk: MaskedChunk, batches: list[Rows]
+        self,
+        trainer: Trainer[MaskedChunk],
+        chunk: MaskedChunk,
+        batches: list[Rows],
+        loaded: None = None,
     ) -> int:
-        """Accumulate the gradient of this process's batches; return the update's pair count.
+        """Compute the gradient of an update over all processes; return its number of pairs.
 
         A contrastive loss depends on the vectors of all batches together. Without one, the batches
         are independent, and go forward and back one by one.
@@ -168,6 +174,8 @@ class Pretraining(PairMethod[MaskedChunk]):
                 for number in numbers
             ]
             self._backward_together(trainer, chunk, forward, all_rows, masks)
+        weights = self.network.parameters()
+        self.workers.sum_gradients([weight for weight in weights if weight.requires_grad])
         return len(all_rows) // 2
 
     def _backward_together(
@@ -234,7 +242,9 @@ class Pretraining(PairMethod[MaskedChunk]):
         if self.settings.dropout and dropout is not None:
             torch.manual_seed(dropout)
         with self.computation.precision():
-            tokens = self.computation.batch(texts.ids, window)
+            tokens = self.computation.batch(texts.ids)
+            if window is not None:
+                count(tokens, window)
             states = self.computation.states(tokens)
             vectors = self.network.encoder.head(states, tokens)
             return _Encoded(vectors, texts.masked_states(states, tokens))
@@ -255,15 +265,15 @@ class Pretraining(PairMethod[MaskedChunk]):
         """
         if self.contrast is None:
             return torch.zeros_like(own)
-        places = torch.from_numpy(np.searchsorted(all_rows, rows)).to(own.device)
+        places = upload(np.searchsorted(all_rows, rows), own.device)
         vectors = own.new_zeros(len(all_rows), own.shape[1])
         vectors[places] = own
         vectors = self.workers.gather(vectors).requires_grad_()
-        memory, texts = self.network.memory, torch.from_numpy(owners).to(own.device)
+        memory, texts = self.network.memory, upload(owners, own.device)
         loss, parts = self.contrast(
             memory.with_negatives(vectors, texts), self.settings.temperature
         )
-        (gradient,) = torch.autograd.grad(loss, vectors)
+        (gradient,) = torch.autograd.grad(self.computation.scaled(loss), vectors)
         memory.add(vectors, texts)
         trainer.count(loss, parts, 1 / self.workers.world)
         return gradient[places]
@@ -284,25 +294,36 @@ class Pretraining(PairMethod[MaskedChunk]):
         off.
         """
         weights = (1 / np.maximum(masks, 1)).astype(np.float32)[is_clean.astype(np.int64)]
-        targets = torch.from_numpy(hidden).to(states.device)
-        clean = torch.from_numpy(is_clean).to(states.device)
-        share = torch.from_numpy(weights).to(states.device)
-        gradient = torch.zeros_like(states)
-        losses = {side: states.new_zeros(()) for side, count in enumerate(masks.tolist()) if count}
-        size = max(1, SCORES_MAX // len(self.network.embeddings))
+        targets, share = upload(hidden, states.device), upload(weights, states.device)
+        gradient, losses = torch.zeros_like(states), []
+        embeddings, has_gradient = self.network.embeddings, torch.is_grad_enabled()
+        table = self._table()
+        size = max(1, scores_max(states.device) // len(embeddings))
         for first in range(0, max(1, len(states)), size):
             piece = slice(first, first + size)
-            some = states[piece].requires_grad_(torch.is_grad_enabled())
+            some = states[piece].requires_grad_(has_gradient)
             with self.computation.precision():
-                scores = self.network.scores(some).float()
+                scores = self.network.scores(some, table).float()
             each = cross_entropy(scores, targets[piece], reduction="none") * share[piece]
-            if torch.is_grad_enabled():
-                each.sum().backward()  # type: ignore[no-untyped-call]
+            losses.append(each.detach())
+            if has_gradient:
+                self.computation.scaled(each.sum()).backward()  # type: ignore[no-untyped-call]
                 assert some.grad is not None
                 gradient[piece] = some.grad
-            for side in losses:
-                losses[side] += each.detach()[clean[piece] == side].sum()
-        return {f"mlm_{SIDES[side]}": loss for side, loss in losses.items()}, gradient
+                if table is not embeddings:
+                    _pass_gradient(table, embeddings)
+        return _by_side(torch.cat(losses), is_clean, masks), gradient
+
+    def _table(self) -> Tensor:
+        """Return the embeddings of the vocabulary in the type in which the head multiplies them.
+
+        In 16 bits this is a copy, made once for all pieces: XLM-R has 192 million weights.
+        """
+        embeddings, half = self.network.embeddings, self.computation.half
+        if half is None:
+            return embeddings
+        needs_gradient = torch.is_grad_enabled() and embeddings.requires_grad
+        return embeddings.detach().to(half).requires_grad_(needs_gradient)
 
     @torch.inference_mode()
     def validate(self) -> dict[str, float]:
@@ -323,7 +344,7 @@ class Pretraining(PairMethod[MaskedChunk]):
         parts: dict[str, float] = defaultdict(float)
         for rows in by_length(texts.ids.lengths, self.settings.batch_tokens):
             batch = texts.take(rows)
-            places = torch.from_numpy(rows)
+            places = upload(rows, vectors.device)
             masked = self._encode(batch)
             vectors[places] = masked.vectors
             plain[places] = self._encode(batch.without_masks()).vectors
@@ -348,7 +369,7 @@ class Pretraining(PairMethod[MaskedChunk]):
         Batches are as large as in training. The arguments are vectors of both sides, and the
         temperature.
         """
-        pairs, owners = len(vectors) // 2, torch.from_numpy(self.owners).to(vectors.device)
+        pairs, owners = len(vectors) // 2, upload(self.owners, vectors.device)
         count = -(-pairs // self.settings.batch_pairs)
         for some in torch.arange(pairs, device=vectors.device).tensor_split(count):
             both = torch.cat([some, some + pairs])
@@ -357,6 +378,34 @@ class Pretraining(PairMethod[MaskedChunk]):
     def save(self, folder: Path) -> None:
         """Write the model into a folder, with the head that predicts masked tokens."""
         self.network.cpu().save(folder)
+
+
+def scores_max(device: torch.device) -> int:
+    """Return the maximum number of scores to compute at once; it depends on a GPU's memory."""
+    if device.type != "cuda":
+        return SCORES_MAX
+    _, size = torch.cuda.mem_get_info(device)
+    return int(size * _SCORES_SHARE) // _SCORE_BYTES
+
+
+def _pass_gradient(copy: Tensor, weight: Tensor) -> None:
+    """Add the gradient of a 16-bit copy of a weight to the gradient of the weight, in float32."""
+    if copy.grad is None:  # the weight is frozen
+        return
+    if weight.grad is None:
+        weight.grad = copy.grad.to(weight.dtype)
+    else:
+        weight.grad += copy.grad
+    copy.grad = None
+
+
+def _by_side(
+    losses: Tensor, is_clean: npt.NDArray[np.bool_], masks: npt.NDArray[np.int64]
+) -> dict[str, Tensor]:
+    """Return the sum of the losses of masked tokens on each side that has any in the update."""
+    order = upload(np.argsort(is_clean, kind="stable"), losses.device)
+    sides = torch.split(losses[order], [int((~is_clean).sum()), int(is_clean.sum())])
+    return {f"mlm_{SIDES[side]}": sides[side].sum() for side in np.flatnonzero(masks).tolist()}
 
 
 class _Encoded(NamedTuple):

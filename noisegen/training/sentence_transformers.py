@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import Sampler
 
-from noisegen.encoders.encoder import LENGTH_MAX, open_encoder
+from noisegen.encoders.encoder import LENGTH_MAX, find_device, open_encoder
+from noisegen.encoders.sentence_encoder import encoding_on
 from noisegen.encoders.tokens import PieceTokenizer, Rows, plan
 from noisegen.errors import UsageError, naming_extras
 from noisegen.options import Strings, decode, option, public
@@ -87,7 +88,8 @@ def _noisy_pairs(options: NoisyPairsOptions) -> Datasets:
     pairs = prepare_data(Path(options.folder), cast(tuple[str, ...], options.data), reading)
     source.check(pairs)
     teacher = open_encoder(options.teacher)
-    vectors = teacher_vectors(teacher, pairs.clean, cache_folder() / "vectors")
+    with encoding_on(find_device("auto"), teacher, "fp32"):
+        vectors = teacher_vectors(teacher, pairs.clean, cache_folder() / "vectors")
 
     def dataset(rows: Rows, *, is_fixed: bool) -> Any:
         epoch = torch.tensor(VALIDATION_EPOCH if is_fixed else 0)

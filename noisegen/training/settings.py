@@ -133,7 +133,7 @@ _PRESETS = Path(__file__).parent / "presets"
 _INFINITE = ("clip", "graph_gb")  # settings that may be infinite
 _NO_SETTINGS = ("version", "data")  # keys of config.yaml that are no settings; --config skips them
 _UNITS = {"s": 1, "m": 60, "h": 3600}
-Precision = Literal["auto", "bf16", "fp32"]
+Precision = Literal["auto", "bf16", "fp16", "fp32"]
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ class DistilSettings(RunSettings):
         int, option("Hard negatives per text, for contrastive losses", ge=0)
     ] = 0
     precision: Precision = "auto"
-    # Whether rows are joined in batches without padding. None: on CUDA in bf16 without dropout.
+    # Whether rows are joined in batches without padding. None: on CUDA in bf16.
     packed: bool | None = None
     compile: Annotated[bool, option("Compile the network, for packed batches on CUDA")] = False
     interpolate: Annotated[
@@ -302,7 +302,12 @@ class PretrainSettings(RunSettings):
     freeze: Annotated[tuple[str, ...], option("Prefixes of names of frozen weights")] = ()
     precision: Precision = "auto"
     packed: bool | None = None  # as in DistilSettings
+    compile: Annotated[bool, option("Compile the network, for packed batches on CUDA")] = False
     validation_share: Annotated[float, option("Share of pairs held out", gt=0, lt=1)] = 0.01
+
+    def tokens_per_batch(self, world: int) -> int:
+        """Return the maximum tokens of a batch, however many processes share each update."""
+        return self.batch_tokens
 
 
 @dataclass(frozen=True)

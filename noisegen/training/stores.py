@@ -28,7 +28,9 @@ from noisegen.errors import NoisegenError
 from noisegen.evaluation.negatives import hard_negatives
 from noisegen.runs.atomic import atomic, write_text, writing
 from noisegen.runs.estimate import SAMPLE_SECONDS
+from noisegen.runs.lock import ALL_TASKS, Share
 from noisegen.runs.progress import Progress, Show, silent
+from noisegen.training.computation import Workers
 
 BLOCK_ROWS = 4_096
 _FIRST_ROWS = 16  # rows of the first timed sample; each further sample has twice the rows
@@ -211,49 +213,86 @@ class VectorLimit:
     seconds_left: Callable[[], float] = lambda: inf
 
 
-def teacher_vectors(
-    teacher: Encoder,
-    texts: TextStore,
-    folder: Path,
-    what: str = "vectors",
-    progress: Show = silent,
-    limit: VectorLimit | None = None,
-) -> TeacherVectors:
-    """Return the teacher's vectors of texts, read from `folder` or computed and written there.
+@dataclass(frozen=True)
+class VectorFiles:
+    """Files with the teacher's vectors of the texts of a store: one per block, in `folder`.
 
-    Blocks of texts are encoded in a fixed random order until `limit` is reached, but at least one.
-    `progress` gets an event named `what` per block. Raises NoisegenError if a vector is zero or has
-    numbers that float16 cannot hold, and OutputError for a folder that cannot be written.
+    Raises OutputError for a folder that cannot be written.
     """
-    limit = limit or VectorLimit()
-    home = folder / teacher.digest[:16]
-    with writing(home, _CACHE):
-        home.mkdir(parents=True, exist_ok=True)
-    count = -(-len(texts) // BLOCK_ROWS)
-    paths: list[str | None] = [None] * count
-    done, slowest, left = 0, 0.0, limit.seconds_left()
-    progress(Progress(what, 0, len(texts), "texts"))
-    for number in generator(count).permutation(count).tolist():
-        block = texts.block(number, BLOCK_ROWS)
-        path = home / f"{sha256(chr(0).join(block).encode()).hexdigest()[:32]}.npy"
-        is_known = _has_vectors(path, len(block), teacher.width)
-        if limit.texts is None:
-            needed = 0.0 if is_known else slowest
-            is_over = done > 0 and left < needed
-        else:
-            is_over = done >= limit.texts
-        if is_over:
-            break
-        if not is_known:
-            vectors = _encoded(teacher, block)
-            with atomic(path, _CACHE) as file:
-                np.save(file, vectors, allow_pickle=False)
-        paths[number] = str(path)
-        done += len(block)
-        before, left = left, limit.seconds_left()
-        slowest = max(slowest, before - left)
-        progress(Progress(what, done, len(texts), "texts"))
-    return _reopened(paths)
+
+    teacher: Encoder
+    texts: TextStore
+    folder: Path
+
+    def __post_init__(self) -> None:
+        with writing(self._home, _CACHE):
+            self._home.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def _home(self) -> Path:
+        return self.folder / self.teacher.digest[:16]
+
+    @property
+    def order(self) -> list[int]:
+        """Numbers of all blocks, in the fixed random order in which they are encoded."""
+        count = -(-len(self.texts) // BLOCK_ROWS)
+        order: list[int] = generator(count).permutation(count).tolist()
+        return order
+
+    def encode(
+        self, what: str, progress: Show, limit: VectorLimit, share: Share = ALL_TASKS
+    ) -> list[str | None]:
+        """Compute the vectors of the blocks in a share, unless their files have them.
+
+        Return the path of each block's file, None for blocks that are not in the share. Blocks are
+        encoded until `limit` is reached, but at least one. `progress` gets an event named `what`
+        per block. Raises NoisegenError if a vector is zero or has numbers that float16 cannot hold.
+        """
+        remainder, count = share
+        own = self.order[remainder::count]
+        paths: list[str | None] = [None] * len(self.order)
+        done, slowest, left = 0, 0.0, limit.seconds_left()
+        total = len(self.texts) // count
+        progress(Progress(what, 0, total, "texts"))
+        for number in own:
+            block = self.texts.block(number, BLOCK_ROWS)
+            path = self._path(block)
+            is_known = _has_vectors(path, len(block), self.teacher.width)
+            if limit.texts is None:
+                is_over = done > 0 and left < (0.0 if is_known else slowest)
+            else:
+                is_over = done >= limit.texts
+            if is_over:
+                break
+            if not is_known:
+                with atomic(path, _CACHE) as file:
+                    np.save(file, _encoded(self.teacher, block), allow_pickle=False)
+            paths[number] = str(path)
+            done += len(block)
+            before, left = left, limit.seconds_left()
+            slowest = max(slowest, before - left)
+            progress(Progress(what, min(done, total), total, "texts"))
+        return paths
+
+    def texts_encoded(self) -> int:
+        """Return the number of texts in the blocks of `order` before the first without a file."""
+        done = 0
+        for number in self.order:
+            block = self.texts.block(number, BLOCK_ROWS)
+            if not self._path(block).exists():
+                break
+            done += len(block)
+        return done
+
+    def _path(self, block: Sequence[str]) -> Path:
+        return self._home / f"{sha256(chr(0).join(block).encode()).hexdigest()[:32]}.npy"
+
+
+def teacher_vectors(
+    teacher: Encoder, texts: TextStore, folder: Path, what: str = "vectors", progress: Show = silent
+) -> TeacherVectors:
+    """Return the teacher's vectors of all texts, read from files in `folder` or computed."""
+    return _reopened(VectorFiles(teacher, texts, folder).encode(what, progress, VectorLimit()))
 
 
 def _encoded(teacher: Encoder, texts: Sequence[str]) -> Block:
@@ -280,19 +319,28 @@ class StoredTexts:
     name: str
     left: Callable[[], float] = lambda: inf
 
-    def vectors(self, teacher: Encoder, cache: Path, what: str, progress: Show) -> TeacherVectors:
-        """Return the teacher's vectors of all texts, or of the texts that get vectors in time."""
+    def vectors(
+        self, teacher: Encoder, cache: Path, what: str, progress: Show, workers: Workers
+    ) -> TeacherVectors:
+        """Return the teacher's vectors of all texts, or of the texts that get vectors in time.
+
+        Each process of the run encodes a share of the texts. A process that finds no file of
+        another one, because their caches are on different disks, encodes those texts too.
+        """
         path, texts = self.folder / f"{self.name}.known", TextStore(self.folder, self.name)
+        files = VectorFiles(teacher, texts, cache)
         if not path.exists():
-            limit = VectorLimit(seconds_left=self.left)
-            vectors = teacher_vectors(teacher, texts, cache, what, progress, limit)
-            write_text(path, str(len(vectors)))
-            return vectors
+            share = workers.rank, workers.world
+            files.encode(what, progress, VectorLimit(seconds_left=self.left), share)
+            workers.wait()
+            if workers.leads:
+                write_text(path, str(files.texts_encoded()))
+            workers.wait()
         with reading(path, OSError, ValueError, hint=DAMAGED):
             count = int(path.read_text())
             if not 0 < count <= len(texts):
                 raise ValueError(f"vectors of {count:,} texts, of which there are {len(texts):,}")
-        return teacher_vectors(teacher, texts, cache, what, progress, VectorLimit(count))
+        return _reopened(files.encode(what, silent, VectorLimit(count)))
 
 
 def _has_vectors(path: Path, rows: int, width: int) -> bool:

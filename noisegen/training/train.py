@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,15 @@ def _train(options: TrainOptions) -> dict[str, Any]:
     if options.dry_run:
         workers = Workers(device=find_device(options.device))
         return dry_run(kind(settings, workers, options.tell), options.sources, clock)
-    method = kind(settings, join_workers(options.device), options.tell)
+    workers = join_workers(options.device)
+    if not workers.leads:
+        options = replace(options, tell=silent, progress=silent)
+    with workers.together():
+        return _run(kind(settings, workers, options.tell), options, clock)
+
+
+def _run(method: Method[Any], options: TrainOptions, clock: Clock) -> dict[str, Any]:
+    """Train in this process of a run; return the metrics in the first process, else nothing."""
     with _opened(method, options) as folder:
         trainer = _open_run(method, folder, options, clock)
         trainer.sinks += _sinks(trainer, options)

@@ -46,6 +46,7 @@ LOG_EVERY = 10  # updates per row of the log
 # Time for files at the end of a run, in multiples of the time to save the best weights: 3 to write
 # a checkpoint, 1 to read the best weights, 1 to write the student.
 _FILES_AT_END = 5
+_NO_SCALER = torch.amp.GradScaler("cpu", enabled=False)
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -123,11 +124,20 @@ class Method(ABC, Generic[C]):
         A second thread calls this while the trainer uses the previous chunk.
         """
 
+    def load(self, chunk: C, batches: list[Rows], update: int) -> Any:
+        """Return what `backward` needs on the device, besides the chunk, for an update.
+
+        `update` is the number of updates before. A second thread calls this during the previous
+        update.
+        """
+        return None
+
     @abstractmethod
-    def backward(self, trainer: "Trainer[C]", chunk: C, batches: list[Rows]) -> int:
-        """Accumulate the gradient of this process's batches; return the update's number of pairs.
+    def backward(self, trainer: "Trainer[C]", chunk: C, batches: list[Rows], loaded: Any) -> int:
+        """Compute the gradient of an update over all processes; return its number of pairs.
 
         `batches` has the batches of the update for all processes: arrays of row indices in `chunk`.
+        `loaded` is the result of `load`.
         """
 
     @abstractmethod
@@ -174,6 +184,9 @@ class Trainer(Generic[C]):
         self._smoothed = SmoothedLoss()
         self._start = RunProgress()  # progress before the first update of this session
         self._logged = RunProgress()  # progress at the last row of the log
+        # Updates, their gradient norms, and whether these are logged; not yet read from the device.
+        self._norms: list[tuple[int, Tensor, bool]] = []
+        self._meeting = 0  # number of updates at the next exchange of times and signals
         self._best_weights: dict[str, Tensor] = {}  # empty for methods with checkpoints
         self._saved = -1  # number of updates at the last checkpoint
         self._validated = -1  # number of updates at the last validation
@@ -194,14 +207,7 @@ class Trainer(Generic[C]):
             while not self.is_done:
                 before = self.progress.done
                 self.update(*next(steps))
-                self._advance()
-                if self.progress.updates % LOG_EVERY == 0 or self.progress.updates == 1:
-                    self._log()
-                if self._needs_validation(before):
-                    self.validate()
-                    self.checkpoint()
-                    self._advance()
-                self._stop_if(interrupted)
+                self._close_update(before, interrupted)
             if self._logged.updates != self.progress.updates:
                 self._log()
             if self._validated != self.progress.updates:
@@ -215,22 +221,40 @@ class Trainer(Generic[C]):
         else:
             self.method.network.load_state_dict(self._best_weights)
 
+    def _close_update(self, before: float, interrupted: Callable[[], bool]) -> None:
+        """Log, validate and stop after an update, each when it is time.
+
+        `before` is the share of the run that was done before the update.
+        """
+        meets = self._meets()
+        self._advance(meets=meets)
+        if self.progress.updates % LOG_EVERY == 0 or self.progress.updates == 1:
+            self._log()
+        if self._needs_validation(before):
+            self.validate()
+            self.checkpoint()
+            self._advance()
+        if meets:
+            self._stop_if(interrupted)
+
     def resume(self) -> None:
         """Continue from the newest checkpoint, if there is one; raises OutputError."""
         if not checkpoints(self.folder):
             return
         state = load_checkpoint(self.folder, self.method.network, self.optimizer, self.config)
+        self._scaler.load_state_dict(state.scaler)
         self.progress, self.position = state.progress, state.position
         self.validations = list(state.validations)
         self._since_best = self._validations_since_best()
         self.clock.add(self.progress.seconds, self.progress.cpu)
         self._saved = self.progress.updates
 
-    def steps(self) -> Generator[tuple[C, list[Rows]], None, None]:
-        """Yield the data of each update, without end: a chunk, and batches of its rows.
+    def steps(self) -> Generator[tuple[C, list[Rows], Any], None, None]:
+        """Yield the data of each update, without end: arguments of `update`.
 
         Begins with the update at `position`; before each yield, `position` moves to the next
-        update. A thread makes the next chunk while the current one is in use.
+        update. Threads make the next chunk, and load the next batches of the current chunk, while
+        the current ones are in use.
         """
 
         def make(at: Position) -> tuple[Position, C]:
@@ -241,46 +265,85 @@ class Trainer(Generic[C]):
             assert chunk is not None  # each epoch has at least one chunk
             return at, chunk
 
-        with ThreadPoolExecutor(1) as ahead:
+        with ThreadPoolExecutor(2) as ahead:
             coming = ahead.submit(make, self.position)
             while True:
                 began = time.monotonic()
                 at, chunk = coming.result()
                 self.window["wait"] += time.monotonic() - began
                 coming = ahead.submit(make, Position(at.epoch, at.chunk + 1))
-                for number in range(at.step, len(chunk.steps)):
+                updates, loading = self.progress.updates - at.step, None
+                for number, batches in enumerate(chunk.steps[at.step :], at.step):
+                    began = time.monotonic()
+                    if loading is None:
+                        loading = ahead.submit(self.method.load, chunk, batches, updates + number)
+                    loaded, loading = loading.result(), None
+                    self.window["wait"] += time.monotonic() - began
+                    if number + 1 < len(chunk.steps):
+                        after = chunk.steps[number + 1], updates + number + 1
+                        loading = ahead.submit(self.method.load, chunk, *after)
                     self.position = replace(at, step=number + 1)
-                    yield chunk, chunk.steps[number]
+                    yield chunk, batches, loaded
 
-    def update(self, chunk: C, batches: list[Rows]) -> None:
-        """Do this process's part of an update; raises NoisegenError if a gradient is not finite."""
-        pairs = self.method.backward(self, chunk, batches)
-        self.window["grad_norm"] += self.step(self.optimizer)
-        done = self.progress
-        self.progress = replace(done, updates=done.updates + 1, pairs=done.pairs + pairs)
+    def update(self, chunk: C, batches: list[Rows], loaded: Any = None) -> None:
+        """Do this process's part of an update; `loaded` is the result of `Method.load`, if known.
 
-    def step(self, optimizer: torch.optim.Optimizer) -> float:
-        """Sum the gradients of all processes, clip the sum, and update the weights.
-
-        Return the norm of the sum before clipping; raises NoisegenError if it is not finite.
+        Raises NoisegenError if a gradient is not finite, up to `LOG_EVERY` updates later.
         """
+        done = self.progress
+        if loaded is None:
+            loaded = self.method.load(chunk, batches, done.updates)
+        pairs = self.method.backward(self, chunk, batches, loaded)
+        self.step(self.optimizer)
+        self.progress = replace(done, updates=done.updates + 1, pairs=done.pairs + pairs)
+        if len(self._norms) >= LOG_EVERY:
+            self._check_gradients()
+
+    def step(self, optimizer: torch.optim.Optimizer) -> None:
+        """Clip the gradients of the optimizer's weights, and update the weights."""
         settings = self.settings
         weights = [weight for group in optimizer.param_groups for weight in group["params"]]
-        self.workers.sum_gradients(weights)
-        norm = float(nn.utils.clip_grad_norm_(weights, settings.clip))
-        if not math.isfinite(norm):
-            message = f"the gradient of step {self.progress.updates + 1} is {norm}"
-            if self.method.is_resumable:
-                message += f"; the last good weights are in {self.folder}"
-            message += "; use a lower lr"
-            if self.method.computation is not None:
-                message += ", or fp32"
-            raise NoisegenError(message)
+        scaler = self._scaler
+        scaler.unscale_(optimizer)
+        norm = nn.utils.clip_grad_norm_(weights, settings.clip)
+        # The norm stays on the device: reading it would wait for the GPU.
+        self._norms.append((self.progress.updates + 1, norm, optimizer is self.optimizer))
         for group in optimizer.param_groups:
             group["lr"] = self._learning_rate()
-        optimizer.step()
+        scaler.step(optimizer)
+        scaler.update()
         optimizer.zero_grad(set_to_none=True)
-        return norm
+
+    @property
+    def _scaler(self) -> torch.amp.GradScaler:
+        """The scaler of fp16; it does nothing in other precisions, and for heads."""
+        computation = self.method.computation
+        return _NO_SCALER if computation is None else computation.scaler
+
+    def _check_gradients(self) -> None:
+        """Read the gradient norms since the last call; raise NoisegenError if one is not finite.
+
+        In fp16, an update with such a norm is skipped, and the next one has a smaller scale. Only a
+        scale below 1 is an error then.
+        """
+        norms, self._norms = self._norms, []
+        if not norms:
+            return
+        values = torch.stack([norm for _, norm, _ in norms]).tolist()
+        may_skip = self._scaler.is_enabled() and self._scaler.get_scale() >= 1
+        for (update, _, is_logged), norm in zip(norms, values, strict=True):
+            if may_skip and not math.isfinite(norm):
+                continue
+            if not math.isfinite(norm):
+                message = f"the gradient of step {update} is {norm}"
+                if self.method.is_resumable:
+                    message += f"; the last good weights are in {self.folder}"
+                message += "; use a lower lr"
+                if self.method.computation is not None:
+                    message += ", or fp32"
+                raise NoisegenError(message)
+            self.window["grad_norm"] += norm * is_logged
+            self.window["norms"] += is_logged
 
     def _learning_rate(self) -> float:
         """Return the learning rate of the next update: a linear warm-up, then the `schedule`."""
@@ -306,6 +369,7 @@ class Trainer(Generic[C]):
         Also estimates the time needed at the end of the run, from the time that this takes;
         `progress.closing` is the largest estimate so far.
         """
+        self._check_gradients()
         began, now = self.clock.spent, self.progress
         figures = self.method.validate()
         validated = self.clock.spent
@@ -347,8 +411,11 @@ class Trainer(Generic[C]):
         """Write a checkpoint, unless the last checkpoint has the same number of updates."""
         if not self.method.is_resumable:
             return
+        self._check_gradients()
         if self.workers.leads and self._saved != self.progress.updates:
-            state = State(self.progress, self.position, self.config, tuple(self.validations))
+            scaler = self._scaler.state_dict()
+            validations = tuple(self.validations)
+            state = State(self.progress, self.position, self.config, validations, scaler)
             network, keep = self.method.network, self.settings.keep
             save_checkpoint(self.folder, network, self.optimizer, state, keep)
         self._saved = self.progress.updates
@@ -393,10 +460,28 @@ class Trainer(Generic[C]):
         self._start = replace(self._start, done=self._share_done(self._start))
         self.progress = self._logged = self._start
 
-    def _advance(self) -> None:
-        """Update the times in `progress`, and its share of the run that is done."""
-        now = self._timed()
+    def _meets(self) -> bool:
+        """Return whether the processes exchange times and signals after this update.
+
+        A process alone always does. Several do at every row of the log, and about once a second.
+        """
+        updates = self.progress.updates
+        return self.workers.world == 1 or updates >= self._meeting or updates % LOG_EVERY == 0
+
+    def _advance(self, *, meets: bool = True) -> None:
+        """Update the share of the run that is done, and if the processes meet, the times."""
+        now = self._timed() if meets else self.progress
         self.progress = replace(now, done=self._share_done(now))
+        if meets:
+            self._meeting = now.updates + self._updates_to_meeting()
+
+    def _updates_to_meeting(self) -> int:
+        """Return the number of updates until the processes meet again: about a second's."""
+        if self.workers.world == 1:
+            return 1
+        updates = self.progress.updates - self._start.updates
+        seconds = self.progress.seconds - self._start.seconds
+        return min(LOG_EVERY, max(1, int(updates / max(seconds, 1e-9))))
 
     def _timed(self) -> RunProgress:
         """Return the progress with the current times, each the maximum over all processes."""
@@ -408,7 +493,7 @@ class Trainer(Generic[C]):
         """Return the share of the run that is done, from 0 to 1.
 
         The last seconds before a limit are reserved for the last validation and saving. The share
-        is 1 if another update would not end before these seconds.
+        is 1 if the updates until the processes meet again would not end before these seconds.
         """
         settings, start = self.settings, self._start
         if settings.steps is not None:
@@ -416,7 +501,7 @@ class Trainer(Generic[C]):
         if settings.epochs is not None:
             return min(1.0, now.pairs / (settings.epochs * self.method.rows))
         spent = self._spent(now) - self._spent(start)
-        update = spent / max(1, now.updates - start.updates)
+        update = spent / max(1, now.updates - start.updates) * self._updates_to_meeting()
         seconds = max(self.clock.limit - self._spent(start) - now.closing - update, 1e-3)
         return max(now.done, min(1.0, start.done + (1 - start.done) * spent / seconds))
 
@@ -430,17 +515,18 @@ class Trainer(Generic[C]):
         Memory that the process has freed is returned to the system; else it would add up.
         """
         release_memory()
-        window, self.window = self.window, defaultdict(float)
+        self._check_gradients()
+        window, self.window = _on_host(self.window), defaultdict(float)
         now, last, self._logged = self.progress, self._logged, self.progress
         updates = max(1, now.updates - last.updates)
         losses = {}
         for name in sorted(name for name in window if name.startswith("loss")):
-            losses[name] = self.workers.summed(float(window[name])) / updates
+            losses[name] = self.workers.summed(window[name]) / updates
         row = {
             "step": now.updates,
             **losses,
             "smoothed_loss": self._smoothed.add(losses["loss"], updates),
-            "grad_norm": window["grad_norm"] / updates,
+            "grad_norm": window["grad_norm"] / max(1, window["norms"]),
             "lr": self.optimizer.param_groups[0]["lr"],
             "pairs": now.pairs,
             "epoch": self.position.epoch,
@@ -514,6 +600,15 @@ class Trainer(Generic[C]):
     def best_validation(self) -> Validation:
         """The validation of the best weights."""
         return self.validations[self._best_index()]
+
+
+def _on_host(window: Mapping[str, Any]) -> dict[str, float]:
+    """Return sums of figures as numbers of the host; all are copied from the device at once."""
+    names = [name for name, value in window.items() if isinstance(value, Tensor)]
+    sums: dict[str, float] = defaultdict(float, window)
+    if names:
+        sums.update(zip(names, torch.stack([window[name] for name in names]).tolist(), strict=True))
+    return sums
 
 
 @contextmanager

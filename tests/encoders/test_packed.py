@@ -4,12 +4,19 @@ import numpy as np
 import pytest
 import torch
 from models import head_of
-from transformers import AutoConfig, AutoModel
+from transformers import AttentionInterface, AutoConfig, AutoModel
 
 from noisegen.encoders.character_folder import character_student
 from noisegen.encoders.encoder import Ragged, open_encoder
 from noisegen.encoders.head import SentenceHead
-from noisegen.encoders.tokens import Packed, Padded, by_length, is_packable
+from noisegen.encoders.tokens import (
+    ATTENTION,
+    Packed,
+    Padded,
+    by_length,
+    flash_attention,
+    is_packable,
+)
 from noisegen.errors import UsageError
 
 SIZES = {
@@ -180,3 +187,30 @@ def test_another_network_is_one_line():
     assert not is_packable(network.config)
     with pytest.raises(UsageError, match="distilbert network takes no packed batches, only bert"):
         Packed.of(rows_of([3, 4]), 0).states(network)
+
+
+def test_dropout_of_attention_keeps_the_mean_within_rows():
+    """transformers finds the attention by its name; half of the weights are dropped."""
+    torch.manual_seed(0)
+    query, key, value = torch.randn(3, 1, 4, 7, 8).unbind()
+    owner = torch.tensor([0, 0, 0, 1, 1, 1, 1])
+    attend = AttentionInterface()[ATTENTION]
+
+    def attended(dropout):
+        out, _ = attend(None, query, key, value, None, scaling=0.3, seq_idx=owner, dropout=dropout)
+        return out
+
+    plain, dropped = attended(0.0), torch.stack([attended(0.5) for _ in range(3_000)])
+    assert not torch.allclose(dropped[0], plain, atol=0.1)
+    torch.testing.assert_close(dropped.mean(0), plain, atol=0.15, rtol=0)
+
+
+def test_the_kernel_of_cuda_takes_dropout():
+    """On the device `meta` torch checks the call and its gradient, and computes nothing."""
+    with torch.device("meta"):
+        sides = [torch.ones(7, 4, 8, dtype=torch.bfloat16, requires_grad=True) for _ in range(3)]
+        offsets = torch.ones(3, dtype=torch.int32)
+    out = flash_attention(sides, offsets, 4, 0.3, 0.1)
+    out.sum().backward()
+
+    assert out.shape == sides[0].grad.shape == (7, 4, 8)

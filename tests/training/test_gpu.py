@@ -72,7 +72,7 @@ def vectors_and_gradients(folder, texts, device, **values):
     student.requires_grad_(True)
     made = Computation(DistilSettings(epochs=1, **values), student, device)
     with made.precision():
-        vectors = made.vectors(student.tokenizer.tokenize(texts))
+        vectors = made.vectors(made.batch(student.tokenizer.tokenize(texts)))
     target = torch.linspace(-1, 1, vectors.numel(), device=device).view_as(vectors)
     (vectors * target).sum().backward()
     weights = [weight for weight in student.parameters() if weight.grad is not None]

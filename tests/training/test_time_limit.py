@@ -3,6 +3,9 @@
 import itertools
 import pickle
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -16,6 +19,7 @@ from noisegen.encoders.encoder import open_encoder
 from noisegen.errors import NoisegenError
 from noisegen.training import clock as run_clock
 from noisegen.training import stores, trainer
+from noisegen.training.computation import Workers
 from noisegen.training.distil import Distillation
 from noisegen.training.stores import StoredTexts, TeacherVectors
 from noisegen.training.summary import lines
@@ -139,7 +143,7 @@ def test_no_block_of_vectors_begins_that_would_end_too_late(
     teacher = open_encoder(str(tiny_bert))
     slowed(monkeypatch, teacher, "encode", itertools.repeat(0.2), clock.sleep)
     stored = StoredTexts(tmp_path, "clean", lambda: 0.3 - clock.now)
-    assert len(stored.vectors(teacher, tmp_path, "vectors", lambda event: None)) == 40
+    assert len(stored.vectors(teacher, tmp_path, "vectors", lambda event: None, Workers())) == 40
 
 
 def test_the_learning_rate_falls_over_what_preparation_left(train, tmp_path, count_looks):
@@ -180,7 +184,7 @@ def test_other_processes_and_resumed_runs_take_the_same_vectors(
 ):
     teacher, late = open_encoder(str(tiny_bert)), iter([9, 9, 9, 0])
     write_texts(tmp_path, "clean", sentences)
-    given = teacher, tmp_path / "cache", "vectors", lambda event: None
+    given = teacher, tmp_path / "cache", "vectors", lambda event: None, Workers()
     some = StoredTexts(tmp_path, "clean", lambda: next(late)).vectors(*given)
     again = StoredTexts(tmp_path, "clean", lambda: 9).vectors(*given)
 
@@ -189,6 +193,37 @@ def test_other_processes_and_resumed_runs_take_the_same_vectors(
     assert some.rows.max() < len(sentences)
     wanted = teacher.encode([sentences[row] for row in some.rows])
     assert abs(pickle.loads(pickle.dumps(again)).take(some.rows) - wanted).max() < 2e-3
+
+
+@dataclass(frozen=True)
+class Waiting(Workers):
+    """A process of two, which is a thread."""
+
+    barrier: Barrier = field(default_factory=lambda: Barrier(2))
+
+    def wait(self):
+        self.barrier.wait(30)
+
+
+def test_processes_share_the_work_of_the_teacher(tmp_path, tiny_bert, sentences, small_blocks):
+    """Ten blocks of texts: each of two processes encodes five, and both have all vectors."""
+    write_texts(tmp_path, "clean", sentences)
+    first = Waiting(0, 2)
+    second = replace(first, rank=1)
+    encoded = []
+
+    def vectors(workers):
+        teacher = open_encoder(str(tiny_bert))
+        encode = teacher.encode
+        teacher.encode = lambda texts: encoded.append(workers.rank) or encode(texts)
+        stored = StoredTexts(tmp_path, "clean")
+        return stored.vectors(teacher, tmp_path / "cache", "vectors", lambda _: None, workers)
+
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(vectors, (first, second))
+    rows = np.arange(len(sentences))
+    assert sorted(encoded) == [0] * 5 + [1] * 5
+    assert (one.take(rows) == other.take(rows)).all()
 
 
 def test_negatives_are_drawn_among_the_texts_that_have_vectors():

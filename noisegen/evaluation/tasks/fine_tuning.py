@@ -20,8 +20,15 @@ import torch
 from torch import Tensor, nn
 
 from noisegen.data.labelled import OUTSIDE, LabelledRow
-from noisegen.encoders.encoder import Ints, Ragged, Tokenizer, replace_surrogates, uses_bf16
-from noisegen.encoders.sentence_encoder import SentenceEncoder
+from noisegen.encoders.encoder import (
+    Ints,
+    Ragged,
+    Tokenizer,
+    autocast,
+    half_precision,
+    replace_surrogates,
+)
+from noisegen.encoders.sentence_encoder import DEVICE_TOKENS, SentenceEncoder
 from noisegen.encoders.tokens import (
     PREPARATIONS,
     Padded,
@@ -32,12 +39,14 @@ from noisegen.encoders.tokens import (
     by_length,
     piece_tokenizer,
     plan,
+    upload,
 )
 from noisegen.errors import NoisegenError
 from noisegen.evaluation.tasks.sets import TaskData
 
 NO_PIECE = -1
 OTHER_MODEL = "give a Hugging Face folder with a tokenizer.json"
+CHECK_EVERY = 10  # updates between checks of their gradients
 IGNORED = -100  # class index of a token that the loss ignores
 Step = Callable[[int], None]  # called with the number of rows that an update or a test processed
 
@@ -239,7 +248,7 @@ class TaskNetwork(nn.Module):
         self.dropout = nn.Dropout(getattr(encoder.config, "hidden_dropout_prob", 0.1))
         self.label_head = nn.Linear(hidden, labels) if labels else None
         self.tag_head = nn.Linear(hidden, tags) if tags else None
-        self.bf16 = uses_bf16("auto", device)
+        self.precision = half_precision("auto", device)
         self.to(device)
 
     def keep_embeddings(self, vocabulary: Ints) -> None:
@@ -257,13 +266,13 @@ class TaskNetwork(nn.Module):
 
     def batch(self, pieces: Pieces, rows: Ints) -> TaskBatch:
         """Return the given rows of `pieces` as a batch on the device."""
-        types = torch.from_numpy(pieces.types.take(rows).padded(0)) if self.has_types else None
+        types = pieces.types.take(rows).padded(0) if self.has_types else None
         firsts = pieces.firsts.take(rows).padded(NO_PIECE)
         stop = int(np.flatnonzero((firsts != NO_PIECE).any(0)).max(initial=-1)) + 1
         return TaskBatch(
             Padded.of(pieces.ids.take(rows), self.pad_id, self.device),
-            None if types is None else types.to(self.device),
-            torch.from_numpy(firsts[:, :stop]).clamp(min=0).to(self.device),
+            None if types is None else upload(types, self.device),
+            upload(firsts[:, :stop].clip(min=0), self.device),
         )
 
     def forward(self, batch: TaskBatch) -> tuple[Tensor | None, Tensor | None]:
@@ -272,12 +281,10 @@ class TaskNetwork(nn.Module):
         Either is None if the network has no head for it.
         """
         types = {} if batch.types is None else {"token_type_ids": batch.types}
-        fast = attending_fast(self.config, batch.padded) if self.bf16 else nullcontext()
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16), fast:
-            output: Any = self.network(
-                input_ids=batch.padded.ids, attention_mask=batch.padded.mask.long(), **types
-            )
-        states = self.dropout(output.last_hidden_state.float())
+        fast = attending_fast(self.config, batch.padded) if self.precision else nullcontext()
+        with autocast(self.precision, self.device), fast:
+            states = batch.padded.states(self.network, **types)
+        states = self.dropout(states.float())
         label = self.label_head(states[:, 0]) if self.label_head is not None else None
         if self.tag_head is None:
             return label, None
@@ -298,7 +305,7 @@ class TaskNetwork(nn.Module):
 
         Rows of the class IGNORED do not count. If all rows are ignored, the result is 0.
         """
-        wanted = torch.from_numpy(classes).to(self.device)
+        wanted = upload(classes, self.device)
         total = nn.functional.cross_entropy(logits, wanted, ignore_index=IGNORED, reduction="sum")
         return total / (wanted != IGNORED).sum().clamp(min=1)
 
@@ -306,10 +313,12 @@ class TaskNetwork(nn.Module):
         """Train all weights with AdamW; the learning rate falls linearly from `lr` to 0 at the end.
 
         `step` is called after each update, with the number of its rows. Raises NoisegenError for a
-        gradient that is not finite.
+        gradient that is not finite, up to `CHECK_EVERY` updates later.
         """
         done, total = 0, max(1, round(tuning.epochs * len(training)))
+        norms: list[Tensor] = []  # not read at once, which would wait for a GPU
         optimizer = torch.optim.AdamW(self.parameters(), lr=tuning.lr, weight_decay=0.0, fused=True)
+        scaler = torch.amp.GradScaler(self.device.type, enabled=self.precision == torch.float16)
         self.train()
         lengths = training.pieces.ids.lengths[:, None]
         epochs = (plan(lengths, tuning.batch_tokens, tuning.seed, epoch, 0) for epoch in count())
@@ -318,12 +327,16 @@ class TaskNetwork(nn.Module):
                 group["lr"] = tuning.lr * (1 - done / total)
             loss = self.loss(training, rows)
             optimizer.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            norm = float(nn.utils.clip_grad_norm_(self.parameters(), tuning.clip))
-            if not isfinite(norm):
-                raise NoisegenError(f"the gradient is {norm} after {done:,} rows: use a lower --lr")
-            optimizer.step()
+            scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+            scaler.unscale_(optimizer)
+            norms.append(nn.utils.clip_grad_norm_(self.parameters(), tuning.clip))
+            scaler.step(optimizer)
+            scaler.update()
             done += len(rows)
+            if len(norms) >= CHECK_EVERY or done >= total:
+                if not scaler.is_enabled():  # else updates with such a gradient are skipped
+                    _check_finite(norms, done)
+                norms.clear()
             step(len(rows))
             if done >= total:
                 return
@@ -333,10 +346,12 @@ class TaskNetwork(nn.Module):
 
         The label is NO_PIECE if the model predicts no labels. A tag is NO_PIECE if the model
         predicts no tags, or if the tokenizer made no piece of its token. `budget` is the number of
-        tokens per batch; `step` is called after each batch, with the number of its rows.
+        tokens per batch on a CPU; `step` is called after each batch, with the number of its rows.
         """
         answers = [Classes(NO_PIECE, [])] * len(pieces)
         self.eval()
+        if self.device.type != "cpu":
+            budget = max(budget, DEVICE_TOKENS)
         with torch.inference_mode():
             for rows in by_length(pieces.ids.lengths, budget):
                 labels, tags = map(_best, self(self.batch(pieces, rows)))
@@ -350,6 +365,13 @@ class TaskNetwork(nn.Module):
                     answers[row] = Classes(label, row_tags.tolist())
                 step(len(rows))
         return answers
+
+
+def _check_finite(norms: Sequence[Tensor], rows: int) -> None:
+    """Raise NoisegenError if a gradient norm of the last updates, up to `rows`, is not finite."""
+    for norm in torch.stack(list(norms)).tolist():
+        if not isfinite(norm):
+            raise NoisegenError(f"the gradient is {norm} within {rows:,} rows: use a lower --lr")
 
 
 def _best(logits: Tensor | None) -> npt.NDArray[np.int64] | None:

@@ -83,7 +83,7 @@ def test_the_loss_equals_plain_loops(tiny_models, tmp_path, max_length):
     trial = trial_of(tiny_models(), tmp_path, max_length=max_length)
     assert (max_length == 8) == bool((trial.training.tags.values == IGNORED).any())
     network = trial.network(CPU).eval()
-    network.bf16 = False
+    network.precision = None
     random = np.random.Generator(np.random.PCG64(2))
     for _ in range(10):
         rows = random.permutation(len(trial.training))[: random.integers(1, 9)]
@@ -114,7 +114,7 @@ def test_without_the_embeddings_that_no_text_has_training_is_the_same(tiny_model
         part = trial.training if kept is not every else _with_ids(trial.training, trial.vocabulary)
         torch.manual_seed(3)
         network = TaskNetwork(trial.encoder, kept, 2, 3, CPU)
-        network.bf16 = False
+        network.precision = None
         network.fine_tune(part, Tuning(3, 1e-3, 256, seed=3), nothing)
         with torch.no_grad():
             answers.append(network.eval()(network.batch(part.pieces, np.arange(9))))
@@ -157,7 +157,7 @@ def test_a_batch_has_no_place_for_tokens_beyond_all_pieces(tiny_models, tmp_path
     rows = [LabelledRow(("a",) * length, ("O",) * length) for length in (5_000, 3)]
     pieces = renumbered(cut_into_pieces(trial.encoder.tokenizer, rows, 8), every)
     network = TaskNetwork(trial.encoder, every, 2, 3, CPU).eval()
-    network.bf16 = False
+    network.precision = None
     assert network.batch(pieces, np.arange(2)).firsts.shape == (2, 6)
     long, short = (tags for _, tags in network.predict(pieces, 64, nothing))
     assert [len(long), len(short)] == [5_000, 3]
@@ -176,7 +176,7 @@ def test_a_batch_has_no_place_for_tokens_beyond_all_pieces(tiny_models, tmp_path
 def test_predictions_do_not_depend_on_the_batch(tiny_models, tmp_path):
     trial = trial_of(tiny_models(), tmp_path)
     network = trial.network(CPU)
-    network.bf16 = False
+    network.precision = None
     pieces = trial.tests["es", "noisy"]
     assert network.predict(pieces, 1, nothing) == network.predict(pieces, 10_000, nothing)
 
