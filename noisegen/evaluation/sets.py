@@ -31,7 +31,7 @@ from noisegen.evaluation.negatives import (
     hard_negatives,
 )
 from noisegen.evaluation.results import EvaluateOptions
-from noisegen.evaluation.similarity import Bool
+from noisegen.evaluation.similarity import SAMPLES_PER_LABEL, Bool
 from noisegen.noising import registry
 from noisegen.noising.recipe import Recipe
 from noisegen.noising.rng import name_number
@@ -97,10 +97,12 @@ class TextSet:
     kind                 columns                                   truth
     sts                  first, second, first_noisy, second_noisy  human scores
     retrieval            source, target: a translation             nothing
-    classification       clean, noisy                              labels
+    classification       clean, noisy; train                       labels of clean
     pair_classification  first, second, first_noisy                1 if they belong together, else 0
 
     `negatives` maps a column to hard negatives, which a search of the column may find by mistake.
+    A classifier trains on `samples_per_label` texts per label: of the column `train`, whose labels
+    are `train_labels`, or of a part of the column `clean` if there are no `train_labels`.
     """
 
     name: str
@@ -109,6 +111,8 @@ class TextSet:
     truth: npt.NDArray[np.generic] = field(default_factory=lambda: np.zeros(0))
     note: str = ""
     negatives: Mapping[str, HardNegatives] = field(default_factory=dict)
+    train_labels: Sequence[str] = ()
+    samples_per_label: int = SAMPLES_PER_LABEL
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -317,11 +321,52 @@ class _SetReader:
 
         The text, or the first sentence of a pair, gets noise.
         """
-        text = self.options.text_column
+        (clean, *second), labels, notes = self._labelled_rows(name, source)
+        notes.append(f"noise: {self.options.recipe}")
+        noisy = self.noising.noise(self.recipe, clean, FIRST_SEED)
+        if second:
+            columns = {"first": clean, "second": second[0], "first_noisy": noisy}
+            truth = _pair_truth(labels, source)
+            return [TextSet(name, "pair_classification", columns, truth, "; ".join(notes))]
+        train, train_labels = self.training or ([], [])
+        if self.training:
+            notes += _note_lost_labels(labels, set(train_labels))
+        else:
+            notes += _check_split(clean, labels, source)
+        return [
+            TextSet(
+                name,
+                "classification",
+                {"clean": clean, "noisy": noisy} | ({"train": train} if train else {}),
+                np.array(labels, np.object_),
+                "; ".join(notes),
+                train_labels=train_labels,
+                samples_per_label=self.options.samples_per_label,
+            )
+        ]
+
+    @cached_property
+    def training(self) -> tuple[list[str], list[str]] | None:
+        """The texts and labels given with --labelled-train; None without this option.
+
+        Raises SourceError for pairs of sentences, which need no training.
+        """
+        source = self.options.labelled_train
+        if not source:
+            return None
+        (texts, *second), labels, _ = self._labelled_rows(source, source)
+        if second:
+            raise SourceError(f"{source} has pairs of sentences; --labelled-train needs texts")
+        return texts, labels
+
+    def _labelled_rows(
+        self, name: str, source: str
+    ) -> tuple[list[list[str]], list[str], list[str]]:
+        """Read labelled texts, or pairs; return their text columns, their labels, and notes."""
         choices = [
             (*sides, label)
             for label in dict.fromkeys((self.options.label_column, "label"))
-            for sides in ((text,), ("sentence1", "sentence2"))
+            for sides in ((self.options.text_column,), ("sentence1", "sentence2"))
         ]
         table = read_columns(source, choices, "--labelled", _OTHER_COLUMNS)
         label_column = list(table.columns)[-1]
@@ -329,22 +374,10 @@ class _SetReader:
         table = replace(table, columns=table.columns | {label_column: cells})
         has_label = [cell.casefold() != _UNLABELLED for cell in cells]
         rows, notes = self._sample(_only(table, has_label, "no_label"), name)
-        labels = rows[label_column]
+        labels = rows.pop(label_column)
         if len(set(labels)) < _ROWS_MIN:
             raise SourceError(f"{source}: all labels are {labels[0][:40]!r}; --labelled needs two")
-        notes.append(f"noise: {self.options.recipe}")
-        clean = rows[text if text in rows else "sentence1"]
-        noisy = self.noising.noise(self.recipe, clean, FIRST_SEED)
-        if "sentence2" in rows:
-            kind = "pair_classification"
-            columns = {"first": clean, "second": rows["sentence2"], "first_noisy": noisy}
-            truth = _pair_truth(labels, source)
-        else:
-            kind = "classification"
-            columns = {"clean": clean, "noisy": noisy}
-            truth = np.array(labels, np.object_)
-            notes += _check_split(clean, labels, source)
-        return [TextSet(name, kind, columns, truth, "; ".join(notes))]
+        return list(rows.values()), labels, notes
 
     def noise(self, name: str, source: str) -> Iterator[EvaluationSet]:
         """Read clean text; yield a set of noisy text for each recipe.
@@ -482,7 +515,12 @@ def _check_split(texts: Sequence[str], labels: Sequence[str], source: str) -> li
     if len(trained) < _ROWS_MIN or not tested.any():
         few = "too few texts with labels to train on some and test on others"
         raise SourceError(f"{source}: {few}")
-    lost = sum(label not in trained for label in compress(labels, tested))
+    return _note_lost_labels(list(compress(labels, tested)), trained)
+
+
+def _note_lost_labels(labels: Sequence[str], trained: set[str]) -> list[str]:
+    """Return [note] if some of the test texts' `labels` are not in `trained`, else []."""
+    lost = sum(label not in trained for label in labels)
     return [f"{lost:,} test texts have a label that no training text has"] if lost else []
 
 
