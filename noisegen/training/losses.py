@@ -251,6 +251,12 @@ def oracle(batch: PairBatch, output: Disentangled) -> Losses:
     return {"intra_class": _intra_class(output), "inter_class": _between(output)}
 
 
+@objective("oracle:intra", "heads", "partners")
+def oracle_intra(batch: PairBatch, output: Disentangled) -> Losses:
+    """Return ORACLE's `intra_class` alone, as in the ablation of its section 7.3."""
+    return {"intra_class": _intra_class(output)}
+
+
 @objective("oracle:reference-code", "heads", "partners")
 def oracle_reference_code(batch: PairBatch, output: Disentangled) -> Losses:
     """Return ORACLE's losses as the released configurations compute them (class "oracle_new").

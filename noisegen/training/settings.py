@@ -322,6 +322,9 @@ class DisentangleSettings(RunSettings):
     languages: Annotated[
         tuple[str, ...], option("Languages of source and target; default: from file names")
     ] = ()
+    bitext_rows: Annotated[
+        int | None, option("Random pairs kept per pair of labels; None: all", ge=1)
+    ] = None
     standardize: Annotated[bool, option("Train on vectors of mean 0 and mean square 1")] = True
     batch_pairs: Annotated[int, option("Pairs per update, compared with each other", ge=2)] = 512
     patience: Annotated[

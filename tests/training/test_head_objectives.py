@@ -159,6 +159,7 @@ def test_oracle_equals_a_loop_over_all_pairs_of_rows(seed, rows, width, labels):
     assert numbers(losses.oracle_reference_code(batch, out)) == close_to(
         {"intra_class": code, "inter_class": apart}
     )
+    assert numbers(losses.oracle_intra(batch, out)) == close_to({"intra_class": paper})
     assert numbers(losses.oracle_main(batch, out)) == close_to({"inter_class": between / 2})
     assert numbers(losses.oracle_old(batch, out)) == close_to(
         {
@@ -281,7 +282,14 @@ def test_rows_in_another_order_give_the_same_oracle_and_meat():
     turned = Disentangled(
         *(getattr(out, name)[order] for name in sides), out.classifier, out.discriminator
     )
-    for name in ("meat", "oracle", "oracle:reference-code", "oracle:main", "oracle:old"):
+    for name in (
+        "meat",
+        "oracle",
+        "oracle:intra",
+        "oracle:reference-code",
+        "oracle:main",
+        "oracle:old",
+    ):
         one = find_objective(name, "heads").function(batch, out)
         assert numbers(find_objective(name, "heads").function(moved, turned)) == close_to(
             {k: float(v) for k, v in one.items()}
