@@ -100,7 +100,7 @@ def find_bitext(source: str, langs: Languages | None = None) -> list[Bitext]:
     """Return the bitext of a SOURCE; [] if it is not bitext.
 
     SOURCE is one of:
-    - `A.de,B.en`: two files of lines;
+    - `A.de,B.en`: two files of lines; B may be a glob, for a pair of A with each file;
     - `corpus.de-en`: the common beginning of corpus.de-en.de and corpus.de-en.en;
     - a zip archive of OPUS;
     - a table (.tsv .csv .jsonl .parquet) with columns source and target, or two columns named
@@ -128,7 +128,7 @@ def _find(source: str, langs: Languages | None) -> list[Bitext]:
     if Path(source).exists():
         return _at(Path(source), langs)
     if "," in source:
-        return _two_files(source, langs)
+        return [file for pair in _each_pair(source) for file in _two_files(pair, langs)]
     if paths := sorted(glob(source, recursive=True)):  # noqa: PTH207  (a path of any folder)
         return [file for path in paths for file in _at(Path(path), langs)]
     return _with_prefix(Path(source), langs)
@@ -146,6 +146,15 @@ def _at(path: Path, langs: Languages | None) -> list[Bitext]:
     for file in shown:
         bitext += _at(file, langs)
     return bitext
+
+
+def _each_pair(source: str) -> list[str]:
+    """Return `A,B` for each file B of a glob, as in 'eng_Latn.devtest,*.devtest', without A."""
+    first, _, last = source.partition(",")
+    if not first or Path(last).exists():
+        return [source]
+    others = {*glob(last)} - {first}  # noqa: PTH207  (a path of any folder)
+    return [f"{first},{path}" for path in sorted(others)] or [source]
 
 
 def _two_files(source: str, langs: Languages | None) -> list[Bitext]:

@@ -1,5 +1,6 @@
 """Read the sources of an evaluation, sample their rows, and noise them into test sets."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -7,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, compress, count
 from math import isfinite
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +52,7 @@ SOURCE_MAX = 2_000  # sentences without --limit; each is noised by 27 recipes x 
 _UNLABELLED = "not labeled"  # CrisisLexT26's label of a text without a label
 _OTHER_COLUMNS = "; name others with --text-column and --label-column"
 _TRUTHS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}  # label in a file -> 0 or 1
+_FLORES = re.compile("[a-z]{3}_[A-Z][a-z]{3}")  # FLORES's code of a language and its script
 _TEST_PARTS = 2  # half of the labelled texts are for testing, the rest for training
 _ROWS_MIN = 2
 
@@ -569,12 +572,17 @@ def _read_translations(files: Sequence[Bitext]) -> dict[str, TextColumns]:
     """Read bitext files; return {language pair: table of source and target}.
 
     A table also counts the dropped rows of its language pair. For a file with several language
-    pairs, an extra table without rows counts them; its key is the path of the file.
+    pairs, an extra table without rows counts them; its key is the path of the file. Files of FLORES
+    that differ in script alone, such as zho_Hans and zho_Hant, are keyed by their names.
     """
+    files_of = Counter(file.langs for file in files)
     tables: defaultdict[str, TextColumns] = defaultdict(lambda: TextColumns({s: [] for s in SIDES}))
     for file in files:
         dropped: Counter[str] = Counter()
         own_pair = "-".join(file.langs) if all(file.langs) else ""
+        names = [Path(path).name.partition(".")[0] for path in file.paths]
+        if files_of[file.langs] > 1 and all(map(_FLORES.fullmatch, names)):
+            own_pair = "-".join(names)
         pairs: set[str] = set()
         for row in within_memory(stream_bitext([file], dropped), dropped):
             pair = own_pair or f"{row.source_lang}-{row.target_lang}"
