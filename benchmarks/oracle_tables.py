@@ -1,4 +1,4 @@
-"""DREAM, MEAT and ORACLE as in the paper's Tables 3 and 4: `python -m benchmarks.oracle_tables`.
+"""DREAM, MEAT and ORACLE as in Tables 3, 10 and 11: `python -m benchmarks.oracle_tables`.
 
 Trains heads on tatoeba-opus with an encoder's frozen vectors and measures them on held-out pairs,
 on the same with words of the other language in English (`codeswitch`), and on STS. Prints mean and

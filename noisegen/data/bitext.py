@@ -128,7 +128,7 @@ def _find(source: str, langs: Languages | None) -> list[Bitext]:
     if Path(source).exists():
         return _at(Path(source), langs)
     if "," in source:
-        return [file for pair in _each_pair(source) for file in _two_files(pair, langs)]
+        return _with_each(source, langs)
     if paths := sorted(glob(source, recursive=True)):  # noqa: PTH207  (a path of any folder)
         return [file for path in paths for file in _at(Path(path), langs)]
     return _with_prefix(Path(source), langs)
@@ -148,13 +148,16 @@ def _at(path: Path, langs: Languages | None) -> list[Bitext]:
     return bitext
 
 
-def _each_pair(source: str) -> list[str]:
-    """Return `A,B` for each file B of a glob, as in 'eng_Latn.devtest,*.devtest', without A."""
+def _with_each(source: str, langs: Languages | None) -> list[Bitext]:
+    """Return the bitext of `A,B`; if B is a glob, as in 'eng_Latn.devtest,*.devtest', of A and each.
+
+    The glob may match A, which is left out.
+    """
     first, _, last = source.partition(",")
-    if not first or Path(last).exists():
-        return [source]
-    others = {*glob(last)} - {first}  # noqa: PTH207  (a path of any folder)
-    return [f"{first},{path}" for path in sorted(others)] or [source]
+    others = sorted({*glob(last)} - {first})  # noqa: PTH207  (a path of any folder)
+    if not first or Path(last).exists() or not others:
+        return _two_files(source, langs)
+    return [file for path in others for file in _two_files(f"{first},{path}", langs)]
 
 
 def _two_files(source: str, langs: Languages | None) -> list[Bitext]:

@@ -579,10 +579,7 @@ def _read_translations(files: Sequence[Bitext]) -> dict[str, TextColumns]:
     tables: defaultdict[str, TextColumns] = defaultdict(lambda: TextColumns({s: [] for s in SIDES}))
     for file in files:
         dropped: Counter[str] = Counter()
-        own_pair = "-".join(file.langs) if all(file.langs) else ""
-        names = [Path(path).name.partition(".")[0] for path in file.paths]
-        if files_of[file.langs] > 1 and all(map(_FLORES.fullmatch, names)):
-            own_pair = "-".join(names)
+        own_pair = _own_pair(file, is_alone=files_of[file.langs] == 1)
         pairs: set[str] = set()
         for row in within_memory(stream_bitext([file], dropped), dropped):
             pair = own_pair or f"{row.source_lang}-{row.target_lang}"
@@ -594,3 +591,14 @@ def _read_translations(files: Sequence[Bitext]) -> dict[str, TextColumns]:
             owner = own_pair or (pairs.pop() if len(pairs) == 1 else file.paths[0])
             tables[owner].dropped.update(dropped)
     return tables
+
+
+def _own_pair(file: Bitext, *, is_alone: bool) -> str:
+    """Return the two languages of a bitext file, such as 'en-de'; '' if its rows name them.
+
+    If the file is not the only one in these languages, the names of two files of FLORES are used.
+    """
+    names = [Path(path).name.partition(".")[0] for path in file.paths]
+    if not is_alone and all(map(_FLORES.fullmatch, names)):
+        return "-".join(names)
+    return "-".join(file.langs) if all(file.langs) else ""

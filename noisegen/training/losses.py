@@ -257,6 +257,12 @@ def oracle_intra(batch: PairBatch, output: Disentangled) -> Losses:
     return {"intra_class": _intra_class(output)}
 
 
+@objective("oracle:inter", "heads")
+def oracle_inter(batch: PairBatch, output: Disentangled) -> Losses:
+    """Return ORACLE's `inter_class` alone, so that each of its two losses can have a weight."""
+    return {"inter_class": _between(output)}
+
+
 @objective("oracle:reference-code", "heads", "partners")
 def oracle_reference_code(batch: PairBatch, output: Disentangled) -> Losses:
     """Return ORACLE's losses as the released configurations compute them (class "oracle_new").
