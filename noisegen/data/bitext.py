@@ -149,7 +149,7 @@ def _at(path: Path, langs: Languages | None) -> list[Bitext]:
 
 
 def _with_each(source: str, langs: Languages | None) -> list[Bitext]:
-    """Return the bitext of `A,B`; if B is a glob, as in 'eng_Latn.devtest,*.devtest', of A and each.
+    """Return the bitext of `A,B`, or of A with each file of a glob B: 'eng_Latn.devtest,*.devtest'.
 
     The glob may match A, which is left out.
     """
