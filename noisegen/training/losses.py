@@ -281,6 +281,35 @@ def oracle_main(batch: PairBatch, output: Disentangled) -> Losses:
     return {"inter_class": _between(output) / 2}
 
 
+@objective("oracle:pair", "heads", "partners")
+def oracle_pair(batch: PairBatch, output: Disentangled) -> Losses:
+    """Return the one loss of "oracle_pair": `intra_class` of `oracle:reference-code`."""
+    return {"intra_class": _intra_class(output, diagonal=True)}
+
+
+@objective("oracle:orth", "heads")
+def oracle_orth(batch: PairBatch, output: Disentangled) -> Losses:
+    """Return the one loss of "oracle_orth": `inter_class` of `oracle:reference-code`."""
+    return {"inter_class": _positive_cosine(output.source_language, output.target_language)}
+
+
+@objective("oracle:abs", "heads", "partners")
+def oracle_abs(batch: PairBatch, output: Disentangled) -> Losses:
+    """Return the losses of "oracle_abs": as `oracle:reference-code`, with |cosine| of languages."""
+    apart = _mean(cosine_similarity(output.source_language, output.target_language).abs())
+    return {"intra_class": _intra_class(output, diagonal=True), "inter_class": apart}
+
+
+@objective("oracle:all", "heads")
+def oracle_all(batch: PairBatch, output: Disentangled) -> Losses:
+    """Return the one loss of "oracle_all": the mean of its three orthogonality terms.
+
+    They compare the languages of a pair, and meaning and language of each side.
+    """
+    apart = _positive_cosine(output.source_language, output.target_language)
+    return {"inter_class": (apart + _between(output)) / 3}
+
+
 @objective("oracle:old", "heads", "partners")
 def oracle_old(batch: PairBatch, output: Disentangled) -> Losses:
     """Return the losses of the released code's "oracle_old". Minimising them has these effects.

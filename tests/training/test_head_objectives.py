@@ -162,6 +162,15 @@ def test_oracle_equals_a_loop_over_all_pairs_of_rows(seed, rows, width, labels):
     assert numbers(losses.oracle_intra(batch, out)) == close_to({"intra_class": paper})
     assert numbers(losses.oracle_inter(batch, out)) == close_to({"inter_class": between})
     assert numbers(losses.oracle_main(batch, out)) == close_to({"inter_class": between / 2})
+    assert numbers(losses.oracle_pair(batch, out)) == close_to({"intra_class": code})
+    assert numbers(losses.oracle_orth(batch, out)) == close_to({"inter_class": apart})
+    absolute = mean(abs(cos(l_s[i], l_t[i])) for i in range(rows))
+    assert numbers(losses.oracle_abs(batch, out)) == close_to(
+        {"intra_class": code, "inter_class": absolute}
+    )
+    assert numbers(losses.oracle_all(batch, out)) == close_to(
+        {"inter_class": (apart + between) / 3}
+    )
     assert numbers(losses.oracle_old(batch, out)) == close_to(
         {
             "intra_class": code,
