@@ -21,7 +21,7 @@ from noisegen.encoders.encoder import open_encoder, uses_bf16
 from noisegen.encoders.folders import save_folder
 from noisegen.encoders.sentence_encoder import SentenceEncoder, prepared
 from noisegen.encoders.stored import read_json, write_json
-from noisegen.encoders.tokens import Rows, plan
+from noisegen.encoders.tokens import Rows, plan, sizes
 from noisegen.errors import NoisegenError, UsageError
 from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.resources import cache_folder
@@ -114,7 +114,8 @@ class Distillation(PairMethod[PairChunk]):
         """
         settings = self.settings
         sides = self.tokens(rows, epoch, both_sides=self.objective.needs("clean"))
-        lengths = np.stack([side.lengths for side in sides], 1)
+        tokenizer, unit = self.network.tokenizer, settings.batch_unit
+        lengths = np.stack([sizes(side, tokenizer, unit) for side in sides], 1)
         batches = self.workers.world * settings.accumulate
         tokens = settings.tokens_per_batch(self.workers.world)
         steps = plan(lengths, tokens, settings.seed, epoch, number, batches)

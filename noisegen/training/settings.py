@@ -231,6 +231,9 @@ class DistilSettings(RunSettings):
     batch_tokens: Annotated[
         int, option("Tokens per update over all processes, padding included", ge=1)
     ] = 2048
+    batch_unit: Annotated[
+        Literal["tokens", "characters"], option("Unit of batch_tokens; characters: --student char")
+    ] = "tokens"
     accumulate: Annotated[int, option("Batches per update in each process", ge=1)] = 1
     max_length: Annotated[
         int | None, option("Maximum tokens of a text; None: like the teacher's", ge=8)

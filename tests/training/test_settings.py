@@ -31,10 +31,9 @@ def test_the_papers_values():
     assert (rolaser.betas, rolaser.dropout, rolaser.epochs) == ((0.9, 0.98), 0.1, 100)
     assert (rolaser.objective, rolaser.pooling, rolaser.project) == ("mse_sum", "max", "before")
     assert (char.lr, char.student, char.epochs) == (5e-5, "char", 34)
-    # An update has the paper's number of sentences, in characters there and in words here.
-    assert (rolaser.batch_tokens, char.batch_tokens) == (32_000, 6_000)
+    assert (rolaser.batch_unit, char.batch_unit) == ("tokens", "characters")
     for one in (rolaser, char):
-        assert (one.validate_every, one.schedule) == (30_000, "constant")
+        assert (one.batch_tokens, one.validate_every, one.schedule) == (32_000, 30_000, "constant")
         assert (one.projection_bias, one.normalize, one.recipe) == (False, False, "rolaser")
     second = load_settings("rolaser-v2", None, laser)
     assert (second.objective, second.pooling, second.project) == ("two_term", "mean", "after")
