@@ -1,6 +1,6 @@
 """Figures of meaning and language vectors, and their table over seeds.
 
-High is wanted of meaning vectors, low of language vectors (ORACLE, Tables 3 and 4).
+High is wanted of meaning vectors, low of language vectors (ORACLE, Tables 3, 10 and 11).
 """
 
 from collections.abc import Callable, Mapping, Sequence

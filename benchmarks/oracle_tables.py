@@ -1,4 +1,4 @@
-"""DREAM, MEAT and ORACLE as in the paper's Tables 3 and 4: `python -m benchmarks.oracle_tables`.
+"""DREAM, MEAT and ORACLE as in Tables 3, 10 and 11: `python -m benchmarks.oracle_tables`.
 
 Trains heads on tatoeba-opus with an encoder's frozen vectors and measures them on held-out pairs,
 on the same with words of the other language in English (`codeswitch`), and on STS. Prints mean and
@@ -32,7 +32,7 @@ from benchmarks.oracle_figures import (
 from benchmarks.real_pairs import DATA
 from noisegen.data.dictionaries import packaged_languages
 from noisegen.options import parse_values
-from noisegen.training.heads import load_heads
+from noisegen.training.heads import load_heads, write_picture
 from noisegen.training.train import train
 
 OBJECTIVES = ("dream", "dream+oracle", "meat", "meat+oracle")
@@ -143,9 +143,12 @@ def main() -> None:
         render(table, chosen, f"{side} vectors, {given.teacher}", Console(width=120))
     (given.out / "table.json").write_text(json.dumps(plain(table), indent=1) + "\n")
     heads, _ = load_heads(given.out / f"{given.objectives[-1]}-0" / "heads")
-    shown = [one for one in sets.retrieval if one.group == "retrieval"]
-    texts = {one.name: one.target for one in shown}
-    heads.write_picture({"en": shown[0].source, **texts}, heads, given.out / "vectors.html")
+    shown = {
+        f"en-{one.name}": (one.source, one.target)
+        for one in sets.retrieval
+        if one.group == "retrieval"
+    }
+    write_picture(shown, heads, given.out / "vectors.html")
 
 
 if __name__ == "__main__":

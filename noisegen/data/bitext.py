@@ -100,7 +100,7 @@ def find_bitext(source: str, langs: Languages | None = None) -> list[Bitext]:
     """Return the bitext of a SOURCE; [] if it is not bitext.
 
     SOURCE is one of:
-    - `A.de,B.en`: two files of lines;
+    - `A.de,B.en`: two files of lines; B may be a glob, for a pair of A with each file;
     - `corpus.de-en`: the common beginning of corpus.de-en.de and corpus.de-en.en;
     - a zip archive of OPUS;
     - a table (.tsv .csv .jsonl .parquet) with columns source and target, or two columns named
@@ -128,7 +128,7 @@ def _find(source: str, langs: Languages | None) -> list[Bitext]:
     if Path(source).exists():
         return _at(Path(source), langs)
     if "," in source:
-        return _two_files(source, langs)
+        return _with_each(source, langs)
     if paths := sorted(glob(source, recursive=True)):  # noqa: PTH207  (a path of any folder)
         return [file for path in paths for file in _at(Path(path), langs)]
     return _with_prefix(Path(source), langs)
@@ -146,6 +146,18 @@ def _at(path: Path, langs: Languages | None) -> list[Bitext]:
     for file in shown:
         bitext += _at(file, langs)
     return bitext
+
+
+def _with_each(source: str, langs: Languages | None) -> list[Bitext]:
+    """Return the bitext of `A,B`, or of A with each file of a glob B: 'eng_Latn.devtest,*.devtest'.
+
+    The glob may match A, which is left out.
+    """
+    first, _, last = source.partition(",")
+    others = sorted({*glob(last)} - {first})  # noqa: PTH207  (a path of any folder)
+    if not first or Path(last).exists() or not others:
+        return _two_files(source, langs)
+    return [file for path in others for file in _two_files(f"{first},{path}", langs)]
 
 
 def _two_files(source: str, langs: Languages | None) -> list[Bitext]:

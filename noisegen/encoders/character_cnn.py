@@ -176,6 +176,12 @@ class WordTokenizer:
             rows.append([CLS, *ids, SEP])
         return Ragged.of(rows)
 
+    def character_counts(self, rows: Ragged) -> npt.NDArray[np.int64]:
+        """Return the number of characters in each row of word ids, and of an end sign per word."""
+        counts = np.char.str_len(self.table.words(rows.values)) + 1
+        sums: npt.NDArray[np.int64] = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        return sums[rows.offsets[1:]] - sums[rows.offsets[:-1]]
+
     def save(self, folder: Path) -> None:
         """Write `max_length` and `lower` to words.json in a folder."""
         write_json(folder / FILE, {"max_length": self.max_length, "lower": self.lower})

@@ -217,6 +217,22 @@ def model_length(tokenizer: Tokenizer) -> int:
     return tokenizer.model_length if isinstance(tokenizer, PieceTokenizer) else tokenizer.max_length
 
 
+def sizes(rows: Ragged, tokenizer: Tokenizer, unit: str) -> Rows:
+    """Return the size of each row of token ids, in `unit`: tokens, or characters.
+
+    Raises UsageError for characters if the tokenizer does not split into words.
+    """
+    if unit == "tokens":
+        return rows.lengths
+    if isinstance(tokenizer, PreparedTokenizer):
+        tokenizer = tokenizer.tokenizer
+    counts = getattr(tokenizer, "character_counts", None)
+    if counts is None:
+        raise UsageError(f"batch_unit {unit} is for students that read characters: --student char")
+    counted: Rows = counts(rows)
+    return counted
+
+
 def piece_tokenizer(tokenizer: Tokenizer, model: str, advice: str) -> PieceTokenizer:
     """Return the PieceTokenizer of a model, taken out of a PreparedTokenizer if there is one.
 

@@ -68,6 +68,8 @@ def evaluate(
     retrieval: tuple[str, ...] = (),
     target_model: str | None = None,
     labelled: tuple[str, ...] = (),
+    labelled_train: str | None = None,
+    samples_per_label: int = 8,
     recipe: str = "ugc",
     lang: str = "en",
     limit: int | None = None,

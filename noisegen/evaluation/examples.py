@@ -106,7 +106,7 @@ def project(
     and its noisy vectors. `baseline` has the baseline's clean vectors; the axes are their first two
     principal components. Models of another width are left out. Vectors are normalised first, as in
     RoLASER. In the result, `spearman` is the rank correlation of distances before and after
-    projection (0.69 in RoLASER's figure 4). More than `PAIRS_MAX` pairs are evenly sampled.
+    projection (0.69 in RoLASER's Figure 2). More than `PAIRS_MAX` pairs are evenly sampled.
     """
     with naming_extras():
         from scipy.spatial.distance import pdist

@@ -175,17 +175,22 @@ def _among_hard(
 def _type_token_ratios(
     dataset: PairSet, tokenize: Callable[[Sequence[str]], Ragged]
 ) -> dict[str, tuple[float, ...]]:
-    """Return the type/token ratios by metric: clean, noisy, and noisy divided by clean.
+    """Return counts of tokens and type/token ratios, by metric.
 
-    Noisy ratios have a value per noise seed.
+    Ratios are of clean text, of noisy text, and noisy divided by clean. Noisy figures have a value
+    per noise seed.
     """
-    special = set(tokenize([""]).values.tolist())
-    clean, *noisy = (
-        similarity.type_token_ratio(tokenize(side), without=special)
-        for side in (dataset.clean, *dataset.noisy)
-    )
-    ratios = tuple(ratio / clean for ratio in noisy)
-    return {"ttr_ratio": ratios, "ttr_noisy": tuple(noisy), "ttr_clean": (clean,)}
+    special = list(set(tokenize([""]).values.tolist()))
+    sides = [tokenize(side) for side in (dataset.clean, *dataset.noisy)]
+    clean, *noisy = (similarity.type_token_ratio(side, without=special) for side in sides)
+    tokens, *noisy_tokens = (float((~np.isin(side.values, special)).sum()) for side in sides)
+    return {
+        "ttr_ratio": tuple(ratio / clean for ratio in noisy),
+        "ttr_noisy": tuple(noisy),
+        "ttr_clean": (clean,),
+        "tokens_noisy": tuple(noisy_tokens),
+        "tokens_clean": (tokens,),
+    }
 
 
 def _of_texts(dataset: TextSet, store: VectorStore, targets: VectorStore) -> Measured:
@@ -244,17 +249,23 @@ def _retrieval(
 def _classification(dataset: TextSet, vectors: Mapping[str, Vectors]) -> tuple[Rows, Figures]:
     """Train a classifier on clean texts, and test it on clean and on noisy texts.
 
-    Return {metric: accuracy of each test row}, then {metric: value} for F1 and for the mean cosine
-    of clean texts of the same class. Accuracy and F1 are measured without and with noise.
+    Without a column `train`, half of the clean texts are for training. Return {metric: accuracy of
+    each test row}, then {metric: value} for F1 and for the mean cosine of clean texts of the same
+    class. Accuracy and F1 are measured without and with noise.
     """
     labels = dataset.truth.tolist()
-    tested = is_tested(dataset.columns["clean"])
-    tests = {side: vectors[side][tested] for side in ("clean", "noisy")}
+    sides = {side: vectors[side] for side in ("clean", "noisy")}
+    if dataset.train_labels:
+        train, known, truth = vectors["train"], list(dataset.train_labels), labels
+    else:
+        tested = is_tested(dataset.columns["clean"])
+        train, known = vectors["clean"][~tested], list(compress(labels, ~tested))
+        sides, truth = (
+            {name: s[tested] for name, s in sides.items()},
+            list(compress(labels, tested)),
+        )
     by_side = similarity.classify(
-        vectors["clean"][~tested],
-        list(compress(labels, ~tested)),
-        tests,
-        list(compress(labels, tested)),
+        train, known, sides, truth, samples_per_label=dataset.samples_per_label
     )
     rows, figures = Rows(), Figures()
     for side, classified in by_side.items():

@@ -14,7 +14,12 @@ from noisegen.evaluation.statistics import stars
 
 NBSP = "\u00a0"  # no-break space, put between a value and its unit
 _SMALL = 0.01  # smaller values without a unit are shown with one more digit
-_DIGITS = {"": (3, 3), "%": (2, 1), "points": (1, 1)}  # unit -> decimals in report, in terminal
+_DIGITS = {
+    "": (3, 3),
+    "%": (2, 1),
+    "points": (1, 1),
+    "tokens": (0, 0),
+}  # unit -> decimals in report, in terminal
 
 
 @dataclass(frozen=True)

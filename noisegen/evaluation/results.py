@@ -77,6 +77,17 @@ class EvaluateOptions:
             "Labelled set: columns text, label, or sentence1, sentence2, label", metavar="SOURCE"
         ),
     ] = ()
+    labelled_train: Annotated[
+        str | None,
+        option(
+            "For --labelled: labelled texts to train the classifier on (default: half of each set)",
+            metavar="SOURCE",
+        ),
+    ] = None
+    samples_per_label: Annotated[
+        int,
+        option("For --labelled: training texts per label and experiment, 8 or more in MTEB", ge=1),
+    ] = 8
     recipe: Annotated[
         str, option("Recipe for the noise of --sts and --labelled", metavar="NAME|FILE.yaml")
     ] = "ugc"
@@ -125,6 +136,8 @@ class EvaluateOptions:
             raise UsageError("--target-model is for translations: give --retrieval")
         if self.augmented and not (self.hard and (self.pairs or self.source or self.retrieval)):
             raise UsageError("--augmented is for --source, --pairs, --retrieval, without --no-hard")
+        if self.labelled_train and not self.labelled:
+            raise UsageError("--labelled-train is for labelled texts: give --labelled")
         if any(not 0 <= factor <= 100 for factor in self.strengths):
             raise UsageError("--strengths are factors from 0 to 100")
 

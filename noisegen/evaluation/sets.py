@@ -1,5 +1,6 @@
 """Read the sources of an evaluation, sample their rows, and noise them into test sets."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -7,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, compress, count
 from math import isfinite
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +33,7 @@ from noisegen.evaluation.negatives import (
     hard_negatives,
 )
 from noisegen.evaluation.results import EvaluateOptions
-from noisegen.evaluation.similarity import Bool
+from noisegen.evaluation.similarity import SAMPLES_PER_LABEL, Bool
 from noisegen.noising import registry
 from noisegen.noising.recipe import Recipe
 from noisegen.noising.rng import name_number
@@ -50,6 +52,7 @@ SOURCE_MAX = 2_000  # sentences without --limit; each is noised by 27 recipes x 
 _UNLABELLED = "not labeled"  # CrisisLexT26's label of a text without a label
 _OTHER_COLUMNS = "; name others with --text-column and --label-column"
 _TRUTHS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}  # label in a file -> 0 or 1
+_FLORES = re.compile("[a-z]{3}_[A-Z][a-z]{3}")  # FLORES's code of a language and its script
 _TEST_PARTS = 2  # half of the labelled texts are for testing, the rest for training
 _ROWS_MIN = 2
 
@@ -97,10 +100,12 @@ class TextSet:
     kind                 columns                                   truth
     sts                  first, second, first_noisy, second_noisy  human scores
     retrieval            source, target: a translation             nothing
-    classification       clean, noisy                              labels
+    classification       clean, noisy; train                       labels of clean
     pair_classification  first, second, first_noisy                1 if they belong together, else 0
 
     `negatives` maps a column to hard negatives, which a search of the column may find by mistake.
+    A classifier trains on `samples_per_label` texts per label: of the column `train`, whose labels
+    are `train_labels`, or of a part of the column `clean` if there are no `train_labels`.
     """
 
     name: str
@@ -109,6 +114,8 @@ class TextSet:
     truth: npt.NDArray[np.generic] = field(default_factory=lambda: np.zeros(0))
     note: str = ""
     negatives: Mapping[str, HardNegatives] = field(default_factory=dict)
+    train_labels: Sequence[str] = ()
+    samples_per_label: int = SAMPLES_PER_LABEL
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -317,11 +324,52 @@ class _SetReader:
 
         The text, or the first sentence of a pair, gets noise.
         """
-        text = self.options.text_column
+        (clean, *second), labels, notes = self._labelled_rows(name, source)
+        notes.append(f"noise: {self.options.recipe}")
+        noisy = self.noising.noise(self.recipe, clean, FIRST_SEED)
+        if second:
+            columns = {"first": clean, "second": second[0], "first_noisy": noisy}
+            truth = _pair_truth(labels, source)
+            return [TextSet(name, "pair_classification", columns, truth, "; ".join(notes))]
+        train, train_labels = self.training or ([], [])
+        if self.training:
+            notes += _note_lost_labels(labels, set(train_labels))
+        else:
+            notes += _check_split(clean, labels, source)
+        return [
+            TextSet(
+                name,
+                "classification",
+                {"clean": clean, "noisy": noisy} | ({"train": train} if train else {}),
+                np.array(labels, np.object_),
+                "; ".join(notes),
+                train_labels=train_labels,
+                samples_per_label=self.options.samples_per_label,
+            )
+        ]
+
+    @cached_property
+    def training(self) -> tuple[list[str], list[str]] | None:
+        """The texts and labels given with --labelled-train; None without this option.
+
+        Raises SourceError for pairs of sentences, which need no training.
+        """
+        source = self.options.labelled_train
+        if not source:
+            return None
+        (texts, *second), labels, _ = self._labelled_rows(source, source)
+        if second:
+            raise SourceError(f"{source} has pairs of sentences; --labelled-train needs texts")
+        return texts, labels
+
+    def _labelled_rows(
+        self, name: str, source: str
+    ) -> tuple[list[list[str]], list[str], list[str]]:
+        """Read labelled texts, or pairs; return their text columns, their labels, and notes."""
         choices = [
             (*sides, label)
             for label in dict.fromkeys((self.options.label_column, "label"))
-            for sides in ((text,), ("sentence1", "sentence2"))
+            for sides in ((self.options.text_column,), ("sentence1", "sentence2"))
         ]
         table = read_columns(source, choices, "--labelled", _OTHER_COLUMNS)
         label_column = list(table.columns)[-1]
@@ -329,22 +377,10 @@ class _SetReader:
         table = replace(table, columns=table.columns | {label_column: cells})
         has_label = [cell.casefold() != _UNLABELLED for cell in cells]
         rows, notes = self._sample(_only(table, has_label, "no_label"), name)
-        labels = rows[label_column]
+        labels = rows.pop(label_column)
         if len(set(labels)) < _ROWS_MIN:
             raise SourceError(f"{source}: all labels are {labels[0][:40]!r}; --labelled needs two")
-        notes.append(f"noise: {self.options.recipe}")
-        clean = rows[text if text in rows else "sentence1"]
-        noisy = self.noising.noise(self.recipe, clean, FIRST_SEED)
-        if "sentence2" in rows:
-            kind = "pair_classification"
-            columns = {"first": clean, "second": rows["sentence2"], "first_noisy": noisy}
-            truth = _pair_truth(labels, source)
-        else:
-            kind = "classification"
-            columns = {"clean": clean, "noisy": noisy}
-            truth = np.array(labels, np.object_)
-            notes += _check_split(clean, labels, source)
-        return [TextSet(name, kind, columns, truth, "; ".join(notes))]
+        return list(rows.values()), labels, notes
 
     def noise(self, name: str, source: str) -> Iterator[EvaluationSet]:
         """Read clean text; yield a set of noisy text for each recipe.
@@ -482,7 +518,12 @@ def _check_split(texts: Sequence[str], labels: Sequence[str], source: str) -> li
     if len(trained) < _ROWS_MIN or not tested.any():
         few = "too few texts with labels to train on some and test on others"
         raise SourceError(f"{source}: {few}")
-    lost = sum(label not in trained for label in compress(labels, tested))
+    return _note_lost_labels(list(compress(labels, tested)), trained)
+
+
+def _note_lost_labels(labels: Sequence[str], trained: set[str]) -> list[str]:
+    """Return [note] if some of the test texts' `labels` are not in `trained`, else []."""
+    lost = sum(label not in trained for label in labels)
     return [f"{lost:,} test texts have a label that no training text has"] if lost else []
 
 
@@ -531,12 +572,14 @@ def _read_translations(files: Sequence[Bitext]) -> dict[str, TextColumns]:
     """Read bitext files; return {language pair: table of source and target}.
 
     A table also counts the dropped rows of its language pair. For a file with several language
-    pairs, an extra table without rows counts them; its key is the path of the file.
+    pairs, an extra table without rows counts them; its key is the path of the file. Files of FLORES
+    that differ in script alone, such as zho_Hans and zho_Hant, are keyed by their names.
     """
+    files_of = Counter(file.langs for file in files)
     tables: defaultdict[str, TextColumns] = defaultdict(lambda: TextColumns({s: [] for s in SIDES}))
     for file in files:
         dropped: Counter[str] = Counter()
-        own_pair = "-".join(file.langs) if all(file.langs) else ""
+        own_pair = _own_pair(file, is_alone=files_of[file.langs] == 1)
         pairs: set[str] = set()
         for row in within_memory(stream_bitext([file], dropped), dropped):
             pair = own_pair or f"{row.source_lang}-{row.target_lang}"
@@ -548,3 +591,14 @@ def _read_translations(files: Sequence[Bitext]) -> dict[str, TextColumns]:
             owner = own_pair or (pairs.pop() if len(pairs) == 1 else file.paths[0])
             tables[owner].dropped.update(dropped)
     return tables
+
+
+def _own_pair(file: Bitext, *, is_alone: bool) -> str:
+    """Return the two languages of a bitext file, such as 'en-de'; '' if its rows name them.
+
+    If the file is not the only one in these languages, the names of two files of FLORES are used.
+    """
+    names = [Path(path).name.partition(".")[0] for path in file.paths]
+    if not is_alone and all(map(_FLORES.fullmatch, names)):
+        return "-".join(names)
+    return "-".join(file.langs) if all(file.langs) else ""

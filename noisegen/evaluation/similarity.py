@@ -239,7 +239,7 @@ def classify(
     protocol and the draws are the default of AbsTaskClassification in MTEB 2. Each of 10
     experiments shuffles the training rows, fits a logistic regression on the first 8 rows of each
     label (L2 penalty of 1, at most 100 iterations, vectors not normalised), and labels all test
-    rows. Some of MTEB's tasks take more samples: 32 in TweetSentimentExtraction.
+    rows. Some of MTEB's tasks take more samples: 32 in TweetSentimentExtractionClassification.
 
     Raises UsageError if there is one label only, MissingExtra without scikit-learn.
     """

@@ -40,10 +40,9 @@ from noisegen.training.checkpoint import writing_weights
 from noisegen.training.clock import UNLIMITED, Clock
 from noisegen.training.computation import Workers
 from noisegen.training.heads import (
-    POINTS_MAX,
+    PAIRS_DRAWN,
     PREFIX,
     SIDES,
-    TEXTS_MIN,
     HeadConfig,
     Heads,
     applied,
@@ -68,12 +67,12 @@ from noisegen.training.trainer import Chunk, Method, Rehearsal, Trainer, adam
 
 CLEAN, NOISY, SEVERAL = "clean", "noisy", "several"
 LABELS_MAX = 1_000
-PAIRS_MAX = 1_000  # maximum pairs per language pair in the retrieval test, as in the ORACLE paper
 # Columns and types that identify a file as output of `noisegen augment`.
 _NOISED = {"noisy": pa.string(), "clean": pa.string(), "transforms": pa.list_(pa.string())}
 _ROWS = 8_192  # vectors read at once while centre and scale are computed, to bound the memory
 CHUNK_BATCHES = 64  # batches per chunk; memory holds the vectors of a whole chunk
 _HELD_OUT_SEED = 2**32  # larger than all epochs, which seed batches
+_SAMPLE_SEED = 2**33  # another stream than that of held-out pairs
 
 
 @dataclass(frozen=True)
@@ -104,6 +103,11 @@ class LabelledPair:
     source_label: str
     target_label: str
 
+    @property
+    def both_labels(self) -> tuple[str, str]:
+        """The labels of source and target."""
+        return self.source_label, self.target_label
+
 
 def prepare_labelled(
     folder: Path, sources: Sequence[str], settings: DisentangleSettings
@@ -119,7 +123,7 @@ def prepare_labelled(
     numbers: dict[str, int] = {}
     sides, labels = array("i"), array("i")
     with writing_distinct(folder, "texts") as number_of:
-        for pair in _labelled(sources, settings, dropped):
+        for pair in _chosen(sources, settings, dropped):
             sides.extend([number_of(pair.source), number_of(pair.target)])
             for label in (pair.source_label, pair.target_label):
                 labels.append(numbers.setdefault(label, len(numbers)))
@@ -151,6 +155,26 @@ def open_labelled(folder: Path) -> LabelledPairs:
     sides, labels = (np.load(folder / name, mmap_mode="r") for name in ("sides", "labels"))
     names, dropped = tuple(record["names"]), Counter(record["dropped"])
     return LabelledPairs(TextStore(folder, "texts"), sides, labels, names, dropped)
+
+
+def _chosen(
+    sources: Sequence[str], settings: DisentangleSettings, dropped: Counter[str]
+) -> Iterator[LabelledPair]:
+    """Yield the pairs of DATA: all, or `bitext_rows` random ones of each two labels.
+
+    To choose random pairs, DATA are read twice: the first time to count the pairs.
+    """
+    if settings.bitext_rows is None:
+        yield from _labelled(sources, settings, dropped)
+        return
+    counts = Counter(pair.both_labels for pair in _labelled(sources, settings, Counter()))
+    is_chosen = {}
+    for number, (both, count) in enumerate(counts.items()):
+        order = generator(settings.seed, _SAMPLE_SEED, number).permutation(count)
+        is_chosen[both] = iter((np.argsort(order) < settings.bitext_rows).tolist())
+    for pair in _labelled(sources, settings, dropped):
+        if next(is_chosen[pair.both_labels]):
+            yield pair
 
 
 def _labelled(
@@ -261,22 +285,13 @@ class PairVectors:
         vectors *= np.float32(self.scale)
         return vectors
 
-    def by_label(self, rows: Rows) -> dict[str, Vectors]:
-        """Return label -> encoder's vectors of distinct texts with this label in pairs `rows`."""
-        texts, labels = self.pairs.sides[rows], self.pairs.labels[rows]
-        found = {}
-        for label in np.unique(labels).tolist():
-            own = np.unique(texts[labels == label])
-            found[self.pairs.names[label]] = self.vectors.take(own)
-        return found
-
-    def retrieval_sets(
-        self, rows: Rows, most: int = PAIRS_MAX
+    def sets_by_labels(
+        self, rows: Rows, most: int | None = None
     ) -> dict[str, tuple[Vectors, Vectors]]:
         """Return the encoder's vectors of sources and targets, in sets for `retrieval`.
 
         The pairs with the indices `rows` are grouped by the labels of source and target into sets,
-        which are named after both labels: "en-de". Only the first `most` pairs of a set are used.
+        which are named after both labels: "en-de". With `most`, a set has its first `most` pairs.
         """
         pairs, sets = self.pairs, {}
         labels = pairs.labels[rows]
@@ -335,6 +350,8 @@ class Disentangling(Method[VectorChunk]):
     def read(self, sources: Sequence[str], folder: Path, *, resume: bool = False) -> str:
         """Read the labelled pairs of DATA and choose the held-out pairs; return a summary.
 
+        A tenth of the pairs is held out: one half to validate, the other half to test at the end.
+
         Raises SourceError for too few pairs, and if all texts have the same label.
         """
         if self.workers.leads:
@@ -342,18 +359,22 @@ class Disentangling(Method[VectorChunk]):
         self.workers.wait()
         self.pairs = pairs = open_labelled(folder)
         order: Rows = generator(self.settings.seed, _HELD_OUT_SEED).permutation(len(pairs))
-        held_out = max(1, min(self.settings.validation_rows, len(pairs) // 10))
-        self.training, self.held_out = order[held_out:], order[:held_out]
+        held_out = max(1, min(2 * self.settings.validation_rows, len(pairs) // 10))
+        parts = np.split(order, [-(-held_out // 2), held_out])
+        self.held_out, self.test, self.training = parts
+        if not len(self.test):  # a single pair is held out
+            self.test = self.held_out
         self.pairs_read, self.rows = len(pairs), len(self.training)
         self.validation_interval = max(1, self.rows // self.settings.batch_pairs)  # once per epoch
         if self.rows < 2:
             raise SourceError(f"{len(pairs)} pairs, one of them is held out: give more data")
-        if held_out < 2 and self.objective.needs("partners"):
+        if len(self.held_out) < 2 and self.objective.needs("partners"):
             raise SourceError(
                 f"{len(pairs)} pairs, one is held out, but {self.settings.objective} compares two: "
-                "give more data, at least 20 pairs, and validation_rows of at least 2"
+                "give more data, at least 30 pairs, and validation_rows of at least 2"
             )
-        counts = f"{self.rows:,} pairs to train on, {held_out:,} held out"
+        counts = f"{self.rows:,} pairs to train on, {len(self.held_out):,} held out"
+        counts += f", {len(self.test):,} to test"
         return "; ".join([counts, f"labels {', '.join(pairs.names)}", *lost(pairs.dropped)])
 
     def estimate(self, chunk: VectorChunk) -> dict[str, Any]:
@@ -470,8 +491,8 @@ class Disentangling(Method[VectorChunk]):
     def export(self, trainer: Trainer[VectorChunk]) -> dict[str, Any]:
         """Write RUN/heads, a picture of the vectors, and encoders that contain a head.
 
-        The picture needs at least `TEXTS_MIN` held-out texts; encoders with a head are written if
-        the frozen encoder is a SentenceEncoder. Return the content of metrics.json.
+        The picture and the retrieval figures are of the test pairs. Encoders with a head are
+        written if the frozen encoder is a SentenceEncoder. Return the content of metrics.json.
         """
         pairs, encoder, out = self.pairs, self.start, trainer.out
         heads = self.heads.cpu()
@@ -484,10 +505,9 @@ class Disentangling(Method[VectorChunk]):
             "parameters": sum(weight.numel() for weight in heads.parameters()),
             "dropped": dict(pairs.dropped),
         }
-        texts = self.vectors.by_label(self.held_out[:POINTS_MAX])
-        if sum(map(len, texts.values())) >= TEXTS_MIN:
-            write_picture(texts, heads, out / "vectors.html")
-        sets = self.vectors.retrieval_sets(self.held_out)
+        drawn = self.vectors.sets_by_labels(self.test, PAIRS_DRAWN)
+        write_picture(drawn, heads, out / "vectors.html")
+        sets = self.vectors.sets_by_labels(self.test)
         metrics["retrieval"] = {
             "encoder": retrieval(sets, lambda own: own),
             **{side: retrieval(sets, applied(heads, side)) for side in SIDES},

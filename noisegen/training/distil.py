@@ -20,7 +20,7 @@ from noisegen.encoders.encoder import open_encoder, precision_name
 from noisegen.encoders.folders import save_folder
 from noisegen.encoders.sentence_encoder import SentenceEncoder, encoding_on, prepared
 from noisegen.encoders.stored import read_json, write_json
-from noisegen.encoders.tokens import Packed, Padded, Rows, plan, upload
+from noisegen.encoders.tokens import Packed, Padded, Rows, plan, sizes, upload
 from noisegen.errors import NoisegenError, UsageError
 from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.resources import cache_folder
@@ -121,7 +121,8 @@ class Distillation(PairMethod[PairChunk]):
         """
         settings = self.settings
         sides = self.tokens(rows, epoch, both_sides=self.objective.needs("clean"))
-        lengths = np.stack([side.lengths for side in sides], 1)
+        tokenizer, unit = self.network.tokenizer, settings.batch_unit
+        lengths = np.stack([sizes(side, tokenizer, unit) for side in sides], 1)
         batches = self.workers.world * settings.accumulate
         tokens = settings.tokens_per_batch(self.workers.world)
         steps = plan(lengths, tokens, settings.seed, epoch, number, batches)

@@ -21,7 +21,7 @@ from noisegen.encoders.folders import save_folder
 from noisegen.encoders.head import IDENTITY, Dense, HeadSettings
 from noisegen.encoders.sentence_encoder import PLAIN, SentenceEncoder, Usage
 from noisegen.encoders.stored import read_json, read_weights, write_json
-from noisegen.errors import SourceError, UsageError, naming_extras
+from noisegen.errors import SourceError, naming_extras
 from noisegen.evaluation.similarity import principal_axes, unit
 from noisegen.report import charts, pages
 from noisegen.report.blocks import Figure, Section
@@ -204,40 +204,34 @@ def open_heads(spec: str) -> HeadEncoder:
     return HeadEncoder(f"{PREFIX}{spec}", frozen, layer)
 
 
-POINTS_MAX = 1_200  # maximum points per panel of the picture
-TEXTS_MIN = 3
+PAIRS_DRAWN = 1_000  # maximum pairs per figure of the picture, as in the ORACLE paper
 PERPLEXITY, ITERATIONS = 10, 300  # settings of t-SNE in the ORACLE paper, with metric cosine
 Points = npt.NDArray[np.float64]  # positions in a plane, shape (rows, 2)
 Flatten = Callable[[Vectors], Points]
 
 
-def write_picture(
-    groups: Mapping[str, Vectors], heads: Heads, path: Path, most: int = POINTS_MAX
-) -> None:
-    """Write an HTML page that plots the meaning vectors and the language vectors of texts.
+def write_picture(sets: Mapping[str, tuple[Vectors, Vectors]], heads: Heads, path: Path) -> None:
+    """Write an HTML page that plots the meaning and the language vectors of pairs in one plane.
 
-    Four panels show each kind of vector as points in a plane, by PCA and by t-SNE, with a colour
-    per label. `groups` maps a label to the frozen encoder's vectors of its texts. If there are more
-    than `most` texts, the same percentage of each label's texts is drawn. Raises MissingExtra
-    without scikit-learn, UsageError for fewer than `TEXTS_MIN` texts.
+    `sets` maps a name, such as "en-de", to the frozen encoder's vectors of sources and targets. For
+    each set, PCA and t-SNE are fitted to four groups together: meaning and language vectors, of
+    sources and targets. A language vector among meaning vectors shows leakage, as in Figures 1 and
+    5 of the ORACLE paper. Raises MissingExtra without scikit-learn.
     """
-    total = sum(map(len, groups.values()))
-    if total < TEXTS_MIN:
-        raise UsageError(f"{total} texts are too few for a picture: give more pairs")
-    share = min(1.0, most / total)
-    parts = [vectors[: max(1, int(share * len(vectors)))] for vectors in groups.values()]
-    styles = [style for style, part in enumerate(parts) for _ in part]
+    groups = [f"{side}, {text}" for side in SIDES for text in ("source", "target")]
     key = [charts.sample(style, name) for style, name in enumerate(groups)]
-    sections = []
-    for name, (flatten, caption) in _WAYS.items():
+    sections, total = [], 0
+    for number, (name, texts) in enumerate(sets.items()):
+        parts = [applied(heads, side)(vectors) for side in SIDES for vectors in texts]
+        styles = np.repeat(np.arange(len(parts)), len(parts[0])).tolist()
         panels = []
-        for side in SIDES:
-            vectors = applied(heads, side)(np.concatenate(parts))
-            places = zip(flatten(vectors).tolist(), styles, strict=True)
+        for way, flatten in _WAYS.items():
+            places = zip(flatten(np.concatenate(parts)).tolist(), styles, strict=True)
             spots = [Spot(x, y, style) for (x, y), style in places]
-            panels.append(charts.plane(spots, title=f"{side} vectors"))
-        sections.append(Section(name, name, [Figure(panels, caption, key=key)]))
-    title = f"Meaning and language vectors of {len(styles):,} texts"
+            panels.append(charts.plane(spots, title=f"{name} by {way}"))
+        sections.append(Section(f"set{number}", name, [Figure(panels, _CAPTION, key=key)]))
+        total += len(parts[0])
+    title = f"Meaning and language vectors of {total:,} pairs"
     write_text(path, pages.page(title, sections, kicker="noisegen: heads"))
 
 
@@ -259,13 +253,9 @@ def neighbour_map(vectors: Vectors) -> Points:
     return points
 
 
-_WAYS: dict[str, tuple[Flatten, str]] = {
-    "PCA": (
-        principal_components,
-        "First two principal components of the vectors, each of length one.",
-    ),
-    "t-SNE": (
-        neighbour_map,
-        f"t-SNE by cosine distance, perplexity {PERPLEXITY}, {ITERATIONS} iterations.",
-    ),
-}
+_WAYS: dict[str, Flatten] = {"PCA": principal_components, "t-SNE": neighbour_map}
+_CAPTION = (
+    "All four groups in one plane: by the first two principal components of the vectors, each of "
+    f"length one, and by t-SNE with cosine distance, perplexity {PERPLEXITY}, {ITERATIONS} "
+    "iterations."
+)

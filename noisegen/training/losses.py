@@ -251,6 +251,18 @@ def oracle(batch: PairBatch, output: Disentangled) -> Losses:
     return {"intra_class": _intra_class(output), "inter_class": _between(output)}
 
 
+@objective("oracle:intra", "heads", "partners")
+def oracle_intra(batch: PairBatch, output: Disentangled) -> Losses:
+    """Return ORACLE's `intra_class` alone, as in the ablation of its section 7.3."""
+    return {"intra_class": _intra_class(output)}
+
+
+@objective("oracle:inter", "heads")
+def oracle_inter(batch: PairBatch, output: Disentangled) -> Losses:
+    """Return ORACLE's `inter_class` alone, so that each of its two losses can have a weight."""
+    return {"inter_class": _between(output)}
+
+
 @objective("oracle:reference-code", "heads", "partners")
 def oracle_reference_code(batch: PairBatch, output: Disentangled) -> Losses:
     """Return ORACLE's losses as the released configurations compute them (class "oracle_new").
@@ -267,6 +279,35 @@ def oracle_reference_code(batch: PairBatch, output: Disentangled) -> Losses:
 def oracle_main(batch: PairBatch, output: Disentangled) -> Losses:
     """Return the one loss of the released code's "oracle_main": half of ORACLE's `inter_class`."""
     return {"inter_class": _between(output) / 2}
+
+
+@objective("oracle:pair", "heads", "partners")
+def oracle_pair(batch: PairBatch, output: Disentangled) -> Losses:
+    """Return the one loss of "oracle_pair": `intra_class` of `oracle:reference-code`."""
+    return {"intra_class": _intra_class(output, diagonal=True)}
+
+
+@objective("oracle:orth", "heads")
+def oracle_orth(batch: PairBatch, output: Disentangled) -> Losses:
+    """Return the one loss of "oracle_orth": `inter_class` of `oracle:reference-code`."""
+    return {"inter_class": _positive_cosine(output.source_language, output.target_language)}
+
+
+@objective("oracle:abs", "heads", "partners")
+def oracle_abs(batch: PairBatch, output: Disentangled) -> Losses:
+    """Return the losses of "oracle_abs": as `oracle:reference-code`, with |cosine| of languages."""
+    apart = _mean(cosine_similarity(output.source_language, output.target_language).abs())
+    return {"intra_class": _intra_class(output, diagonal=True), "inter_class": apart}
+
+
+@objective("oracle:all", "heads")
+def oracle_all(batch: PairBatch, output: Disentangled) -> Losses:
+    """Return the one loss of "oracle_all": the mean of its three orthogonality terms.
+
+    They compare the languages of a pair, and meaning and language of each side.
+    """
+    apart = _positive_cosine(output.source_language, output.target_language)
+    return {"inter_class": (apart + _between(output)) / 3}
 
 
 @objective("oracle:old", "heads", "partners")

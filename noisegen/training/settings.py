@@ -231,6 +231,9 @@ class DistilSettings(RunSettings):
     batch_tokens: Annotated[
         int, option("Tokens per update over all processes, padding included", ge=1)
     ] = 2048
+    batch_unit: Annotated[
+        Literal["tokens", "characters"], option("Unit of batch_tokens; characters: --student char")
+    ] = "tokens"
     accumulate: Annotated[int, option("Batches per update in each process", ge=1)] = 1
     max_length: Annotated[
         int | None, option("Maximum tokens of a text; None: like the teacher's", ge=8)
@@ -327,6 +330,9 @@ class DisentangleSettings(RunSettings):
     languages: Annotated[
         tuple[str, ...], option("Languages of source and target; default: from file names")
     ] = ()
+    bitext_rows: Annotated[
+        int | None, option("Random pairs kept per pair of labels; None: all", ge=1)
+    ] = None
     standardize: Annotated[bool, option("Train on vectors of mean 0 and mean square 1")] = True
     batch_pairs: Annotated[int, option("Pairs per update, compared with each other", ge=2)] = 512
     patience: Annotated[

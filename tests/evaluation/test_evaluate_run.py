@@ -22,7 +22,7 @@ from noisegen.evaluation.models import named_models, training_of
 from noisegen.evaluation.negatives import PublishedNegatives, hard_negatives
 from noisegen.evaluation.results import Comparison, EvaluateOptions
 from noisegen.evaluation.sets import PairSet, TextSet, make_sets
-from noisegen.evaluation.similarity import unit
+from noisegen.evaluation.similarity import classify, unit
 from noisegen.evaluation.statistics import one_sample_t
 from noisegen.options import decode
 
@@ -327,7 +327,31 @@ def test_type_token_ratios_need_only_pieces(clean, noisy):
     slow = [100 * len(set("".join(side))) / len("".join(side)) for side in (noisy, clean)]
     assert found["ttr_noisy"] == (pytest.approx(slow[0]),)
     assert found["ttr_clean"] == (pytest.approx(slow[1]),)
+    assert found["tokens_clean"] == (len("".join(clean)),)
+    assert found["tokens_noisy"] == (len("".join(noisy)),)
     assert found["ttr_ratio"] == (pytest.approx(slow[0] / slow[1]),)
+
+
+def test_a_classifier_trains_on_the_file_given_and_as_many_texts_as_asked(clean, noisy, tmp_path):
+    files = {}
+    for name, texts in (("train", noisy), ("test", clean)):
+        rows = ["text\tlabel", *(f"{text}\t{len(text) % 3}" for text in texts)]
+        files[name] = tmp_path / f"{name}.tsv"
+        files[name].write_text("\n".join(rows) + "\n", "utf-8")
+    given = {"models": "x", "out": "x", "labelled": str(files["test"]), "recipe": "leet"}
+    options = {"labelled_train": str(files["train"]), "samples_per_label": 5}
+    [found] = make_sets(decode(EvaluateOptions, given | options), lambda event: None).sets
+    store = VectorStore(Letters())
+    labels = [[str(len(text) % 3) for text in texts] for texts in (noisy, clean)]
+    wanted = classify(
+        store(noisy), labels[0], {"clean": store(clean)}, labels[1], samples_per_label=5
+    )
+
+    assert list(found.columns["clean"]) == clean  # all of the file is for testing
+    accuracy = measure(found, store).seeds["accuracy_clean"]
+    assert accuracy == (pytest.approx(wanted["clean"].accuracy),)
+    with pytest.raises(UsageError, match="--labelled-train is for labelled texts"):
+        decode(EvaluateOptions, {**given, "labelled": [], "sts": "x", "labelled_train": "x"})
 
 
 @pytest.mark.parametrize("chars", [8_000, pytest.param(100_000, marks=pytest.mark.nightly)])

@@ -178,6 +178,19 @@ def test_labels_that_no_training_text_has_are_noted(tmp_path):
     assert f"{lost} test texts have a label that no training text has" in found.note
 
 
+def test_one_file_with_every_other_of_a_glob_is_a_set_per_language_and_script(tmp_path):
+    """As for FLORES, English with 199 languages."""
+    for name in ("eng_Latn", "deu_Latn", "zho_Hans", "zho_Hant"):
+        (tmp_path / f"{name}.devtest").write_text(f"one {name}\ntwo {name}\n")
+    source = f"flores={tmp_path}/eng_Latn.devtest,{tmp_path}/*.devtest"
+    sets = {one.name: one.columns["target"] for one in sets_of(retrieval=[source]).sets}
+    assert sets == {
+        "flores en-de": ["one deu_Latn", "two deu_Latn"],
+        "flores eng_Latn-zho_Hans": ["one zho_Hans", "two zho_Hans"],
+        "flores eng_Latn-zho_Hant": ["one zho_Hant", "two zho_Hant"],
+    }
+
+
 def test_translations_are_bitext_of_any_form(tmp_path):
     rows = [(f"Satz {number}", f"sentence {number}") for number in range(5)]
     for lang, side in zip(("de", "en"), zip(*rows, strict=True), strict=True):

@@ -159,7 +159,18 @@ def test_oracle_equals_a_loop_over_all_pairs_of_rows(seed, rows, width, labels):
     assert numbers(losses.oracle_reference_code(batch, out)) == close_to(
         {"intra_class": code, "inter_class": apart}
     )
+    assert numbers(losses.oracle_intra(batch, out)) == close_to({"intra_class": paper})
+    assert numbers(losses.oracle_inter(batch, out)) == close_to({"inter_class": between})
     assert numbers(losses.oracle_main(batch, out)) == close_to({"inter_class": between / 2})
+    assert numbers(losses.oracle_pair(batch, out)) == close_to({"intra_class": code})
+    assert numbers(losses.oracle_orth(batch, out)) == close_to({"inter_class": apart})
+    absolute = mean(abs(cos(l_s[i], l_t[i])) for i in range(rows))
+    assert numbers(losses.oracle_abs(batch, out)) == close_to(
+        {"intra_class": code, "inter_class": absolute}
+    )
+    assert numbers(losses.oracle_all(batch, out)) == close_to(
+        {"inter_class": (apart + between) / 3}
+    )
     assert numbers(losses.oracle_old(batch, out)) == close_to(
         {
             "intra_class": code,
@@ -239,6 +250,11 @@ def test_the_heads_learn_nothing_into_the_discriminator_that_judges_them():
 
 def test_weights_count_in_the_sum_and_not_in_the_parts():
     batch, out = made(5, 6, 4, 3)
+    two = WeightedSum.parse("0.3*oracle:intra + 2*oracle:inter", "heads")(batch, out)
+    both = losses.oracle(batch, out)
+    assert float(two[0]) == pytest.approx(
+        float(0.3 * both["intra_class"] + 2 * both["inter_class"])
+    )
     total, parts = WeightedSum.parse("meat + 0.5*oracle:reference-code", "heads")(batch, out)
     meat, oracle = losses.meat(batch, out), losses.oracle_reference_code(batch, out)
 
@@ -281,7 +297,14 @@ def test_rows_in_another_order_give_the_same_oracle_and_meat():
     turned = Disentangled(
         *(getattr(out, name)[order] for name in sides), out.classifier, out.discriminator
     )
-    for name in ("meat", "oracle", "oracle:reference-code", "oracle:main", "oracle:old"):
+    for name in (
+        "meat",
+        "oracle",
+        "oracle:intra",
+        "oracle:reference-code",
+        "oracle:main",
+        "oracle:old",
+    ):
         one = find_objective(name, "heads").function(batch, out)
         assert numbers(find_objective(name, "heads").function(moved, turned)) == close_to(
             {k: float(v) for k, v in one.items()}

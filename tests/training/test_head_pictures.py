@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from noisegen.errors import UsageError
 from noisegen.training import heads
 from noisegen.training.heads import Heads
 
@@ -16,31 +15,65 @@ WIDTH, PAIRS = 12, 40
 
 
 @pytest.fixture(scope="module")
-def groups():
+def sets():
     random = np.random.Generator(np.random.PCG64(3))
-    rows = {"<en>": 2 * PAIRS, "de": PAIRS, "fr": PAIRS}
-    return {
-        name: random.normal(size=(count, WIDTH)).astype(np.float32) for name, count in rows.items()
-    }
+    sides = [random.normal(size=(PAIRS, WIDTH)).astype(np.float32) for _ in range(4)]
+    return {"<en>-de": (sides[0], sides[1]), "<en>-fr": (sides[2], sides[3])}
 
 
 @pytest.fixture(scope="module")
-def page(groups, tmp_path_factory):
+def page(sets, tmp_path_factory):
     path = tmp_path_factory.mktemp("picture") / "vectors.html"
-    heads.write_picture(groups, Heads(WIDTH, torch.Generator().manual_seed(1)), path)
+    heads.write_picture(sets, Heads(WIDTH, torch.Generator().manual_seed(1)), path)
     return path
 
 
-def test_the_picture_is_one_file_with_a_mark_for_every_text(page):
+def places(page):
+    """Return the places of the marks of each panel, by group."""
+    mark = re.compile(
+        r'class="m(\d) mark soft" (?:cx="([-\d.]+)" cy="([-\d.]+)"|d="M([-\d.]+) ([-\d.]+))'
+    )
+    for panel in re.findall(r"<svg role.*?</svg>", page.read_text("utf-8"), re.S):
+        groups = {}
+        for style, *place in mark.findall(panel):
+            x, y = filter(None, place)
+            groups.setdefault(int(style), []).append((float(x), float(y)))
+        if len(groups) > 1:
+            yield groups
+
+
+def test_the_picture_is_one_file_with_a_mark_for_every_vector(page):
     text = page.read_text("utf-8")
 
-    assert len(re.findall(r"<title>(?:meaning|language) vectors</title>", text)) == 4
-    marks = len(re.findall(r'class="m\d mark soft"', text))
-    assert marks == 4 * 4 * PAIRS  # panels of two sides of two sets
+    titles = re.findall(r"<title>(\S+) by (PCA|t-SNE)</title>", text)
+    assert titles == [
+        (f"&lt;en&gt;-{lang}", way) for lang in ("de", "fr") for way in ("PCA", "t-SNE")
+    ]
+    panels = list(places(page))
+    assert len(panels) == 4
+    for groups in panels:  # meaning and language of sources and targets are in each panel
+        assert {style: len(marks) for style, marks in groups.items()} == dict.fromkeys(
+            range(4), PAIRS
+        )
     assert "<en>" not in text
-    assert "&lt;en&gt;" in text
     assert not re.search(r"src=|href=\"(?!#|data:)|url\(|@import|<script", text)
-    assert text == page.read_text("utf-8")
+
+
+def test_language_in_the_meaning_vectors_is_seen(sets, tmp_path):
+    """Where a language head gives meaning vectors, its points are not apart from theirs."""
+    leaking, apart = (Heads(WIDTH, torch.Generator().manual_seed(1)) for _ in range(2))
+    with torch.no_grad():
+        leaking.language.load_state_dict(leaking.meaning.state_dict())
+        apart.language.bias.add_(9)
+    gaps = []
+    for one in (leaking, apart):
+        heads.write_picture({"en-de": sets["<en>-de"]}, one, tmp_path / "p.html")
+        groups, _ = places(tmp_path / "p.html")
+        meaning, language = (np.array(groups[k] + groups[k + 1]) for k in (0, 2))
+        gap = np.linalg.norm(meaning.mean(0) - language.mean(0))
+        gaps.append(gap / np.linalg.norm(meaning.std(0)))
+    assert gaps[0] < 0.3
+    assert gaps[1] > 2
 
 
 def test_the_picture_opens_in_a_browser_without_a_word(page):
@@ -64,20 +97,6 @@ def test_the_picture_opens_in_a_browser_without_a_word(page):
     assert min(boxes) > 200
 
 
-def test_a_picture_of_too_few_texts_is_refused(groups, tmp_path):
-    few = {name: groups[name][:1] for name in ("de", "fr")}
-    with pytest.raises(UsageError, match="too few for a picture"):
-        heads.write_picture(few, Heads(WIDTH), tmp_path / "p.html")
-
-
 def test_points_of_texts_that_are_all_the_same_are_drawn(tmp_path):
     same = np.ones((20, WIDTH), np.float32)
     assert np.allclose(heads.principal_components(same), 0)
-
-
-def test_a_picture_has_the_same_share_of_every_label(groups, tmp_path):
-    some = {name: groups[name] for name in ("<en>", "de")}
-    heads.write_picture(some, Heads(WIDTH), tmp_path / "p.html", most=30)
-
-    text = (tmp_path / "p.html").read_text("utf-8")
-    assert [len(re.findall(rf'class="m{style} mark soft', text)) for style in (0, 1)] == [80, 40]

@@ -58,7 +58,7 @@ def found_by_loop(vectors, rows, head):
 def test_retrieval_of_each_two_labels_is_that_of_a_loop(vectors):
     heads = Heads(WIDTH, torch.Generator().manual_seed(1))
     rows = np.arange(5, PAIRS)
-    sets = vectors.retrieval_sets(rows)
+    sets = vectors.sets_by_labels(rows)
     found = {
         "encoder": retrieval(sets, lambda own: own),
         "meaning": retrieval(sets, applied(heads, "meaning")),
@@ -73,30 +73,15 @@ def test_retrieval_of_each_two_labels_is_that_of_a_loop(vectors):
         assert found[name]["retrieval.backward"] == pytest.approx(np.mean(per_set))
 
 
-def test_of_many_pairs_the_first_are_looked_up(vectors):
+def test_of_many_pairs_the_first_are_drawn(vectors):
     rows = np.arange(PAIRS)[::-1]
-    sets = vectors.retrieval_sets(rows, most=3)
+    sets = vectors.sets_by_labels(rows, most=3)
     assert max(len(source) for source, _ in sets.values()) == 3
     name, (source, _) = next(iter(sets.items()))
     pairs = vectors.pairs
     labels = [NAMES.index(label) for label in name.split("-")]
     some = [row for row in rows if pairs.labels[row].tolist() == labels][:3]
     assert np.array_equal(source, vectors.vectors.take(pairs.sides[some, 0]))
-
-
-def test_texts_are_drawn_once_under_their_label(vectors):
-    pairs = vectors.pairs
-    rows = np.arange(20)
-    found = vectors.by_label(rows)
-
-    for number, name in enumerate(NAMES):
-        texts = {
-            int(pairs.sides[row, side])
-            for row in rows
-            for side in (0, 1)
-            if pairs.labels[row, side] == number
-        }
-        assert np.array_equal(found[name], vectors.vectors.take(np.array(sorted(texts))))
 
 
 class Rows:

@@ -30,7 +30,8 @@ def test_the_papers_values():
     assert (rolaser.activation_dropout, char.activation_dropout) == (0.1, 0.1)
     assert (rolaser.betas, rolaser.dropout, rolaser.epochs) == ((0.9, 0.98), 0.1, 100)
     assert (rolaser.objective, rolaser.pooling, rolaser.project) == ("mse_sum", "max", "before")
-    assert (char.lr, char.student) == (5e-5, "char")
+    assert (char.lr, char.student, char.epochs) == (5e-5, "char", 34)
+    assert (rolaser.batch_unit, char.batch_unit) == ("tokens", "characters")
     for one in (rolaser, char):
         assert (one.batch_tokens, one.validate_every, one.schedule) == (32_000, 30_000, "constant")
         assert (one.projection_bias, one.normalize, one.recipe) == (False, False, "rolaser")

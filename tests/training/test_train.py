@@ -12,6 +12,7 @@ import time
 import pytest
 import torch
 import yaml
+from models import character_bert
 from runs import PROGRAM, forget, log_rows, same_weights, trained_weights
 from safetensors.torch import load_file
 from training_runs import SHORT
@@ -168,6 +169,30 @@ def test_accumulated_batches_give_the_gradient_of_one_large_batch(tiny_bert):
 
     whole, parted = gradient([list(range(10))]), gradient([[0, 1, 2], [3], [4, 5, 6, 7, 8, 9]])
     assert torch.allclose(whole, parted, atol=1e-5)
+
+
+def test_batches_of_a_student_that_reads_characters_are_counted_in_them(tmp_path, tiny_bert):
+    """As in c-RoLASER's code: the characters of a text, and an end sign per word."""
+    character_bert(tmp_path / "characters", pickled=True)
+    words = [f"{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(120)]
+    rows = [f"{word}{word} {word}xyz {word}\t{word} clean" for word in words]
+    data = tmp_path / "pairs.tsv"
+    data.write_text("\n".join(["noisy\tclean", *rows]) + "\n")
+    values = {"student": f"char:{tmp_path / 'characters'}", "teacher": str(tiny_bert)}
+    values |= {"recipe": "stored", "max_length": 16, "objective": "mse_sum", "lower": True}
+    characters = 5 + 6 + 3 + 2 * 2  # three words and two special ones, each with its end sign
+
+    def updates(**more):
+        found = noisegen.train(
+            [str(data)], tmp_path / "run", dry_run=True, values={**values, "steps": 1, **more}
+        )
+        return found["pairs"], found["updates_per_epoch"]
+
+    pairs, count = updates(batch_unit="characters", batch_tokens=10 * characters)
+    assert count == math.ceil(pairs / 10)
+    assert updates(batch_tokens=10 * 5)[1] == count  # of five words each
+    with pytest.raises(UsageError, match="batch_unit characters is for students that read char"):
+        updates(batch_unit="characters", student="copy", lower=False)
 
 
 @pytest.mark.parametrize("dry_run", [True, False])

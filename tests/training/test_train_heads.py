@@ -1,6 +1,7 @@
 """From bitext to RUN/heads: the files that are written and opened, and refused settings."""
 
 import json
+from collections import Counter
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +16,9 @@ from safetensors.torch import load_file
 import noisegen
 from noisegen.encoders.encoder import open_encoder
 from noisegen.errors import SourceError, UsageError
-from noisegen.training.heads import SIDES, Heads, load_heads
+from noisegen.training.computation import Workers
+from noisegen.training.disentangle import Disentangling, prepare_labelled
+from noisegen.training.heads import Heads, load_heads
 from noisegen.training.log import line_of
 from noisegen.training.settings import load_settings
 
@@ -83,7 +86,8 @@ def test_a_run_says_what_its_vectors_find_and_draws_them(run):
     assert {*found["retrieval"]} == {"encoder", "meaning", "language"}
     assert all(0 <= side[way] <= 100 for side in found["retrieval"].values() for way in ways)
     picture = (out / "vectors.html").read_text("utf-8")
-    assert all(picture.count(f"<title>{side} vectors</title>") == 2 for side in SIDES)
+    assert "Meaning and language vectors of 6 pairs" in picture  # the test part
+    assert all(picture.count(f"<title>en-xyz by {way}</title>") == 1 for way in ("PCA", "t-SNE"))
 
 
 def test_both_heads_open_as_encoders_over_the_frozen_one(run, teacher, sentences):
@@ -181,6 +185,32 @@ def test_a_tenth_of_the_pairs_is_held_out(tmp_path, bitext, teacher):
     assert (found["pairs"], found["updates_per_epoch"]) == (120, 108 // 2)
 
 
+def test_the_pairs_that_are_tested_are_not_those_that_stop_the_run(tmp_path, bitext, teacher):
+    settings = load_settings("oracle-small", None, {**SHORT, "teacher": teacher})
+    method = Disentangling(settings, Workers(torch.device("cpu")), print)
+    said = method.read([str(bitext)], tmp_path)
+
+    assert said.startswith("108 pairs to train on, 6 held out, 6 to test")
+    parts = np.concatenate([method.training, method.held_out, method.test])
+    assert sorted(parts.tolist()) == list(range(120))
+
+
+def test_random_pairs_of_each_two_languages_are_kept(tmp_path, bitext, teacher):
+    other = table(tmp_path / "en-de.tsv", *bitext.read_text().splitlines()[:41])
+    kept = {}
+    for seed in (0, 0, 1):
+        values = {"teacher": teacher, "bitext_rows": 50, "seed": seed}
+        settings = load_settings("oracle", None, values)
+        pairs = prepare_labelled(tmp_path / str(seed), [str(bitext), str(other)], settings)
+        named = [pairs.names[label] for label in pairs.labels[:, 1]]
+        texts = pairs.texts.take(pairs.sides[:, 0]).to_pylist()
+        assert Counter(named) == {"xyz": 50, "de": 40}
+        assert kept.setdefault(seed, texts) == texts
+    first = [line.split("\t")[0] for line in bitext.read_text().splitlines()[1:51]]
+    assert len({str(kept[0]), str(kept[1]), str(first)}) == 3
+    assert load_settings("oracle").bitext_rows == 500_000
+
+
 def test_time_ends_a_run(tmp_path, bitext, teacher):
     values = {"teacher": teacher, "time_limit": 2.5, "batch_pairs": 16, "patience": 10**6}
     found = train([str(bitext)], tmp_path / "run", values=values)
@@ -251,20 +281,20 @@ def test_a_dry_run_writes_nothing(tmp_path, bitext, teacher):
 
 
 @pytest.mark.parametrize("objective", ["dream", "oracle", "meat+dream:third-term"])
-@pytest.mark.parametrize(("rows", "values"), [(19, {}), (60, {"validation_rows": 1})])
+@pytest.mark.parametrize(("rows", "values"), [(29, {}), (60, {"validation_rows": 1})])
 def test_one_pair_held_out_is_too_few_where_pairs_are_compared(
     tmp_path, bitext, teacher, objective, rows, values
 ):
     """Its loss would be 0 whatever the heads do, and the untrained start stay the best."""
     few = table(tmp_path / "en-xyz.tsv", *bitext.read_text().splitlines()[: rows + 1])
-    with pytest.raises(SourceError, match=r"one is held out, but .* compares two: .* at least 20"):
+    with pytest.raises(SourceError, match=r"one is held out, but .* compares two: .* at least 30"):
         trained(tmp_path / "run", [few], teacher, objective=objective, **values)
     assert not (tmp_path / "run").exists()
     assert trained(tmp_path / "run", [few], teacher, objective="meat")["validation"]["loss"] > 0
 
 
 def test_two_pairs_held_out_are_enough(tmp_path, bitext, teacher):
-    few = table(tmp_path / "en-xyz.tsv", *bitext.read_text().splitlines()[:21])
+    few = table(tmp_path / "en-xyz.tsv", *bitext.read_text().splitlines()[:31])
     found = trained(tmp_path / "run", [few], teacher, objective="dream", batch_pairs=2)
     assert found["validation"]["loss"] > 0.1
 
