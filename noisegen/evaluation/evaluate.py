@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import isfinite
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from noisegen.encoders.encoder import Encoder, Vectors
@@ -16,6 +17,7 @@ from noisegen.encoders.stored import write_json
 from noisegen.errors import UsageError
 from noisegen.evaluation.examples import example_sets, examples, mapped_texts, project
 from noisegen.evaluation.measure import Measured, VectorStore, by_strength, compare, measure, scores
+from noisegen.evaluation.metrics import metric_of
 from noisegen.evaluation.models import NamedModel, named_models, open_all, training_of
 from noisegen.evaluation.results import (
     Comparison,
@@ -39,6 +41,7 @@ LAYOUT: Layout[None] = Layout(
     whole={
         "metrics.json": METRICS_BEGIN,
         "metrics.csv": "",
+        "means.csv": "",
         "report.html": "",
         "results.json": r'\{\n "models": .*\n "datasets": ',
     },
@@ -79,13 +82,13 @@ def evaluate(
     force: bool = False,
     progress: Show = silent,
 ) -> Results:
-    """Evaluate models against a baseline; write metrics.json, metrics.csv, results.json, a report.
+    """Evaluate models against a baseline; write two JSON files, two CSV files, a report.
 
     `models` and `baseline` are SPECs (a model name or a folder), or NAME=SPEC to name a model in
     tables. For recipes of several steps on `source` texts, the report charts cosine distance and
     xSIM error against the strength of the noise: `strengths` are factors on all noise rates,
     () leaves the chart out. `progress` is called with progress events. A folder `out` that is not
-    empty needs `force`, which overwrites the four files. Raises NoisegenError.
+    empty needs `force`, which overwrites the five files. Raises NoisegenError.
     """
     return _evaluate(decode(EvaluateOptions, locals()))
 
@@ -280,11 +283,12 @@ def _dataset(dataset: EvaluationSet) -> Dataset:
 
 
 def write(results: Results, out: Path) -> None:
-    """Write the four files of an evaluation, each atomically; raises OutputError."""
+    """Write the five files of an evaluation, each atomically; raises OutputError."""
     from noisegen.evaluation.page import write as write_report
 
     write_json(out / "metrics.json", results.metrics())
     write_csv(out / "metrics.csv", _table(results))
+    write_csv(out / "means.csv", _means(results))
     write_json(out / "results.json", results.to_dict())
     write_report(results, out / "report.html")
 
@@ -322,3 +326,25 @@ def _table(results: Results) -> Iterator[Sequence[object]]:
                 figures = [getattr(score, name) for name in _SCORE]
                 figures += [getattr(test, name, None) for name in _COMPARED]
                 yield (model, dataset, kinds[dataset], metric, *figures)
+
+
+def _means(results: Results) -> Iterator[Sequence[object]]:
+    """Yield the rows of means.csv: the header, then a row per kind of set, metric and model.
+
+    A row has the model's mean over the sets that all models have a value for, and the number of
+    sets in which no other model is better. A metric of which no value is better has no such number.
+    """
+    yield ("kind", "metric", "model", "sets", "mean", "best")
+    values: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
+    for dataset in results.datasets:
+        for model, datasets in results.scores.items():
+            for metric, score in datasets[dataset.name].items():
+                by_set = values.setdefault((dataset.kind, metric), {})
+                by_set.setdefault(dataset.name, {})[model] = score.value
+    for (kind, metric), by_set in values.items():
+        shared = [by_model for by_model in by_set.values() if len(by_model) == len(results.models)]
+        find = {"low": min, "high": max}.get(metric_of(metric).better)
+        for model in results.scores if shared else ():
+            mean = fmean(by_model[model] for by_model in shared)
+            best = find and sum(by[model] == find(by.values()) for by in shared)
+            yield kind, metric, model, len(shared), mean, best
