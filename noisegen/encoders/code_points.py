@@ -15,8 +15,8 @@ from noisegen.encoders.encoder import Ragged, digest_of, replace_surrogates
 
 KIND = "canine"  # model_type in config.json
 LENGTH_MAX = 2_048  # maximum characters per text
-# Padding after the longest row. CANINE joins blocks of 4 characters, drops the last block, and reads
-# 2 characters ahead: with 9 or more, the states of a row depend on no longer row of its batch.
+# Padding after the longest row. CANINE joins blocks of 4 characters, drops the last block, and
+# reads 2 characters ahead: with 9 or more, a row's states depend on no other row of its batch.
 _PADDING = 12
 
 
