@@ -3,10 +3,9 @@
 `wiki` puts wrong forms of words into text by the rule that fits the errors released with RCP. In
 each row, n tokens are drawn without replacement, where n is uniform on 1 to ceil(min(4, rate * L))
 and L is the number of tokens in the row. A drawn token is replaced by one of its wrong forms, which
-is chosen by weight. A token is a run of characters between spaces; in Chinese and Japanese text it
-is a word as jieba or MeCab splits them, in text and dictionary alike. As in RCP, it must equal a word
-of the dictionary, case included, perhaps with punctuation around it: 'word,' matches 'word' and
-keeps its comma.
+is chosen by weight. A token is a run of characters between spaces; in Chinese and Japanese it is a
+word as jieba or MeCab splits text. As in RCP, it must equal a word of the dictionary, case
+included, perhaps with punctuation around it: 'word,' matches 'word' and keeps its comma.
 
 Dictionaries that are packaged, or mined with `--profile spelling`, also count how often each word
 was right. With these counts, words that people seldom misspell are seldom replaced: 'und' was wrong
