@@ -36,7 +36,7 @@ LAYOUT: Layout[None] = Layout(
     whole={
         "metrics.json": METRICS_BEGIN,
         "results.json": r'\{\n "figures": ',
-        **dict.fromkeys(("metrics.csv", "classes.csv", "confusion.csv"), ""),
+        **dict.fromkeys(("metrics.csv", "classes.csv", "confusion.csv", "report.html"), ""),
     },
     is_overwritten=True,
 )
@@ -75,8 +75,8 @@ def evaluate_task(
 
     `models` are SPECs, or NAME=SPEC. The weights after the last epoch are tested. No weights are
     selected on development data, because RCP does not describe how it selects its own. Writes
-    metrics.json, metrics.csv, results.json, classes.csv and confusion.csv. A folder that is not
-    empty needs `force`. Raises NoisegenError.
+    metrics.json, metrics.csv, results.json, classes.csv, confusion.csv and report.html. A folder
+    that is not empty needs `force`. Raises NoisegenError.
     """
     return _evaluate_task(decode(EvaluateTaskOptions, locals()))
 
