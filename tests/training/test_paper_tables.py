@@ -198,9 +198,9 @@ def test_rcp(folder, tiny_models):
         assert all(metrics <= metrics_of for metrics_of in found.values())
     for name in ("classes.csv", "confusion.csv"):
         assert len(Path("slots", name).read_text("utf-8").splitlines()) > 1
-    page = Path("slots/report.html").read_text("utf-8")
-    assert "Classes won and lost" in page  # Figure 4
-    assert "slot F1, counts over all seeds" in page  # Table 7
+    drawn = Path("slots/report.html").read_text("utf-8")
+    assert "Classes won and lost" in drawn  # Figure 4
+    assert "slot F1, counts over all seeds" in drawn  # Table 7
     mined = Path("mined/dictionary.tsv").read_text("utf-8").splitlines()
     assert ["marrón", "maron"] in [row.split("\t")[1:3] for row in mined]
 
