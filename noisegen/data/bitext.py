@@ -142,7 +142,7 @@ def _find(source: str, langs: Languages | None) -> list[Bitext]:
 def _at(path: Path, langs: Languages | None) -> list[Bitext]:
     """Return the bitext in a file, or in a folder and its subfolders; other files are skipped."""
     if path.is_file():
-        return _in_archive(str(path), langs) if path.suffix == ".zip" else _table(path, langs)
+        return _in_file(path, langs)
     if not path.is_dir() or (path / "manifest.json").is_file():
         return []
     paths = sorted(file for file in path.rglob("*") if file.is_file())
@@ -151,6 +151,15 @@ def _at(path: Path, langs: Languages | None) -> list[Bitext]:
     for file in shown:
         bitext += _at(file, langs)
     return bitext
+
+
+def _in_file(path: Path, langs: Languages | None) -> list[Bitext]:
+    """Return the bitext in an archive, a dictionary of MUSE or a table; [] for any other file."""
+    if path.suffix == ".zip":
+        return _in_archive(str(path), langs)
+    if pair := _MUSE.fullmatch(without_compression(path.name)):
+        return _dictionary(path, langs or language_pair(pair[1]))
+    return _table(path, langs)
 
 
 def _two_files(source: str, langs: Languages | None) -> list[Bitext]:
@@ -261,10 +270,8 @@ def _paired_files(paths: Iterable[str], langs: Languages | None, archive: str = 
 
 
 def _table(path: Path, given: Languages | None) -> list[Bitext]:
-    """Return the bitext of a file that is a table or a dictionary in two languages, else []."""
+    """Return the bitext of a file that is a table in two languages; [] for any other file."""
     file = file_of(path)
-    if file.format == "txt" and (pair := _MUSE.fullmatch(without_compression(path.name))):
-        return _dictionary(path, given or language_pair(pair[1]))
     names = _table_names(file)
     if not names or not {*_UNPAIRED}.isdisjoint(names):
         return []
@@ -372,11 +379,7 @@ def stream_bitext(
     """
     yielded: Counter[Kind] = Counter()
     for file in files:
-        by_line = _gold_rows if file.gold else _aligned_rows
-        if len(file.paths) == 1:
-            by_line = _word_rows
-        rows = _table_rows(file, dropped) if file.columns else by_line(file)
-        for source, target, kind in rows:
+        for source, target, kind in _rows_of(file, dropped):
             if yielded[kind] == most:
                 if not file.is_mixed:
                     break
@@ -386,6 +389,15 @@ def stream_bitext(
             else:
                 yielded[kind] += 1
                 yield BitextRow((source or "").strip(), (target or "").strip(), *kind)
+
+
+def _rows_of(file: Bitext, dropped: Counter[str]) -> Iterator[tuple[str | None, str | None, Kind]]:
+    """Yield source text, target text and `Kind` per row of a file; None for an unreadable text."""
+    if file.columns:
+        return _table_rows(file, dropped)
+    if file.gold:
+        return _gold_rows(file)
+    return _word_rows(file) if len(file.paths) == 1 else _aligned_rows(file)
 
 
 def _reason(source: str | None, target: str | None, kind: Kind) -> str:

@@ -26,7 +26,7 @@ class CodePoints(NamedTuple):
     ids: list[int]
     type_ids: list[int]  # 0 for the first text and its ends, 1 for the second
     offsets: list[tuple[int, int]]  # [start, stop) of each id in its text, (0, 0) for ends
-    overflowing: bool  # whether characters were cut off
+    overflowing: bool  # true if characters were cut off
 
 
 @dataclass(frozen=True)

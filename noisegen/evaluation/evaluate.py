@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from math import isfinite
 from pathlib import Path
 from statistics import fmean
@@ -329,22 +330,28 @@ def _table(results: Results) -> Iterator[Sequence[object]]:
 
 
 def _means(results: Results) -> Iterator[Sequence[object]]:
-    """Yield the rows of means.csv: the header, then a row per kind of set, metric and model.
+    """Yield the header of means.csv, then a row per kind of set, metric and model.
 
-    A row has the model's mean over the sets that all models have a value for, and the number of
-    sets in which no other model is better. A metric of which no value is better has no such number.
+    Each row has the mean over the sets that all models have a value for, and the number of sets in
+    which no other model is better. This number is empty if neither low nor high values are better.
     """
     yield ("kind", "metric", "model", "sets", "mean", "best")
-    values: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
-    for dataset in results.datasets:
-        for model, datasets in results.scores.items():
-            for metric, score in datasets[dataset.name].items():
-                by_set = values.setdefault((dataset.kind, metric), {})
-                by_set.setdefault(dataset.name, {})[model] = score.value
-    for (kind, metric), by_set in values.items():
-        shared = [by_model for by_model in by_set.values() if len(by_model) == len(results.models)]
+    models = list(results.scores)
+    for (kind, metric), values in _values_by_set(results).items():
+        shared = [of_set for of_set in values if len(of_set) == len(models)]
         find = {"low": min, "high": max}.get(metric_of(metric).better)
-        for model in results.scores if shared else ():
-            mean = fmean(by_model[model] for by_model in shared)
-            best = find and sum(by[model] == find(by.values()) for by in shared)
+        for model in models if shared else ():
+            mean = fmean(of_set[model] for of_set in shared)
+            best = find and sum(of_set[model] == find(of_set.values()) for of_set in shared)
             yield kind, metric, model, len(shared), mean, best
+
+
+def _values_by_set(results: Results) -> dict[tuple[str, str], list[dict[str, float]]]:
+    """Return {(kind of set, metric): [{model: value} of each set]}."""
+    values: dict[tuple[str, str], list[dict[str, float]]] = {}
+    for dataset in results.datasets:
+        scores = {model: of_model[dataset.name] for model, of_model in results.scores.items()}
+        for metric in dict.fromkeys(chain.from_iterable(scores.values())):
+            of_set = {model: by[metric].value for model, by in scores.items() if metric in by}
+            values.setdefault((dataset.kind, metric), []).append(of_set)
+    return values

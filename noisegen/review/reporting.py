@@ -485,11 +485,15 @@ def _kind_blocks(report: ReviewReport) -> Sequence[Block]:
         "Share of a language's judged rows in which a kind was seen, in per cent; – where a "
         "language does not have a kind."
     )
-    series = {each.lang: [100 * each.shares[name] for name in used] for each in judged}
-    drawn = bars(Bars("Kinds of noise by language", "% of judged rows", used, series, axis="kind"))
+    return [note, _chart_of_kinds(judged, used), Table("Kinds by language", heads, rows, "heat")]
+
+
+def _chart_of_kinds(judged: Sequence[KindShares], kinds: Sequence[str]) -> Figure:
+    """Return bars of the shares of `kinds` in each language (RCP, Figure 2)."""
+    series = {each.lang: [100 * each.shares[name] for name in kinds] for each in judged}
+    drawn = bars(Bars("Kinds of noise by language", "% of judged rows", kinds, series, axis="kind"))
     key = [sample(number, lang) for number, lang in enumerate(series, 1)]
-    figure_of_kinds = Figure([drawn], "Kinds of noise that reviewers saw, as in RCP.", key=key)
-    return [note, figure_of_kinds, Table("Kinds by language", heads, rows, "heat")]
+    return Figure([drawn], "Kinds of noise that reviewers saw.", key=key)
 
 
 def _kind_cell(name: str, lang: str, share: float) -> Cell:

@@ -51,11 +51,12 @@ def run(launcher, pairs_file, out, *options):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("method", ["distil", "pretrain"])
+@pytest.mark.parametrize("method", ["distil", "distil by pairs", "pretrain"])
 def test_two_processes_train_as_one(pairs_file, tiny_bert, tiny_models, tmp_path, method):
     """Two batches of one process, or one of each; vectors to contrast are gathered."""
-    if method == "distil":
-        settings = [f"--set={setting}" for setting in DISTIL]
+    if method.startswith("distil"):
+        pairs = ("batch_pairs=24",) if method == "distil by pairs" else ()
+        settings = [f"--set={setting}" for setting in (*DISTIL, *pairs)]
         options = ["--teacher", str(tiny_bert), *settings]
         alone, together = ([*options, f"--set=accumulate={count}"] for count in (2, 1))
     else:

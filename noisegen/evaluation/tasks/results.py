@@ -251,7 +251,7 @@ class TaskResults:
         tables: list[blocks.Block] = []
         for (lang, side, metric), total in pairs.items():
             counted = [self.by_class.confusion[name, lang, side, metric] for name in models]
-            rows = [
+            rows: list[blocks.Row] = [
                 [*pair, *(blocks.figure(counts[pair]) for counts in counted)]
                 for pair, _ in total.most_common(_CONFUSED)
             ]
