@@ -187,3 +187,23 @@ def head_of(
     head = HeadSettings().pooled(pooling)
     head = head.projected(projection, place, bias=bias) if projection else head
     return head.normalized(normalize)
+
+
+def canine_folder(folder: Path) -> Path:
+    """Write a CANINE of two layers, whose tokens are characters; return the folder."""
+    import torch
+    from transformers import CanineConfig, CanineModel, CanineTokenizer
+
+    CanineTokenizer().save_pretrained(folder)
+    torch.manual_seed(0)
+    config = CanineConfig(
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=64,
+        num_hash_buckets=2_100,
+        max_position_embeddings=2_100,
+        initializer_range=0.2,
+    )
+    CanineModel(config).save_pretrained(folder)
+    return folder

@@ -148,7 +148,7 @@ class Target:
             self._check_columns(flag, tables)
         if job.columns.paths and (self.holds_pairs or not self.writer.has_columns):
             raise UsageError(f"{self.format} holds one text per row: name one column, or {tables}")
-        if self.has_token_lines and not job.columns.tokens:
+        if self.has_token_lines and not job.columns.labels:
             problem = f"{self.format} needs --tokens and --labels, for it holds no plain text"
             raise UsageError(f"{problem}: {tables}, or txt")
         if self.format == "parquet" and self.compression:
@@ -443,7 +443,7 @@ def _noised(
     """
     tables: list[pa.Table] = []
     numbers = []
-    edits = job.edits or job.has_labels or target.holds_pairs
+    edits = job.edits or bool(job.columns.tokens) or target.holds_pairs
     given = _with_lines(job, batch)
     for version in job.versions:
         noised = job.noised(given, version, edits=edits)
@@ -532,10 +532,10 @@ def _changed(
         new |= {RAW: noised[RAW]} if set(columns.raw or ()) & set(OBJECTS) else {}
     if columns.paths:
         return new
-    if not (columns.tokens and columns.labels):
+    if not columns.tokens:
         return {columns.source: noised["noisy"]} | new
     words, owners = align(noised, columns)
-    letters = dict.fromkeys(target.parallel, "") | {columns.labels: job.letters}
+    letters = dict.fromkeys(target.parallel, "") | {columns.labels or "": job.letters}
     made = {
         name: aligned_labels(noised, columns.tokens, name, owners, letters[name])
         for name in target.parallel
@@ -544,11 +544,11 @@ def _changed(
 
 
 def parallel_columns(ranges: Sequence[FileRange], columns: Columns) -> tuple[str, ...]:
-    """Return the columns with an item per token: the labels, and lists as long as the tokens.
+    """Return the columns with an item per token: any labels, and lists as long as the tokens.
 
     Only the first rows of the file ranges are looked at.
     """
-    if not (columns.tokens and columns.labels):
+    if not columns.tokens:
         return ()
     with metered():  # so that these bytes do not count: the task reads and counts them again
         rows = next((batch.table.slice(0, FIRST) for batch in read(ranges, columns)), None)
@@ -558,7 +558,7 @@ def parallel_columns(ranges: Sequence[FileRange], columns: Columns) -> tuple[str
     lengths = pc.list_value_length(rows[columns.tokens])
     lists = {field.name for field in rows.schema if is_list(field.type)} - {columns.tokens}
     equal = {name for name in lists if pc.list_value_length(rows[name]).equals(lengths)}
-    return tuple(sorted(equal | {str(columns.labels)}))
+    return tuple(sorted(equal | {*filter(None, [columns.labels])}))
 
 
 def _with_values(table: pa.Table, name: str, values: Any, keep: Any) -> pa.Table:

@@ -202,11 +202,6 @@ class ShardJob:
         return table
 
     @property
-    def has_labels(self) -> bool:
-        """Whether rows are lists of tokens with a label each."""
-        return bool(self.columns.tokens and self.columns.labels)
-
-    @property
     def group_column(self) -> str | None:
         """The name of the column `group_by` in rows that were read; None without `group_by`.
 
@@ -323,7 +318,9 @@ def make_shard(job: ShardJob, folder: Path, task: ShardTask) -> Record[Shard]:
         for batch in read(task.ranges, job.columns, batch_bytes=job.engine().batch_bytes):
             dropped.update(batch.dropped)
             for version in versions:
-                noised = job.noised(batch.table, version, edits=job.edits or job.has_labels)
+                noised = job.noised(
+                    batch.table, version, edits=job.edits or bool(job.columns.tokens)
+                )
                 settled = job.settled(noised, version)
                 dropped.update(settled.lost)
                 noised = settled.left(noised)
@@ -386,10 +383,11 @@ def _in_order(job: ShardJob, noised: pa.Table, version: Version) -> pa.Table:
     noised = job.with_version(noised, version)
     others = [name for name in noised.column_names if name not in (*first, "edits")]
     table = noised.select([*first, *others, *["edits"] * job.edits])
-    if job.has_labels:
-        tokens, labels = str(job.columns.tokens), str(job.columns.labels)
+    tokens, labels = job.columns.tokens, job.columns.labels
+    if tokens:
         words, owners = align(noised, job.columns)
         table = table.append_column("noisy_tokens", words)
+    if tokens and labels:
         carried_over = aligned_labels(noised, tokens, labels, owners, job.letters)
         table = table.append_column("noisy_labels", carried_over)
         found = features(noised.schema)

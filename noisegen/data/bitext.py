@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from glob import escape, glob
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,6 +34,8 @@ _EXPANDS_MAX = 200
 _UNPAIRED = ("noisy", "clean", "text")  # a table with one of these columns is no bitext
 _SIDE_ENDS = ("src", "trg")
 # Ending that NTREX and FLORES put after the language in a file name
+_MUSE = re.compile(r"([a-z]{2,3}-[a-z]{2,3})(?:\.\d+-\d+)?\.txt")  # name of a dictionary of MUSE
+_WORD_LINES = 100  # lines at the beginning of such a file that must have two words each
 _TEXT_END = re.compile(r"\.(?:txt|dev|devtest)$")
 
 Languages = tuple[str, str]  # source and target language; '' for an unknown language
@@ -43,7 +46,8 @@ Kind = tuple[str, str, str]  # source language, target language, name of the dat
 class Bitext:
     """Where bitext is stored: in two text files whose lines correspond, or in a table.
 
-    `columns` names the columns of a table; it is None for text files. `archive` is the zip archive
+    A dictionary of MUSE is one text file, with a word and its translation per line. `columns` names
+    the columns of a table; it is None for text files. `archive` is the zip archive
     that holds the text files, or ''. In files of the BUCC shared task the lines do not correspond,
     but begin with ids; each line of a third file, `gold`, has the ids of a sentence and its
     translation.
@@ -103,6 +107,7 @@ def find_bitext(source: str, langs: Languages | None = None) -> list[Bitext]:
     - `A.de,B.en`: two files of lines; B may be a glob, for a pair of A with each file;
     - `corpus.de-en`: the common beginning of corpus.de-en.de and corpus.de-en.en;
     - a zip archive of OPUS;
+    - a dictionary of MUSE: `de-en.txt` or `de-en.0-5000.txt`, a word and its translation per line;
     - a table (.tsv .csv .jsonl .parquet) with columns source and target, or two columns named
       after languages; of a file `deu-eng.tsv` without a header line the first two columns;
     - a folder or glob of such files, of files de-en/test.src and de-en/test.trg, or of BUCC's
@@ -137,7 +142,7 @@ def _find(source: str, langs: Languages | None) -> list[Bitext]:
 def _at(path: Path, langs: Languages | None) -> list[Bitext]:
     """Return the bitext in a file, or in a folder and its subfolders; other files are skipped."""
     if path.is_file():
-        return _in_archive(str(path), langs) if path.suffix == ".zip" else _table(path, langs)
+        return _in_file(path, langs)
     if not path.is_dir() or (path / "manifest.json").is_file():
         return []
     paths = sorted(file for file in path.rglob("*") if file.is_file())
@@ -158,6 +163,15 @@ def _with_each(source: str, langs: Languages | None) -> list[Bitext]:
     if not first or Path(last).exists() or not others:
         return _two_files(source, langs)
     return [file for path in others for file in _two_files(f"{first},{path}", langs)]
+
+
+def _in_file(path: Path, langs: Languages | None) -> list[Bitext]:
+    """Return the bitext in an archive, a dictionary of MUSE or a table; [] for any other file."""
+    if path.suffix == ".zip":
+        return _in_archive(str(path), langs)
+    if pair := _MUSE.fullmatch(without_compression(path.name)):
+        return _dictionary(path, langs or language_pair(pair[1]))
+    return _table(path, langs)
 
 
 def _two_files(source: str, langs: Languages | None) -> list[Bitext]:
@@ -287,6 +301,15 @@ def _table(path: Path, given: Languages | None) -> list[Bitext]:
     return [Bitext((str(path),), codes, dataset, tuple(columns))]
 
 
+def _dictionary(path: Path, langs: Languages | None) -> list[Bitext]:
+    """Return the bitext of a dictionary of MUSE; [] if a line at its beginning is not two words."""
+    lines = undamaged_lines(read_parts(path), path)
+    head = [line.split() for line in islice(lines, _WORD_LINES) if line is not None]
+    if langs is None or not head or any(len(words) != 2 for words in head):
+        return []
+    return [Bitext((str(path),), _codes(langs, str(path)), _dataset(path, langs))]
+
+
 def _table_names(file: FileRange) -> list[str]:
     """Return the names of a table's columns; [] for plain text.
 
@@ -368,9 +391,7 @@ def stream_bitext(
     """
     yielded: Counter[Kind] = Counter()
     for file in files:
-        by_line = _gold_rows if file.gold else _aligned_rows
-        rows = _table_rows(file, dropped) if file.columns else by_line(file)
-        for source, target, kind in rows:
+        for source, target, kind in _rows_of(file, dropped):
             if yielded[kind] == most:
                 if not file.is_mixed:
                     break
@@ -380,6 +401,15 @@ def stream_bitext(
             else:
                 yielded[kind] += 1
                 yield BitextRow((source or "").strip(), (target or "").strip(), *kind)
+
+
+def _rows_of(file: Bitext, dropped: Counter[str]) -> Iterator[tuple[str | None, str | None, Kind]]:
+    """Yield source text, target text and `Kind` per row of a file; None for an unreadable text."""
+    if file.columns:
+        return _table_rows(file, dropped)
+    if file.gold:
+        return _gold_rows(file)
+    return _word_rows(file) if len(file.paths) == 1 else _aligned_rows(file)
 
 
 def _reason(source: str | None, target: str | None, kind: Kind) -> str:
@@ -439,6 +469,14 @@ def _gold_rows(file: Bitext) -> Iterator[tuple[str | None, str | None, Kind]]:
     for line in filter(None, _lines(file, file.gold)):
         source, _, target = line.partition("\t")
         yield sides[0].get(source), sides[1].get(target), (*file.langs, file.dataset)
+
+
+def _word_rows(file: Bitext) -> Iterator[tuple[str | None, str | None, Kind]]:
+    """Yield the word and its translation per line of a dictionary; None for a line without both."""
+    for line in _lines(file, file.paths[0]):
+        words = (line or "").split()
+        source, target = words if len(words) == 2 else (None, None)
+        yield source, target, (*file.langs, file.dataset)
 
 
 def _lines(file: Bitext, path: str) -> Iterator[str | None]:

@@ -169,7 +169,7 @@ def completed(files: Sequence[FileRange], columns: Columns) -> tuple[Columns, li
     The default column of ids is 'id' if it has integers or strings; otherwise rows are numbered.
     Files with a token per line also have default columns of tokens and labels; if the user gave one
     by number, its name replaces the number. The number of a text column stays, since it means that
-    there is no header line. Raises UsageError if only one of tokens and labels is known.
+    there is no header line. Raises UsageError for labels without tokens.
     """
     file = first_file(files, columns)
     meant = replace(columns.of(file.schema.names if file else []), text=columns.text)
@@ -179,8 +179,8 @@ def completed(files: Sequence[FileRange], columns: Columns) -> tuple[Columns, li
         meant = replace(meant, paths=())
     if meant.tokens and meant.is_annotated:
         raise UsageError("--tokens goes with one text: leave out --spans, --align and other texts")
-    if (meant.tokens is None) != (meant.labels is None):
-        raise UsageError("--tokens and --labels go together")
+    if meant.labels and not meant.tokens:
+        raise UsageError("--labels goes with --tokens")
     notes = _notes_on_defaults(meant, columns, file) if file else []
     if columns.row_id is None and meant.row_id and file and not _may_be_ids(file, meant.row_id):
         meant = replace(meant, row_id="")
@@ -392,7 +392,7 @@ def _advice(file: FileRange) -> str:
     named = f"; name it: --text-column NAME{' or PATH: ' * bool(nested)}{', '.join(nested[:5])}"
     kinds = [field.type for field in file.schema]
     if any(is_list(kind) and is_string(kind.value_type) for kind in kinds):
-        return f"{named}; for lists of strings: noisegen augment --tokens NAME --labels NAME"
+        return f"{named}; for lists of strings: noisegen augment --tokens NAME"
     return named if kinds else ""
 
 

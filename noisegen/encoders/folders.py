@@ -12,8 +12,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 import torch
 
-from noisegen.encoders import character_folder
+from noisegen.encoders import character_folder, code_points
 from noisegen.encoders.character_cnn import WordTokenizer
+from noisegen.encoders.code_points import CodePointTokenizer
 from noisegen.encoders.encoder import LENGTH_MAX, Tokenizer, open_encoder
 from noisegen.encoders.head import (
     SENTENCE,
@@ -151,7 +152,10 @@ def open_folder(
         network, tokenizer = character_folder.open_network(inner)
     else:
         network, tokenizer = _open_network(inner), _open_tokenizer(inner)
-        _check_ids(network, tokenizer, inner)
+        if isinstance(tokenizer, PieceTokenizer):
+            _check_ids(network, tokenizer, inner)
+        else:
+            code_points.pad_batches(network)
     if (prepared := inner / PREPARATION_FILE).is_file():
         tokenizer = with_preparation(tokenizer, read_json(prepared, Preparation).preparation)
     usage = _read_usage(folder)
@@ -303,7 +307,7 @@ def quietly() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _open_tokenizer(folder: Path) -> PieceTokenizer:
+def _open_tokenizer(folder: Path) -> PieceTokenizer | CodePointTokenizer:
     """Return the tokenizer in a folder; raises SourceError if it is damaged or not fast."""
     from transformers import AutoTokenizer
 
@@ -319,6 +323,8 @@ def _open_tokenizer(folder: Path) -> PieceTokenizer:
         positions = read_json(folder / "config.json").get("max_position_embeddings") or -1
         length = config.get("max_seq_length") or (positions if positions > 0 else LENGTH_MAX)
         fast.model_max_length = min(length, fast.model_max_length)
+        if read_json(folder / "config.json")["model_type"] == code_points.KIND:
+            return CodePointTokenizer(fast, min(fast.model_max_length, code_points.LENGTH_MAX))
         if len(fast) <= len(fast.all_special_tokens):
             raise ValueError("it has no vocabulary")
         tokenizer = PieceTokenizer(fast, min(fast.model_max_length, LENGTH_MAX))

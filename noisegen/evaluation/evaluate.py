@@ -8,8 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
+from itertools import chain
 from math import isfinite
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from noisegen.encoders.encoder import Encoder, Vectors, find_device, move
@@ -17,6 +19,7 @@ from noisegen.encoders.stored import write_json
 from noisegen.errors import UsageError
 from noisegen.evaluation.examples import example_sets, examples, mapped_texts, project
 from noisegen.evaluation.measure import Measured, VectorStore, by_strength, compare, measure, scores
+from noisegen.evaluation.metrics import metric_of
 from noisegen.evaluation.models import NamedModel, named_models, open_all, training_of
 from noisegen.evaluation.results import (
     Comparison,
@@ -43,6 +46,7 @@ LAYOUT: Layout[None] = Layout(
     whole={
         "metrics.json": METRICS_BEGIN,
         "metrics.csv": "",
+        "means.csv": "",
         "report.html": "",
         "results.json": r'\{\n "models": .*\n "datasets": ',
     },
@@ -86,13 +90,13 @@ def evaluate(
     force: bool = False,
     progress: Show = silent,
 ) -> Results:
-    """Evaluate models against a baseline; write metrics.json, metrics.csv, results.json, a report.
+    """Evaluate models against a baseline; write two JSON files, two CSV files, a report.
 
     `models` and `baseline` are SPECs (a model name or a folder), or NAME=SPEC to name a model in
     tables. For recipes of several steps on `source` texts, the report charts cosine distance and
     xSIM error against the strength of the noise: `strengths` are factors on all noise rates,
     () leaves the chart out. `progress` is called with progress events. A folder `out` that is not
-    empty needs `force`, which overwrites the four files. Raises NoisegenError.
+    empty needs `force`, which overwrites the five files. Raises NoisegenError.
     """
     return _evaluate(decode(EvaluateOptions, locals()))
 
@@ -293,11 +297,12 @@ def _dataset(dataset: EvaluationSet) -> Dataset:
 
 
 def write(results: Results, out: Path) -> None:
-    """Write the four files of an evaluation, each atomically; raises OutputError."""
+    """Write the five files of an evaluation, each atomically; raises OutputError."""
     from noisegen.evaluation.page import write as write_report
 
     write_json(out / "metrics.json", results.metrics())
     write_csv(out / "metrics.csv", _table(results))
+    write_csv(out / "means.csv", _means(results))
     write_json(out / "results.json", results.to_dict())
     write_report(results, out / "report.html")
 
@@ -335,3 +340,31 @@ def _table(results: Results) -> Iterator[Sequence[object]]:
                 figures = [getattr(score, name) for name in _SCORE]
                 figures += [getattr(test, name, None) for name in _COMPARED]
                 yield (model, dataset, kinds[dataset], metric, *figures)
+
+
+def _means(results: Results) -> Iterator[Sequence[object]]:
+    """Yield the header of means.csv, then a row per kind of set, metric and model.
+
+    Each row has the mean over the sets that all models have a value for, and the number of sets in
+    which no other model is better. This number is empty if neither low nor high values are better.
+    """
+    yield ("kind", "metric", "model", "sets", "mean", "best")
+    models = list(results.scores)
+    for (kind, metric), values in _values_by_set(results).items():
+        shared = [of_set for of_set in values if len(of_set) == len(models)]
+        find = {"low": min, "high": max}.get(metric_of(metric).better)
+        for model in models if shared else ():
+            mean = fmean(of_set[model] for of_set in shared)
+            best = find and sum(of_set[model] == find(of_set.values()) for of_set in shared)
+            yield kind, metric, model, len(shared), mean, best
+
+
+def _values_by_set(results: Results) -> dict[tuple[str, str], list[dict[str, float]]]:
+    """Return {(kind of set, metric): [{model: value} of each set]}."""
+    values: dict[tuple[str, str], list[dict[str, float]]] = {}
+    for dataset in results.datasets:
+        scores = {model: of_model[dataset.name] for model, of_model in results.scores.items()}
+        for metric in dict.fromkeys(chain.from_iterable(scores.values())):
+            of_set = {model: by[metric].value for model, by in scores.items() if metric in by}
+            values.setdefault((dataset.kind, metric), []).append(of_set)
+    return values

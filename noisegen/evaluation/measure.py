@@ -232,17 +232,21 @@ def _retrieval(
 ) -> tuple[Rows, Figures]:
     """Search translations in both directions; return {metric: 100 or 0 per row}, {metric: value}.
 
-    If the set has hard negatives, one direction is searched once more with them as candidates. The
-    second result then has the percentage of rows that found each kind of negative.
+    The second result has the mean accuracy of both directions. If the set has hard negatives, one
+    direction is searched once more with them as candidates, and the second result also has the
+    percentage of rows that found each kind of negative.
     """
     columns, figures = dataset.columns, Figures()
     rows = _searched(vectors["source"], columns["source"], vectors["target"], columns["target"])
+    both = np.concatenate([rows["accuracy_forward"], rows["accuracy_backward"]])
+    figures["accuracy_both"] = float(both.mean())
     for side, negatives in dataset.negatives.items():
         other = "source" if side == "target" else "target"
         hard = _hard_vectors(negatives, stores[side])
-        rows["xsim_hard_error"], figures = _among_hard(
+        rows["xsim_hard_error"], rates = _among_hard(
             vectors[other], vectors[side], hard, columns[side]
         )
+        figures |= rates
     return rows, figures
 
 

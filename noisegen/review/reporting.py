@@ -19,8 +19,19 @@ import numpy as np
 from noisegen.augmentation.statistics import wilson
 from noisegen.errors import UsageError
 from noisegen.report import pages
-from noisegen.report.blocks import MISSING, Block, Cell, Figure, Row, Section, Table, Text, figure
-from noisegen.report.charts import Dot, DotRow, between, dots
+from noisegen.report.blocks import (
+    MISSING,
+    Bars,
+    Block,
+    Cell,
+    Figure,
+    Row,
+    Section,
+    Table,
+    Text,
+    figure,
+)
+from noisegen.report.charts import Dot, DotRow, bars, between, dots, sample
 from noisegen.report.terminal import percent
 from noisegen.review import store
 from noisegen.review.store import REALISM, JudgedItem, JudgedStrength, Stratum, mean
@@ -474,7 +485,15 @@ def _kind_blocks(report: ReviewReport) -> Sequence[Block]:
         "Share of a language's judged rows in which a kind was seen, in per cent; – where a "
         "language does not have a kind."
     )
-    return [note, Table("Kinds by language", heads, rows, "heat")]
+    return [note, _chart_of_kinds(judged, used), Table("Kinds by language", heads, rows, "heat")]
+
+
+def _chart_of_kinds(judged: Sequence[KindShares], kinds: Sequence[str]) -> Figure:
+    """Return bars of the shares of `kinds` in each language (RCP, Figure 2)."""
+    series = {each.lang: [100 * each.shares[name] for name in kinds] for each in judged}
+    drawn = bars(Bars("Kinds of noise by language", "% of judged rows", kinds, series, axis="kind"))
+    key = [sample(number, lang) for number, lang in enumerate(series, 1)]
+    return Figure([drawn], "Kinds of noise that reviewers saw.", key=key)
 
 
 def _kind_cell(name: str, lang: str, share: float) -> Cell:

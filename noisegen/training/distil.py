@@ -32,7 +32,7 @@ from noisegen.training.noisy_words import Words, add_noisy_words, find_noisy_wor
 from noisegen.training.objectives import WeightedSum
 from noisegen.training.pair_method import PairChunk, PairMethod
 from noisegen.training.pairs import VALIDATION_EPOCH, NoiseSource
-from noisegen.training.settings import GIVEN, DistilSettings, Tell
+from noisegen.training.settings import GIVEN, LAST, DistilSettings, Tell
 from noisegen.training.stores import (
     DAMAGED,
     Negatives,
@@ -93,7 +93,9 @@ class Distillation(PairMethod[PairChunk]):
         self.words_noise = _noise_for_words(self.noise, settings.noisy_words_also)
         self.computation = Computation(settings, self.network, workers.device, workers.world)
         self.changes_best_weights = settings.interpolate < 1
-        if settings.validation and not settings.select_by:
+        if settings.select_by == LAST:
+            self.selects_by = LAST
+        elif settings.validation and not settings.select_by:
             self.selects_by = f"{GIVEN}loss"
 
     def read(self, sources: Sequence[str], folder: Path, *, resume: bool = False) -> str:
@@ -107,6 +109,11 @@ class Distillation(PairMethod[PairChunk]):
             raise UsageError(
                 f"{self.rows:,} pairs to train on are fewer than the {batches:,} batches of an "
                 "update: give more data, or a smaller accumulate"
+            )
+        if settings.batch_pairs is not None and settings.batch_pairs < batches:
+            raise UsageError(
+                f"batch_pairs {settings.batch_pairs} is less than the {batches:,} batches of an "
+                "update: give more pairs, or a smaller accumulate"
             )
         if settings.validation:
             path = folder / "validation.json"
@@ -125,7 +132,17 @@ class Distillation(PairMethod[PairChunk]):
         lengths = np.stack([sizes(side, tokenizer, unit) for side in sides], 1)
         batches = self.workers.world * settings.accumulate
         tokens = settings.tokens_per_batch(self.workers.world)
-        steps = plan(lengths, tokens, settings.seed, epoch, number, batches)
+        planned = partial(
+            plan, budget=tokens, seed=settings.seed, epoch=epoch, chunk=number, world=batches
+        )
+        if settings.batch_pairs is None:
+            steps = planned(lengths)
+        else:  # the chunk is shuffled, so each update has the next pairs
+            ends = range(settings.batch_pairs, len(rows) - batches + 1, settings.batch_pairs)
+            steps = [
+                [part[batch] for step in planned(lengths[part]) for batch in step]
+                for part in np.split(np.arange(len(rows)), ends)
+            ]
         return PairChunk(steps, sides, self.pairs.owner[rows])
 
     def prepare(self, folder: Path, progress: Show, clock: Clock = UNLIMITED) -> None:

@@ -80,6 +80,18 @@ def two_term(batch: Batch, output: Output) -> Losses:
     }
 
 
+@objective("two_term:mean", "distil", "clean")
+def two_term_mean(batch: Batch, output: Output) -> Losses:
+    """Return the losses of `two_term` as MSELoss of sentence-transformers computes them.
+
+    They are means over sides, sentences and dimensions: `two_term` divided by twice the width.
+    """
+    return {
+        "clean": mse_loss(output.clean_side, batch.teacher) / 2,
+        "noisy": mse_loss(output.noisy, batch.teacher) / 2,
+    }
+
+
 @objective("snr")
 def snr(batch: Batch, output: Output) -> Losses:
     """Return the mean of |S(noisy) - T(clean)| / |T(clean)| (RoLASER's released launcher).

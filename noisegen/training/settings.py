@@ -128,6 +128,7 @@ class TrainOptions:
 LIMITS = ("time_limit", "cpu_limit")
 LENGTHS = ("epochs", "steps", *LIMITS)
 DEFAULT = "quickstart"
+LAST = "last"  # value of the setting select_by: the weights at the end are kept
 GIVEN = "given_"  # prefix of the names of validation figures on pairs of --validation
 _PRESETS = Path(__file__).parent / "presets"
 _INFINITE = ("clip", "graph_gb")  # settings that may be infinite
@@ -228,12 +229,16 @@ class DistilSettings(RunSettings):
     ] = 0
     # More recipes for the search for noisy words: spel adds misspellings, rare in posts.
     noisy_words_also: str | None = None
+    # Without `batch_pairs`, the tokens of an update; with it, the most tokens at once.
     batch_tokens: Annotated[
         int, option("Tokens per update over all processes, padding included", ge=1)
     ] = 2048
     batch_unit: Annotated[
         Literal["tokens", "characters"], option("Unit of batch_tokens; characters: --student char")
     ] = "tokens"
+    batch_pairs: Annotated[
+        int | None, option("Pairs per update; default: as many as batch_tokens has room for", ge=1)
+    ] = None
     accumulate: Annotated[int, option("Batches per update in each process", ge=1)] = 1
     max_length: Annotated[
         int | None, option("Maximum tokens of a text; None: like the teacher's", ge=8)
@@ -261,9 +266,10 @@ class DistilSettings(RunSettings):
         float | None, option("Maximum clean drift; training stops above", gt=0)
     ] = None
     validation: tuple[str, ...] | None = None  # sources of more pairs to validate on
-    # Pairs whose loss chooses the best weights; "held_out" stands for pairs held out of DATA.
-    # None: the pairs of `validation` if there are any, else pairs held out of DATA.
-    select_by: Literal["held_out"] | None = None
+    # Pairs whose loss chooses the best weights; "held_out" stands for pairs held out of DATA. With
+    # "last", the weights at the end are kept. None: the pairs of `validation` if there are any,
+    # else pairs held out of DATA.
+    select_by: Literal["held_out", "last"] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -40,7 +40,7 @@ from noisegen.training.checkpoint import (
 from noisegen.training.clock import UNLIMITED, Clock
 from noisegen.training.computation import Computation, Workers
 from noisegen.training.log import SmoothedLoss
-from noisegen.training.settings import RunSettings, Sink, Tell
+from noisegen.training.settings import LAST, RunSettings, Sink, Tell
 
 LOG_EVERY = 10  # updates per row of the log
 # Time for files at the end of a run, in multiples of the time to save the best weights: 3 to write
@@ -90,7 +90,8 @@ class Method(ABC, Generic[C]):
     rows: int  # training pairs per epoch; held-out pairs are not counted
     computation: Computation | None = None
     validation_interval: float = math.inf  # maximum number of updates between validations
-    selects_by = "loss"  # validation figure whose minimum chooses the weights
+    # Validation figure whose minimum chooses the weights, or LAST: the weights at the end.
+    selects_by = "loss"
     # Validation figures of the network before `prepare` changed it; None if it was not changed.
     before: Mapping[str, float] | None = None
     changes_best_weights = False  # true if `export` changes the best weights before it saves them
@@ -394,8 +395,10 @@ class Trainer(Generic[C]):
         return len(self.validations) - 1 - self._best_index()
 
     def _best_index(self) -> int:
-        """Return the index of the first best validation, by the figure that `selects_by` names."""
+        """Return the index of the validation whose weights are kept, as `selects_by` names it."""
         name = self.method.selects_by
+        if name == LAST:
+            return len(self.validations) - 1
         figures = [validation.figures[name] for validation in self.validations]
         return figures.index(min(figures))
 

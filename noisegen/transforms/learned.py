@@ -3,9 +3,9 @@
 `wiki` puts wrong forms of words into text by the rule that fits the errors released with RCP. In
 each row, n tokens are drawn without replacement, where n is uniform on 1 to ceil(min(4, rate * L))
 and L is the number of tokens in the row. A drawn token is replaced by one of its wrong forms, which
-is chosen by weight. A token is a run of characters between spaces. As in RCP, it must equal a word
-of the dictionary, case included, perhaps with punctuation around it: 'word,' matches 'word' and
-keeps its comma.
+is chosen by weight. A token is a run of characters between spaces; in Chinese and Japanese it is a
+word as jieba or MeCab splits text. As in RCP, it must equal a word of the dictionary, case
+included, perhaps with punctuation around it: 'word,' matches 'word' and keeps its comma.
 
 Dictionaries that are packaged, or mined with `--profile spelling`, also count how often each word
 was right. With these counts, words that people seldom misspell are seldom replaced: 'und' was wrong
@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,7 +33,7 @@ from noisegen.noising.channel_model import Channel, channel_of
 from noisegen.noising.edits import Edits
 from noisegen.noising.registry import Settings, kernel
 from noisegen.noising.rng import CHOICE_BITS, DECISION_BITS, RowDraws
-from noisegen.text import buffers
+from noisegen.text import buffers, segmentation
 from noisegen.text.buffers import I64, U8, U64, Bool, Texts
 from noisegen.text.rows import Row, RowEdit, word_hash
 from noisegen.transforms import IS_SPACE, SPACES, LanguageFiles, existing, remembered
@@ -42,6 +42,10 @@ REPLACED_MAX = 4  # most tokens replaced in a row, as in RCP
 SMOOTHING = 10  # occurrences added to each word's counts, wrong as often as the average word
 SIGNS_MAX = 16  # most signs removed from each end of a token; a token with more matches no word
 _TOKEN = re.compile(f"[^{SPACES}]+")
+_SEGMENTED = ("zh", "ja")  # languages whose words are found by jieba and MeCab
+# Two Chinese or Japanese characters with a space between: the row is split into words already.
+_CJK = "\u3041-\u30fa\u3400-\u9fff\U00020000-\U0003ffff"
+_SPLIT = re.compile(f"[{_CJK}][{SPACES}]+[{_CJK}]")
 _SIGNS = "PSZC"  # first letters of the Unicode categories that count as signs
 _IS_ALNUM = np.array([chr(byte).isalnum() and byte < 128 for byte in range(256)], np.bool_)
 _PACKAGED = LanguageFiles("wiki.tsv")
@@ -141,10 +145,11 @@ class WordSubstitution:
     table: rng.WeightedTexts
     limits: I64
     least: I64
+    lang: str
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Return an edit for each token of one row that is replaced."""
-        tokens = list(_TOKEN.finditer(row.text))
+        tokens = tokens_of(row.text, self.lang)
         bounds = self.least[draws.strengths["rate"]].tolist()
         highest = sum(len(tokens) >= least for least in bounds)
         if not highest:
@@ -152,8 +157,8 @@ class WordSubstitution:
         wanted = 1 + ((rng.draw(draws.key, 0) >> CHOICE_BITS) * highest >> DECISION_BITS)
         errs = rng.fork(draws.key, "errs")
         ranked: list[tuple[int, RowEdit]] = []
-        for number, token in enumerate(tokens):
-            group, start, stop = self._found(token[0], token.start())
+        for number, (first, last) in enumerate(tokens):
+            group, start, stop = self._found(row.text[first:last], first)
             if group is not None and rng.draw(errs, number) >> CHOICE_BITS < self.limits[group]:
                 drawn = rng.draw(draws.key, 1 + number)
                 written = self.table.written(group, drawn & rng.CHOICE_MASK)
@@ -177,7 +182,10 @@ class WordSubstitution:
 
     def propose(self, texts: Texts, keys: U64, strengths: rng.Strengths) -> Edits:
         """Return an edit for each token of a batch that is replaced."""
-        starts, stops = spaced_tokens(texts)
+        if self.lang in _SEGMENTED:
+            starts, stops = segmented_tokens(texts, self.lang)
+        else:
+            starts, stops = spaced_tokens(texts)
         token_rows = texts.rows_of(starts)
         values, find = texts.values, self.table.find
         groups, known = find(buffers.word_hashes(values, starts, stops))
@@ -202,6 +210,37 @@ class WordSubstitution:
         at = matches.take(drawn)
         written = self.table.pick(groups.take(at), rng.choices(draws.take(drawn)))
         return Edits(rows.take(drawn), starts.take(at), stops.take(at), written, self.table.pool)
+
+
+def tokens_of(text: str, lang: str) -> list[tuple[int, int]]:
+    """Return [start, stop) of each token of a row, in characters.
+
+    Tokens are separated by white space. In Chinese and Japanese, jieba or MeCab splits them into
+    words, unless the row has spaces between words.
+    """
+    runs = [token.span() for token in _TOKEN.finditer(text)]
+    if lang not in _SEGMENTED or _SPLIT.search(text):
+        return runs
+    words = []
+    for at, stop in runs:
+        for word in segmentation.language(lang).tokens(text[at:stop]):
+            start = text.index(word, at)
+            at = start + len(word)
+            words.append((start, at))
+    return words
+
+
+def segmented_tokens(texts: Texts, lang: str) -> tuple[I64, I64]:
+    """Return the starts and stops, in bytes, of all tokens of a batch (`tokens_of`)."""
+    bounds: list[int] = []
+    for at, text in zip(texts.offsets.tolist(), texts.to_strings(), strict=False):
+        done = 0
+        for bound in chain.from_iterable(tokens_of(text, lang)):
+            at += len(text[done:bound].encode())
+            done = bound
+            bounds.append(at)
+    starts, stops = np.array(bounds, np.int64).reshape(-1, 2).T
+    return starts, stops
 
 
 def spaced_tokens(texts: Texts) -> tuple[I64, I64]:
@@ -275,7 +314,9 @@ def wiki(
             f"{', '.join(_PACKAGED.languages())}); mine one and give it: wiki:dictionary=FILE"
         )
     least = np.array([least_tokens(part) for part in settings.rates(rate)], np.int64)
-    return WordSubstitution(*_table(path, lang), least)
+    if lang in _SEGMENTED:
+        segmentation.language(lang)  # raises MissingExtra without jieba or MeCab
+    return WordSubstitution(*_table(path, lang), least, lang)
 
 
 @remembered

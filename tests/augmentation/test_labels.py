@@ -245,9 +245,21 @@ def test_rows_with_unequal_lists_are_dropped_and_counted(tmp_path):
     assert table(tmp_path / "out")["id"].to_pylist() == [1]
 
 
-def test_tokens_without_labels_are_refused(tagged):
-    with pytest.raises(UsageError, match="go together"):
-        augment(tagged / "in.parquet", tagged / "out", tokens="words")
+def test_tokens_need_no_labels(tagged):
+    """Their noisy text is that of labelled tokens, in shards and in one file."""
+    whole = augment(tagged / "in.parquet", tagged / "all", tokens="words", labels="tags")
+    made = augment(tagged / "in.parquet", tagged / "out", tokens="words")
+    assert made.totals["changed"] == whole.totals["changed"] > 0
+    alone, labelled = table(tagged / "out"), table(tagged / "all")
+    assert alone["noisy_tokens"] == labelled["noisy_tokens"]
+    assert "noisy_labels" not in alone.column_names
+    augment(tagged / "in.parquet", tagged / "out.jsonl", tokens="words")
+    rows = [json.loads(line) for line in (tagged / "out.jsonl").read_text("utf-8").splitlines()]
+    assert [row["words"] for row in rows] == alone["noisy_tokens"].to_pylist()
+    with pytest.raises(UsageError, match="conll needs --tokens and --labels"):
+        augment(tagged / "in.parquet", tagged / "out.conll", tokens="words")
+    with pytest.raises(UsageError, match="--labels goes with --tokens"):
+        augment(tagged / "in.parquet", tagged / "other", labels="tags")
 
 
 def test_labels_in_a_column_of_numbers_are_refused(tmp_path):

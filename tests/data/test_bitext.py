@@ -396,3 +396,22 @@ def test_rows_whose_languages_are_none_or_one_are_counted(tmp_path):
     found, dropped = _rows(path)
     assert [row.source_lang for row in found] == ["de", "ckb"]
     assert dropped == {"unknown_language": 1, "same_language": 1, "empty_side": 1}
+
+
+@pytest.mark.parametrize("name", ["en-de.txt", "en-de.0-5000.txt", "en-de.txt.gz"])
+def test_a_dictionary_of_muse_has_two_words_per_line(tmp_path, name):
+    path = _write(tmp_path / "MUSE" / name, ["the die", "the\tder", "cat katze"] * 40 + ["of"])
+    rows, dropped = _rows(str(path.parent))
+    assert [row[:4] for row in rows[:3]] == [
+        ("the", "die", "en", "de"),
+        ("the", "der", "en", "de"),
+        ("cat", "katze", "en", "de"),
+    ]
+    assert (len(rows), dropped) == (120, {"unreadable": 1})
+
+
+def test_text_named_like_a_dictionary_of_muse_is_no_bitext(tmp_path):
+    path = _write(tmp_path / "en-de.txt", ["the die", "The cat is asleep."])
+    assert find_bitext(str(path)) == []
+    with pytest.raises(SourceError, match="is not bitext"):
+        all_bitext(str(path))

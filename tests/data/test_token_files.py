@@ -104,7 +104,7 @@ def test_one_of_tokens_and_labels_is_enough_for_a_token_per_line(file: File) -> 
     conll = file("a.conll", CONLL)
     assert meant(conll, labels="3") == Columns(tokens="tokens", labels="column_3")
     assert meant(file("a.txt", b"a\n")) == Columns()
-    with pytest.raises(UsageError, match="--tokens and --labels go together"):
+    with pytest.raises(UsageError, match="--labels goes with --tokens"):
         meant(file("a.txt", b"a\n"), labels="3")
 
 

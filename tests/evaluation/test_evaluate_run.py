@@ -128,7 +128,7 @@ def test_all_kinds_of_sets_have_their_figures(run):
     found = results.scores["second"]
     assert {"distance", "drift", "anchored_distance", "xsim_hard_error"} <= set(found["posts"])
     assert set(found["sts"]) == {"sts_clean", "sts_one_noisy", "sts_both_noisy"}
-    assert set(found["match"]) == SEARCHED
+    assert set(found["match"]) == SEARCHED | {"accuracy_both"}
     assert {"accuracy_clean", "f1_noisy", "class_similarity"} <= set(found["topics"])
     assert len(found["leet"]["distance"].seeds) == 2
     assert results.baseline.name == "first"
@@ -147,6 +147,38 @@ def test_the_files_say_what_the_results_say(run):
         score = results.scores[row["model"]][row["dataset"]][row["metric"]]
         assert float(row["value"]) == score.value
     assert not [path for path in out.iterdir() if path.suffix == ".tmp"]
+
+
+def test_means_over_sets_and_the_sets_in_which_a_model_is_best(tmp_path, tiny_models, files, clean):
+    """As in tables over languages: a model's mean, and in how many of them no other is better."""
+    languages = []
+    for number, lang in enumerate(("de", "fr", "tr")):
+        path = tmp_path / f"en-{lang}.tsv"
+        rows = [(text, text[number:] + text[:number]) for text in clean[: 20 + number]]
+        path.write_text("".join(f"{one}\t{other}\n" for one, other in rows))
+        languages.append(str(path))
+    models = [f"first={tiny_models()}", f"second={tiny_models(seed=1)}"]
+    results = evaluate(
+        models, tmp_path / "report", retrieval=tuple(languages), labelled=(files["topics"],)
+    )
+    with (tmp_path / "report" / "means.csv").open(newline="") as file:
+        found = {(row["kind"], row["metric"], row["model"]): row for row in csv.DictReader(file)}
+    values = {
+        name: [sets[lang]["accuracy_both"].value for lang in sets if lang != "topics"]
+        for name, sets in results.scores.items()
+    }
+    for name, sets in results.scores.items():
+        one = next(iter(sets.values()))
+        there, back = (one[f"accuracy_{way}"].value for way in ("forward", "backward"))
+        assert one["accuracy_both"].value == pytest.approx((there + back) / 2)
+        row = found["retrieval", "accuracy_both", name]
+        assert (row["sets"], float(row["mean"])) == ("3", pytest.approx(np.mean(values[name])))
+        best = sum(
+            value == max(pair) for value, *pair in zip(values[name], *values.values(), strict=True)
+        )
+        assert row["best"] == str(best)
+        one = found["classification", "class_similarity", name]
+        assert float(one["mean"]) == sets["topics"]["class_similarity"].value
 
 
 def test_the_figures_of_pairs_are_those_of_their_definitions(run, tiny_models, clean, noisy):
@@ -518,7 +550,9 @@ def test_translations_are_searched_among_the_lines_of_xsim(tmp_path, clean, nois
     ours, theirs = (first, second) if english == "source" else (second, first)
     counts = lost_by_type(theirs.encode(noisy), ours.encode(lines), lines, made)
     assert_lost(found, counts, clean)
-    assert {*measure(replace(one, negatives={}), VectorStore(first)).seeds} == SEARCHED
+    assert {*measure(replace(one, negatives={}), VectorStore(first)).seeds} == SEARCHED | {
+        "accuracy_both"
+    }
 
 
 def test_files_of_xsim_that_do_not_fit_are_refused(tmp_path, tiny_models, clean, pairs_file):

@@ -172,6 +172,9 @@ def test_kinds_are_shares_of_the_judged_rows_and_agreed_upon_or_not(path):
     found = review.report(path)
     assert found.kinds[0].shares["typo"] == 0.5
     assert found.kinds[0].shares["misspelling"] == 0.25
+    page = path.with_suffix(".html")
+    review.report(path, page)
+    assert "typo: 50 % of judged rows" in page.read_text("utf-8")  # RCP's Figure 2
     alphas = {one.question: one.alpha for one in found.agreement}
     assert alphas["kind: typo"] == 1
     assert alphas["kind: misspelling"] < 0.5

@@ -133,10 +133,46 @@ def test_rows_of_bitext_that_are_all_lost_are_named_in_the_error(tmp_path):
 
 def test_the_preset_has_the_settings_of_the_paper():
     found = load_settings("ct")
-    assert (found.objective, found.lr, found.warmup, found.epochs) == ("two_term", 2e-5, 20_000, 20)
+    assert (found.objective, found.batch_pairs) == ("two_term:mean", 64)
+    assert (found.lr, found.warmup, found.epochs, found.eps) == (2e-5, 20_000, 20, 1e-6)
     assert (found.max_length, found.bitext_rows, found.prepare) == (128, 500_000, "social")
-    assert (found.batch_tokens, found.weight_decay, found.clip) == (4096, 0.01, 1.0)
+    assert (found.batch_tokens, found.weight_decay, found.clip) == (64 * 128, 0.01, 1.0)
     assert (found.student, found.teacher, found.recipe) == ("e5", "minilm", "stored")
+
+
+def test_an_update_has_64_pairs(tmp_path, tiny_models):
+    """However long the texts are; only the pairs at the end of an epoch are fewer."""
+    lines = [f"one {'two ' * (row % 40)}{row}" for row in range(170)]
+    (tmp_path / "x.de").write_text("\n".join(lines))
+    (tmp_path / "x.en").write_text("\n".join(lines))
+    values = {"teacher": str(tiny_models(32, 0)), "student": str(tiny_models(32, 1)), "epochs": 2}
+    values |= {"precision": "fp32", "validation_rows": 10, "batch_tokens": 512, "warmup": 1}
+    noisegen.train(
+        [f"{tmp_path}/x.de,{tmp_path}/x.en"], tmp_path / "run", preset="ct", values=values
+    )
+    found = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert found["training_pairs"] == 160
+    assert (found["updates"], found["pairs"]) == (6, 320)  # twice 64, 64, 32
+    assert next(row["pairs"] for row in log_rows(tmp_path / "run") if "pairs" in row) == 64
+    few = {**values, "batch_pairs": 2, "accumulate": 3}
+    source = f"{tmp_path}/x.de,{tmp_path}/x.en"
+    with pytest.raises(UsageError, match="batch_pairs 2 is less than the 3 batches"):
+        noisegen.train([source], tmp_path / "few", preset="ct", values=few)
+
+
+def test_the_last_weights_are_kept_if_they_are_asked_for(tmp_path, bitext, tiny_models):
+    values = {"teacher": str(tiny_models(32, 0)), "student": str(tiny_models(32, 1)), "steps": 8}
+    values |= {"epochs": None, "precision": "fp32", "validation_rows": 4, "validate_every": 2}
+    values |= {"lr": 0.3, "warmup": 0}  # so high that training makes it worse
+    losses = {}
+    for select_by in (None, "last"):
+        out = tmp_path / str(select_by)
+        noisegen.train([str(bitext)], out, preset="ct", values=values | {"select_by": select_by})
+        found = json.loads((out / "metrics.json").read_text())
+        curve = [loss for _, loss in found["curve"]]
+        losses[select_by] = found["validation"]["loss"], min(curve), curve[-1]
+    best, last = losses[None], losses["last"]
+    assert best[0] == best[1] < last[0] == last[2]
 
 
 def test_bitext_trains_a_student_in_one_command(tmp_path, bitext, tiny_models):
@@ -148,6 +184,7 @@ def test_bitext_trains_a_student_in_one_command(tmp_path, bitext, tiny_models):
         "steps": 30,
         "lr": 3e-3,
         "warmup": 3,
+        "batch_pairs": 8,
         "validation_rows": 8,
         "validate_every": 10,
         "precision": "fp32",

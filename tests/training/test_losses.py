@@ -35,6 +35,11 @@ def test_squared_errors_by_hand(made):
     two = losses.two_term(batch, output)
     assert two["noisy"].item() == pytest.approx(sum(by_hand) / N)
     assert two["clean"].item() == pytest.approx(sum(clean) / N)
+    of_library = losses.two_term_mean(batch, output)  # sentence-transformers: both sides in a row
+    stacked = torch.cat([output.clean, output.noisy]), torch.cat([batch.teacher] * 2)
+    whole = torch.nn.functional.mse_loss(*stacked).item()
+    assert sum(of_library.values()).item() == pytest.approx(whole)
+    assert whole == pytest.approx((sum(by_hand) + sum(clean)) / (2 * N * D))
 
 
 def test_snr_and_cosine_by_hand(made):

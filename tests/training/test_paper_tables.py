@@ -183,6 +183,7 @@ def test_rcp(folder, tiny_models):
         "XNLI": made_tasks.nli_file(folder, "es1.tsv"),
         "NOISY_XNLI": made_tasks.nli_file(folder, "es2.tsv"),
         "DUMP": "dump.xml",
+        "REVIEW": "es.review",
     }
     old, new = "El zorro maron salta sobre el perro.", "El zorro marrón salta sobre el perro."
     pages = [page(number, [f"Uno.\n{old}", f"Uno.\n{new}"]) for number in range(1, 5)]
@@ -190,10 +191,14 @@ def test_rcp(folder, tiny_models):
     short = ("--steps", "2", "--set", f"student={tiny_models()}", "--set", "batch_pairs=8")
     for name in ("rcp", "rcp-aug"):
         made(read_preset(name).command, places, *short)
-    *tasks, dictionaries = read_preset("rcp").tables.values()
+    make = "review make TEXT.txt --lang es --recipe fing --strengths 0.1 -o es.review --quiet"
+    assert run(make.split()) == 0
+    *tasks, dictionaries, kinds = read_preset("rcp").tables.values()
     for command in tasks:
         made(command, places, "--epochs", "1", "--seeds", "2")
     made(dictionaries, places, "--min-pages", "1")
+    made(kinds, places)
+    assert "Kinds of noise by language" in Path("figure2.html").read_text("utf-8")
 
     columns = {"XLM-R", "aug", "RCP"}
     sides = {"es clean", "es noisy", "es change"}
@@ -207,8 +212,11 @@ def test_rcp(folder, tiny_models):
         assert {model for model, _ in found} == columns | plus_t
         assert {dataset for _, dataset in found} == sides
         assert all(metrics <= metrics_of for metrics_of in found.values())
-    for name in ("classes.csv", "confusion.csv"):  # Figure 4 and Table 7
+    for name in ("classes.csv", "confusion.csv"):
         assert len(Path("slots", name).read_text("utf-8").splitlines()) > 1
+    drawn = Path("slots/report.html").read_text("utf-8")
+    assert "Classes won and lost" in drawn  # Figure 4
+    assert "slot F1, counts over all seeds" in drawn  # Table 7
     mined = Path("mined/dictionary.tsv").read_text("utf-8").splitlines()
     assert ["marrón", "maron"] in [row.split("\t")[1:3] for row in mined]
 
@@ -220,6 +228,8 @@ def test_ct_xlmr_se(folder, tiny_models):
         "TED": "TED.tsv",
         "minilm": tiny_models(),
         "e5": tiny_models(seed=1),
+        "hf:FacebookAI/xlm-roberta-base": tiny_models(seed=2),
+        "hf:google-bert/bert-base-multilingual-cased": tiny_models(seed=3),
     }
     made(
         read_preset("ct").command,
@@ -239,12 +249,15 @@ def test_ct_xlmr_se(folder, tiny_models):
 
     for report, dataset, metrics in (
         ("table2", "TWEETS", {"class_similarity"}),
-        ("table4", "TED", {"accuracy_forward", "accuracy_backward"}),
+        ("table3", "TWEETS", {"class_similarity"}),
+        ("table4", "TED", {"accuracy_forward", "accuracy_backward", "accuracy_both"}),
         ("table6", "LINES.de", {"distance"}),
     ):
         found = figures(report)
         assert len(found) == 2
         assert all(metrics <= found[model, dataset] for model, _ in found)
+        means = Path(report, "means.csv").read_text("utf-8")
+        assert all(f",{metric}," in means for metric in metrics)
 
 
 def test_oracle(folder, tiny_models):

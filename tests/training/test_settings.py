@@ -81,7 +81,7 @@ def test_a_file_goes_over_the_preset_and_values_over_the_file(tmp_path):
         ({"projection_activation": "gelu"}, "needs a projection: add --set project=after"),
         ({"temperature": 1e-30}, "temperature 1e-30 is not a number, at least 0.001"),
         ({"temperature": float("nan")}, "temperature nan is not a number, at least"),
-        ({"batch_pairs": 3}, "preset quickstart has no setting 'batch_pairs'"),
+        ({"mask_rate": 0.1}, "preset quickstart has no setting 'mask_rate'"),
     ],
 )
 def test_bad_values_are_refused(values, said):

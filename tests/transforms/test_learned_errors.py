@@ -431,3 +431,52 @@ def test_requests_of_the_paper_get_its_errors(lang, rate, tmp_path):
     ours = sum(changed(row["clean"], row["noisy"]) for row in made) / len(made)
     theirs = sum(len(replaced(row)) for row in rows) / len(rows)
     assert ours == pytest.approx(theirs, rel=0.1)
+
+
+CHINESE = [
+    "我们在北京工作。",
+    "他的书在桌子上",
+    "在 iPhone 上看书",
+    "他 的 书 在 桌子 上",
+    "abc 在",
+    "",
+]
+JAPANESE = [
+    "彼は会議に参加した。",
+    "以外と簡単です",
+    "彼 は 会議 に 参加 し た 。",
+    "東京で会議 OK",
+]
+
+
+@pytest.mark.parametrize(
+    ("lang", "texts", "entry"),
+    [("zh", CHINESE, "在\t再"), ("ja", JAPANESE, "会議\t懐疑")],
+)
+def test_words_of_running_text_are_found_by_jieba_and_mecab(tmp_path, lang, texts, entry):
+    """Words of plain Chinese and Japanese are replaced, as are words that spaces separate."""
+    (tmp_path / "d.tsv").write_text(f"clean\tnoisy\tcount\n{entry}\t3\n", "utf-8")
+    clean, noisy = entry.split("\t")
+    found = noised(tmp_path / "d.tsv", texts, 1, lang=lang)
+    assert found == [text.replace(clean, noisy) for text in texts]
+    step = Step("wiki", {"dictionary": str(tmp_path / "d.tsv"), "rate": 0.3})
+    engine = Engine(Recipe.of([step]), Settings(lang))
+    many = [a + b for a in texts for b in texts] * 20
+    streams = Streams(np.arange(len(many), dtype=np.uint64), 3)
+    made = engine.noise(pa.array(many, pa.string()), streams).noisy.to_pylist()
+    assert engine.noise_few(many, streams) == made != many
+
+
+def test_the_words_of_chinese_count_towards_n(tmp_path):
+    """Of 12 words without a space, one or two are replaced at a rate of 0.1, as RCP has it."""
+    (tmp_path / "d.tsv").write_text("clean\tnoisy\tcount\n的\t地\t1\n", "utf-8")
+    found = noised(tmp_path / "d.tsv", ["我的你的他的她的它的谁的"] * 2_000, 0.1, lang="zh")
+    counts = Counter(text.count("地") for text in found)
+    assert sorted(counts) == [1, 2]
+    assert fits(list(counts.values()))
+
+
+def test_a_word_inside_another_stays(tmp_path):
+    """The character 在 of 现在 is no word."""
+    (tmp_path / "d.tsv").write_text("clean\tnoisy\tcount\n在\t再\t1\n", "utf-8")
+    assert set(noised(tmp_path / "d.tsv", ["现在很好"] * 20, 1, lang="zh")) == {"现在很好"}

@@ -14,13 +14,12 @@ from noisegen.data.labelled import LabelledRow
 from noisegen.encoders.encoder import Encoder, find_device
 from noisegen.encoders.head import TOKENS, Dense
 from noisegen.encoders.sentence_encoder import SentenceEncoder
-from noisegen.encoders.tokens import piece_tokenizer
 from noisegen.errors import UsageError
 from noisegen.evaluation.evaluate import METRICS_BEGIN, recorded
 from noisegen.evaluation.models import NamedModel, named_models, open_all
 from noisegen.evaluation.tasks import kinds, sets
 from noisegen.evaluation.tasks.by_class import ClassCounts
-from noisegen.evaluation.tasks.fine_tuning import OTHER_MODEL, Trial, Tuning
+from noisegen.evaluation.tasks.fine_tuning import Trial, Tuning, tunable_tokenizer
 from noisegen.evaluation.tasks.kinds import EvaluateTaskOptions
 from noisegen.evaluation.tasks.results import TaskFigure, TaskResults, figures, measure_all
 from noisegen.evaluation.tasks.sets import TaskData
@@ -37,7 +36,7 @@ LAYOUT: Layout[None] = Layout(
     whole={
         "metrics.json": METRICS_BEGIN,
         "results.json": r'\{\n "figures": ',
-        **dict.fromkeys(("metrics.csv", "classes.csv", "confusion.csv"), ""),
+        **dict.fromkeys(("metrics.csv", "classes.csv", "confusion.csv", "report.html"), ""),
     },
     is_overwritten=True,
 )
@@ -76,8 +75,8 @@ def evaluate_task(
 
     `models` are SPECs, or NAME=SPEC. The weights after the last epoch are tested. No weights are
     selected on development data, because RCP does not describe how it selects its own. Writes
-    metrics.json, metrics.csv, results.json, classes.csv and confusion.csv. A folder that is not
-    empty needs `force`. Raises NoisegenError.
+    metrics.json, metrics.csv, results.json, classes.csv, confusion.csv and report.html. A folder
+    that is not empty needs `force`. Raises NoisegenError.
     """
     return _evaluate_task(decode(EvaluateTaskOptions, locals()))
 
@@ -175,7 +174,7 @@ def _trainable(encoder: Encoder, name: str) -> SentenceEncoder:
     """Return the encoder if it can be fine-tuned, else raise UsageError."""
     if not isinstance(encoder, SentenceEncoder):
         raise UsageError(f"model {name} cannot be fine-tuned: give a Hugging Face folder")
-    piece_tokenizer(encoder.tokenizer, f"model {name}", OTHER_MODEL)
+    tunable_tokenizer(encoder, name)
     return encoder
 
 

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from noisegen.data.labelled import OUTSIDE, LabelledRow
+from noisegen.encoders.code_points import CodePointTokenizer
 from noisegen.encoders.encoder import (
     Ints,
     Ragged,
@@ -45,7 +46,7 @@ from noisegen.errors import NoisegenError
 from noisegen.evaluation.tasks.sets import TaskData
 
 NO_PIECE = -1
-OTHER_MODEL = "give a Hugging Face folder with a tokenizer.json"
+OTHER_MODEL = "give a Hugging Face folder with a tokenizer.json, or CANINE"
 CHECK_EVERY = 10  # updates between checks of their gradients
 IGNORED = -100  # class index of a token that the loss ignores
 Step = Callable[[int], None]  # called with the number of rows that an update or a test processed
@@ -82,6 +83,16 @@ class Pieces:
         return total
 
 
+def tunable_tokenizer(encoder: SentenceEncoder, name: str) -> PieceTokenizer | CodePointTokenizer:
+    """Return the tokenizer of pieces or characters of a model, without preparation.
+
+    Raises UsageError, which says `name`, for a model that reads words.
+    """
+    if isinstance(encoder.tokenizer, CodePointTokenizer):
+        return encoder.tokenizer
+    return piece_tokenizer(encoder.tokenizer, f"model {name}", OTHER_MODEL)
+
+
 def prepared_rows(tokenizer: Tokenizer, rows: Sequence[LabelledRow]) -> Sequence[LabelledRow]:
     """Return the rows with their texts prepared as the tokenizer of the model wants them.
 
@@ -101,13 +112,13 @@ def prepared_rows(tokenizer: Tokenizer, rows: Sequence[LabelledRow]) -> Sequence
 
 
 def cut_into_pieces(
-    tokenizer: PieceTokenizer, rows: Sequence[LabelledRow], max_length: int
+    tokenizer: PieceTokenizer | CodePointTokenizer, rows: Sequence[LabelledRow], max_length: int
 ) -> Pieces:
     """Tokenise rows to at most `max_length` pieces, or to the tokenizer's limit if that is lower.
 
     The sentences of a pair are joined in the tokenizer's own format.
     """
-    cut = PieceTokenizer(tokenizer.tokenizer, min(max_length, tokenizer.max_length))
+    cut = type(tokenizer)(tokenizer.tokenizer, min(max_length, tokenizer.max_length))
     texts: list[str | tuple[str, str]] = []
     for row in rows:
         text = replace_surrogates(row.text)
@@ -224,23 +235,24 @@ class Answer(NamedTuple):
 class TaskNetwork(nn.Module):
     """Copy of an encoder's network with heads for labels and tags.
 
-    The copy has only the embeddings of the ids in `vocabulary`. The label is predicted from the
-    first piece, [CLS] or <s>; a tag from the first piece of its token. `labels` and `tags` are
-    numbers of classes; for 0 classes there is no head. The weights of the heads are drawn from
+    The copy has only the embeddings of the ids in `vocabulary` (None: all). The label is predicted
+    from the first piece, [CLS] or <s>; a tag from the first piece of its token. `labels` and `tags`
+    are numbers of classes; for 0 classes there is no head. The weights of the heads are drawn from
     torch's generator.
     """
 
     def __init__(
         self,
         encoder: SentenceEncoder,
-        vocabulary: Ints,
+        vocabulary: Ints | None,
         labels: int,
         tags: int,
         device: torch.device,
     ) -> None:
         super().__init__()
         self.network = deepcopy(encoder.network)
-        self.keep_embeddings(vocabulary)
+        if vocabulary is not None:
+            self.keep_embeddings(vocabulary)
         self.config: Any = self.network.config
         self.pad_id, self.device = encoder.tokenizer.pad_id, device
         self.has_types = getattr(self.config, "type_vocab_size", 0) > 1
@@ -396,14 +408,19 @@ class Trial:
         self.labels = sorted(labels) if task.label_metric else []
         self.tags = sorted(tags) if task.tag_metric else []
         tests = {(t.lang, side): rows for t in data.tests for side, rows in t.sides.items()}
-        tokenizer = piece_tokenizer(encoder.tokenizer, f"model {encoder.name}", OTHER_MODEL)
+        tokenizer = tunable_tokenizer(encoder, encoder.name)
         self.max_length = min(max_length, tokenizer.max_length)
         parts = [
             cut_into_pieces(tokenizer, prepared_rows(encoder.tokenizer, rows), max_length)
             for rows in (training, *tests.values())
         ]
-        self.vocabulary = vocabulary_of(parts, encoder.tokenizer.pad_id)
-        pieces, *test_pieces = (renumbered(part, self.vocabulary) for part in parts)
+        # CANINE's embeddings are sums of shared ones by hashes of the ids, so that none can be left
+        # out.
+        self.vocabulary: Rows | None = None
+        if isinstance(tokenizer, PieceTokenizer):
+            self.vocabulary = vocabulary = vocabulary_of(parts, encoder.tokenizer.pad_id)
+            parts = [renumbered(part, vocabulary) for part in parts]
+        pieces, *test_pieces = parts
         self.tests = dict(zip(tests, test_pieces, strict=True))  # (language, side) -> pieces
         self.training = self._examples(pieces, training)
 

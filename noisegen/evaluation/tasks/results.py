@@ -1,6 +1,6 @@
 """Results of `noisegen evaluate-task`: metrics of predictions, means over seeds, and tables."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -17,13 +17,18 @@ from noisegen.evaluation.tasks.by_class import ClassCounts, ClassFigure, WonClas
 from noisegen.evaluation.tasks.fine_tuning import Answer
 from noisegen.evaluation.tasks.kinds import HALLUCINATED, METRICS, LabelledTask
 from noisegen.evaluation.tasks.sets import AVERAGE, CHANGE, CLEAN, NOISY, TaskData
+from noisegen.report import blocks
+from noisegen.report.charts import bars, sample
+from noisegen.report.pages import page
 from noisegen.report.terminal import titled
+from noisegen.runs.atomic import write_text
 
 _SIDES = (CLEAN, NOISY, CHANGE)
 _TEST = ("model", "lang", "side", "metric")
 _COLUMNS = (*_TEST, "value", "sd", "seeds")
 _CLASSES = (*_TEST, "class", "gold", "predicted", "correct", "f1")
 _CONFUSIONS = (*_TEST, "gold", "predicted", "count")
+_CONFUSED = 15  # confused classes that the page shows per test set and metric
 Metrics = dict[str, float]
 ByTest = Mapping[tuple[str, str], Metrics]  # (language, side) -> metrics
 
@@ -202,7 +207,7 @@ class TaskResults:
         return by_model
 
     def write(self, out: Path) -> None:
-        """Write metrics.json, results.json and three CSV files; raises OutputError."""
+        """Write metrics.json, results.json, three CSV files and a page; raises OutputError."""
         write_json(out / "metrics.json", self.metrics())
         content = {
             "figures": [asdict(figure) for figure in self.figures],
@@ -221,6 +226,39 @@ class TaskResults:
         for test, pairs in self.by_class.confusion.items():
             rows += [(*test, *pair, count) for pair, count in pairs.most_common()]
         write_csv(out / "confusion.csv", rows)
+        write_text(out / "report.html", self.page())
+
+    def page(self) -> str:
+        """Return an HTML page: classes won and lost (RCP, Figure 4), and confusions (Table 7)."""
+        models = list(dict.fromkeys(figure.model for figure in self.figures))
+        charts = [bars(shown) for shown in _bars_of_won(self.won)]
+        key = [sample(number, name) for number, name in ((1, "won"), (2, "lost"))]
+        caption = f"Classes in which a model has a higher or lower F1 than {models[0]}."
+        won = [blocks.Figure(charts, caption, key=key)] if charts else []
+        sections = [
+            blocks.Section("won", "Classes won and lost", won),
+            blocks.Section("confused", "Confused classes", self._confused(models)),
+        ]
+        head = [blocks.Text(self.legend())]
+        title = f"{', '.join(models)} on {self.settings['task']}"
+        return page(title, sections, kicker="noisegen: evaluate-task", head=head)
+
+    def _confused(self, models: Sequence[str]) -> list[blocks.Block]:
+        """Return a table per test set and metric: the most confused classes, counts per model."""
+        pairs: dict[tuple[str, ...], Counter[tuple[str, str]]] = defaultdict(Counter)
+        for (_, *test), counts in self.by_class.confusion.items():
+            pairs[tuple(test)].update({p: n for p, n in counts.items() if p[0] != p[1]})
+        tables: list[blocks.Block] = []
+        for (lang, side, metric), total in pairs.items():
+            counted = [self.by_class.confusion[name, lang, side, metric] for name in models]
+            rows: list[blocks.Row] = [
+                [*pair, *(blocks.figure(counts[pair]) for counts in counted)]
+                for pair, _ in total.most_common(_CONFUSED)
+            ]
+            caption = f"{lang} {side}, {_plain(metric)}, counts over all seeds"
+            if rows:
+                tables.append(blocks.Table(caption, ["gold", "predicted", *models], rows))
+        return tables
 
     def tables(self) -> Iterator[Table]:
         """Yield a table per metric, with a column per model as in RCP, then a table of classes won.
@@ -274,9 +312,26 @@ def _table_of_won(won: Sequence[WonClasses], models: Sequence[str]) -> Table:
     for one in won:
         cells[one.lang, one.side, one.metric][one.model] = f"{one.won}-{one.lost}"
     for (lang, side, metric), by_model in cells.items():
-        name = METRICS[metric].rpartition(" ")[0]  # the metric without its unit
-        table.add_row(lang, side, name, *(by_model.get(model, "-") for model in models[1:]))
+        table.add_row(
+            lang, side, _plain(metric), *(by_model.get(model, "-") for model in models[1:])
+        )
     return table
+
+
+def _bars_of_won(won: Sequence[WonClasses]) -> Iterator[blocks.Bars]:
+    """Yield a chart per side and metric: classes won and lost by each model in each language."""
+    charts: dict[tuple[str, str], list[WonClasses]] = defaultdict(list)
+    for one in won:
+        charts[one.side, one.metric].append(one)
+    for (side, metric), shown in charts.items():
+        series = {"won": [one.won for one in shown], "lost": [one.lost for one in shown]}
+        labels = [f"{one.model}, {one.lang}" for one in shown]
+        yield blocks.Bars(f"{_plain(metric)}, {side}", "classes", labels, series, axis="model")
+
+
+def _plain(metric: str) -> str:
+    """Return the title of a metric without its unit: 'slot F1'."""
+    return METRICS[metric].rpartition(" ")[0]
 
 
 def _add_columns(table: Table, names: Sequence[str]) -> None:

@@ -113,3 +113,10 @@ def test_five_seeds_and_the_tables_by_class(tiny_models, tmp_path):
     assert found.won[0].won + found.won[0].lost + found.won[0].equal == 2
     titles = [str(one.title) for one in found.tables()]
     assert any("won-lost against base" in title for title in titles)
+    page = (out / "report.html").read_text("utf-8")
+    for one in found.won:  # RCP's Figure 4: bars of classes won and lost
+        assert f"other, es: {one.won}, {one.lost}" in page
+    wrong = [row for row in confusion if row["gold"] != row["predicted"]]
+    worst = max(wrong, key=lambda row: int(row["count"]))  # RCP's Table 7
+    assert f">{int(worst['count']):,}<" in page
+    assert "es noisy, slot F1, counts over all seeds" in page
