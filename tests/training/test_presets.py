@@ -49,6 +49,8 @@ def test_the_commands_of_tables_can_be_typed(name):
         else:
             command = noisegen.commands[words[0]]
             parent = click.Context(noisegen, **noisegen.context_settings)
+            if isinstance(command, click.Group):
+                command = command.commands[words.pop(1)]
             assert program == "noisegen"
             params = command.make_context(words[0], words[1:], parent).params
             assert params.get("out") or params.get("plot")
