@@ -28,8 +28,7 @@ from runs import (
     written,
 )
 
-from noisegen.augmentation import Request
-from noisegen.augmentation import shards as shards_module
+from noisegen.augmentation import Request, row_languages
 from noisegen.augmentation.augment import LAYOUT, finish
 from noisegen.augmentation.plan import make_plan
 from noisegen.cli import run
@@ -444,7 +443,7 @@ def test_too_little_memory_is_one_line(tmp_path, monkeypatch):
     def greedy(*_):
         raise pa.ArrowMemoryError("malloc of size 99 failed")
 
-    monkeypatch.setattr(shards_module, "add_noise", greedy)
+    monkeypatch.setattr(row_languages, "add_noise", greedy)
 
     with pytest.raises(NoisegenError, match="not enough memory"):
         augment(DEMO, tmp_path / "out")

@@ -58,7 +58,7 @@ def test_a_report_is_written_and_a_table_printed(model, pairs, tmp_path, capsys)
     assert "natural pairs: tiny → model" in said.out
     assert "posts" in said.out
     assert f"wrote {out / 'report.html'}" in said.err
-    names = {"metrics.json", "metrics.csv", "results.json", "report.html"}
+    names = {"means.csv", "metrics.json", "metrics.csv", "results.json", "report.html"}
     assert {*visible(out)} == names
 
 
