@@ -389,7 +389,7 @@ def test_a_part_that_makes_no_sense_is_refused(text):
 
 
 @pytest.mark.parametrize(
-    "options", [{"copies": 0}, {"rows_per_shard": 0}, {"limit": 0}, {"tokens": "words"}]
+    "options", [{"copies": 0}, {"rows_per_shard": 0}, {"limit": 0}, {"labels": "tags"}]
 )
 def test_a_request_that_makes_no_sense_is_refused(tmp_path, options):
     (tmp_path / "x.txt").write_text("x\n")
