@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from campaigns.__main__ import CAMPAIGNS
-from campaigns.campaign import Campaign, Table, Trial, replay, run
+from campaigns.campaign import Campaign, Replays, Table, Trial, run
 from campaigns.mutations import TARGETS
 from campaigns.page import update
 
@@ -40,10 +40,22 @@ def test_a_short_campaign_of_processes_holds(tmp_path, name):
     assert "none broke a promise" in done.stdout
 
 
+@pytest.fixture(scope="module")
+def replays():
+    with Replays(CAMPAIGNS) as replays:
+        yield replays
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("path", REPLAYS, ids=lambda path: path.stem)
-def test_what_was_broken_holds(path):
-    assert replay(CAMPAIGNS, path) == ""
+def test_what_was_broken_holds(path, replays):
+    assert replays.replay(path) == ""
+
+
+def replay(campaigns: dict[str, Campaign], path: Path) -> str:
+    """Run one saved trial again, and return what it broke."""
+    with Replays(campaigns) as replays:
+        return replays.replay(path)
 
 
 def unpacked(name: str, content: bytes) -> bytes:

@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))  # as pytest has it
 
 from campaigns.annotations import ANNOTATIONS
-from campaigns.campaign import replay, run_side_by_side
+from campaigns.campaign import Replays, run_side_by_side
 from campaigns.disk import DISK
 from campaigns.equality import EQUALITY
 from campaigns.kills import KILLS
@@ -41,7 +41,8 @@ def main() -> int:
     parser.add_argument("--replay", type=Path, nargs="+", metavar="FILE", help="saved trials")
     options = parser.parse_args()
     if options.replay:
-        seen = {path: replay(CAMPAIGNS, path) for path in options.replay}
+        with Replays(CAMPAIGNS) as replays:
+            seen = {path: replays.replay(path) for path in options.replay}
         for path, what in seen.items():
             print(f"{path}: {what or 'held'}")
         return 1 if any(seen.values()) else 0

@@ -14,7 +14,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from multiprocessing import get_context
@@ -202,10 +202,25 @@ def broken(campaign: Campaign, shared: Any, trial: Trial) -> str:
     return ""
 
 
-def replay(campaigns: dict[str, Campaign], path: Path) -> str:
-    """Run a saved trial again and return what it broke, '' for nothing."""
-    with a_folder("replay") as folder:
-        trial = Trial.load(path, folder)
-        campaign = campaigns[trial.campaign]
-        with campaign.begin() as shared:
-            return broken(campaign, shared, trial)
+class Replays:
+    """Runs saved trials again, a context; trials of a campaign share one `Campaign.begin`."""
+
+    def __init__(self, campaigns: dict[str, Campaign]) -> None:
+        self._campaigns = campaigns
+        self._begun = ExitStack()
+        self._shared: dict[str, Any] = {}
+
+    def __enter__(self) -> "Replays":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._begun.close()
+
+    def replay(self, path: Path) -> str:
+        """Run a saved trial again and return what it broke, '' for nothing."""
+        with a_folder("replay") as folder:
+            trial = Trial.load(path, folder)
+            campaign = self._campaigns[trial.campaign]
+            if campaign.name not in self._shared:
+                self._shared[campaign.name] = self._begun.enter_context(campaign.begin())
+            return broken(campaign, self._shared[campaign.name], trial)

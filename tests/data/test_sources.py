@@ -538,7 +538,7 @@ def test_a_missing_text_column_has_a_next_step(file: File, tmp_path: Path) -> No
     words = {"words": [["see", "you"]], "tags": [["O", "O"]]}
     for columns, ending in (
         ({"body": ["see you"]}, "NAME"),
-        (words, "--tokens NAME --labels NAME"),
+        (words, "--tokens NAME"),
     ):
         row = {name: values[0] for name, values in columns.items()}
         pq.write_table(pa.table(columns), tmp_path / "a.parquet")

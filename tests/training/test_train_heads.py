@@ -187,7 +187,7 @@ def test_a_tenth_of_the_pairs_is_held_out(tmp_path, bitext, teacher):
 
 def test_the_pairs_that_are_tested_are_not_those_that_stop_the_run(tmp_path, bitext, teacher):
     settings = load_settings("oracle-small", None, {**SHORT, "teacher": teacher})
-    method = Disentangling(settings, Workers(torch.device("cpu")), print)
+    method = Disentangling(settings, Workers(), print)
     said = method.read([str(bitext)], tmp_path)
 
     assert said.startswith("108 pairs to train on, 6 held out, 6 to test")
