@@ -83,12 +83,16 @@ class Peers:
         return self.failure
 
     def _tell(self, error: BaseException) -> None:
-        """Publish an exception of this process, unless another process has published one."""
+        """Publish an exception of this process, unless another process has published one.
+
+        Waits until the others have looked: the store ends with the process that serves it.
+        """
         what = "interrupted" if isinstance(error, KeyboardInterrupt) else one_line(error)
         text = f"process {self.rank} of {self.world} failed: {what or type(error).__name__}"
-        with suppress(RuntimeError):  # the store ends with the process that serves it
+        with suppress(RuntimeError):
             if self._count("failures", 1) == 1:
                 self._store.set(self._key("failure"), text)
+                time.sleep(2 * BEAT)
 
     def _published(self) -> str:
         """Return the failure that a process has published, or ''."""
