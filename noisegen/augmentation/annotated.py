@@ -484,7 +484,7 @@ def one_per_text(noised: pa.Table) -> pa.Table:
 
 
 class Settled(NamedTuple):
-    """What becomes of noised rows: which have no text, and which are to be dropped.
+    """Masks of noised rows, without a text and to be dropped, and counts of rows without noise.
 
     `lost` counts the rows without noise by reason, `kept` those of them that are not dropped.
     """
@@ -502,7 +502,7 @@ class Settled(NamedTuple):
 
 
 def settled(noised: pa.Table, *, drop: bool, is_last: bool) -> Settled:
-    """Return what becomes of noised rows; with `drop`, lost annotations drop their rows.
+    """Return the masks and counts of noised rows; with `drop`, lost annotations drop their rows.
 
     A reason that all copies of a row share is counted with the last copy alone.
     """

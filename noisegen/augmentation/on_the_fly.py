@@ -160,17 +160,23 @@ class _OnTheFly:
                     noisy[at] = text
         return [None if text is None else made for text, made in zip(given, noisy, strict=True)]
 
-    def columns(self, batch: Batch, ids: Any) -> dict[str, list[Any]]:
+    def columns(
+        self, batch: Batch, ids: Any, *, checks_spans: bool = False
+    ) -> dict[str, list[Any]]:
         """Return the columns that noise adds or changes in a batch of rows with these ids.
 
-        Raises UsageError for a column that is missing.
+        Raises UsageError for a column that is missing, and with `checks_spans` if there are no
+        spans at the places named.
         """
         used = self.used(batch)
         if used.is_plain:
             name, of_rows = used.layout.texts[0].column, used.languages
             tags = batch[of_rows] if of_rows else None
             return {self.noisy_column: self.noise(batch[name], ids, tags)}
-        return self._in_place(batch, ids, used)
+        rows = _rows(batch, used.layout)
+        if checks_spans:
+            _check_spans(used.layout, rows)
+        return self._in_place(batch, ids, used, rows)
 
     def used(self, names: Iterable[str]) -> UsedColumns:
         """Return which columns of a batch decide its noise; `names` are all its columns.
@@ -206,14 +212,13 @@ class _OnTheFly:
         """Raise UsageError if the first rows show that there are no spans at the places named."""
         layout = self.used(batch).layout
         if layout.spans:
-            rows = _rows(batch, layout)
-            for one in layout.spans:
-                list(checked_spans(layout, one, rows))
+            _check_spans(layout, _rows(batch, layout))
 
-    def _in_place(self, batch: Batch, ids: Any, used: UsedColumns) -> dict[str, list[Any]]:
-        """Return the columns with noisy texts or moved spans for a batch."""
+    def _in_place(
+        self, batch: Batch, ids: Any, used: UsedColumns, rows: list[dict[str, Any]]
+    ) -> dict[str, list[Any]]:
+        """Return the columns with noisy texts or moved spans for a batch; `rows` are changed."""
         layout = used.layout
-        rows = _rows(batch, layout)
         numbers, kinds = id_array(ids, len(rows)), protect_kinds(self.protect)
         tags = batch[used.languages] if used.languages else None
         groups = self._groups(tags, len(rows))
@@ -277,6 +282,12 @@ def _rows(batch: Batch, layout: RowLayout) -> list[dict[str, Any]]:
     return [dict(zip(layout.columns, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
+def _check_spans(layout: RowLayout, rows: Sequence[dict[str, Any]]) -> None:
+    """Raise UsageError if rows show that there are no spans at the places named."""
+    for one in layout.spans:
+        list(checked_spans(layout, one, rows))
+
+
 def copied(value: Any) -> Any:
     """Return a copy of lists and objects at any depth; the other values are shared."""
     if isinstance(value, dict):
@@ -327,8 +338,7 @@ class Mapper(_OnTheFly):
             raise UsageError(f"no column {self.id_column!r}: name one, or map with_indices=True")
         if isinstance(ids, int | str):
             raise UsageError("a Mapper takes a batch of columns, not a row: map with batched=True")
-        self.check_spans(batch)
-        return self.columns(batch, ids)
+        return self.columns(batch, ids, checks_spans=True)
 
 
 @checked_init

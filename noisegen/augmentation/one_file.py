@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from glob import escape
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -674,12 +674,15 @@ class _LineWriter:
     shown: Sequence[str]
     changed: Collection[str]
 
+    @cached_property
+    def _codes(self) -> tuple[int, ...]:
+        """Codes of rows whose lines change: rows of a table need new cells, also without a text."""
+        return (*KEPT, *_LACKING) if self.target.writer.header else tuple(KEPT)
+
     def line(self, row: _Row, line: bytes | None) -> bytes:
         """Return a row as a line; `line` is its input line, None for a new one."""
         cells = dict(zip(self.shown if line is None else self.names, row.values, strict=True))
-        # Rows of a table need a cell per column, also without a text
-        codes = (*KEPT, *_LACKING) if self.target.writer.header else KEPT
-        if line is None or (row.code in codes and not row.is_same and NO_ITEM not in line):
+        if line is None or (row.code in self._codes and not row.is_same and NO_ITEM not in line):
             made = (row.owners, row.pair, self.target.separator)
             noisy = NoisyRow(cells, self.columns, self.changed, line, *made)
             assert self.target.writer.line

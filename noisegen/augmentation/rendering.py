@@ -210,7 +210,8 @@ def _signs(line: Sequence[AlignedCells], *, aligned: bool) -> set[str]:
 
 def carets_under(line: Sequence[AlignedCells], side: int) -> Text:
     """Return a line of carets under the changes of a side, for terminals without colour."""
-    return Text("".join("^ "[not block.transforms[side]] * block.width for block in line).rstrip())
+    carets = (("^" if block.transforms[side] else " ") * block.width for block in line)
+    return Text("".join(carets).rstrip())
 
 
 def lines_of(

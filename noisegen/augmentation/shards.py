@@ -244,7 +244,7 @@ class ShardJob:
         return annotated.with_reasons(noised, reasons) if reasons else noised
 
     def settled(self, noised: pa.Table, version: Version) -> annotated.Settled:
-        """Return what becomes of rows that were noised for a version."""
+        """Return the masks and counts of rows that were noised for a version."""
         is_last = version == self.versions[-1]
         return annotated.settled(noised, drop=self.spans_lost == "drop", is_last=is_last)
 

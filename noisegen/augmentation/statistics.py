@@ -242,7 +242,7 @@ def measure(folder: Path, samples: SampleSizes = SAMPLES) -> Statistics:
     for path, (schema, _) in heads.items():
         columns = [name for name in schema.names if name in wanted]
         for batch in _batches(path, columns, samples.batch_rows):
-            for strength, rows in _by_strength(batch):
+            for strength, rows in by_strength(batch):
                 counts.add(rows, strength)
     return counts.statistics(len(heads), origin)
 
@@ -312,13 +312,13 @@ def _batches(path: Path, columns: Sequence[str], rows: int) -> Iterator[pa.Recor
             yield from table.to_batches()
 
 
-def _by_strength(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield each strength in a batch with its rows; '' for a batch without the column."""
-    if "strength" not in batch.schema.names:
-        yield "", batch
+def by_strength(rows: Any) -> Iterator[tuple[str, Any]]:
+    """Yield each strength in a table or batch of a run with its rows; '' without the column."""
+    if "strength" not in rows.schema.names:
+        yield "", rows
         return
-    for strength in pc.unique(batch["strength"]):
-        yield str(strength), batch.filter(pc.equal(batch["strength"], strength))
+    for strength in pc.unique(rows["strength"]).to_pylist():
+        yield strength, rows.filter(pc.equal(rows["strength"], strength))
 
 
 def _checked(path: Path) -> tuple[pa.Schema, int]:

@@ -33,9 +33,9 @@ _MEMBERS_MAX = 10_000  # most files in a zip archive that is read
 _EXPANDS_MAX = 200
 _UNPAIRED = ("noisy", "clean", "text")  # a table with one of these columns is no bitext
 _SIDE_ENDS = ("src", "trg")
-# Ending that NTREX and FLORES put after the language in a file name
 _MUSE = re.compile(r"([a-z]{2,3}-[a-z]{2,3})(?:\.\d+-\d+)?\.txt")  # name of a dictionary of MUSE
 _WORD_LINES = 100  # lines at the beginning of such a file that must have two words each
+# Ending that NTREX and FLORES put after the language in a file name
 _TEXT_END = re.compile(r"\.(?:txt|dev|devtest)$")
 
 Languages = tuple[str, str]  # source and target language; '' for an unknown language

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from noisegen.options import internal, option
+from noisegen.runs.options import Device
 from noisegen.runs.progress import Show, silent
 from noisegen.training.settings import Tell
 
@@ -19,7 +20,7 @@ class QuickstartOptions:
     time_limit: Annotated[
         str, option("Time limit for training, teacher's vectors and saving included", metavar="8m")
     ] = "8m"
-    device: Annotated[str, option("Device: cpu, cuda, cuda:1 or auto", metavar="DEVICE")] = "auto"
+    device: Device = "auto"
     force: Annotated[bool, option("Overwrite the quickstart in this folder")] = False
     tell: Annotated[Tell, internal()] = silent
     progress: Annotated[Show, internal()] = silent

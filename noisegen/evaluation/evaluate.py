@@ -277,7 +277,8 @@ class _Measurement:
 def _parameter_count(encoder: Encoder) -> int | None:
     """Return the number of weights of an encoder; None if it has no weights of torch."""
     parameters = getattr(encoder, "parameters", None)
-    return (callable(parameters) and sum(array.numel() for array in parameters())) or None
+    count = sum(array.numel() for array in parameters()) if callable(parameters) else 0
+    return count or None
 
 
 def recorded(options: Any) -> dict[str, Any]:

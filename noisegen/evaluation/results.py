@@ -12,6 +12,7 @@ import msgspec
 
 from noisegen.errors import UsageError
 from noisegen.options import argument, internal, option
+from noisegen.runs.options import Device
 from noisegen.runs.progress import Show, silent
 
 Names = tuple[str, ...]
@@ -121,7 +122,7 @@ class EvaluateOptions:
     ] = None
     text_column: Annotated[str, option("Text column of --source, --pool and --labelled")] = "text"
     label_column: Annotated[str, option("Label column of --labelled")] = "label"
-    device: Annotated[str, option("Device: cpu, cuda, cuda:1 or auto", metavar="DEVICE")] = "auto"
+    device: Device = "auto"
     force: Annotated[bool, option("Overwrite the report in this folder")] = False
     progress: Annotated[Show, internal()] = silent
 

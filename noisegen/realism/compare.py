@@ -187,14 +187,14 @@ def _compare(options: CompareOptions) -> Realism:
         strength: options.compared(real, synthetic, f"{name} at {strength}", note)
         for strength, synthetic in sets.items()
     }
-    return _joined(levels, sets)
+    return _joined(levels, sets, f"{name} at {', '.join(levels)}")
 
 
-def _joined(levels: dict[str, Realism], sets: Mapping[str, Pairs]) -> Realism:
-    """Return the result with the comparisons at all strengths; `sets` are the synthetic pairs.
+def _joined(levels: dict[str, Realism], sets: Mapping[str, Pairs], name: str) -> Realism:
+    """Return the comparisons at all strengths as one, whose synthetic set is called `name`.
 
-    The examples are those of the last strength. A warning that not all strengths share names its
-    strength.
+    `sets` are the synthetic pairs. The examples are those of the last strength. A warning that not
+    all strengths share names its strength.
     """
     *_, last = levels.values()
     texts = {
@@ -210,10 +210,9 @@ def _joined(levels: dict[str, Realism], sets: Mapping[str, Pairs]) -> Realism:
         for strength, one in levels.items()
         for line in one.warnings
     ]
-    real, name = last.names
     return replace(
         next(iter(levels.values())),
-        names=(real, f"{name.rpartition(' ')[0]} {', '.join(levels)}"),
+        names=(last.names[0], name),
         warnings=tuple(dict.fromkeys(warnings)),
         examples=tuple(examples),
         levels=levels,

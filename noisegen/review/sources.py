@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from noisegen.augmentation.annotated import one_per_text
 from noisegen.augmentation.shards import CLEAN
+from noisegen.augmentation.statistics import by_strength
 from noisegen.data.columns import BATCH_BYTES, BATCH_ROWS
 from noisegen.data.files import reading, shard_files
 from noisegen.data.formats.parquet import parquet_head, parquet_tables
@@ -119,11 +120,10 @@ def _output(folder: Path, label: str | None, source: ReviewSource) -> Iterator[B
 
 def _by_strength(table: pa.Table, stratum: Stratum, options: Mapping[str, Any]) -> Iterator[Batch]:
     """Yield (stratum, its rows) for each strength that `augment` gave rows by its `options`."""
-    if not options.get("strength") or "strength" not in table.column_names:
+    if not options.get("strength"):
         yield stratum, table
         return
-    for label in pc.unique(table["strength"]).to_pylist():
-        rows = table.filter(pc.equal(table["strength"], label))
+    for label, rows in by_strength(table):
         yield stratum._replace(strength=label, value=strength_value(label)), rows
 
 

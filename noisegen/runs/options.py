@@ -26,6 +26,7 @@ IdColumn = Annotated[
 ]
 RowsPerShard = Annotated[int, option("Rows per output file", ge=1)]
 Limit = Annotated[int | None, option("Maximum rows to read", "-n", "--limit", ge=1)]
+Device = Annotated[str, option("Device: cpu, cuda, cuda:1 or auto", metavar="DEVICE")]
 Splitter = Annotated[Literal["sentencex", "punkt", "spacy"], option("Sentence splitter")]
 
 

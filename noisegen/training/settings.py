@@ -13,6 +13,7 @@ from noisegen.encoders import CHUNK_ROWS
 from noisegen.errors import RecipeError, UsageError, did_you_mean
 from noisegen.noising.bounded_yaml import read_yaml
 from noisegen.options import Strings, argument, decode, internal, option
+from noisegen.runs.options import Device
 from noisegen.runs.progress import Show, silent
 
 Sink = Callable[[dict[str, Any]], None]  # takes one row of figures
@@ -106,7 +107,7 @@ class TrainOptions:
             "Python file that registers objectives or transforms; repeatable", metavar="FILE.py"
         ),
     ] = ()
-    device: Annotated[str, option("Device: cpu, cuda, cuda:1 or auto", metavar="DEVICE")] = "auto"
+    device: Device = "auto"
     resume: Annotated[bool, option("Resume from the newest checkpoint")] = False
     force: Annotated[bool, option("Overwrite the run in this folder")] = False
     dry_run: Annotated[

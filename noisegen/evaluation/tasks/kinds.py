@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from noisegen.evaluation.results import OUT
 from noisegen.options import Strings, argument, internal, option
+from noisegen.runs.options import Device
 from noisegen.runs.progress import Show, silent
 
 SEEDS = (1234, 1000, 2000, 3000, 4321)  # training seeds of RCP
@@ -154,6 +155,6 @@ class EvaluateTaskOptions:
         option("Maximum tokens per row (default: 50 for SNIPS and ATIS, else 128)", ge=8),
     ] = None
     fast: Annotated[bool, option("Quick check: at most 3 epochs on at most 4,000 rows")] = False
-    device: Annotated[str, option("Device: cpu, cuda, cuda:1 or auto", metavar="DEVICE")] = "auto"
+    device: Device = "auto"
     force: Annotated[bool, option("Overwrite the results in this folder")] = False
     progress: Annotated[Show, internal()] = silent
