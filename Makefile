@@ -14,7 +14,7 @@ demo: $(VENV)/core ## noise a bundled text into out/demo and show it
 	$(RUN)/noisegen stats out/demo
 
 test: $(VENV)/all ## install everything and run the tests, one process a core
-	OMP_NUM_THREADS=1 $(RUN)/python -m pytest -n auto $(ARGS)
+	OMP_NUM_THREADS=1 $(RUN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 nightly: $(VENV)/all ## the heavy checks: many rows and seeds, kills
 	OMP_NUM_THREADS=1 $(RUN)/python -m pytest -n auto --dist worksteal -m nightly $(ARGS)

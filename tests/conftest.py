@@ -41,8 +41,11 @@ def _interruptible():
 
 @pytest.fixture(autouse=True, scope="session")
 def _own_cache(tmp_path_factory):
-    """Compile lexicons into a folder of this run, not the user's."""
-    os.environ["NOISEGEN_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+    """Compile lexicons into a folder of this run, which all its processes share."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    os.environ["NOISEGEN_CACHE"] = str(folder / "cache")
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -18,7 +18,7 @@ from campaigns.mutations import TARGETS
 from campaigns.page import update
 
 REPLAYS = sorted((Path(__file__).parent / "campaigns" / "replays").glob("*.zip"))
-TRIALS = {"annotations": 8, "mutations": 200, "rows": 60}
+TRIALS = {"annotations": 4, "mutations": 100, "rows": 30}
 
 
 @pytest.mark.nightly

@@ -2,6 +2,7 @@
 
 import pytest
 
+import noisegen
 from noisegen.noising.lexicon import Lexicon, head_of
 from noisegen.text.case import fold
 from noisegen.text.languages import MATCHED_BY
@@ -124,6 +125,12 @@ def test_languages_have_weekdays_and_months(lang):
         ("spanish", "ñ", "lp"),
         ("turkish", "ı", "jkou"),
         ("ukrainian", "і", "цуфвяч"),
+        ("greek", "σ", "ςεαδζχ"),
+        ("hebrew", "ש", "דז"),
+        ("persian", "ب", "قفیلزر"),
+        ("czech", "ř", "čžrt"),
+        ("korean", "ㄹ", "ㄱㅅㅇㅎㅊㅍ"),
+        ("dvorak", "e", "ojqup"),
         ("inscript", "क", "गदतरसष"),
     ],
 )
@@ -142,6 +149,43 @@ def test_neighbours_are_letters_and_never_the_key_itself():
             assert entry.clean != entry.noisy
             assert not set(entry.noisy) & set("[];'0123456789")
             assert entry.noisy.strip()
+
+
+def test_a_slip_in_korean_changes_one_letter_of_a_syllable():
+    slips = {
+        entry.noisy for entry in keyboard.keyboard_of("ko").substitutes() if entry.clean == "말"
+    }
+    assert {"날", "멀", "밀", "막", "맛", "망"} <= slips
+    assert not slips & {"물", "볼", "마", "ㄹ"}
+    noisy = noisegen.noise("내일 뭐 할 건지 모르겠어", "fing:rate=1", lang="ko", seed=1)
+    assert len(noisy) == len("내일 뭐 할 건지 모르겠어")
+    assert all("가" <= letter <= "힣" for letter in noisy.replace(" ", ""))
+
+
+def test_a_layout_without_languages_is_used_by_name():
+    assert noisegen.noise("e", "fing:rate=1,layout=dvorak", seed=1) in "ojqup"
+    assert "" not in keyboard.languages()
+
+
+@pytest.mark.filterwarnings("ignore:ugc leaves out")
+@pytest.mark.parametrize(
+    ("lang", "text"),
+    [
+        ("el", "Δεν ξέρω τι θα κάνεις αύριο φίλε μου."),
+        ("he", "אני לא יודע מה תעשה מחר"),
+        ("ar", "لا أعرف ماذا ستفعل غدا"),
+        ("fa", "من نمیدانم فردا چه کار داری"),
+        ("cs", "Nevím, co budeš zítra dělat"),
+        ("hy", "Չգիտեմ վաղը ինչ կանես"),
+        ("ka", "არ ვიცი ხვალ რას იზამ"),
+    ],
+)
+def test_posts_have_typing_slips_in_languages_without_lists(lang, text):
+    noisy = noisegen.noise([text] * 1_000, "ugc", lang=lang, seed=1, id=list(range(1_000)))
+    letters = sorted(filter(str.isalpha, text.lower()))
+    slips = [one for one in noisy if sorted(filter(str.isalpha, one.lower())) != letters]
+    assert len({*noisy}) > 9
+    assert len({*slips}) > 3
 
 
 def test_keyboards_are_chosen_by_language():

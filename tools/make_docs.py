@@ -260,12 +260,14 @@ def lists_part() -> str:
     return "\n" + table(("file", "language", "entries", "source", "licence"), lines)
 
 
+_HEAD = ("lang", "source", "license")
+
+
 def _list_line(path: Path) -> tuple[str, ...]:
     lines = [line for line in path.read_text("utf-8").splitlines() if line]
-    langs = next(line[8:] for line in lines if line.startswith("# lang: "))
     entries = sum(not line.startswith("# ") for line in lines) - 1
-    name, head = path.relative_to(DICTIONARIES).as_posix(), head_of(path)
-    return f"[{name}]({name})", langs, f"{entries:,}", head["source"], head["license"]
+    name, head = path.relative_to(DICTIONARIES).as_posix(), head_of(path, *_HEAD)
+    return f"[{name}]({name})", head["lang"], f"{entries:,}", head["source"], head["license"]
 
 
 def _profile_line(path: Path) -> tuple[str, ...]:

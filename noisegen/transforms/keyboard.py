@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import permutations
+from itertools import permutations, product
 from math import hypot
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,6 +29,10 @@ from noisegen.transforms import rows_of
 from noisegen.transforms.checkout import original_characters, original_files
 
 KEYBOARDS = DICTIONARIES / "keyboards"
+# First, middle and last letters of Hangul syllables, in Unicode's order; a blank is no letter.
+_FIRST = "ㄱㄲㄴㄷㄸㄹㅁㅂㅃㅅㅆㅇㅈㅉㅊㅋㅌㅍㅎ"
+_MIDDLE = "ㅏㅐㅑㅒㅓㅔㅕㅖㅗㅘㅙㅚㅛㅜㅝㅞㅟㅠㅡㅢㅣ"
+_LAST = " ㄱㄲㄳㄴㄵㄶㄷㄹㄺㄻㄼㄽㄾㄿㅀㅁㅂㅄㅅㅆㅇㅈㅊㅋㅌㅍㅎ"
 REACH = 1.3  # greatest distance of the centres of neighbouring keys, in key widths
 
 
@@ -66,17 +70,41 @@ class Keyboard:
     def substitutes(self) -> list[Entry]:
         """Return the `neighbours` whose hit letter may stand wherever the wanted letter may stand.
 
-        A vowel sign may not replace a letter. This matters only for the layout Inscript, where
-        vowel signs have their own keys.
+        A vowel sign may not replace a letter, where vowel signs have keys of their own (Inscript).
+        Korean keys write letters of syllables; its entries have syllables that differ in a letter.
         """
-        return [entry for entry in self.neighbours() if may_replace(entry.clean, entry.noisy)]
+        entries = self.neighbours()
+        if self.name == "korean":
+            return _syllables(entries)
+        return [entry for entry in entries if may_replace(entry.clean, entry.noisy)]
+
+
+def _syllables(letters: list[Entry]) -> list[Entry]:
+    """Return an entry for each two Hangul syllables that differ in one letter as in `letters`.
+
+    Only the 2,350 syllables of KS X 1001 are in it, which are those of Korean words.
+    """
+    letters_of = {
+        chr(code): parts
+        for code, parts in enumerate(product(_FIRST, _MIDDLE, _LAST), 0xAC00)
+        if len(chr(code).encode("euc_kr")) == 2  # the codec writes all others in 8 bytes
+    }
+    written = {"".join(parts): syllable for syllable, parts in letters_of.items()}
+    found = []
+    for wanted, parts in letters_of.items():
+        for place, entry in product(range(3), letters):
+            if parts[place] == entry.clean:
+                hit = "".join([*parts[:place], entry.noisy, *parts[place + 1 :]])
+                found += [Entry(wanted, written[hit])] if hit in written else []
+    return found
 
 
 @cache
 def all_keyboards() -> list[Keyboard]:
     """Read the packaged layouts, one file each.
 
-    A file has lines `# key: value`, a header, and a line per key: x, y, letter, shifted letter.
+    A file has lines `# key: value`, a header, and a line per key: x, y, letter, shifted letter. A
+    layout without languages, such as Dvorak, is used only where it is named.
     """
     keyboards = []
     for path in sorted(KEYBOARDS.glob("*.tsv")):
@@ -91,18 +119,21 @@ def languages() -> list[str]:
     return sorted({lang for keyboard in all_keyboards() for lang in keyboard.langs})
 
 
+def _mash_languages() -> list[str]:
+    return sorted(set(languages()) - {"ko"})  # words have syllables, its keys write their letters
+
+
 def keyboard_of(lang: str, layout: str | None = None) -> Keyboard:
     """Return the layout named `layout`, or by default the first layout of a language.
 
     Raises UsageError for an unknown name.
     """
-    if layout is None:
-        return next(keyboard for keyboard in all_keyboards() if lang in keyboard.langs)
-    layouts = {keyboard.name: keyboard for keyboard in all_keyboards()}
-    if layout not in layouts:
-        near = did_you_mean(layout, layouts) or f"; known: {', '.join(layouts)}"
-        raise UsageError(f"no keyboard layout named {layout!r}{near}")
-    return layouts[layout]
+    for keyboard in all_keyboards():
+        if keyboard.name == layout or (layout is None and lang in keyboard.langs):
+            return keyboard
+    names = [keyboard.name for keyboard in all_keyboards()]
+    near = did_you_mean(str(layout), names) or f"; known: {', '.join(names)}"
+    raise UsageError(f"no keyboard layout named {layout!r}{near}")
 
 
 def _layout_file(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
@@ -326,7 +357,7 @@ def _pair(first: I64, second: I64) -> I64:
     return first << _POINT_BITS | second
 
 
-@kernel("mash", _layout_file, languages)
+@kernel("mash", _layout_file, _mash_languages)
 def mash(settings: Settings, *, rate: float = 0.05, layout: str | None = None) -> Mashing:
     """Mistype several letters of a word: 'amazing' -> 'amzaign'.
 

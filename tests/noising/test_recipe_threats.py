@@ -30,9 +30,12 @@ BAD = {
     "steps:\n- &a\n  sequence:\n  - *a": "contains itself",
     "&a\nsteps: *a": "contains itself",
     nested(30): "is nested over 40 deep",
-    nested(5000): "is nested over 40 deep",
-    "steps: " + "[" * 5_000: "is nested over 40 deep",
-    "steps: " + "[" * 130_000: "is nested over 40 deep",  # where libyaml would end the process
+    nested(300): "is nested over 40 deep",
+    nested(5000): "nest",  # the words are those of the library
+    "steps: " + "[" * 5_000: "nest",
+    "steps: " + "[" * 130_000: "nest",
+    "steps: " + "- " * 60_000: "is not YAML",
+    "steps:\n " + "- " * 60_000: "nest",
     bomb("abcdefghi"): "has over 10,000 nodes, aliases followed",
     "{" + ",".join(f"k{number}: 1" for number in range(5_100)) + "}": "has over 10,000 nodes",
     "steps: [fing]\n1: 2\na: 3": "unknown key 1",

@@ -15,7 +15,7 @@ from noisegen.encoders.laser2 import Laser2
 from noisegen.errors import NoisegenError
 from noisegen.training.trainer import Trainer
 
-STEPS = 12
+STEPS = 5  # gradients are read every tenth update, which is no wait
 PRETRAIN = (
     f"batch_tokens=256 batch_pairs=32 steps={STEPS} validation_rows=10 validation_share=0.05"
     " max_length=48 warmup=2 dropout=0.1 validate_every=100"
@@ -34,7 +34,7 @@ def on_device(monkeypatch):
         def watched(trainer, *args):
             before = len(fake.syncs)
             update(trainer, *args)
-            if 1 < trainer.progress.updates < STEPS:  # gradients are read every tenth update
+            if 1 < trainer.progress.updates < STEPS:
                 waits.extend(x for x in fake.syncs[before:] if "_check_gradients" not in x)
 
         monkeypatch.setattr(Trainer, "update", watched)
@@ -107,13 +107,13 @@ def test_a_gradient_that_is_not_finite_is_named_by_its_update(
 
 def test_fp16_learns_and_resumes_with_the_same_bits(tiny_bert, pairs_file, tmp_path):
     def run(name, resume=False, sinks=(), **values):
-        given = {**SHORT, **RUN, "steps": STEPS, "teacher": str(tiny_bert), **values}
+        given = {**SHORT, **RUN, "steps": 12, "teacher": str(tiny_bert), **values}
         given |= settings("student=layers:0 precision=fp16")
         out = tmp_path / name
         noisegen.train(
             [str(pairs_file)], out, values=given, device="cpu", resume=resume, sinks=sinks
         )
-        return trained_weights(out, STEPS), log_rows(out)
+        return trained_weights(out, 12), log_rows(out)
 
     def stop(row):
         if row["step"] == 10 and "loss" in row:
