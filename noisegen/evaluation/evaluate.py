@@ -53,7 +53,7 @@ LAYOUT: Layout[None] = Layout(
     is_overwritten=True,
 )
 _MAPS_MAX = 3  # maximum maps of vectors in the report, one per test set
-_NOT_RECORDED = ("models", "out", "baseline", "force", "progress")
+_NOT_RECORDED = ("models", "out", "baseline", "workers", "force", "progress")
 _VERSIONS = ("noisegen", "torch", "transformers", "numpy", "spacy")
 
 

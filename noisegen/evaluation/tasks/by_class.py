@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from noisegen.data.labelled import OUTSIDE, LabelledRow, tag_kind
-from noisegen.evaluation.tasks.fine_tuning import Answer
+from noisegen.evaluation.tasks.fine_tuning import Answer, Answers
 from noisegen.evaluation.tasks.kinds import LabelledTask
+from noisegen.evaluation.tasks.sets import TaskData
 
 Span = tuple[str, int, int]  # kind, first token, token after the last
 Test = tuple[str, str, str, str]  # model, language, 'clean' or 'noisy', metric
@@ -86,6 +87,12 @@ class ClassCounts:
         self._counts: dict[Test, dict[str, Counter[str]]] = defaultdict(
             lambda: defaultdict(Counter)
         )
+
+    def add_all(self, data: TaskData, model: str, answers: Answers) -> None:
+        """Count a model's predictions on both sides of all test sets."""
+        for test in data.tests:
+            for side, rows in test.sides.items():
+                self.add(data.task, (model, test.lang, side), rows, answers[test.lang, side])
 
     def add(
         self,

@@ -1,9 +1,12 @@
 """`noisegen evaluate-task`: fine-tune models on a task, and test them on clean and noisy text."""
 
+import os
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
@@ -19,12 +22,13 @@ from noisegen.evaluation.evaluate import METRICS_BEGIN, recorded
 from noisegen.evaluation.models import NamedModel, named_models, open_all
 from noisegen.evaluation.tasks import kinds, sets
 from noisegen.evaluation.tasks.by_class import ClassCounts
-from noisegen.evaluation.tasks.fine_tuning import Trial, Tuning, tunable_tokenizer
+from noisegen.evaluation.tasks.fine_tuning import Answers, Trial, Tuning, tunable_tokenizer
 from noisegen.evaluation.tasks.kinds import EvaluateTaskOptions
 from noisegen.evaluation.tasks.results import TaskFigure, TaskResults, figures, measure_all
 from noisegen.evaluation.tasks.sets import TaskData
 from noisegen.noising.recipe import Recipe
 from noisegen.options import Strings, decode, public
+from noisegen.runs.executors import run_in_order
 from noisegen.runs.folder import Layout, RunFolder
 from noisegen.runs.progress import Progress, Show, silent
 from noisegen.version import __version__
@@ -68,13 +72,15 @@ def evaluate_task(
     max_length: int | None = None,
     fast: bool = False,
     device: str = "auto",
+    workers: int = 1,
     force: bool = False,
     progress: Show = silent,
 ) -> TaskResults:
     """Fine-tune models on labelled data and test them in other languages, clean and noisy.
 
     `models` are SPECs, or NAME=SPEC. The weights after the last epoch are tested. No weights are
-    selected on development data, because RCP does not describe how it selects its own. Writes
+    selected on development data, because RCP does not describe how it selects its own. `workers`
+    processes fine-tune different seeds at the same time, on all GPUs if there are several. Writes
     metrics.json, metrics.csv, results.json, classes.csv, confusion.csv and report.html. A folder
     that is not empty needs `force`. Raises NoisegenError.
     """
@@ -83,20 +89,16 @@ def evaluate_task(
 
 def _evaluate_task(options: EvaluateTaskOptions) -> TaskResults:
     """Run `evaluate_task` with checked options."""
-    device = find_device(options.device)
+    find_device(options.device)  # raises UsageError before anything is written
     recipe = Recipe.named(options.augment) if options.augment else None
     models = named_models(options.models, next(iter(options.models), None))
     folder = RunFolder(Path(options.out), LAYOUT, {})
     with folder.claimed(force=options.force, can_resume=False, show=options.progress):
-        return _measured(folder.out, models, recipe, device, options)
+        return _measured(folder.out, models, recipe, options)
 
 
 def _measured(
-    out: Path,
-    models: Sequence[NamedModel],
-    recipe: Recipe | None,
-    device: torch.device,
-    options: EvaluateTaskOptions,
+    out: Path, models: Sequence[NamedModel], recipe: Recipe | None, options: EvaluateTaskOptions
 ) -> TaskResults:
     """Fine-tune and test the models one after the other, and write all results after each model."""
     began, task, show = time.monotonic(), kinds.TASKS[options.task], options.progress
@@ -105,69 +107,96 @@ def _measured(
     train = cast(tuple[str, ...], options.train)
     data = sets.read_data(task, train, options.test, lang=options.lang, recipe=options.recipe)
     data.notes += filter(None, map(_left_out, encoders, encoders.values()))
-    variants = _variants(data, options, recipe)
-    run = _TaskRun(data, variants, kinds.SEEDS[: options.seeds], device, show)
-    run.total = run.rows * len(models)
+    variants, seeds = _variants(data, options, recipe), kinds.SEEDS[: options.seeds]
+    jobs = [SeedJob(*job) for job in product(models, variants, seeds)]
+    workers = min(options.workers, len(jobs))
+    run = _SeedRuns(data, options.device, workers, encoders, show)
+    run.total = sum(map(run.rows_of, jobs))
     measured: list[TaskFigure] = []
-    for model in models:
-        measured += run.figures(model.name, encoders.pop(model.name))
-        settings = _settings(options, models, data, variants)
-        settings["seconds"] = round(time.monotonic() - began, 1)
-        results = TaskResults(task, tuple(measured), settings, run.by_class)
-        results.write(out)  # keeps the values if the run stops during the next model
+    by_class, expected = ClassCounts(), 0
+    with closing(run_in_order(run, enumerate(jobs), workers=workers)) as ended:
+        for model in models:
+            for variant in variants:
+                name, values = f"{model.name}{variant.suffix}", []
+                for seed, (answers, notes) in zip(seeds, ended, strict=False):
+                    job = SeedJob(model, variant, seed)
+                    expected += run.rows_of(job)
+                    run.count(job, max(0, expected - run.done))
+                    data.notes += [note for note in notes if note not in data.notes]
+                    values.append(measure_all(data, answers))
+                    by_class.add_all(data, name, answers)
+                measured += figures(name, values)
+            settings = _settings(options, models, data, variants)
+            settings["seconds"] = round(time.monotonic() - began, 1)
+            results = TaskResults(task, tuple(measured), settings, by_class)
+            results.write(out)  # keeps the values if the run stops during the next model
     return results
 
 
-@dataclass
-class _TaskRun:
-    """Fine-tuning and tests of models: each in all variants (rows, settings) with all seeds.
+class SeedJob(NamedTuple):
+    """What one process does at a time: fine-tune a model in a variant with a seed, and test it."""
 
-    Progress: `done` of `total` rows are processed.
+    model: NamedModel
+    variant: Variant
+    seed: int
+
+
+@dataclass
+class _SeedRuns:
+    """Runs jobs in this process, or in worker processes, which get copies without the models.
+
+    `workers` processes share the CPUs; job number n takes GPU n modulo their number, unless
+    `device` names one. Progress: `done` of `total` rows are processed.
     """
 
     data: TaskData
-    variants: Sequence[Variant]
-    seeds: Sequence[int]
-    device: torch.device
+    device: str
+    workers: int
+    encoders: dict[str, SentenceEncoder]
     show: Show
     total: int = 0
     done: int = 0
-    by_class: ClassCounts = field(default_factory=ClassCounts)
+    latest: tuple[tuple[str, str], Trial] | None = None  # (model, variant) and their trial
 
-    @property
-    def rows(self) -> int:
-        """The number of rows that one model processes, over all variants and seeds.
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "encoders": {}, "show": silent, "latest": None}
 
-        It is the sum of the rows in training epochs and in tests.
-        """
+    def __call__(self, numbered: tuple[int, SeedJob]) -> tuple[Answers, list[str]]:
+        """Return the predictions of a job, and notes on test rows that were cut."""
+        number, job = numbered
+        if self.workers > 1:
+            torch.set_num_threads(max(1, (os.cpu_count() or 1) // self.workers))
+        device = find_device(self.device, number % max(1, torch.cuda.device_count()))
+        trial = self._trial(job)
+        tuning = replace(job.variant.tuning, seed=job.seed)
+        answers = trial.run(tuning, device, partial(self.count, job))
+        return answers, [f"{job.model.name}: {note}" for note in trial.truncation_notes()]
+
+    def _trial(self, job: SeedJob) -> Trial:
+        model, variant, _ = job
+        key = model.name, variant.suffix
+        if self.latest is None or self.latest[0] != key:
+            self.count(job, 0, "tokenising")
+            if model.name not in self.encoders:  # in a worker process
+                encoders = open_all([model], silent)
+                self.encoders = {name: _trainable(encoders[name], name) for name in encoders}
+            trial = Trial(
+                self.encoders[model.name], self.data, variant.rows, variant.tuning.max_length
+            )
+            self.latest = key, trial
+        return self.latest[1]
+
+    def rows_of(self, job: SeedJob) -> int:
+        """Return the number of rows that a job processes, over its epochs and all tests."""
         tested = sum(len(rows) for test in self.data.tests for rows in test.sides.values())
-        trained = [round(variant.tuning.epochs * len(variant.rows)) for variant in self.variants]
-        return len(self.seeds) * (sum(trained) + tested * len(trained))
+        return round(job.variant.tuning.epochs * len(job.variant.rows)) + tested
 
-    def figures(self, model: str, encoder: SentenceEncoder) -> list[TaskFigure]:
-        """Fine-tune and test a model in all variants with all seeds; return its values."""
-        measured: list[TaskFigure] = []
-        for variant in self.variants:
-            name, tuning = f"{model}{variant.suffix}", variant.tuning
-            self._count(f"{name}: tokenising", 0)
-            trial = Trial(encoder, self.data, variant.rows, tuning.max_length)
-            if variant is self.variants[0]:  # noted once: all variants have the same test rows
-                self.data.notes += [f"{model}: {note}" for note in trial.truncation_notes()]
-            runs = []
-            for seed in self.seeds:
-                step = partial(self._count, f"{name}, seed {seed}")
-                answers = trial.run(replace(tuning, seed=seed), self.device, step)
-                runs.append(measure_all(self.data, answers))
-                for test in self.data.tests:
-                    for side, rows in test.sides.items():
-                        at = name, test.lang, side
-                        self.by_class.add(self.data.task, at, rows, answers[test.lang, side])
-            measured += figures(name, runs)
-        return measured
-
-    def _count(self, doing: str, rows: int) -> None:
+    def count(self, job: SeedJob, rows: int, doing: str = "") -> None:
+        """Show that a job processed so many more rows."""
         self.done += rows
-        self.show(Progress(doing, self.done, max(self.total, self.done), "rows"))
+        name = f"{job.model.name}{job.variant.suffix}"
+        stage = f"{name}: {doing}" if doing else f"{name}, seed {job.seed}"
+        self.show(Progress(stage, self.done, max(self.total, self.done), "rows"))
 
 
 def _trainable(encoder: Encoder, name: str) -> SentenceEncoder:

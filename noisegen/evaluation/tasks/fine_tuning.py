@@ -1,8 +1,8 @@
 """Fine-tune an encoder with linear heads for the label of a text and the tag of every token.
 
 Rows are tokenised to ids of word pieces; a token is represented by its first piece. The training
-loop cannot resume and has one process, because a run takes minutes. `noisegen.training` has the
-loop for long runs.
+loop cannot resume, and has one process per seed, because the updates of the papers are small and a
+run takes minutes. `noisegen.training` has the loop for long runs.
 """
 
 from collections.abc import Callable, Sequence
@@ -391,6 +391,9 @@ def _best(logits: Tensor | None) -> npt.NDArray[np.int64] | None:
     return None if logits is None else logits.argmax(-1).cpu().numpy()
 
 
+Answers = dict[tuple[str, str], list[Answer]]  # (language, side) -> predictions for its rows
+
+
 class Trial:
     """A model, and a task's training and test rows as pieces of the model's tokenizer."""
 
@@ -461,10 +464,8 @@ class Trial:
         labels, tags = [*self.labels, ""], [*self.tags, OUTSIDE]  # NO_PIECE (-1) is the last index
         return [Answer(labels[label], [tags[tag] for tag in row]) for label, row in answers]
 
-    def run(
-        self, tuning: Tuning, device: torch.device, step: Step
-    ) -> dict[tuple[str, str], list[Answer]]:
-        """Fine-tune and test a new network; return {(language, side): predictions for its rows}.
+    def run(self, tuning: Tuning, device: torch.device, step: Step) -> Answers:
+        """Fine-tune and test a new network; return its predictions for all tests.
 
         The seed of `tuning` decides the weights of the heads, dropout, and the order of the rows.
         """

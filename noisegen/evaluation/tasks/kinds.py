@@ -156,5 +156,6 @@ class EvaluateTaskOptions:
     ] = None
     fast: Annotated[bool, option("Quick check: at most 3 epochs on at most 4,000 rows")] = False
     device: Device = "auto"
+    workers: Annotated[int, option("Processes that fine-tune different seeds at once", ge=1)] = 1
     force: Annotated[bool, option("Overwrite the results in this folder")] = False
     progress: Annotated[Show, internal()] = silent

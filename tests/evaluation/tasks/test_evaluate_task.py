@@ -206,18 +206,31 @@ def test_a_model_without_weights_to_train_is_refused(tmp_path):
         evaluate_task(["use"], tmp_path / "out", train=str(train), test=f"es={train}")
 
 
-def test_progress_counts_all_rows_to_the_end(tiny_models, tmp_path):
+@pytest.fixture
+def tuned(tiny_models, tmp_path):
+    """Fine-tune a model with two seeds in some processes; return its folder and the progress."""
     train = made_tasks.snips_file(tmp_path)
-    told = []
-    evaluate_task(
-        [str(tiny_models())],
-        tmp_path / "out",
-        train=str(train),
-        test=f"es={train}",
-        seeds=2,
-        epochs=1,
-        progress=told.append,
-    )
+
+    def run(workers):
+        told, out = [], tmp_path / f"{workers}"
+        given = {"train": str(train), "test": f"es={train}", "seeds": 2, "epochs": 1}
+        evaluate_task([str(tiny_models())], out, **given, workers=workers, progress=told.append)
+        return out, told
+
+    return run
+
+
+def test_workers_give_the_files_of_one_process(tuned):
+    (one, _), (two, told) = tuned(1), tuned(2)
+    for name in ("metrics.json", "metrics.csv", "classes.csv", "confusion.csv"):
+        assert (one / name).read_bytes() == (two / name).read_bytes()
+    settings = [json.loads((out / "results.json").read_text())["settings"] for out in (one, two)]
+    assert settings[0] | {"seconds": 0} == settings[1] | {"seconds": 0}
+    assert [event.done for event in told[-2:]] == [80, 160]
+
+
+def test_progress_counts_all_rows_to_the_end(tiny_models, tuned):
+    _, told = tuned(1)
     done = [event.done for event in told]
     assert done == sorted(done)
     assert told[-1] == Progress(f"{tiny_models().name}, seed 1000", 160, 160, "rows")
