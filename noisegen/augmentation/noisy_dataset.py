@@ -13,6 +13,7 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import count, islice, repeat
 from multiprocessing.context import get_spawning_popen
 from pathlib import Path
@@ -201,8 +202,7 @@ class NoisyDataset:
 
     def _columns(self, batch: Batch, ids: Sequence[Any], epoch: int) -> dict[str, list[Any]]:
         """Return the columns that noise adds or changes in an epoch."""
-        self._mapper.epoch = epoch
-        return self._mapper.columns(batch, ids)
+        return replace(self._mapper, epoch=epoch).columns(batch, ids)
 
     def _id(self, row: Row, place: int | None) -> Any:
         if self.id_column is not None:
