@@ -120,6 +120,7 @@ def test_text_becomes_what_the_type_asks() -> None:
         ({"tone": "hot"}, "--tone 'hot' is not warm or cool"),
         ({"aloud": 3}, "--aloud/--no-aloud 3 is not true or false"),
         ({"span": (1,)}, r"--span \(1,\) is not 2 values, each a number"),
+        ({"words": ["so", ""]}, "--word is empty: give a value, or leave it out"),
         ({"tims": 1}, "greet has no option 'tims'; did you mean 'times'"),
     ],
 )

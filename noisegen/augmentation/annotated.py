@@ -534,6 +534,8 @@ def checked(table: pa.Table, columns: Columns, schema: pa.Schema) -> tuple[Colum
                 f"--text-column {given}: no text there in the first rows; texts: {there}"
             )
     notes = [note for one in layout.spans for note in checked_spans(layout, one, rows)]
+    if layout.align and len(layout.align.texts) == 1:
+        raise UsageError(f"--align {columns.align}: name two texts, SOURCE,TARGET")
     if columns.align and len(parts_of(columns.align)) == 1:
         columns = replace(columns, align=_with_sides(table, columns, schema))
     return columns, notes

@@ -201,7 +201,7 @@ def _notes_on_defaults(meant: Columns, columns: Columns, file: FileRange) -> lis
         other = f"column {name!r} holds {kind}: rows are numbered (others: --id-column)"
         taken = f"column {name!r} is taken as the id of each row"
         notes.append(taken if _may_be_ids(file, name) else other)
-    if meant.tokens and not (columns.tokens and columns.labels):
+    if meant.labels and not (columns.tokens and columns.labels):
         notes.append(
             f"column {meant.tokens!r} gets the noise and {meant.labels!r} has its labels "
             "(others: --tokens, --labels)"

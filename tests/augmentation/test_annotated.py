@@ -455,6 +455,8 @@ def test_the_texts_of_an_alignment_are_found_or_asked_for(noised):
     path = ("--text-column", "translation.en", "--align", "alignment")
     code, _, said = noised("a.jsonl", [one], *path)
     assert (code, "name its texts: alignment=SOURCE,TARGET" in said) == (2, True)
+    code, _, said = noised("b.jsonl", [one], *path[:2], "--align", "alignment=translation.en")
+    assert (code, "name two texts, SOURCE,TARGET" in said) == (2, True)
     sides = "alignment=translation.en,translation.de"
     made = rows(noised("b.jsonl", [one], *path[:2], "--align", sides)[1])
     assert made[0]["alignment"] == "0-0 1-4 2-1 3-2 4-5"
