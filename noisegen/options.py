@@ -234,7 +234,8 @@ class OptionField:
         if value is None and self.is_optional:
             return None
         given = _without_paths(value if self.length == 1 else _as_list(value))
-        if given == "" or (isinstance(given, list) and "" in given):
+        is_empty = given == "" or (isinstance(given, list) and "" in given)
+        if is_empty and self.default not in ("", MISSING):
             raise UsageError(f"{label or self.flag} is empty: give a value, or leave it out")
         try:
             return msgspec.convert(given, self.checked_type, strict=False)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import zipfile
 from contextlib import nullcontext
+from itertools import count
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -21,29 +22,35 @@ REPLAYS = sorted((Path(__file__).parent / "campaigns" / "replays").glob("*.zip")
 TRIALS = {"annotations": 4, "mutations": 100, "rows": 30}
 
 
+@pytest.fixture(scope="module")
+def replays():
+    with Replays(CAMPAIGNS) as replays:
+        yield replays
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", TRIALS)
-def test_the_first_trials_hold(tmp_path, name):
-    table = run(CAMPAIGNS[name], 1, 600, tmp_path, print, range(TRIALS[name]))
+def test_the_first_trials_hold(tmp_path, replays, name):
+    table = run(replays.campaign(name), 1, 600, tmp_path, print, range(TRIALS[name]))
     assert table.broken == []
     assert table.tried.total() == TRIALS[name]
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", ["disk", "kills", "equality"])
-def test_a_short_campaign_of_processes_holds(tmp_path, name):
+def test_a_short_campaign_of_processes_holds(tmp_path, replays, name):
     pytest.importorskip("distributed")
-    words = [sys.executable, "-m", "tests.campaigns", name, "--minutes", "0.1", "--seed", "1"]
+    table = run(replays.campaign(name), 1, 6, tmp_path, print, count())
+    assert table.broken == []
+
+
+@pytest.mark.nightly
+def test_campaigns_run_from_the_command_line(tmp_path):
+    words = [sys.executable, "-m", "tests.campaigns", "rows", "--minutes", "0.01", "--seed", "1"]
     words += ["--jobs", "1", "--saved", str(tmp_path)]
     done = subprocess.run(words, capture_output=True, text=True, cwd=Path(__file__).parents[1])
     assert done.returncode == 0, done.stdout + done.stderr
     assert "none broke a promise" in done.stdout
-
-
-@pytest.fixture(scope="module")
-def replays():
-    with Replays(CAMPAIGNS) as replays:
-        yield replays
 
 
 @pytest.mark.nightly
@@ -75,14 +82,14 @@ def test_a_replay_names_no_machine(path):
 
 
 @pytest.mark.nightly
-def test_what_mutants_are_made_of_names_no_machine():
-    with CAMPAIGNS["mutations"].begin() as bench:
-        contents = {
-            str(path): unpacked(path.name, path.read_bytes())
-            for path in bench.targets.rglob("*")
-            if path.is_file() and path.name not in ("stdout", "stderr")
-        }
-        places = (str(bench.targets).encode(), str(Path(__file__).parents[1]).encode())
+def test_what_mutants_are_made_of_names_no_machine(replays):
+    bench = replays.shared("mutations")
+    contents = {
+        str(path): unpacked(path.name, path.read_bytes())
+        for path in bench.targets.rglob("*")
+        if path.is_file() and path.name not in ("stdout", "stderr")
+    }
+    places = (str(bench.targets).encode(), str(Path(__file__).parents[1]).encode())
     assert len(contents) > 100
     assert [name for name, text in contents.items() if any(place in text for place in places)] == []
 

@@ -14,8 +14,8 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -203,7 +203,7 @@ def broken(campaign: Campaign, shared: Any, trial: Trial) -> str:
 
 
 class Replays:
-    """Runs saved trials again, a context; trials of a campaign share one `Campaign.begin`."""
+    """Runs saved and new trials, a context; trials of a campaign share one `Campaign.begin`."""
 
     def __init__(self, campaigns: dict[str, Campaign]) -> None:
         self._campaigns = campaigns
@@ -220,7 +220,14 @@ class Replays:
         """Run a saved trial again and return what it broke, '' for nothing."""
         with a_folder("replay") as folder:
             trial = Trial.load(path, folder)
-            campaign = self._campaigns[trial.campaign]
-            if campaign.name not in self._shared:
-                self._shared[campaign.name] = self._begun.enter_context(campaign.begin())
-            return broken(campaign, self._shared[campaign.name], trial)
+            return broken(self._campaigns[trial.campaign], self.shared(trial.campaign), trial)
+
+    def shared(self, name: str) -> Any:
+        """Return what the trials of a campaign share; it is made once."""
+        if name not in self._shared:
+            self._shared[name] = self._begun.enter_context(self._campaigns[name].begin())
+        return self._shared[name]
+
+    def campaign(self, name: str) -> Campaign:
+        """Return a campaign whose trials use what is made once."""
+        return replace(self._campaigns[name], begin=lambda: nullcontext(self.shared(name)))
