@@ -19,7 +19,7 @@ import torch
 from tokenizers import normalizers, pre_tokenizers
 from torch import Tensor, nn
 
-from noisegen.encoders.encoder import Ints, Ragged, digest_of, replace_surrogates
+from noisegen.encoders.encoder import Ints, Ragged, Tokenizer, digest_of, replace_surrogates
 from noisegen.encoders.stored import write_json
 from noisegen.encoders.tokens import host_ids, upload
 from noisegen.errors import NoisegenError
@@ -72,7 +72,7 @@ class WordIds:
         if _ID_COUNT % kept or renewed >= kept:
             raise ValueError(f"kept {kept} must be a power of two above renewed {renewed}")
         self.kept, self.renewed = kept, renewed
-        self.known: dict[str, int] = {}
+        self.known: dict[str | bytes, int] = {}
         self._words = np.zeros(kept, f"S{_BYTES}")
         self.count = 0  # words numbered so far
         self._lock = Lock()
@@ -87,14 +87,15 @@ class WordIds:
         words[: len(state["_words"])] = state["_words"]
         vars(self).update(state, _words=words, _lock=Lock())
 
-    def add(self, word: str) -> int:
+    def add(self, word: str | bytes) -> int:
         """Give an id to a word that the dictionary `known` lacks, and return the id."""
         with self._lock:
             if word in self.known:
                 return self.known[word]
             if len(self.known) >= self.renewed:
                 self.known = {}
-            self._words[self.count % self.kept] = word.encode()[:_BYTES]
+            content = word.encode() if isinstance(word, str) else word
+            self._words[self.count % self.kept] = content[:_BYTES]
             self.known[word] = number = _FIRST + self.count % _ID_COUNT
             self.count += 1
             return number
@@ -112,6 +113,20 @@ class WordIds:
         is_special = numbers < 0
         words[is_special] = _SPECIAL[ids[is_special]]
         return words
+
+    def packed(self, rows: Ragged) -> tuple[Ragged, Words]:
+        """Return rows of word ids for another process: indices, and the words that they index."""
+        numbers, number_of = np.unique(rows.values, return_inverse=True)
+        return Ragged(number_of.astype(np.int32), rows.offsets), self.words(numbers)
+
+    def unpacked(self, rows: Ragged, words: Words) -> Ragged:
+        """Return rows of this process's word ids, from what `packed` returns in another one."""
+        special = {word: number for number, word in enumerate(_SPECIAL.tolist())}
+        ids = [special[word] if word in special else self._id_of(word) for word in words.tolist()]
+        return Ragged(np.array(ids, np.int32)[rows.values], rows.offsets)
+
+    def _id_of(self, word: bytes) -> int:
+        return self.known.get(word) or self.add(word)
 
     def distinct(self, ids: Ints) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int64]]:
         """Return the distinct words of a batch, and for each id the index of its word among them.
@@ -185,6 +200,12 @@ class WordTokenizer:
     def save(self, folder: Path) -> None:
         """Write `max_length` and `lower` to words.json in a folder."""
         write_json(folder / FILE, {"max_length": self.max_length, "lower": self.lower})
+
+
+def word_ids_of(tokenizer: Tokenizer) -> WordIds | None:
+    """Return the word ids of a tokenizer into words; None for a tokenizer into pieces."""
+    inner = getattr(tokenizer, "tokenizer", tokenizer)  # of one that prepares texts
+    return inner.table if isinstance(inner, WordTokenizer) else None
 
 
 class WordRules(msgspec.Struct):

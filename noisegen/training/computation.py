@@ -83,16 +83,16 @@ class Workers:
             dist.all_reduce(rows)
         return rows
 
-    def join_rows(self, *columns: Ragged) -> tuple[Ragged, ...]:
-        """Concatenate the rows of all processes, in the order of their ranks, column by column.
+    def gathered(self, value: Any) -> list[Any]:
+        """Return the values of all processes, in the order of their ranks.
 
-        `columns` are this process's rows. The threads that load data may call this.
+        `value` is this process's own. The threads that load data may call this.
         """
         if self.loading is None:
-            return columns
-        parts: list[Any] = [None] * self.world
-        dist.all_gather_object(parts, columns, group=self.loading)
-        return tuple(Ragged.joined(column) for column in zip(*parts, strict=True))
+            return [value]
+        values: list[Any] = [None] * self.world
+        dist.all_gather_object(values, value, group=self.loading)
+        return values
 
     def wait(self) -> None:
         """Wait, however long, until all processes of the run have called this method.

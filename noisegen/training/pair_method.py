@@ -15,6 +15,7 @@ import numpy.typing as npt
 import torch
 import yaml
 
+from noisegen.encoders.character_cnn import word_ids_of
 from noisegen.encoders.encoder import Ragged, Vectors
 from noisegen.encoders.tokens import Rows, chunks_of
 from noisegen.evaluation.xsim_search import xsim
@@ -122,6 +123,7 @@ class PairMethod(Method[P]):
         """Return token ids of the pairs `rows`: noisy texts only, or noisy and clean texts.
 
         Each process makes the token ids of a part of the pairs; then all processes have them all.
+        The ids of whole words are a process's own, so processes exchange the words.
         """
         tokenizer, pairs = self.computation.student.tokenizer, self.pairs
         own = np.array_split(rows, self.workers.world)[self.workers.rank]
@@ -132,8 +134,14 @@ class PairMethod(Method[P]):
             if both_sides:
                 texts = pairs.clean.take(pairs.owner[piece]).to_pylist()
                 clean.append(tokenizer.tokenize(texts))
-        sides = [noisy, clean] if both_sides else [noisy]
-        return self.workers.join_rows(*map(Ragged.joined, sides))
+        sides = [Ragged.joined(side) for side in ([noisy, clean] if both_sides else [noisy])]
+        table = word_ids_of(tokenizer) if self.workers.world > 1 else None
+        if table is None:
+            parts = self.workers.gathered(sides)
+        else:
+            sent = self.workers.gathered([table.packed(side) for side in sides])
+            parts = [[table.unpacked(*side) for side in part] for part in sent]
+        return tuple(Ragged.joined(column) for column in zip(*parts, strict=True))
 
     def estimate(self, chunk: P) -> dict[str, Any]:
         """Return the sizes that a dry run prints: numbers of weights, pairs, tokens and updates.

@@ -13,10 +13,10 @@ from threading import Barrier, current_thread
 import numpy as np
 import pytest
 import torch
+from models import character_bert
 from runs import log_rows
 from safetensors.torch import load_file
 
-from noisegen.encoders.encoder import Ragged
 from noisegen.training.computation import Workers
 from noisegen.training.distil import Distillation
 from noisegen.training.pairs import NoiseSource
@@ -40,6 +40,7 @@ def runs(pairs_file, tiny_bert, tiny_models, tmp_path_factory, sentences):
     bitext = home / "eng-xyz.tsv"
     rows = [f"{text}\t{text[::-1].upper()}" for text in sentences[:120]]
     bitext.write_text("\n".join(["source\ttarget", *rows]) + "\n")
+    character_bert(home / "char")
     rcp = {"batch_pairs": 12, "batch_tokens": 300, "validation_rows": 10, "max_length": 48}
     rcp |= {"memory": 30, "graph_gb": 2e-3, **PLAIN, **SHORT}
     heads = {"batch_pairs": 16, "warmup": 1, "steps": 4}
@@ -51,6 +52,7 @@ def runs(pairs_file, tiny_bert, tiny_models, tmp_path_factory, sentences):
         return {
             "two_term": (pairs_file, "two-term", {**own, **PLAIN, "warmup": 1}),
             "rolaser": (pairs_file, "rolaser", rolaser),
+            "characters": (pairs_file, "c-rolaser", {**rolaser, "student": f"char:{home}/char"}),
             "crisis": (pairs_file, "ct", crisis),
             "rcp": (pairs_file, "rcp-small", {**rcp, "student": str(tiny_models())}),
             "heads": (bitext, "oracle-small", heads),
@@ -96,7 +98,7 @@ def weights(run):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("world", [2, 4])
-@pytest.mark.parametrize("method", ["two_term", "rolaser", "crisis", "rcp", "heads"])
+@pytest.mark.parametrize("method", ["two_term", "rolaser", "characters", "crisis", "rcp", "heads"])
 def test_several_processes_train_as_one(runs, method, world):
     """Four batches of one process, or two of two, or one of each of four."""
     (alone, _), (together, said) = runs[1], runs[world]
@@ -126,11 +128,10 @@ class Together(Workers):
     shared: dict = field(default_factory=dict)
     barrier: Barrier = field(default_factory=lambda: Barrier(1))
 
-    def join_rows(self, *columns):
-        self.shared[self.rank] = columns
+    def gathered(self, value):
+        self.shared[self.rank] = value
         self.barrier.wait()
-        parts = [self.shared[rank] for rank in range(self.world)]
-        return tuple(Ragged.joined(column) for column in zip(*parts, strict=True))
+        return [self.shared[rank] for rank in range(self.world)]
 
 
 @pytest.fixture
@@ -190,6 +191,22 @@ def test_each_process_prepares_what_it_uses(methods, monkeypatch):
         assert (chunk.sides[0].values == alone.sides[0].values).all()
         for ours, theirs in zip(chunk.steps, alone.steps, strict=True):
             assert all(map(np.array_equal, ours, theirs))
+
+
+def test_processes_exchange_words_whose_ids_differ(methods, tmp_path):
+    """The ids of words are a process's own, in the order in which it read them."""
+    character_bert(tmp_path / "char")
+    given = {"student": f"char:{tmp_path}/char", "objective": "mse_sum", "pooling": "mean"}
+    several, one = methods(2, **given), methods(1, **given)
+    found = [*chunks(several), *chunks(one)]
+
+    sides = [chunk.sides[0].values for chunk in found]
+    assert (sides[0] != sides[1]).any()
+    first, second, alone = (
+        method.network.tokenizer.table.words(side).tolist()
+        for method, side in zip([*several, *one], sides, strict=True)
+    )
+    assert first == second == alone
 
 
 @pytest.mark.parametrize("world", [2, 8])
