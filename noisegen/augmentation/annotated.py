@@ -52,6 +52,7 @@ PER_TEXT = ("paths", "clean", "noisy", "transforms", "edits")  # columns with an
 _PAIR = re.compile(r"(\d+)-(\d+)")  # a link of an alignment, as Pharaoh writes it
 _FITTING = 0.9  # share of the spans inside of a text by which they are taken for its spans
 _WORD = re.compile(r"\S+")
+_SHOWN = 30  # most characters of a text in an error
 
 
 class Annotation(NamedTuple):
@@ -67,9 +68,12 @@ class Annotation(NamedTuple):
         first, *others = (_path(text, names) for text in parts_of(given))
         return cls(given, first, tuple(others))
 
-    def among(self, texts: Sequence[Place]) -> Sequence[Place]:
-        """Return the texts of a row that spans at this place may annotate."""
-        return [text for text in texts if _is_at(text, self.texts[0])] if self.texts else texts
+    def among(self, texts: Sequence[Place], row: dict[str, Any]) -> Sequence[Place]:
+        """Return those of the texts of a row that spans at this place may annotate."""
+        if not self.texts:
+            return texts
+        named = {place.parts for place in self.texts[0].places(row)}
+        return [text for text in texts if text.parts in named]
 
 
 def _path(text: str, names: Sequence[str]) -> Path:
@@ -138,16 +142,15 @@ class RowLayout:
         several texts.
         """
         parts = {text.parts for text in texts}
-        for one, span in self._spans_of(row):
-            near = nearest(span.start, one.among(texts))
+        for one, span in self.spans_of(row):
+            near = nearest(span.start, one.among(texts, row))
             if len(near) > 1:
-                of = " or ".join(repr(general(text.parts)) for text in near[:2])
-                raise UsageError(f"--spans {one.given}: of {of}? Write --spans {one.given}=PATH")
+                raise UsageError(f"--spans {one.given}: {_choice(one, near[:2])}")
             if near:  # a text beside the span is not its covered text
                 covered = tuple(text for text in span.beside if text.parts not in parts)
                 yield span._replace(beside=covered), near[0]
 
-    def _spans_of(self, row: dict[str, Any]) -> Iterator[tuple[Annotation, Span]]:
+    def spans_of(self, row: dict[str, Any]) -> Iterator[tuple[Annotation, Span]]:
         """Yield the spans of a row, each once, with the first option that names its place."""
         seen = set()
         for one in self.spans:
@@ -157,12 +160,13 @@ class RowLayout:
                     yield one, span
 
 
-def _is_at(place: Place, path: Path) -> bool:
-    """Tell whether a path may lead to a place."""
-    return len(place.parts) == len(path.steps) + 1 and all(
-        part == step if isinstance(step, str) else isinstance(part, int) or part.startswith("[")
-        for part, step in zip(place.parts, (path.column, *path.steps), strict=True)
-    )
+def _choice(one: Annotation, texts: Sequence[Place]) -> str:
+    """Return what to do about spans that may belong to either of two texts of a row."""
+    first, second = (general(text.parts) for text in texts)
+    if first != second:
+        return f"of {first!r} or {second!r}? Write --spans {one.path}=PATH"
+    places = " or ".join(f"{text.path} ({text.value[:_SHOWN]!r})" for text in texts)
+    return f"of {places} in one row? Put the spans into the items that have the texts"
 
 
 # Rows of a batch as dicts, and back.
@@ -560,8 +564,11 @@ def checked_spans(
             f"--spans {one.given}: none fits {of} in the first rows; offsets count characters; for "
             f"spans of another text: --spans {one.path}=PATH"
         )
-    for span, text in found[:1]:
+    if found:
+        span, text = found[0]
         yield f"{one.given}: {_form(span)} of {general(text.parts)}"
+    elif any(map(_has_spans, values)):
+        yield f"{one.given}: spans of texts without noise stay as they are"
 
 
 def _with_sides(table: pa.Table, columns: Columns, schema: pa.Schema) -> str:
@@ -644,7 +651,7 @@ def _other_spans(layout: RowLayout, rows: Sequence[dict[str, Any]]) -> list[str]
 def _unnamed_spans(layout: RowLayout, row: dict[str, Any]) -> Iterator[tuple[str, bool]]:
     """Yield the path of each span that the layout does not name, and whether it fits its text."""
     texts = layout.places(row)
-    named = {span.start.parts for span, _ in layout.moved_spans(row, texts)}
+    named = {span.start.parts for _, span in layout.spans_of(row)}
     for span in (span for name in row for span in spans_at(Place.of(row, name))):
         if span.start.parts not in named and (near := nearest(span.start, texts)):
             bounds = span.bounds(max((text.value for text in near), key=len))

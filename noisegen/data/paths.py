@@ -37,11 +37,14 @@ class Items(NamedTuple):
         return found is not None and str(found) == self.value
 
 
+class NamedIndex(int):
+    """An index that a path names, such as that of `[0]`; it equals the same index of `[]`."""
+
+
 class Place(NamedTuple):
     """A place in a row: `holder[key]`.
 
-    Its `parts` lead to it: names of fields, indices of items among all items, and texts such as
-    '[0]' for the one item that a path names.
+    Its `parts` lead to it: names of fields and indices of items.
     """
 
     holder: Any
@@ -72,19 +75,20 @@ class Place(NamedTuple):
         return Place(self.value, key, (*self.parts, key))
 
 
-def written(parts: Sequence[str | int], item: str = "[{}]") -> str:
-    """Return the path with these parts; `item` is the form of an index."""
+def written(parts: Sequence[str | int]) -> str:
+    """Return the path with these parts."""
     first, *others = parts
-    steps = (
-        item.format(part) if isinstance(part, int) else part if part.startswith("[") else f".{part}"
-        for part in others
-    )
+    steps = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in others)
     return "".join([str(first), *steps])
 
 
 def general(parts: Sequence[str | int]) -> str:
-    """Return the path of all places like one with these parts: `messages[].content`."""
-    return written(parts, "[]")
+    """Return the path of all places like one with these parts: `messages[].content`.
+
+    An index stays if a path names it.
+    """
+    first, *others = parts
+    return str(Path(str(first), tuple(Items() if type(part) is int else part for part in others)))
 
 
 @dataclass(frozen=True)
@@ -135,7 +139,7 @@ def _stepped(place: Place, step: str | int | Items) -> Iterator[Place]:
     elif isinstance(value, list) and isinstance(step, int):
         if -len(value) <= step < len(value):
             at = step % len(value)
-            yield Place(value, at, (*place.parts, f"[{at}]"))
+            yield Place(value, at, (*place.parts, NamedIndex(at)))
     elif isinstance(value, list) and isinstance(step, Items):
         yield from (place.inner(at) for at, item in enumerate(value) if step.has(item))
 

@@ -194,7 +194,9 @@ def _is_offset(value: Any) -> bool:
 def nearest(place: Place, texts: Sequence[Place]) -> list[Place]:
     """Return the texts of a row that are nearest to an annotation; [] if none gets noise.
 
-    The nearest text shares most of the names and indices that lead to the annotation.
+    The nearest text shares most of the names and indices that lead to the annotation. Texts in
+    other items of a list are of other annotations, unless they are items themselves: in the list
+    [text, spans], item 1 annotates item 0.
     """
     shared = [_shared(place.parts, text.parts) for text in texts]
     most = max([0, *shared])
@@ -202,8 +204,9 @@ def nearest(place: Place, texts: Sequence[Place]) -> list[Place]:
 
 
 def _shared(place: Sequence[str | int], text: Sequence[str | int]) -> int:
-    """Count the parts that two places share; -1 if they are in different items of a list."""
+    """Count the parts that two places share; -1 if the text belongs to another item of a list."""
     for count, (one, other) in enumerate(zip(place, text, strict=False)):
         if one != other:
-            return -1 if isinstance(one, int) and isinstance(other, int) else count
+            is_inside = count + 1 < len(text)
+            return -1 if is_inside and isinstance(one, int) and isinstance(other, int) else count
     return min(len(place), len(text))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from runs import augment, table
 
 import noisegen
+from noisegen import Collator
 from noisegen.cli import run
 from noisegen.data.columns import read_columns
 from noisegen.data.pairs import stream_pairs
@@ -637,3 +638,60 @@ def test_an_alignment_without_one_of_its_texts_is_counted(noised):
     options = ("--text-column", "t.en", "--align", "a=t.en,t.de")
     code, _, said = noised("a.jsonl", [one, *[two] * 9], *options)
     assert (code, "wrong_alignment 1" in said) == (3, True)
+
+
+# Spans belong to the text of their item.
+
+
+TURNS = [
+    {"text": "I do not know Oslo.", "entities": [[14, 18]]},
+    {"text": "You are in Rome.", "entities": [[11, 15]]},
+]
+
+
+@pytest.mark.parametrize("spans", ["turns[].entities", "turns"])
+def test_spans_of_items_whose_text_gets_no_noise_stay(noised, spans):
+    options = ("--text-column", "turns[0].text", "--spans", spans)
+    code, made, _ = noised("a.jsonl", [{"turns": TURNS}], *options)
+    want = [{"text": "I don't know Oslo.", "entities": [[13, 17]]}, TURNS[1]]
+    assert (code, rows(made)) == (0, [{"turns": want}])
+    assert Collator("cont", column="turns[0].text", spans=spans)([{"id": 0, "turns": TURNS}]) == {
+        "id": [0],
+        "turns": [want],
+    }
+
+
+PAIR = {"premise": TURNS[0]["text"], "hypothesis": TURNS[1]["text"]}
+PAIR |= {"p": TURNS[0]["entities"], "h": TURNS[1]["entities"]}
+ITEM = [["I do not know Oslo.", {"entities": [[14, 18, "LOC"]]}]]
+
+
+@pytest.mark.parametrize(
+    ("given", "texts", "spans"),
+    [
+        (PAIR, "premise", ["h=hypothesis", "p"]),
+        (PAIR, "hypothesis", ["h", "p=premise"]),
+        ({"turns": TURNS[:1]}, "turns[].text", ["turns[0].entities"]),
+        ({"a": [{"t": PAIR["premise"], "v": [{"s": [[14, 18]]}]}]}, "a[].t", ["a[0].v[].s"]),
+        ({"data": ITEM}, "data[][0]", ["data[][1].entities"]),
+    ],
+)
+def test_spans_that_are_named_are_not_warned_of(noised, given, texts, spans):
+    named = [part for one in spans for part in ("--spans", one)]
+    code, made, said = noised("a.jsonl", [given], "--text-column", texts, *named)
+    assert (code, "warning" in said) == (0, False), said
+    assert rows(made) != [given]
+
+
+def test_spans_of_texts_without_noise_are_noted(noised):
+    options = ("--text-column", "premise", "--spans", "h=hypothesis", "--spans", "p")
+    said = noised("a.jsonl", [PAIR], *options)[2]
+    assert "note: h=hypothesis: spans of texts without noise stay as they are" in said
+
+
+def test_spans_beside_the_turns_of_a_chat_are_refused(noised):
+    given = {"m": [{"t": TEXT}, {"t": "Where is it?"}], "s": [[14, 25]]}
+    for name, spans in (("a.jsonl", "s"), ("b.jsonl", "s=m[].t")):
+        code, _, said = noised(name, [given], "--text-column", "m[].t", "--spans", spans)
+        assert (code, f"--spans {spans}: of m[0].t ('I do not know Anna" in said) == (2, True)
+        assert "m[1].t ('Where is it?') in one row? Put the spans into the items" in said
