@@ -8,7 +8,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, permutations
+from itertools import chain, combinations, permutations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +38,7 @@ from noisegen.data.rows import Columns
 from noisegen.data.spans import Span, is_bound, is_start, nearest, spans_at
 from noisegen.data.tables import RAW, Mask, is_unicode
 from noisegen.errors import UsageError
+from noisegen.noising.engine import warn_once
 from noisegen.noising.rng import name_number, row_keys
 from noisegen.text.buffers import I64, U64, as_arrow, one_chunk
 from noisegen.text.moves import Edit, Moves
@@ -381,9 +382,6 @@ def _spans_of(
     layout: RowLayout, row: dict[str, Any], texts: Sequence[Place], moves: Mapping[Any, Moves]
 ) -> list[tuple[Span, Moves]] | None:
     """Return the spans of a row with the moves of their texts; None if one does not fit."""
-    values = [place.value for one in layout.spans for place in one.path.places(row)]
-    if any(isinstance(value, str) and value and not value.isdecimal() for value in values):
-        return None
     spans = [(span, moves[text.parts]) for span, text in layout.moved_spans(row, texts)]
     return None if any(span.bounds(way.clean) is None for span, way in spans) else spans
 
@@ -537,7 +535,12 @@ def checked(table: pa.Table, columns: Columns, schema: pa.Schema) -> tuple[Colum
             raise UsageError(
                 f"--text-column {given}: no text there in the first rows; texts: {there}"
             )
+    for one in layout.spans:
+        if one.path.dead_end(rows) is not None:
+            raise UsageError(f"--spans {one.given}: nothing there in the first rows")
     notes = [note for one in layout.spans for note in checked_spans(layout, one, rows)]
+    if layout.align:
+        _check_links(layout.align, rows)
     if columns.align and len(parts_of(columns.align)) == 1:
         columns = replace(columns, align=_with_sides(table, columns, schema))
     return columns, notes
@@ -551,7 +554,8 @@ def checked_spans(
     Raises UsageError if there are other values, and if no span fits its text.
     """
     alone = replace(layout, spans=(one,))
-    found = [pair for row in rows for pair in alone.moved_spans(row, layout.places(row))]
+    pairs = [pair for row in rows for pair in alone.moved_spans(row, layout.places(row))]
+    found = [(span, text) for span, text in pairs if span.is_known]
     values = [place.value for row in rows for place in one.path.places(row)]
     if not found and any(map(_has_leaf, values)) and not any(map(_has_spans, values)):
         raise UsageError(
@@ -569,6 +573,47 @@ def checked_spans(
         yield f"{one.given}: {_form(span)} of {general(text.parts)}"
     elif any(map(_has_spans, values)):
         yield f"{one.given}: spans of texts without noise stay as they are"
+
+
+def check_paths(layout: RowLayout, rows: Sequence[dict[str, Any]]) -> None:
+    """Raise UsageError if a path names fields that the first rows of a loop do not have.
+
+    A text may be missing by chance, as with [role=user] in a few rows: then there is a warning.
+    """
+    for path in layout.texts:
+        values = [place.value for row in rows for place in path.places(row)]
+        if layout.is_flat or any(isinstance(value, str) for value in values):
+            continue
+        message = f"column {path}: no text there in the first rows"
+        if isinstance(path.dead_end(rows), str) or any(isinstance(one, dict) for one in values):
+            places = (Place.of(row, path.column) for row in rows if path.column in row)
+            there = dict.fromkeys(chain.from_iterable(map(_texts_in, places)))
+            raise UsageError(f"{message}; texts: {', '.join(there) or 'none'}")
+        warn_once(message)
+    for one in layout.spans:
+        if isinstance(one.path.dead_end(rows), str):
+            raise UsageError(f"spans {one.given}: nothing there in the first rows")
+
+
+def _texts_in(place: Place) -> Iterator[str]:
+    """Yield the path of each text in the value at a place."""
+    value = place.value
+    if isinstance(value, str):
+        yield general(place.parts)
+    elif isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            yield from _texts_in(place.inner(key))
+
+
+def _check_links(align: Annotation, rows: Sequence[dict[str, Any]]) -> None:
+    """Raise UsageError if the first rows have other values than links, or for one text alone."""
+    if len(align.texts) not in (0, 2):
+        raise UsageError(f"--align {align.given}: name two texts: {align.path}=SOURCE,TARGET")
+    values = [place.value for row in rows for place in align.path.places(row)]
+    if any(map(_has_leaf, values)) and not any(map(_are_links, values)):
+        raise UsageError(
+            f"--align {align.given}: no links there in the first rows; write a text: '0-0 1-2'"
+        )
 
 
 def _with_sides(table: pa.Table, columns: Columns, schema: pa.Schema) -> str:
@@ -602,7 +647,7 @@ def _has_leaf(value: Any) -> bool:
 
 
 def _has_spans(value: Any) -> bool:
-    return any(True for _ in spans_at(Place.of({"": value}, "")))
+    return any(span.is_known for span in spans_at(Place.of({"": value}, "")))
 
 
 def _form(span: Span) -> str:
@@ -653,7 +698,9 @@ def _unnamed_spans(layout: RowLayout, row: dict[str, Any]) -> Iterator[tuple[str
     texts = layout.places(row)
     named = {span.start.parts for _, span in layout.spans_of(row)}
     for span in (span for name in row for span in spans_at(Place.of(row, name))):
-        if span.start.parts not in named and (near := nearest(span.start, texts)):
+        if span.start.parts in named or not span.is_known:
+            continue
+        if near := nearest(span.start, texts):
             bounds = span.bounds(max((text.value for text in near), key=len))
             yield span.path, bounds is not None and bounds[0] < bounds[1]
 
@@ -666,5 +713,9 @@ def _has_other_lists(path: str, rows: Sequence[dict[str, Any]]) -> bool:
 
 def _are_alignments(values: Sequence[Any]) -> bool:
     given = [value for value in values if isinstance(value, str) and value]
-    are_links = (all(map(_PAIR.fullmatch, value.split())) for value in given)
-    return all(are_links) and any(" " in value for value in given)
+    return all(map(_are_links, given)) and any(" " in value for value in given)
+
+
+def _are_links(value: Any) -> bool:
+    """Tell whether a value is a text of links: '0-0 1-2'."""
+    return isinstance(value, str) and bool(value) and all(map(_PAIR.fullmatch, value.split()))

@@ -108,6 +108,20 @@ class Path:
             found = [inner for place in found for inner in _stepped(place, step)]
         yield from found
 
+    def dead_end(self, rows: Sequence[dict[str, Any]]) -> str | int | Items | None:
+        """Return the step at which the path ends in all rows; None if it leads on in some.
+
+        Rows that end before it with an empty list or object, a text or null do not count.
+        """
+        found = [Place.of(row, self.column) for row in rows if self.column in row]
+        for step in self.steps:
+            inner = [one for place in found for one in _stepped(place, step)]
+            if not inner:
+                is_end = any(isinstance(one.value, dict | list) and one.value for one in found)
+                return step if is_end else None
+            found = inner
+        return None
+
     def fits(self, schema: pa.Schema) -> bool:
         """Tell whether the path may lead to values; a text may hold JSON with further fields."""
         kind = schema.field(self.column).type

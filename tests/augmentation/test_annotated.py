@@ -124,6 +124,12 @@ def test_borders_of_spans_in_edits(clean, noisy, edit, span, reads):
     assert (moved and noisy[slice(*moved)]) == reads
 
 
+@pytest.mark.parametrize("span", [("1", 2), (None, 3), (1.0, 2.0)])
+def test_offsets_that_are_no_whole_numbers_are_an_error(span):
+    with pytest.raises(TypeError, match="offsets are whole numbers, not"):
+        noisegen.noise("I do not", "cont", edits=True).moved(*span)
+
+
 def test_offsets_outside_of_the_text_are_an_error():
     noisy = noisegen.noise(["see you"], edits=True)[0]
     assert noisy.moved(0, 0) == (0, 0)
@@ -164,6 +170,11 @@ FORMS = {
         [{"result": [{"value": {"start": 13, "end": 24, "text": "Anna Keller", "labels": ["P"]}}]}],
     ),
     "spacy": ({"entities": [[14, 25, "PER"]]}, {"entities": [[13, 24, "PER"]]}),
+    "twitter": ([{"indices": [14, 25]}], [{"indices": [13, 24]}]),
+    "numbers beside": (
+        {"start": [14, 29], "end": [25, 33], "label": [3, 7]},
+        {"start": [13, 28], "end": [24, 32], "label": [3, 7]},
+    ),
     "JSON in a text": ('[[14, 25,  "PER"]]', '[[13, 24,  "PER"]]'),
 }
 
@@ -624,7 +635,26 @@ def test_offsets_may_be_other_whole_numbers(noised, was, becomes):
     assert rows(noised("a.jsonl", given_rows, "--spans", "s")[1])[0]["s"] == [becomes]
 
 
-@pytest.mark.parametrize("wrong", [[[-3, 2, "X"]], [{"start": 2}], "[(2, 8)]", [[2, 900]]])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        [[-3, 2, "X"]],
+        [{"start": 2}],
+        "[(2, 8)]",
+        [[2, 900]],
+        [["14", "25", "X"]],
+        [["X", 14, 25]],
+        [[14.5, 25, "X"]],
+        [[-5, -1, "X"]],
+        [[14, None, "X"]],
+        5,
+        [{"start": "x", "end": "y"}],
+        {"start": [14], "end": [25, 33]},
+        {"start": [14, "x"], "end": [25, "y"]},
+        {"start": 29, "end": 33, "text": "Rome"},
+        {"start": [29], "end": [33], "text": ["Rome"]},
+    ],
+)
 def test_spans_that_cannot_be_moved_are_counted(noised, wrong):
     given_rows = [{"text": TEXT, "s": wrong}, {"text": TEXT, "s": [[29, 33]]}]
     code, made, said = noised("a.jsonl", given_rows, "--spans", "s")
@@ -695,3 +725,40 @@ def test_spans_beside_the_turns_of_a_chat_are_refused(noised):
         code, _, said = noised(name, [given], "--text-column", "m[].t", "--spans", spans)
         assert (code, f"--spans {spans}: of m[0].t ('I do not know Anna" in said) == (2, True)
         assert "m[1].t ('Where is it?') in one row? Put the spans into the items" in said
+
+
+NO_SPANS = [
+    -1,
+    [[-1, -1]],
+    {"entities": [], "cats": {"news": 1.0}},
+    [{"id": 1, "completed_by": 5, "result": []}],
+    {"start": -1, "end": -1, "text": ""},
+]
+
+
+@pytest.mark.parametrize("empty", NO_SPANS)
+def test_rows_whose_annotations_have_no_spans_get_noise(noised, empty):
+    given_rows = [{"text": TEXT, "s": empty}, {"text": TEXT, "s": [[29, 33]]}]
+    code, made, said = noised("a.jsonl", given_rows, "--spans", "s")
+    assert (code, rows(made)[0]) == (0, {"text": NOISY, "s": empty}), said
+
+
+@pytest.mark.parametrize("spans", ["label[5]", "label[t=x]"])
+def test_a_path_to_spans_that_no_row_has_is_refused(noised, spans):
+    given = {"text": TEXT, "label": [{"t": "y", "start": 14, "end": 25}]}
+    code, _, said = noised("a.jsonl", [given] * 2, "--spans", spans)
+    assert (code, f"--spans {spans}: nothing there in the first rows" in said) == (2, True)
+
+
+@pytest.mark.parametrize("links", [[[0, 0], [1, 3]], ["0-0", "1-3"], "0-0, 1-3"])
+def test_alignments_in_another_form_are_refused(noised, links):
+    given = [{"en": TEXT, "de": "Ich kenne sie nicht .", "a": links}]
+    for name, align in (("a.jsonl", "a"), ("b.jsonl", "a=en,de")):
+        code, _, said = noised(name, given, "--text-column", "en", "--align", align)
+        assert (code, f"--align {align}: no links there in the first rows" in said) == (2, True)
+
+
+def test_an_alignment_with_one_text_is_refused(noised):
+    given = [{"en": TEXT, "a": "0-0"}]
+    code, _, said = noised("a.jsonl", given, "--text-column", "en", "--align", "a=en")
+    assert (code, "--align a=en: name two texts: a=SOURCE,TARGET" in said) == (2, True)
