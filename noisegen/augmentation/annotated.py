@@ -70,7 +70,7 @@ class Annotation(NamedTuple):
         return cls(given, first, tuple(others))
 
     def among(self, texts: Sequence[Place], row: dict[str, Any]) -> Sequence[Place]:
-        """Return those of the texts of a row that spans at this place may annotate."""
+        """Return the texts of a row that spans at this place may annotate."""
         if not self.texts:
             return texts
         named = {place.parts for place in self.texts[0].places(row)}
@@ -530,49 +530,55 @@ def checked(table: pa.Table, columns: Columns, schema: pa.Schema) -> tuple[Colum
     layout = RowLayout.of(columns, table.column_names)
     rows = _rows_of(table, columns, layout)
     for given, path in zip(columns.texts, layout.texts, strict=True):
-        if not any(isinstance(place.value, str) for row in rows for place in path.places(row)):
+        if not any(isinstance(value, str) for value in _values_at(path, rows)):
             there = ", ".join(text_paths(table.schema)) or "none"
             raise UsageError(
                 f"--text-column {given}: no text there in the first rows; texts: {there}"
             )
-    for one in layout.spans:
-        if one.path.dead_end(rows) is not None:
-            raise UsageError(f"--spans {one.given}: nothing there in the first rows")
-    notes = [note for one in layout.spans for note in checked_spans(layout, one, rows)]
+    notes = [_checked_note(layout, one, rows) for one in layout.spans]
     if layout.align:
         _check_links(layout.align, rows)
     if columns.align and len(parts_of(columns.align)) == 1:
         columns = replace(columns, align=_with_sides(table, columns, schema))
-    return columns, notes
+    return columns, list(filter(None, notes))
 
 
-def checked_spans(
-    layout: RowLayout, one: Annotation, rows: Sequence[dict[str, Any]]
-) -> Iterator[str]:
-    """Yield a line on the form of the spans at a place, if the first rows have some.
+def _checked_note(layout: RowLayout, one: Annotation, rows: Sequence[dict[str, Any]]) -> str:
+    if one.path.dead_end(rows) is not None:
+        raise UsageError(f"--spans {one.given}: nothing there in the first rows")
+    return checked_spans(layout, one, rows)
+
+
+def checked_spans(layout: RowLayout, one: Annotation, rows: Sequence[dict[str, Any]]) -> str:
+    """Return a line on the form of the spans at a place; '' if the first rows have none.
 
     Raises UsageError if there are other values, and if no span fits its text.
     """
     alone = replace(layout, spans=(one,))
-    pairs = [pair for row in rows for pair in alone.moved_spans(row, layout.places(row))]
+    pairs = (pair for row in rows for pair in alone.moved_spans(row, layout.places(row)))
     found = [(span, text) for span, text in pairs if span.is_known]
-    values = [place.value for row in rows for place in one.path.places(row)]
-    if not found and any(map(_has_leaf, values)) and not any(map(_has_spans, values)):
-        raise UsageError(
-            f"--spans {one.given}: no start and end there in the first rows; if they are deeper, "
-            "give their path"
-        )
-    if found and not any(span.bounds(text.value) for span, text in found):
-        of = general(found[0][1].parts)
+    if not found:
+        return _note_without_noise(one, _values_at(one.path, rows))
+    span, text = found[0]
+    of = general(text.parts)
+    if not any(span.bounds(text.value) for span, text in found):
         raise UsageError(
             f"--spans {one.given}: none fits {of} in the first rows; offsets count characters; for "
             f"spans of another text: --spans {one.path}=PATH"
         )
-    if found:
-        span, text = found[0]
-        yield f"{one.given}: {_form(span)} of {general(text.parts)}"
-    elif any(map(_has_spans, values)):
-        yield f"{one.given}: spans of texts without noise stay as they are"
+    return f"{one.given}: {_form(span)} of {of}"
+
+
+def _note_without_noise(one: Annotation, values: Sequence[Any]) -> str:
+    """Return a line on spans of texts without noise; raises UsageError if there are no spans."""
+    if any(map(_has_spans, values)):
+        return f"{one.given}: spans of texts without noise stay as they are"
+    if any(map(_has_leaf, values)):
+        raise UsageError(
+            f"--spans {one.given}: no start and end there in the first rows; if they are deeper, "
+            "give their path"
+        )
+    return ""
 
 
 def check_paths(layout: RowLayout, rows: Sequence[dict[str, Any]]) -> None:
@@ -580,19 +586,28 @@ def check_paths(layout: RowLayout, rows: Sequence[dict[str, Any]]) -> None:
 
     A text may be missing by chance, as with [role=user] in a few rows: then there is a warning.
     """
-    for path in layout.texts:
-        values = [place.value for row in rows for place in path.places(row)]
-        if layout.is_flat or any(isinstance(value, str) for value in values):
-            continue
-        message = f"column {path}: no text there in the first rows"
-        if isinstance(path.dead_end(rows), str) or any(isinstance(one, dict) for one in values):
-            places = (Place.of(row, path.column) for row in rows if path.column in row)
-            there = dict.fromkeys(chain.from_iterable(map(_texts_in, places)))
-            raise UsageError(f"{message}; texts: {', '.join(there) or 'none'}")
-        warn_once(message)
+    for path in () if layout.is_flat else layout.texts:
+        if not any(isinstance(value, str) for value in _values_at(path, rows)):
+            _refuse_or_warn(path, rows)
     for one in layout.spans:
         if isinstance(one.path.dead_end(rows), str):
             raise UsageError(f"spans {one.given}: nothing there in the first rows")
+
+
+def _refuse_or_warn(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Raise UsageError if the path to texts names a missing field or an object; else warn."""
+    message = f"column {path}: no text there in the first rows"
+    is_object = any(isinstance(value, dict) for value in _values_at(path, rows))
+    if is_object or isinstance(path.dead_end(rows), str):
+        places = (Place.of(row, path.column) for row in rows if path.column in row)
+        there = dict.fromkeys(chain.from_iterable(map(_texts_in, places)))
+        raise UsageError(f"{message}; texts: {', '.join(there) or 'none'}")
+    warn_once(message)
+
+
+def _values_at(path: Path, rows: Sequence[dict[str, Any]]) -> list[Any]:
+    """Return the values to which a path leads in rows."""
+    return [place.value for row in rows for place in path.places(row)]
 
 
 def _texts_in(place: Place) -> Iterator[str]:
@@ -609,7 +624,7 @@ def _check_links(align: Annotation, rows: Sequence[dict[str, Any]]) -> None:
     """Raise UsageError if the first rows have other values than links, or for one text alone."""
     if len(align.texts) not in (0, 2):
         raise UsageError(f"--align {align.given}: name two texts: {align.path}=SOURCE,TARGET")
-    values = [place.value for row in rows for place in align.path.places(row)]
+    values = _values_at(align.path, rows)
     if any(map(_has_leaf, values)) and not any(map(_are_links, values)):
         raise UsageError(
             f"--align {align.given}: no links there in the first rows; write a text: '0-0 1-2'"

@@ -3,7 +3,8 @@
 The noise of a row depends on seed, id and epoch alone, not on the number of loader workers.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from numbers import Integral
@@ -109,8 +110,25 @@ def refuse_rows_without(name: str, rows: Sequence[Row], places: Sequence[int | N
             raise UsageError(f"{_named(place)}: {_no_column(name, row)}")
 
 
+def _refuse_other_rows(rows: Sequence[Any], places: Sequence[int | None]) -> None:
+    """Raise UsageError for a row that is no mapping."""
+    for row, place in zip(rows, places, strict=True):
+        if not isinstance(row, Mapping):
+            kind = type(row).__name__
+            raise UsageError(f"{_named(place)} is of type {kind}: give rows that are dicts")
+
+
 def _named(place: int | None) -> str:
     return "a row" if place is None else f"row {place}"
+
+
+@contextmanager
+def _as_python() -> Iterator[None]:
+    """Write the option --spans of the command line as in Python in an error of the block."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(str(error).replace("--spans ", "spans ")) from error
 
 
 @dataclass
@@ -171,6 +189,7 @@ class _OnTheFly:
                     noisy[at] = text
         return [None if text is None else made for text, made in zip(given, noisy, strict=True)]
 
+    @_as_python()
     def columns(self, batch: Batch, ids: Any) -> dict[str, list[Any]]:
         """Return the columns that noise adds or changes in a batch of rows with these ids.
 
@@ -200,10 +219,7 @@ class _OnTheFly:
 
         Raises UsageError for a row that is no mapping or lacks a column.
         """
-        for row, place in zip(rows, places, strict=True):
-            if not isinstance(row, Mapping):
-                kind = type(row).__name__
-                raise UsageError(f"{_named(place)} is of type {kind}: give rows that are dicts")
+        _refuse_other_rows(rows, places)
         names = dict.fromkeys([*rows[0], *(LANGUAGES for row in rows if LANGUAGES in row)])
         try:
             used = self.used(names)
@@ -217,6 +233,7 @@ class _OnTheFly:
             batch |= {name: [row[name] for row in plain] for name in used.layout.columns}
         return batch
 
+    @_as_python()
     def check_first(self, batch: Batch, *, are_many: bool) -> None:
         """Raise UsageError if the first rows show that there is nothing at the places named.
 
@@ -226,7 +243,7 @@ class _OnTheFly:
             rows = rows_of(batch, used.layout)
             check_paths(used.layout, rows)
             for one in used.layout.spans if are_many else ():
-                list(checked_spans(used.layout, one, rows))
+                checked_spans(used.layout, one, rows)
 
     def _in_place(
         self, batch: Batch, ids: Any, used: UsedColumns, rows: list[dict[str, Any]]

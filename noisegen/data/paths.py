@@ -38,7 +38,7 @@ class Items(NamedTuple):
 
 
 class NamedIndex(int):
-    """An index that a path names, such as that of `[0]`; it equals the same index of `[]`."""
+    """An index that a path names, such as 0 in `[0]`; it equals any other index 0."""
 
 
 class Place(NamedTuple):

@@ -6,7 +6,7 @@ and ends count characters; ends are exclusive, unless the covered text shows tha
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -57,18 +57,20 @@ class Span(NamedTuple):
         if not self.is_known:
             return None
         start = int(self.start.value)
-        end: int | None
-        if self.end:
-            end = int(self.end.value)
-        elif self.length:
-            end = start + int(self.length.value)
-        else:
-            covered = next((one.value for one in self.beside if _reads(text, start, one)), None)
-            end = start + len(covered) if covered else None
+        end = self._end(text, start)
         if end is None or not 0 <= start <= end <= len(text):
             return None
         end += self.is_inclusive(text, start, end)
         return None if any(text[start:end] != one for one in self._covered()) else (start, end)
+
+    def _end(self, text: str, start: int) -> int | None:
+        """Return the end as it is written; without one, the end of the covered text."""
+        if self.end:
+            return int(self.end.value)
+        if self.length:
+            return start + int(self.length.value)
+        covered = next((one.value for one in self.beside if _reads(text, start, one)), None)
+        return start + len(covered) if covered else None
 
     def _covered(self) -> Iterator[str]:
         """Yield the texts beside the span that can only be its covered text."""
@@ -110,16 +112,19 @@ def _reads(text: str, start: int, beside: Place) -> bool:
 
 
 def spans_at(place: Place) -> Iterator[Span]:
-    """Yield the spans in the value at a place, at any depth, also those of unknown forms."""
+    """Yield the spans in the value at a place, at any depth; some may be of unknown form."""
     value = place.value
+    found: Iterable[Span] = ()
     if isinstance(value, dict | list):
-        yield from _spans_in(place, may_be_lists=True)
-    elif value not in _NOTHING:
-        found: list[Span] = []
-        if _is_offset(value) and isinstance(place.holder, dict):
-            outer = Place({"": place.holder}, "", place.parts[:-1])
-            found = list(_in_object(outer, str(place.key)))
-        yield from found or [Span(place, None, None, ())]
+        found = _spans_in(place, may_be_lists=True)
+    elif _is_offset(value) and isinstance(place.holder, dict):
+        outer = Place({"": place.holder}, "", place.parts[:-1])
+        found = _in_object(outer, str(place.key))
+    found = list(found)
+    values = value if _is_flat(value) else [] if isinstance(value, dict | list) else [value]
+    if not found and any(one not in _NOTHING for one in values):
+        found = [Span(place, None, None, ())]
+    yield from found
 
 
 def is_start(key: str) -> bool:
@@ -135,18 +140,24 @@ def is_bound(key: str) -> bool:
 def _spans_in(place: Place, *, may_be_lists: bool) -> Iterator[Span]:
     value = place.value
     if isinstance(value, dict):
-        own = [spans for key in value if (spans := list(_in_object(place, key)))]
-        known = [spans for spans in own if any(span.is_known for span in spans)]
-        yield from chain.from_iterable(known or own)
-        for key, inner in list(value.items()):
-            # A list of values beside a start has an item per span, such as its class
-            if not _is_offset(inner) and not (own and _is_flat(inner)):
-                yield from _spans_in(place.inner(key), may_be_lists=bool(_LISTS.search(key)))
+        yield from _in_fields(place)
     elif isinstance(value, list) and may_be_lists and (_is_pair(value) or _is_flat(value)):
         yield from _in_list(place)
     elif isinstance(value, list):
         for at in range(len(value)):
             yield from _spans_in(place.inner(at), may_be_lists=may_be_lists)
+
+
+def _in_fields(place: Place) -> Iterator[Span]:
+    """Yield the spans of an object and of its fields."""
+    fields = place.value
+    own = list(filter(None, (list(_in_object(place, key)) for key in fields)))
+    known = [spans for spans in own if any(span.is_known for span in spans)]
+    yield from chain.from_iterable(known or own)
+    for key, inner in list(fields.items()):
+        # A list of values beside a start has an item per span, such as its class
+        if not (_is_offset(inner) or (own and _is_flat(inner))):
+            yield from _spans_in(place.inner(key), may_be_lists=bool(_LISTS.search(key)))
 
 
 def _is_pair(value: list[Any]) -> bool:
@@ -160,13 +171,23 @@ def _is_flat(value: Any) -> bool:
 
 
 def _in_list(place: Place) -> Iterator[Span]:
-    """Yield the span [start, end, type] in a list; a list without numbers is none."""
+    """Yield the span [start, end, type] in a list, also in an unknown form.
+
+    A list that is no pair is a span only as an item of a list, and if it has numbers: a field may
+    have a list of scores.
+    """
     value = place.value
     if _is_pair(value):
         texts = [place.inner(at) for at, one in enumerate(value) if at > 2 and isinstance(one, str)]
         yield Span(place.inner(0), place.inner(1), None, tuple(texts))
-    elif any(_is_number(one) and one != -1 for one in value) or sum(map(_is_offset, value)) > 1:
+    elif isinstance(place.key, int) and _has_numbers(value):
         yield Span(place, None, None, ())
+
+
+def _has_numbers(value: list[Any]) -> bool:
+    """Tell whether a list has a number other than -1, or two numbers in texts."""
+    is_offset = any(_is_number(one) and one != -1 for one in value)
+    return is_offset or sum(map(_is_offset, value)) > 1
 
 
 def _in_object(place: Place, key: str) -> Iterator[Span]:
@@ -183,8 +204,7 @@ def _in_object(place: Place, key: str) -> Iterator[Span]:
         yield Span(start, None, None, ())
     else:
         for at in range(len(start.value)):
-            inner = [one.inner(at) for one in texts if at < _count(one.value)]
-            yield from _whole(start.inner(at), end and end.inner(at), length, inner)
+            yield from _whole(start.inner(at), end and end.inner(at), length, _items(texts, at))
 
 
 def _end_name(key: str) -> str:
@@ -216,10 +236,14 @@ def _whole(
     A start that is none needs an end or a text beside it: a `start_node` may be anything.
     """
     texts = tuple(one for one in beside if isinstance(one.value, str))
-    has_more = end is not None or bool(texts)
-    end = end if end and _is_offset(end.value) else None
-    if _is_offset(start.value) or (has_more and _is_scalar(start.value)):
-        yield Span(start, None if length else end, end if length else None, texts)
+    if _is_offset(start.value) or ((end or texts) and _is_scalar(start.value)):
+        other = end if end and _is_offset(end.value) else None
+        yield Span(start, None if length else other, other if length else None, texts)
+
+
+def _items(places: Sequence[Place], at: int) -> list[Place]:
+    """Return the items with index `at` of those places that have lists of this length."""
+    return [one.inner(at) for one in places if at < _count(one.value)]
 
 
 def _count(value: Any) -> int:

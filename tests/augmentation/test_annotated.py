@@ -171,6 +171,10 @@ FORMS = {
     ),
     "spacy": ({"entities": [[14, 25, "PER"]]}, {"entities": [[13, 24, "PER"]]}),
     "twitter": ([{"indices": [14, 25]}], [{"indices": [13, 24]}]),
+    "scores": (
+        {"entities": [[14, 25, "PER"]], "label_scores": [0.25, 0.75]},
+        {"entities": [[13, 24, "PER"]], "label_scores": [0.25, 0.75]},
+    ),
     "numbers beside": (
         {"start": [14, 29], "end": [25, 33], "label": [3, 7]},
         {"start": [13, 28], "end": [24, 32], "label": [3, 7]},
@@ -649,6 +653,8 @@ def test_offsets_may_be_other_whole_numbers(noised, was, becomes):
         [[14, None, "X"]],
         5,
         [{"start": "x", "end": "y"}],
+        [14.5, 25, "X"],
+        ["14:25"],
         {"start": [14], "end": [25, 33]},
         {"start": [14, "x"], "end": [25, "y"]},
         {"start": 29, "end": 33, "text": "Rome"},

@@ -288,13 +288,20 @@ def each_way(rows, **options):
         ),
         ({"column": "messages[role=user]"}, "no text there in the first rows; texts: messages"),
         ({"column": "messages.content"}, "no text there in the first rows; texts: messages"),
-        ({"spans": "meta.ents"}, "spans meta.ents: nothing there in the first rows"),
+        ({"spans": "meta.ents"}, "^spans meta.ents: nothing there in the first rows"),
     ],
 )
 def test_a_path_that_leads_to_nothing_is_refused(options, message):
     for run in each_way([TALK], **options):
         with pytest.raises(UsageError, match=message):
             run()
+
+
+def test_errors_name_options_as_python_does():
+    row = TALK | {"other": TALK["text"], "s": [[14, 18]]}
+    message = "^spans s: of 'text' or 'other'. Write spans s=PATH$"
+    with pytest.raises(UsageError, match=message):
+        Collator("cont", column=["text", "other"], spans="s")([row])
 
 
 @pytest.mark.parametrize("way", range(4))
