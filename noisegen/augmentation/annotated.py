@@ -167,7 +167,8 @@ def _choice(one: Annotation, texts: Sequence[Place]) -> str:
     if first != second:
         return f"of {first!r} or {second!r}? Write --spans {one.path}=PATH"
     places = " or ".join(f"{text.path} ({text.value[:_SHOWN]!r})" for text in texts)
-    return f"of {places} in one row? Put the spans into the items that have the texts"
+    name = f"name a text, as in --spans {one.path}={texts[0].path}"
+    return f"of {places} in one row? Put the spans into the items that have the texts, or {name}"
 
 
 # Rows of a batch as dicts, and back.
@@ -563,8 +564,9 @@ def checked_spans(layout: RowLayout, one: Annotation, rows: Sequence[dict[str, A
     of = general(text.parts)
     if not any(span.bounds(text.value) for span, text in found):
         raise UsageError(
-            f"--spans {one.given}: none fits {of} in the first rows; offsets count characters; for "
-            f"spans of another text: --spans {one.path}=PATH"
+            f"--spans {one.given}: none fits {of} in the first rows; offsets count characters, and "
+            f"a field 'text' is the covered text; for spans of another text: --spans "
+            f"{one.path}=PATH"
         )
     return f"{one.given}: {_form(span)} of {of}"
 

@@ -731,6 +731,10 @@ def test_spans_beside_the_turns_of_a_chat_are_refused(noised):
         code, _, said = noised(name, [given], "--text-column", "m[].t", "--spans", spans)
         assert (code, f"--spans {spans}: of m[0].t ('I do not know Anna" in said) == (2, True)
         assert "m[1].t ('Where is it?') in one row? Put the spans into the items" in said
+        assert "or name a text, as in --spans s=m[0].t" in said
+    options = ("--text-column", "m[].t", "--spans", "s=m[0].t")
+    code, made, _ = noised("c.jsonl", [given], *options)
+    assert (code, rows(made)[0]["s"]) == (0, [[13, 24]])
 
 
 NO_SPANS = [
@@ -762,6 +766,12 @@ def test_alignments_in_another_form_are_refused(noised, links):
     for name, align in (("a.jsonl", "a"), ("b.jsonl", "a=en,de")):
         code, _, said = noised(name, given, "--text-column", "en", "--align", align)
         assert (code, f"--align {align}: no links there in the first rows" in said) == (2, True)
+
+
+def test_covered_texts_that_are_elsewhere_in_all_first_rows_are_refused(noised):
+    given = [{"text": TEXT, "s": [{"start": 29, "end": 33, "text": "Rome"}]}] * 2
+    code, _, said = noised("a.jsonl", given, "--spans", "s")
+    assert (code, "none fits text in the first rows" in said) == (2, True)
 
 
 def test_an_alignment_with_one_text_is_refused(noised):
