@@ -5,6 +5,7 @@ import pickle
 import random
 import warnings
 
+import numpy as np
 import pytest
 from runs import augment, table
 
@@ -320,14 +321,13 @@ def test_only_the_first_rows_must_have_the_path():
 
 
 def forms_of(span):
-    numpy = pytest.importorskip("numpy")
     start, end = span
     yield [(start, end, "LOC")], [[start, end, "LOC"]]
     yield ([start, end],), [[start, end]]
-    yield numpy.array([[start, end]]), [[start, end]]
-    yield [[numpy.int64(start), numpy.int64(end), "LOC"]], [[start, end, "LOC"]]
+    yield np.array([[start, end]]), [[start, end]]
+    yield [[np.int64(start), np.int64(end), "LOC"]], [[start, end, "LOC"]]
     yield (
-        {"start": numpy.array([start]), "end": numpy.array([end])},
+        {"start": np.array([start]), "end": np.array([end])},
         {
             "start": [start],
             "end": [end],
