@@ -8,7 +8,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, permutations
+from itertools import chain, combinations, permutations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +38,7 @@ from noisegen.data.rows import Columns
 from noisegen.data.spans import Span, is_bound, is_start, nearest, spans_at
 from noisegen.data.tables import RAW, Mask, is_unicode
 from noisegen.errors import UsageError
+from noisegen.noising.engine import warn_once
 from noisegen.noising.rng import name_number, row_keys
 from noisegen.text.buffers import I64, U64, as_arrow, one_chunk
 from noisegen.text.moves import Edit, Moves
@@ -52,6 +53,7 @@ PER_TEXT = ("paths", "clean", "noisy", "transforms", "edits")  # columns with an
 _PAIR = re.compile(r"(\d+)-(\d+)")  # a link of an alignment, as Pharaoh writes it
 _FITTING = 0.9  # share of the spans inside of a text by which they are taken for its spans
 _WORD = re.compile(r"\S+")
+_SHOWN = 30  # most characters of a text in an error
 
 
 class Annotation(NamedTuple):
@@ -67,9 +69,12 @@ class Annotation(NamedTuple):
         first, *others = (_path(text, names) for text in parts_of(given))
         return cls(given, first, tuple(others))
 
-    def among(self, texts: Sequence[Place]) -> Sequence[Place]:
+    def among(self, texts: Sequence[Place], row: dict[str, Any]) -> Sequence[Place]:
         """Return the texts of a row that spans at this place may annotate."""
-        return [text for text in texts if _is_at(text, self.texts[0])] if self.texts else texts
+        if not self.texts:
+            return texts
+        named = {place.parts for place in self.texts[0].places(row)}
+        return [text for text in texts if text.parts in named]
 
 
 def _path(text: str, names: Sequence[str]) -> Path:
@@ -138,16 +143,15 @@ class RowLayout:
         several texts.
         """
         parts = {text.parts for text in texts}
-        for one, span in self._spans_of(row):
-            near = nearest(span.start, one.among(texts))
+        for one, span in self.spans_of(row):
+            near = nearest(span.start, one.among(texts, row))
             if len(near) > 1:
-                of = " or ".join(repr(general(text.parts)) for text in near[:2])
-                raise UsageError(f"--spans {one.given}: of {of}? Write --spans {one.given}=PATH")
+                raise UsageError(f"--spans {one.given}: {_choice(one, near[:2])}")
             if near:  # a text beside the span is not its covered text
                 covered = tuple(text for text in span.beside if text.parts not in parts)
                 yield span._replace(beside=covered), near[0]
 
-    def _spans_of(self, row: dict[str, Any]) -> Iterator[tuple[Annotation, Span]]:
+    def spans_of(self, row: dict[str, Any]) -> Iterator[tuple[Annotation, Span]]:
         """Yield the spans of a row, each once, with the first option that names its place."""
         seen = set()
         for one in self.spans:
@@ -157,12 +161,14 @@ class RowLayout:
                     yield one, span
 
 
-def _is_at(place: Place, path: Path) -> bool:
-    """Tell whether a path may lead to a place."""
-    return len(place.parts) == len(path.steps) + 1 and all(
-        part == step if isinstance(step, str) else isinstance(part, int) or part.startswith("[")
-        for part, step in zip(place.parts, (path.column, *path.steps), strict=True)
-    )
+def _choice(one: Annotation, texts: Sequence[Place]) -> str:
+    """Return what to do about spans that may belong to either of two texts of a row."""
+    first, second = (general(text.parts) for text in texts)
+    if first != second:
+        return f"of {first!r} or {second!r}? Write --spans {one.path}=PATH"
+    places = " or ".join(f"{text.path} ({text.value[:_SHOWN]!r})" for text in texts)
+    name = f"name a text, as in --spans {one.path}={texts[0].path}"
+    return f"of {places} in one row? Put the spans into the items that have the texts, or {name}"
 
 
 # Rows of a batch as dicts, and back.
@@ -377,9 +383,6 @@ def _spans_of(
     layout: RowLayout, row: dict[str, Any], texts: Sequence[Place], moves: Mapping[Any, Moves]
 ) -> list[tuple[Span, Moves]] | None:
     """Return the spans of a row with the moves of their texts; None if one does not fit."""
-    values = [place.value for one in layout.spans for place in one.path.places(row)]
-    if any(isinstance(value, str) and value and not value.isdecimal() for value in values):
-        return None
     spans = [(span, moves[text.parts]) for span, text in layout.moved_spans(row, texts)]
     return None if any(span.bounds(way.clean) is None for span, way in spans) else spans
 
@@ -528,42 +531,106 @@ def checked(table: pa.Table, columns: Columns, schema: pa.Schema) -> tuple[Colum
     layout = RowLayout.of(columns, table.column_names)
     rows = _rows_of(table, columns, layout)
     for given, path in zip(columns.texts, layout.texts, strict=True):
-        if not any(isinstance(place.value, str) for row in rows for place in path.places(row)):
+        if not any(isinstance(value, str) for value in _values_at(path, rows)):
             there = ", ".join(text_paths(table.schema)) or "none"
             raise UsageError(
                 f"--text-column {given}: no text there in the first rows; texts: {there}"
             )
-    notes = [note for one in layout.spans for note in checked_spans(layout, one, rows)]
-    if layout.align and len(layout.align.texts) == 1:
-        raise UsageError(f"--align {columns.align}: name two texts, SOURCE,TARGET")
+    notes = [_checked_note(layout, one, rows) for one in layout.spans]
+    if layout.align:
+        _check_links(layout.align, rows)
     if columns.align and len(parts_of(columns.align)) == 1:
         columns = replace(columns, align=_with_sides(table, columns, schema))
-    return columns, notes
+    return columns, list(filter(None, notes))
 
 
-def checked_spans(
-    layout: RowLayout, one: Annotation, rows: Sequence[dict[str, Any]]
-) -> Iterator[str]:
-    """Yield a line on the form of the spans at a place, if the first rows have some.
+def _checked_note(layout: RowLayout, one: Annotation, rows: Sequence[dict[str, Any]]) -> str:
+    if one.path.dead_end(rows) is not None:
+        raise UsageError(f"--spans {one.given}: nothing there in the first rows")
+    return checked_spans(layout, one, rows)
+
+
+def checked_spans(layout: RowLayout, one: Annotation, rows: Sequence[dict[str, Any]]) -> str:
+    """Return a line on the form of the spans at a place; '' if the first rows have none.
 
     Raises UsageError if there are other values, and if no span fits its text.
     """
     alone = replace(layout, spans=(one,))
-    found = [pair for row in rows for pair in alone.moved_spans(row, layout.places(row))]
-    values = [place.value for row in rows for place in one.path.places(row)]
-    if not found and any(map(_has_leaf, values)) and not any(map(_has_spans, values)):
+    pairs = (pair for row in rows for pair in alone.moved_spans(row, layout.places(row)))
+    found = [(span, text) for span, text in pairs if span.is_known]
+    if not found:
+        return _note_without_noise(one, _values_at(one.path, rows))
+    span, text = found[0]
+    of = general(text.parts)
+    if not any(span.bounds(text.value) for span, text in found):
+        raise UsageError(
+            f"--spans {one.given}: none fits {of} in the first rows; offsets count characters, and "
+            f"a field 'text' is the covered text; for spans of another text: --spans "
+            f"{one.path}=PATH"
+        )
+    return f"{one.given}: {_form(span)} of {of}"
+
+
+def _note_without_noise(one: Annotation, values: Sequence[Any]) -> str:
+    """Return a line on spans of texts without noise; raises UsageError if there are no spans."""
+    if any(map(_has_spans, values)):
+        return f"{one.given}: spans of texts without noise stay as they are"
+    if any(map(_has_leaf, values)):
         raise UsageError(
             f"--spans {one.given}: no start and end there in the first rows; if they are deeper, "
             "give their path"
         )
-    if found and not any(span.bounds(text.value) for span, text in found):
-        of = general(found[0][1].parts)
+    return ""
+
+
+def check_paths(layout: RowLayout, rows: Sequence[dict[str, Any]]) -> None:
+    """Raise UsageError if a path names fields that the first rows of a loop do not have.
+
+    A text may be missing by chance, as with [role=user] in a few rows: then there is a warning.
+    """
+    for path in () if layout.is_flat else layout.texts:
+        if not any(isinstance(value, str) for value in _values_at(path, rows)):
+            _refuse_or_warn(path, rows)
+    for one in layout.spans:
+        if isinstance(one.path.dead_end(rows), str):
+            raise UsageError(f"spans {one.given}: nothing there in the first rows")
+
+
+def _refuse_or_warn(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Raise UsageError if the path to texts names a missing field or an object; else warn."""
+    message = f"column {path}: no text there in the first rows"
+    is_object = any(isinstance(value, dict) for value in _values_at(path, rows))
+    if is_object or isinstance(path.dead_end(rows), str):
+        places = (Place.of(row, path.column) for row in rows if path.column in row)
+        there = dict.fromkeys(chain.from_iterable(map(_texts_in, places)))
+        raise UsageError(f"{message}; texts: {', '.join(there) or 'none'}")
+    warn_once(message)
+
+
+def _values_at(path: Path, rows: Sequence[dict[str, Any]]) -> list[Any]:
+    """Return the values to which a path leads in rows."""
+    return [place.value for row in rows for place in path.places(row)]
+
+
+def _texts_in(place: Place) -> Iterator[str]:
+    """Yield the path of each text in the value at a place."""
+    value = place.value
+    if isinstance(value, str):
+        yield general(place.parts)
+    elif isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            yield from _texts_in(place.inner(key))
+
+
+def _check_links(align: Annotation, rows: Sequence[dict[str, Any]]) -> None:
+    """Raise UsageError if the first rows have other values than links, or for one text alone."""
+    if len(align.texts) not in (0, 2):
+        raise UsageError(f"--align {align.given}: name two texts: {align.path}=SOURCE,TARGET")
+    values = _values_at(align.path, rows)
+    if any(map(_has_leaf, values)) and not any(map(_are_links, values)):
         raise UsageError(
-            f"--spans {one.given}: none fits {of} in the first rows; offsets count characters; for "
-            f"spans of another text: --spans {one.path}=PATH"
+            f"--align {align.given}: no links there in the first rows; write a text: '0-0 1-2'"
         )
-    for span, text in found[:1]:
-        yield f"{one.given}: {_form(span)} of {general(text.parts)}"
 
 
 def _with_sides(table: pa.Table, columns: Columns, schema: pa.Schema) -> str:
@@ -597,7 +664,7 @@ def _has_leaf(value: Any) -> bool:
 
 
 def _has_spans(value: Any) -> bool:
-    return any(True for _ in spans_at(Place.of({"": value}, "")))
+    return any(span.is_known for span in spans_at(Place.of({"": value}, "")))
 
 
 def _form(span: Span) -> str:
@@ -646,9 +713,11 @@ def _other_spans(layout: RowLayout, rows: Sequence[dict[str, Any]]) -> list[str]
 def _unnamed_spans(layout: RowLayout, row: dict[str, Any]) -> Iterator[tuple[str, bool]]:
     """Yield the path of each span that the layout does not name, and whether it fits its text."""
     texts = layout.places(row)
-    named = {span.start.parts for span, _ in layout.moved_spans(row, texts)}
+    named = {span.start.parts for _, span in layout.spans_of(row)}
     for span in (span for name in row for span in spans_at(Place.of(row, name))):
-        if span.start.parts not in named and (near := nearest(span.start, texts)):
+        if span.start.parts in named or not span.is_known:
+            continue
+        if near := nearest(span.start, texts):
             bounds = span.bounds(max((text.value for text in near), key=len))
             yield span.path, bounds is not None and bounds[0] < bounds[1]
 
@@ -661,5 +730,9 @@ def _has_other_lists(path: str, rows: Sequence[dict[str, Any]]) -> bool:
 
 def _are_alignments(values: Sequence[Any]) -> bool:
     given = [value for value in values if isinstance(value, str) and value]
-    are_links = (all(map(_PAIR.fullmatch, value.split())) for value in given)
-    return all(are_links) and any(" " in value for value in given)
+    return all(map(_are_links, given)) and any(" " in value for value in given)
+
+
+def _are_links(value: Any) -> bool:
+    """Tell whether a value is a text of links: '0-0 1-2'."""
+    return isinstance(value, str) and bool(value) and all(map(_PAIR.fullmatch, value.split()))

@@ -32,10 +32,11 @@ from noisegen.augmentation.on_the_fly import (
     joined,
     refuse_rows_without,
 )
+from noisegen.data.paths import is_path
 from noisegen.data.rows import ID
 from noisegen.errors import UsageError
 from noisegen.noising.noise import RecipeLike
-from noisegen.options import Strings, public
+from noisegen.options import Strings, listed, public
 from noisegen.runs.atomic import atomic, lock_file
 from noisegen.text.resources import DEFAULT_RECIPE
 from noisegen.text.spans import PROTECTED
@@ -143,7 +144,8 @@ class NoisyDataset:
                 noisy[position] = text
         if self._mapper.used(batch).is_plain:
             return joined(rows, {self._mapper.noisy_column: noisy})
-        return [{**row, **_with_changes(row, made)} for row, made in zip(rows, noisy, strict=True)]
+        plain = zip(rows, _rows_of(batch), noisy, strict=True)
+        return [{**row, **values, **_with_changes(values, made)} for row, values, made in plain]
 
     def _stored(
         self, batch: Batch, places: Sequence[int], epoch: int
@@ -216,13 +218,19 @@ class NoisyDataset:
         """Raise UsageError if the first row cannot be used."""
         if not len(self):
             return
-        places = range(min(len(self), FIRST_ROWS if self._mapper.spans else 1))
+        is_nested = any(map(is_path, [*listed(self._mapper.column), *listed(self._mapper.spans)]))
+        are_many = bool(self._mapper.spans) or is_nested
+        places = range(min(len(self), FIRST_ROWS if are_many else 1))
         try:
             rows = _rows(self.dataset, places)
         except (LookupError, TypeError) as error:
             kind = type(self.dataset).__name__
+            shape = getattr(self.dataset, "format", None)
+            if isinstance(shape, dict) and shape.get("type"):
+                message = f"a {kind} in format {shape['type']!r} has no rows that are dicts"
+                raise UsageError(f"{message}: give dataset.with_format(None)") from error
             raise UsageError(f"a {kind} has no row 0: give a list of dicts") from error
-        self._mapper.check_spans(self._mapper.batch_of(rows, places))
+        self._mapper.check_first(self._mapper.batch_of(rows, places), are_many=True)
         self._id(rows[0], 0)
 
 
@@ -239,9 +247,13 @@ class _NoisyStream(NoisyDataset):
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Yield the noisy rows in their order, noised in blocks."""
         epoch, size, stream = self.epoch, min(FIRST_ROWS, self.block_rows), self._share()
+        is_first = True
         while block := list(islice(stream, size)):
             places, rows = zip(*block, strict=True)
             batch = self._mapper.batch_of(rows, places)
+            if is_first:
+                self._mapper.check_first(batch, are_many=False)
+            is_first = False
             ids = [self._id(row, place) for place, row in block]
             yield from joined(rows, self._columns(batch, ids, epoch))
             size = min(2 * size, self.block_rows)

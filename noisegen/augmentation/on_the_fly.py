@@ -3,8 +3,9 @@
 The noise of a row depends on seed, id and epoch alone, not on the number of loader workers.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import lru_cache
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -12,7 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from noisegen.augmentation.annotated import RowLayout, as_before, checked_spans, noise_rows
+from noisegen.augmentation.annotated import (
+    RowLayout,
+    as_before,
+    check_paths,
+    checked_spans,
+    noise_rows,
+)
 from noisegen.augmentation.row_languages import (
     LANGUAGES,
     NO_COLUMN,
@@ -103,8 +110,25 @@ def refuse_rows_without(name: str, rows: Sequence[Row], places: Sequence[int | N
             raise UsageError(f"{_named(place)}: {_no_column(name, row)}")
 
 
+def _refuse_other_rows(rows: Sequence[Any], places: Sequence[int | None]) -> None:
+    """Raise UsageError for a row that is no mapping."""
+    for row, place in zip(rows, places, strict=True):
+        if not isinstance(row, Mapping):
+            kind = type(row).__name__
+            raise UsageError(f"{_named(place)} is of type {kind}: give rows that are dicts")
+
+
 def _named(place: int | None) -> str:
     return "a row" if place is None else f"row {place}"
+
+
+@contextmanager
+def _as_python() -> Iterator[None]:
+    """Write the option --spans of the command line as in Python in an error of the block."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(str(error).replace("--spans ", "spans ")) from error
 
 
 @dataclass
@@ -125,6 +149,11 @@ class _OnTheFly:
     tagger: str = "rule"
     spans: Strings = ()
     lang_column: str | None = None
+    _is_checked: bool = field(default=False, init=False, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the options: a copy checks its own first rows, and `datasets` hashes no state."""
+        return vars(self) | {"_is_checked": False}
 
     def __post_init__(self) -> None:
         """Check the options; a warning of missing word lists comes only with the first batch."""
@@ -160,23 +189,18 @@ class _OnTheFly:
                     noisy[at] = text
         return [None if text is None else made for text, made in zip(given, noisy, strict=True)]
 
-    def columns(
-        self, batch: Batch, ids: Any, *, checks_spans: bool = False
-    ) -> dict[str, list[Any]]:
+    @_as_python()
+    def columns(self, batch: Batch, ids: Any) -> dict[str, list[Any]]:
         """Return the columns that noise adds or changes in a batch of rows with these ids.
 
-        Raises UsageError for a column that is missing, and with `checks_spans` if there are no
-        spans at the places named.
+        Raises UsageError for a column that is missing.
         """
         used = self.used(batch)
         if used.is_plain:
             name, of_rows = used.layout.texts[0].column, used.languages
             tags = batch[of_rows] if of_rows else None
             return {self.noisy_column: self.noise(batch[name], ids, tags)}
-        rows = _rows(batch, used.layout)
-        if checks_spans:
-            _check_spans(used.layout, rows)
-        return self._in_place(batch, ids, used, rows)
+        return self._in_place(batch, ids, used, rows_of(batch, used.layout))
 
     def used(self, names: Iterable[str]) -> UsedColumns:
         """Return which columns of a batch decide its noise; `names` are all its columns.
@@ -195,24 +219,31 @@ class _OnTheFly:
 
         Raises UsageError for a row that is no mapping or lacks a column.
         """
-        for row, place in zip(rows, places, strict=True):
-            if not isinstance(row, Mapping):
-                kind = type(row).__name__
-                raise UsageError(f"{_named(place)} is of type {kind}: give rows that are dicts")
+        _refuse_other_rows(rows, places)
         names = dict.fromkeys([*rows[0], *(LANGUAGES for row in rows if LANGUAGES in row)])
         try:
-            used = self.used(names).names
+            used = self.used(names)
         except UsageError as error:
             raise UsageError(f"{_named(places[0])}: {error}") from error
-        for name in used:
+        for name in used.names:
             refuse_rows_without(name, rows, places)
-        return {name: [row[name] for row in rows] for name in used}
+        batch = {name: [row[name] for row in rows] for name in used.names}
+        if not used.is_plain:
+            plain = rows_of(batch, used.layout, parses=False)
+            batch |= {name: [row[name] for row in plain] for name in used.layout.columns}
+        return batch
 
-    def check_spans(self, batch: Batch) -> None:
-        """Raise UsageError if the first rows show that there are no spans at the places named."""
-        layout = self.used(batch).layout
-        if layout.spans:
-            _check_spans(layout, _rows(batch, layout))
+    @_as_python()
+    def check_first(self, batch: Batch, *, are_many: bool) -> None:
+        """Raise UsageError if the first rows show that there is nothing at the places named.
+
+        With `are_many` rows, the form of the spans is checked, too.
+        """
+        if not (used := self.used(batch)).is_plain:
+            rows = rows_of(batch, used.layout)
+            check_paths(used.layout, rows)
+            for one in used.layout.spans if are_many else ():
+                checked_spans(used.layout, one, rows)
 
     def _in_place(
         self, batch: Batch, ids: Any, used: UsedColumns, rows: list[dict[str, Any]]
@@ -273,26 +304,42 @@ class _OnTheFly:
         return None if tags is None or others else listed_tags
 
 
-def _rows(batch: Batch, layout: RowLayout) -> list[dict[str, Any]]:
-    """Return the rows of a batch with the columns of a layout; texts that hold JSON are parsed."""
+def rows_of(batch: Batch, layout: RowLayout, *, parses: bool = True) -> list[dict[str, Any]]:
+    """Return copies of the rows of a batch with the columns of a layout, as Python values.
+
+    With `parses`, texts that hold JSON are parsed. Tuples become lists, and so do arrays of texts
+    and of spans.
+    """
     columns = [
-        [copied(parsed(value) if may_be_json else value) for value in batch[name]]
+        [copied(parsed(value) if parses and may_be_json else value) for value in batch[name]]
         for name, may_be_json in layout.columns.items()
     ]
-    return [dict(zip(layout.columns, row, strict=True)) for row in zip(*columns, strict=True)]
+    rows = [dict(zip(layout.columns, row, strict=True)) for row in zip(*columns, strict=True)]
+    for row in rows:
+        for place in (place for one in layout.spans for place in one.path.places(row)):
+            place.put(copied(place.value, arrays=True))
+    return rows
 
 
-def _check_spans(layout: RowLayout, rows: Sequence[dict[str, Any]]) -> None:
-    """Raise UsageError if rows show that there are no spans at the places named."""
-    for one in layout.spans:
-        list(checked_spans(layout, one, rows))
+def copied(value: Any, *, arrays: bool = False) -> Any:
+    """Return a copy of lists, tuples and objects at any depth; the other values are shared.
 
-
-def copied(value: Any) -> Any:
-    """Return a copy of lists and objects at any depth; the other values are shared."""
+    Tuples and arrays of texts become lists, and with `arrays` also other arrays, such as tensors.
+    An array of one number without dimensions becomes the number.
+    """
     if isinstance(value, dict):
-        return {name: copied(inner) for name, inner in value.items()}
-    return [copied(inner) for inner in value] if isinstance(value, list) else value
+        return {name: copied(inner, arrays=arrays) for name, inner in value.items()}
+    if hasattr(value, "tolist") and (arrays or _is_of_objects(value)):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [copied(inner, arrays=arrays) for inner in value]
+    return value
+
+
+def _is_of_objects(value: Any) -> bool:
+    """Tell whether an array has texts or other objects, or is a number without dimensions."""
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    return kind in ("O", "U", "T") or getattr(value, "ndim", None) == 0
 
 
 def joined(rows: Sequence[Row], made: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
@@ -338,7 +385,10 @@ class Mapper(_OnTheFly):
             raise UsageError(f"no column {self.id_column!r}: name one, or map with_indices=True")
         if isinstance(ids, int | str):
             raise UsageError("a Mapper takes a batch of columns, not a row: map with batched=True")
-        return self.columns(batch, ids, checks_spans=True)
+        if not self._is_checked:
+            self.check_first(batch, are_many=True)
+            self._is_checked = True
+        return self.columns(batch, ids)
 
 
 @checked_init
@@ -377,6 +427,9 @@ class Collator(_OnTheFly):
         places = [None] * len(rows)
         batch = self.batch_of(rows, places)
         refuse_rows_without(self.id_column, rows, places)
+        if not self._is_checked:
+            self.check_first(batch, are_many=False)
+            self._is_checked = True
         return joined(rows, self.columns(batch, [row[self.id_column] for row in rows]))
 
 

@@ -37,11 +37,14 @@ class Items(NamedTuple):
         return found is not None and str(found) == self.value
 
 
+class NamedIndex(int):
+    """An index that a path names, such as 0 in `[0]`; it equals any other index 0."""
+
+
 class Place(NamedTuple):
     """A place in a row: `holder[key]`.
 
-    Its `parts` lead to it: names of fields, indices of items among all items, and texts such as
-    '[0]' for the one item that a path names.
+    Its `parts` lead to it: names of fields and indices of items.
     """
 
     holder: Any
@@ -72,19 +75,20 @@ class Place(NamedTuple):
         return Place(self.value, key, (*self.parts, key))
 
 
-def written(parts: Sequence[str | int], item: str = "[{}]") -> str:
-    """Return the path with these parts; `item` is the form of an index."""
+def written(parts: Sequence[str | int]) -> str:
+    """Return the path with these parts."""
     first, *others = parts
-    steps = (
-        item.format(part) if isinstance(part, int) else part if part.startswith("[") else f".{part}"
-        for part in others
-    )
+    steps = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in others)
     return "".join([str(first), *steps])
 
 
 def general(parts: Sequence[str | int]) -> str:
-    """Return the path of all places like one with these parts: `messages[].content`."""
-    return written(parts, "[]")
+    """Return the path of all places like one with these parts: `messages[].content`.
+
+    An index stays if a path names it.
+    """
+    first, *others = parts
+    return str(Path(str(first), tuple(Items() if type(part) is int else part for part in others)))
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,20 @@ class Path:
         for step in self.steps:
             found = [inner for place in found for inner in _stepped(place, step)]
         yield from found
+
+    def dead_end(self, rows: Sequence[dict[str, Any]]) -> str | int | Items | None:
+        """Return the step at which the path ends in all rows; None if it leads on in some.
+
+        Rows that end before it with an empty list or object, a text or null do not count.
+        """
+        found = [Place.of(row, self.column) for row in rows if self.column in row]
+        for step in self.steps:
+            inner = [one for place in found for one in _stepped(place, step)]
+            if not inner:
+                is_end = any(isinstance(one.value, dict | list) and one.value for one in found)
+                return step if is_end else None
+            found = inner
+        return None
 
     def fits(self, schema: pa.Schema) -> bool:
         """Tell whether the path may lead to values; a text may hold JSON with further fields."""
@@ -135,7 +153,7 @@ def _stepped(place: Place, step: str | int | Items) -> Iterator[Place]:
     elif isinstance(value, list) and isinstance(step, int):
         if -len(value) <= step < len(value):
             at = step % len(value)
-            yield Place(value, at, (*place.parts, f"[{at}]"))
+            yield Place(value, at, (*place.parts, NamedIndex(at)))
     elif isinstance(value, list) and isinstance(step, Items):
         yield from (place.inner(at) for at, item in enumerate(value) if step.has(item))
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import index
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
@@ -43,9 +44,14 @@ class NoisyText:
     def moved(self, start: int, end: int) -> tuple[int, int] | None:
         """Return the offsets in the noisy text of a span of the clean text; None if it is lost.
 
-        `Moves.moved` explains what becomes of a span that an edit touches.
+        `Moves.moved` explains what becomes of a span that an edit touches. Raises TypeError for
+        offsets that are no whole numbers.
         """
-        return Moves(self.clean, self.text, self.edits).moved(start, end)
+        try:
+            first, last = index(start), index(end)
+        except TypeError:
+            raise TypeError(f"offsets are whole numbers, not {start!r}, {end!r}") from None
+        return Moves(self.clean, self.text, self.edits).moved(first, last)
 
 
 class _Options(TypedDict, total=False):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from runs import augment, table
 
 import noisegen
+from noisegen import Collator
 from noisegen.cli import run
 from noisegen.data.columns import read_columns
 from noisegen.data.pairs import stream_pairs
@@ -123,6 +124,12 @@ def test_borders_of_spans_in_edits(clean, noisy, edit, span, reads):
     assert (moved and noisy[slice(*moved)]) == reads
 
 
+@pytest.mark.parametrize("span", [("1", 2), (None, 3), (1.0, 2.0)])
+def test_offsets_that_are_no_whole_numbers_are_an_error(span):
+    with pytest.raises(TypeError, match="offsets are whole numbers, not"):
+        noisegen.noise("I do not", "cont", edits=True).moved(*span)
+
+
 def test_offsets_outside_of_the_text_are_an_error():
     noisy = noisegen.noise(["see you"], edits=True)[0]
     assert noisy.moved(0, 0) == (0, 0)
@@ -163,6 +170,15 @@ FORMS = {
         [{"result": [{"value": {"start": 13, "end": 24, "text": "Anna Keller", "labels": ["P"]}}]}],
     ),
     "spacy": ({"entities": [[14, 25, "PER"]]}, {"entities": [[13, 24, "PER"]]}),
+    "twitter": ([{"indices": [14, 25]}], [{"indices": [13, 24]}]),
+    "scores": (
+        {"entities": [[14, 25, "PER"]], "label_scores": [0.25, 0.75]},
+        {"entities": [[13, 24, "PER"]], "label_scores": [0.25, 0.75]},
+    ),
+    "numbers beside": (
+        {"start": [14, 29], "end": [25, 33], "label": [3, 7]},
+        {"start": [13, 28], "end": [24, 32], "label": [3, 7]},
+    ),
     "JSON in a text": ('[[14, 25,  "PER"]]', '[[13, 24,  "PER"]]'),
 }
 
@@ -456,7 +472,7 @@ def test_the_texts_of_an_alignment_are_found_or_asked_for(noised):
     code, _, said = noised("a.jsonl", [one], *path)
     assert (code, "name its texts: alignment=SOURCE,TARGET" in said) == (2, True)
     code, _, said = noised("b.jsonl", [one], *path[:2], "--align", "alignment=translation.en")
-    assert (code, "name two texts, SOURCE,TARGET" in said) == (2, True)
+    assert (code, "name two texts: alignment=SOURCE,TARGET" in said) == (2, True)
     sides = "alignment=translation.en,translation.de"
     made = rows(noised("b.jsonl", [one], *path[:2], "--align", sides)[1])
     assert made[0]["alignment"] == "0-0 1-4 2-1 3-2 4-5"
@@ -625,7 +641,28 @@ def test_offsets_may_be_other_whole_numbers(noised, was, becomes):
     assert rows(noised("a.jsonl", given_rows, "--spans", "s")[1])[0]["s"] == [becomes]
 
 
-@pytest.mark.parametrize("wrong", [[[-3, 2, "X"]], [{"start": 2}], "[(2, 8)]", [[2, 900]]])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        [[-3, 2, "X"]],
+        [{"start": 2}],
+        "[(2, 8)]",
+        [[2, 900]],
+        [["14", "25", "X"]],
+        [["X", 14, 25]],
+        [[14.5, 25, "X"]],
+        [[-5, -1, "X"]],
+        [[14, None, "X"]],
+        5,
+        [{"start": "x", "end": "y"}],
+        [14.5, 25, "X"],
+        ["14:25"],
+        {"start": [14], "end": [25, 33]},
+        {"start": [14, "x"], "end": [25, "y"]},
+        {"start": 29, "end": 33, "text": "Rome"},
+        {"start": [29], "end": [33], "text": ["Rome"]},
+    ],
+)
 def test_spans_that_cannot_be_moved_are_counted(noised, wrong):
     given_rows = [{"text": TEXT, "s": wrong}, {"text": TEXT, "s": [[29, 33]]}]
     code, made, said = noised("a.jsonl", given_rows, "--spans", "s")
@@ -639,3 +676,107 @@ def test_an_alignment_without_one_of_its_texts_is_counted(noised):
     options = ("--text-column", "t.en", "--align", "a=t.en,t.de")
     code, _, said = noised("a.jsonl", [one, *[two] * 9], *options)
     assert (code, "wrong_alignment 1" in said) == (3, True)
+
+
+# Spans belong to the text of their item.
+
+
+TURNS = [
+    {"text": "I do not know Oslo.", "entities": [[14, 18]]},
+    {"text": "You are in Rome.", "entities": [[11, 15]]},
+]
+
+
+@pytest.mark.parametrize("spans", ["turns[].entities", "turns"])
+def test_spans_of_items_whose_text_gets_no_noise_stay(noised, spans):
+    options = ("--text-column", "turns[0].text", "--spans", spans)
+    code, made, _ = noised("a.jsonl", [{"turns": TURNS}], *options)
+    want = [{"text": "I don't know Oslo.", "entities": [[13, 17]]}, TURNS[1]]
+    assert (code, rows(made)) == (0, [{"turns": want}])
+    assert Collator("cont", column="turns[0].text", spans=spans)([{"id": 0, "turns": TURNS}]) == {
+        "id": [0],
+        "turns": [want],
+    }
+
+
+PAIR = {"premise": TURNS[0]["text"], "hypothesis": TURNS[1]["text"]}
+PAIR |= {"p": TURNS[0]["entities"], "h": TURNS[1]["entities"]}
+ITEM = [["I do not know Oslo.", {"entities": [[14, 18, "LOC"]]}]]
+
+
+@pytest.mark.parametrize(
+    ("given", "texts", "spans"),
+    [
+        (PAIR, "premise", ["h=hypothesis", "p"]),
+        (PAIR, "hypothesis", ["h", "p=premise"]),
+        ({"turns": TURNS[:1]}, "turns[].text", ["turns[0].entities"]),
+        ({"a": [{"t": PAIR["premise"], "v": [{"s": [[14, 18]]}]}]}, "a[].t", ["a[0].v[].s"]),
+        ({"data": ITEM}, "data[][0]", ["data[][1].entities"]),
+    ],
+)
+def test_spans_that_are_named_are_not_warned_of(noised, given, texts, spans):
+    named = [part for one in spans for part in ("--spans", one)]
+    code, made, said = noised("a.jsonl", [given], "--text-column", texts, *named)
+    assert (code, "warning" in said) == (0, False), said
+    assert rows(made) != [given]
+
+
+def test_spans_of_texts_without_noise_are_noted(noised):
+    options = ("--text-column", "premise", "--spans", "h=hypothesis", "--spans", "p")
+    said = noised("a.jsonl", [PAIR], *options)[2]
+    assert "note: h=hypothesis: spans of texts without noise stay as they are" in said
+
+
+def test_spans_beside_the_turns_of_a_chat_are_refused(noised):
+    given = {"m": [{"t": TEXT}, {"t": "Where is it?"}], "s": [[14, 25]]}
+    for name, spans in (("a.jsonl", "s"), ("b.jsonl", "s=m[].t")):
+        code, _, said = noised(name, [given], "--text-column", "m[].t", "--spans", spans)
+        assert (code, f"--spans {spans}: of m[0].t ('I do not know Anna" in said) == (2, True)
+        assert "m[1].t ('Where is it?') in one row? Put the spans into the items" in said
+        assert "or name a text, as in --spans s=m[0].t" in said
+    options = ("--text-column", "m[].t", "--spans", "s=m[0].t")
+    code, made, _ = noised("c.jsonl", [given], *options)
+    assert (code, rows(made)[0]["s"]) == (0, [[13, 24]])
+
+
+NO_SPANS = [
+    -1,
+    [[-1, -1]],
+    {"entities": [], "cats": {"news": 1.0}},
+    [{"id": 1, "completed_by": 5, "result": []}],
+    {"start": -1, "end": -1, "text": ""},
+]
+
+
+@pytest.mark.parametrize("empty", NO_SPANS)
+def test_rows_whose_annotations_have_no_spans_get_noise(noised, empty):
+    given_rows = [{"text": TEXT, "s": empty}, {"text": TEXT, "s": [[29, 33]]}]
+    code, made, said = noised("a.jsonl", given_rows, "--spans", "s")
+    assert (code, rows(made)[0]) == (0, {"text": NOISY, "s": empty}), said
+
+
+@pytest.mark.parametrize("spans", ["label[5]", "label[t=x]"])
+def test_a_path_to_spans_that_no_row_has_is_refused(noised, spans):
+    given = {"text": TEXT, "label": [{"t": "y", "start": 14, "end": 25}]}
+    code, _, said = noised("a.jsonl", [given] * 2, "--spans", spans)
+    assert (code, f"--spans {spans}: nothing there in the first rows" in said) == (2, True)
+
+
+@pytest.mark.parametrize("links", [[[0, 0], [1, 3]], ["0-0", "1-3"], "0-0, 1-3"])
+def test_alignments_in_another_form_are_refused(noised, links):
+    given = [{"en": TEXT, "de": "Ich kenne sie nicht .", "a": links}]
+    for name, align in (("a.jsonl", "a"), ("b.jsonl", "a=en,de")):
+        code, _, said = noised(name, given, "--text-column", "en", "--align", align)
+        assert (code, f"--align {align}: no links there in the first rows" in said) == (2, True)
+
+
+def test_covered_texts_that_are_elsewhere_in_all_first_rows_are_refused(noised):
+    given = [{"text": TEXT, "s": [{"start": 29, "end": 33, "text": "Rome"}]}] * 2
+    code, _, said = noised("a.jsonl", given, "--spans", "s")
+    assert (code, "none fits text in the first rows" in said) == (2, True)
+
+
+def test_an_alignment_with_one_text_is_refused(noised):
+    given = [{"en": TEXT, "a": "0-0"}]
+    code, _, said = noised("a.jsonl", given, "--text-column", "en", "--align", "a=en")
+    assert (code, "--align a=en: name two texts: a=SOURCE,TARGET" in said) == (2, True)

@@ -5,6 +5,7 @@ import pickle
 import random
 import warnings
 
+import numpy as np
 import pytest
 from runs import augment, table
 
@@ -260,3 +261,122 @@ def test_a_row_without_the_language_that_others_have_is_refused():
     rows = [{"id": 0, "text": ENGLISH}, {"id": 1, "text": GERMAN, "lang": "de"}]
     with pytest.raises(UsageError, match="row 0: no column 'lang' among: id, text"):
         list(NoisyDataset(rows))
+
+
+# Paths and values that a loop cannot use, or only in another form.
+
+
+TALK = {"id": 0, "messages": [{"role": "user", "content": "I do not know Oslo."}]}
+TALK |= {"text": "I do not know Oslo.", "meta": {"entz": [[14, 18]]}}
+
+
+def each_way(rows, **options):
+    """Return the rows of each class of a loop."""
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    yield lambda: [columns | Mapper("cont", **options)(columns)]
+    yield lambda: [Collator("cont", **options)(rows)]
+    yield lambda: list(NoisyDataset(rows, recipe="cont", **options))
+    yield lambda: list(NoisyDataset(iter(rows), recipe="cont", **options))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"column": "messages[].contnt"},
+            r"column messages\[\].contnt: no text there in the first rows; texts: "
+            r"messages\[\].role, messages\[\].content",
+        ),
+        ({"column": "messages[role=user]"}, "no text there in the first rows; texts: messages"),
+        ({"column": "messages.content"}, "no text there in the first rows; texts: messages"),
+        ({"spans": "meta.ents"}, "^spans meta.ents: nothing there in the first rows"),
+    ],
+)
+def test_a_path_that_leads_to_nothing_is_refused(options, message):
+    for run in each_way([TALK], **options):
+        with pytest.raises(UsageError, match=message):
+            run()
+
+
+def test_errors_name_options_as_python_does():
+    row = TALK | {"other": TALK["text"], "s": [[14, 18]]}
+    message = "^spans s: of 'text' or 'other'. Write spans s=PATH$"
+    with pytest.raises(UsageError, match=message):
+        Collator("cont", column=["text", "other"], spans="s")([row])
+
+
+@pytest.mark.parametrize("way", range(4))
+def test_items_that_a_filter_does_not_find_are_warned_of(way):
+    run = list(each_way([TALK], column=f"messages[role=nobody{way}].content"))[way]
+    with pytest.warns(UserWarning, match=f"nobody{way}.*no text there in the first rows"):
+        run()
+
+
+def test_only_the_first_rows_must_have_the_path():
+    other = TALK | {"messages": [{"role": "user"}], "meta": {}}
+    collator = Collator("cont", column="messages[].content")
+    collator([TALK])
+    assert collator([other])["messages"] == [other["messages"]]
+    assert len(list(NoisyDataset([TALK, other], column="messages[].content"))) == 2
+
+
+def forms_of(span):
+    start, end = span
+    yield [(start, end, "LOC")], [[start, end, "LOC"]]
+    yield ([start, end],), [[start, end]]
+    yield np.array([[start, end]]), [[start, end]]
+    yield [[np.int64(start), np.int64(end), "LOC"]], [[start, end, "LOC"]]
+    yield (
+        {"start": np.array([start]), "end": np.array([end])},
+        {
+            "start": [start],
+            "end": [end],
+        },
+    )
+
+
+def test_offsets_in_tuples_and_arrays_come_back_in_lists():
+    plain = {"id": 0, "text": "I do not know Oslo.", "s": [[14, 18]]}
+    wanted = [made for _, made in forms_of((13, 17))]
+    given = [plain | {"s": value} for value, _ in forms_of((14, 18))]
+    for rows, made in [([row], [want]) for row, want in zip(given, wanted, strict=True)]:
+        for run in each_way(rows, spans="s"):
+            spans = [row["s"] for row in run()]
+            assert spans in (made, [made])
+    assert [row["s"] for row in NoisyDataset([plain, *given], spans="s", recipe="cont")] == [
+        [[13, 17]],
+        *wanted,
+    ]
+
+
+def test_texts_in_tuples_get_noise():
+    for run in each_way([{"id": 0, "t": ("I do not", "We do not")}], column="t[]"):
+        assert run()[0]["t"] in ([["I don't", "We don't"]], ["I don't", "We don't"])
+
+
+@pytest.mark.parametrize("form", ["torch", "numpy", "pandas"])
+def test_formats_of_datasets_give_lists(form):
+    datasets = pytest.importorskip("datasets")
+    pytest.importorskip(form)
+    for spans, made in (([[14, 18]], [[13, 17]]), ({"start": [14]}, {"start": [13]})):
+        values = spans | {"end": [18]} if isinstance(spans, dict) else spans
+        rows = [{"id": n, "text": "I do not know Oslo.", "s": values} for n in range(3)]
+        data = datasets.Dataset.from_list(rows).with_format(form)
+        made = made | {"end": [17]} if isinstance(made, dict) else made
+        assert NoisyDataset(data, recipe="cont", spans="s")[0]["s"] == made
+        mapped_rows = data.map(Mapper("cont", spans="s"), batched=True).with_format(None)
+        assert mapped_rows[0]["s"] == made
+
+
+def test_a_format_without_rows_is_refused():
+    datasets = pytest.importorskip("datasets")
+    data = datasets.Dataset.from_list([TALK]).with_format("arrow")
+    with pytest.raises(UsageError, match="in format 'arrow' has no rows that are dicts"):
+        NoisyDataset(data, column="messages[].content")
+
+
+def test_a_mapper_that_has_seen_rows_is_the_same_mapper():
+    mapper = Mapper("cont", column="messages[].content")
+    before = pickle.dumps(mapper)
+    mapper({name: [value] for name, value in TALK.items()})
+    assert pickle.dumps(mapper) == before
