@@ -22,7 +22,6 @@ from noisegen.augmentation.one_file import (
     Target,
     make_part,
     opened,
-    parallel_columns,
     target_of,
     write_parts,
 )
@@ -134,7 +133,6 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
     first = next(tasks)  # a source that cannot be read fails here, before the file is touched
     plan = looked(plan, first)
     columns = replace(plan.job.columns, raw=target.writer.keeps)
-    target = replace(target, parallel=parallel_columns(first.ranges, columns))
     job = replace(plan.job, encoding=target.encoding)
     function = partial(make_part, job, target, columns)
     parts = options.in_order(function, chain([first], tasks))

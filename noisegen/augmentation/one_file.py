@@ -45,7 +45,6 @@ from noisegen.data.features import (
     with_label_names,
     with_list,
 )
-from noisegen.data.files import metered
 from noisegen.data.formats.base import NoisyRow, RowWriter
 from noisegen.data.formats.json_document import NO_ITEM, Document, without_item
 from noisegen.data.formats.json_lines import MARK, OBJECTS, as_line, field_of, patched
@@ -60,7 +59,6 @@ from noisegen.runs.atomic import atomic, refuse_existing, remove_left
 from noisegen.runs.store import output_path
 from noisegen.text.buffers import as_arrow, one_chunk
 
-FIRST = 100  # number of first rows by which columns with an item per token are found
 ROWS = 10_000  # maximum rows per task of a worker; small, so that standard output begins soon
 # Compression -> function that compresses a part of a file.
 _COMPRESS: dict[str, Callable[[bytes], bytes]] = {
@@ -85,20 +83,19 @@ _LACKING = [CODE[name] for name in ("missing_text", *_WHOLE)]
 class Target:
     """The noisy file to write: its path ('-' for standard output), format and compression.
 
-    `parallel` names the columns with a list that has an item per token, `added` the columns from
-    the names of folders. `beginning` has the bytes before the first row of an input of this format,
-    as UTF-8: a byte order mark and a header line. Lines that are new, or have no line end in the
-    input, get `line_end`. `separator` is the character between the fields of CSV. `encoding` is the
-    encoding of text in the format of the input, '' for UTF-8. If `holds_objects` is False, the rows
-    of JSON are texts or other values without fields. Ids are stored in a dictionary of `id_type`.
-    `has_many` tells whether a file with one row may become several rows.
+    `added` names the columns from the names of folders. `beginning` has the bytes before the first
+    row of an input of this format, as UTF-8: a byte order mark and a header line. Lines that are
+    new, or have no line end in the input, get `line_end`. `separator` is the character between the
+    fields of CSV. `encoding` is the encoding of text in the format of the input, '' for UTF-8. If
+    `holds_objects` is False, the rows of JSON are texts or other values without fields. Ids are
+    stored in a dictionary of `id_type`. `has_many` tells whether a file with one row may become
+    several rows.
     """
 
     path: str
     format: str
     compression: str = ""
     has_header: bool = True
-    parallel: tuple[str, ...] = ()
     beginning: bytes = b""
     line_end: bytes = b"\n"
     separator: str = ","
@@ -454,7 +451,7 @@ def _noised(
         present = batch.keep.copy()
         present[batch.keep] = ~(settled.is_empty | settled.is_gone)
         table = batch.read
-        for name, values in _changed(job, target, batch.read.column_names, noised).items():
+        for name, values in _changed(job, target, batch.read.schema, noised).items():
             table = _with_values(table, name, values, batch.keep)
         if not (job.added or target.added):
             table = _with_values(table, _SAME, _are_same(noised), batch.keep)
@@ -514,13 +511,12 @@ def _with_lines(job: ShardJob, batch: RowBatch) -> pa.Table:
     return batch.table.append_column(RAW, lines)
 
 
-def _changed(
-    job: ShardJob, target: Target, names: Sequence[str], noised: pa.Table
-) -> dict[str, Any]:
+def _changed(job: ShardJob, target: Target, schema: pa.Schema, noised: pa.Table) -> dict[str, Any]:
     """Return the columns that noise changes or adds, by name.
 
-    `names` are the columns of the input. `noised` has its rows, with the columns of `add_noise`.
+    `schema` has the columns of the input. `noised` has its rows, with the columns of `add_noise`.
     """
+    names = schema.names
     columns = job.columns.of(names)
     if target.holds_pairs:
         sides = ("clean", "noisy", "edits")
@@ -535,30 +531,19 @@ def _changed(
     if not columns.tokens:
         return {columns.source: noised["noisy"]} | new
     words, owners = align(noised, columns)
-    letters = dict.fromkeys(target.parallel, "") | {columns.labels or "": job.letters}
+    letters = {columns.labels: job.letters}
     made = {
-        name: aligned_labels(noised, columns.tokens, name, owners, letters[name])
-        for name in target.parallel
+        name: aligned_labels(noised, columns.tokens, name, owners, letters.get(name, ""))
+        for name in _lists(columns, schema)
+        if name in noised.column_names
     }
     return {columns.tokens: words, _OWNERS: owners} | made | new
 
 
-def parallel_columns(ranges: Sequence[FileRange], columns: Columns) -> tuple[str, ...]:
-    """Return the columns with an item per token: any labels, and lists as long as the tokens.
-
-    Only the first rows of the file ranges are looked at.
-    """
-    if not columns.tokens:
-        return ()
-    with metered():  # so that these bytes do not count: the task reads and counts them again
-        rows = next((batch.table.slice(0, FIRST) for batch in read(ranges, columns)), None)
-    if rows is None:
-        return ()
-    columns = columns.of(rows.column_names)
-    lengths = pc.list_value_length(rows[columns.tokens])
-    lists = {field.name for field in rows.schema if is_list(field.type)} - {columns.tokens}
-    equal = {name for name in lists if pc.list_value_length(rows[name]).equals(lengths)}
-    return tuple(sorted(equal | {*filter(None, [columns.labels])}))
+def _lists(columns: Columns, schema: pa.Schema) -> list[str]:
+    """Return the list columns beside the tokens, whose lists may have an item per token."""
+    names = [field.name for field in schema if is_list(field.type)]
+    return [name for name in names if columns.tokens and name != columns.tokens]
 
 
 def _with_values(table: pa.Table, name: str, values: Any, keep: Any) -> pa.Table:
@@ -569,7 +554,9 @@ def _with_values(table: pa.Table, name: str, values: Any, keep: Any) -> pa.Table
     if name not in table.column_names:
         table = table.append_column(name, pa.nulls(len(table), values.type))
     field = table.schema.field(name)
-    kind = pa.list_(field.type.value_type) if is_list(field.type) else field.type
+    kind = field.type
+    if pa.types.is_fixed_size_list(kind):
+        kind = pa.list_(kind.value_type)
     index = np.where(keep, np.cumsum(keep) - 1, len(values) + np.arange(len(keep)))
     parts = [pa.table({name: column.cast(kind)}) for column in (values, table[name])]
     both = pa.concat_tables(parts)[name]
@@ -607,9 +594,10 @@ def _content(
     columns = columns.of(table.column_names)
     changed = {*added, *target.added}
     if not columns.is_annotated:  # with annotations, the lines of JSON have the noise already
-        changed |= {columns.source, *target.parallel}
+        changed |= {columns.source}
+    lists = _lists(columns, table.select(names).schema)
     shown = columns.shown(names) if target.writer.has_columns else names
-    writer = _LineWriter(target, columns, names, shown, changed)
+    writer = _LineWriter(target, columns, names, shown, changed, lists)
     lines: list[bytes] = []
     missing = b""
     for row in _rows(table, names):
@@ -665,7 +653,8 @@ class _LineWriter:
     """Writes rows as lines.
 
     `names` are the columns of the rows, `shown` their names in new lines, `changed` the columns
-    that noise or an option changed.
+    that noise or an option changed. `lists` are columns whose lists change too, in the rows where
+    they have an item per token.
     """
 
     target: Target
@@ -673,6 +662,7 @@ class _LineWriter:
     names: Sequence[str]
     shown: Sequence[str]
     changed: Collection[str]
+    lists: Collection[str]
 
     @cached_property
     def _codes(self) -> tuple[int, ...]:
@@ -684,7 +674,8 @@ class _LineWriter:
         cells = dict(zip(self.shown if line is None else self.names, row.values, strict=True))
         if line is None or (row.code in self._codes and not row.is_same and NO_ITEM not in line):
             made = (row.owners, row.pair, self.target.separator)
-            noisy = NoisyRow(cells, self.columns, self.changed, line, *made)
+            follow = {name for name in self.lists if len(cells[name] or ()) == len(row.owners)}
+            noisy = NoisyRow(cells, self.columns, {*self.changed, *follow}, line, *made)
             assert self.target.writer.line
             return self.target.writer.line(noisy).encode("utf-8")
         if self.target.has_fields and row.code in _LACKING:

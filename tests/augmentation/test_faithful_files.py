@@ -117,7 +117,7 @@ def test_a_text_of_several_lines_is_one_line(tmp_path, kind):
     assert b"\r" not in (tmp_path / f"b.{kind}").read_bytes()
 
 
-def test_which_columns_follow_the_tokens_is_told_by_the_first_rows(tmp_path):
+def test_a_list_with_an_item_per_token_follows_the_tokens_of_its_row(tmp_path):
     def row(number):
         pos = [1] * (17 if number == 29 else 18)
         return {
@@ -144,7 +144,8 @@ def test_which_columns_follow_the_tokens_is_told_by_the_first_rows(tmp_path):
     rows = [*map(json.loads, made[0].splitlines())]
     assert made[0] == made[1]
     assert all(len(row["tokens"]) == len(row["pos"]) for row in rows[:29])
-    assert {len(row["topics"]) for row in rows} == {1, 18}
+    assert all(len(row["tokens"]) == len(row["topics"]) for row in rows[1:])
+    assert len(rows[0]["topics"]) == 1
     assert len(rows[29]["pos"]) == 17
 
 
@@ -377,6 +378,28 @@ def test_lists_beside_the_tokens_follow_them_to_another_format(tmp_path):
     assert all(len({len(values) for values in row.values()}) == 1 for row in rows)
     assert any(row["column_3"][:2] == ["B-NP", "I-NP"] for row in rows)
     assert any(len(row["tokens"]) == 2 for row in rows)
+
+
+@pytest.mark.parametrize("other", [None, [], ["N", "V"], "absent"])
+def test_a_row_without_a_fitting_list_does_not_stop_the_lists_of_others(tmp_path, other):
+    row = {"tokens": ["Marta", "does", "not", "live"], "pos": [1, 2, 3, 4], "tags": ["O"] * 4}
+    short = {"tokens": ["Oslo"], "pos": other, "tags": ["O"]}
+    if other == "absent":
+        del short["pos"]
+    elif other:
+        row["pos"] = ["A", "B", "C", "D"]
+    lines = [json.dumps(each, separators=(",", ":")) for each in (row, short)]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    named = {"tokens": "tokens", "labels": "tags"}
+    augment(tmp_path / "a.jsonl", tmp_path / "b.jsonl", **named, **SPLIT)
+    first, second = map(json.loads, (tmp_path / "b.jsonl").read_text().splitlines())
+    assert len(first["tokens"]) == len(first["pos"]) == len(first["tags"]) != 4
+    assert second.get("pos", "absent") == other
+    pq.write_table(pa.Table.from_pylist([row, short]), tmp_path / "a.parquet")
+    augment(tmp_path / "a.parquet", tmp_path / "b.parquet", **named, **SPLIT)
+    first, second = pq.read_table(tmp_path / "b.parquet").to_pylist()
+    assert len(first["tokens"]) == len(first["pos"])
+    assert second["pos"] == short.get("pos")
 
 
 def test_tokens_as_text_are_their_words(tmp_path):
