@@ -530,14 +530,19 @@ def _changed(job: ShardJob, target: Target, schema: pa.Schema, noised: pa.Table)
         return new
     if not columns.tokens:
         return {columns.source: noised["noisy"]} | new
+    return _changed_tokens(job, columns, schema, noised) | new
+
+
+def _changed_tokens(
+    job: ShardJob, columns: Columns, schema: pa.Schema, noised: pa.Table
+) -> dict[str, Any]:
+    """Return the noisy tokens with their owners, and the lists that follow them, by column."""
     words, owners = align(noised, columns)
-    letters = {columns.labels: job.letters}
-    made = {
-        name: aligned_labels(noised, columns.tokens, name, owners, letters.get(name, ""))
-        for name in _lists(columns, schema)
-        if name in noised.column_names
-    }
-    return {columns.tokens: words, _OWNERS: owners} | made | new
+    made = {str(columns.tokens): words, _OWNERS: owners}
+    for name in {*_lists(columns, schema)} & {*noised.column_names}:
+        letters = job.letters if name == columns.labels else ""
+        made[name] = aligned_labels(noised, str(columns.tokens), name, owners, letters)
+    return made
 
 
 def _lists(columns: Columns, schema: pa.Schema) -> list[str]:
@@ -673,14 +678,23 @@ class _LineWriter:
         """Return a row as a line; `line` is its input line, None for a new one."""
         cells = dict(zip(self.shown if line is None else self.names, row.values, strict=True))
         if line is None or (row.code in self._codes and not row.is_same and NO_ITEM not in line):
-            made = (row.owners, row.pair, self.target.separator)
-            follow = {name for name in self.lists if len(cells[name] or ()) == len(row.owners)}
-            noisy = NoisyRow(cells, self.columns, {*self.changed, *follow}, line, *made)
-            assert self.target.writer.line
-            return self.target.writer.line(noisy).encode("utf-8")
+            return self._noisy(row, cells, line)
         if self.target.has_fields and row.code in _LACKING:
             return patched(line, {name: cells[name] for name in self.target.added})
         return line
+
+    def _noisy(self, row: _Row, cells: dict[str, Any], line: bytes | None) -> bytes:
+        """Return a noisy row with the values `cells` as a line."""
+        lists = {name: cells.get(name) for name in self.lists}
+        follow = {
+            name
+            for name, values in lists.items()
+            if values is not None and len(values) == len(row.owners)
+        }
+        made = (row.owners, row.pair, self.target.separator)
+        noisy = NoisyRow(cells, self.columns, {*self.changed, *follow}, line, *made)
+        assert self.target.writer.line
+        return self.target.writer.line(noisy).encode("utf-8")
 
 
 def _without_end(target: Target, raw: bytes | None) -> tuple[bytes | None, bytes, bytes]:
