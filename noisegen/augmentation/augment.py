@@ -128,7 +128,8 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
         target.check_columns(plan.job.columns.shown(head.schema.names), plan.job)
     if plan.first and plan.first.format in target.writer.keeps:
         beginning, line_end = beginning_of(plan.first)
-        target = replace(target, beginning=beginning, line_end=line_end)
+        is_same = plan.first.format == target.format
+        target = replace(target, beginning=beginning if is_same else b"", line_end=line_end)
     tasks = plan.tasks_of(target.rows(plan.request.rows_per_shard), columns)
     first = next(tasks)  # a source that cannot be read fails here, before the file is touched
     plan = looked(plan, first)

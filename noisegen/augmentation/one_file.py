@@ -314,13 +314,15 @@ def write_parts(
     table: pq.ParquetWriter | None = None
     document = Document(has_many=target.has_many)
     rows, end = 0, b""
+    mark = target.beginning  # a document has no header, so this is a byte order mark or nothing
     with ExitStack() as stack:
         for part in parts:
             if isinstance(part.content, bytes):
                 file.write(end + part.content if part.shard.rows else part.content)
                 end = part.end if part.shard.rows else end
             elif isinstance(part.content, list):
-                file.write(target.packed(document.add(part.content)))
+                file.write(target.packed(mark + document.add(part.content)))
+                mark = b""
             else:
                 table = table or stack.enter_context(
                     pq.ParquetWriter(file, part.content.schema, compression="zstd")
