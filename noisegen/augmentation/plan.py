@@ -1,5 +1,6 @@
 """The plan of a run of `augment`: inputs, recipe and job, checked before a row is read."""
 
+import codecs
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -226,6 +227,8 @@ def _with_tags(
 def _notes_on_sources(request: Request, first: FileRange | None) -> list[str]:
     """Return lines for the user on the encoding of standard input and the language in a name."""
     notes = []
+    if request.encoding and codecs.lookup(request.encoding).name == "ascii":
+        notes.append("--encoding ascii: the text is read as UTF-8, which includes ASCII")
     if "-" in listed(request.sources) and not request.encoding:
         advice = advice_on(stdin_head(), "--encoding")
         notes += [f"standard input: {advice}"] if advice else []
