@@ -637,3 +637,23 @@ def test_an_alignment_without_one_of_its_texts_is_counted(noised):
     options = ("--text-column", "t.en", "--align", "a=t.en,t.de")
     code, _, said = noised("a.jsonl", [one, *[two] * 9], *options)
     assert (code, "wrong_alignment 1" in said) == (3, True)
+
+
+def test_a_number_among_texts_is_the_same_in_every_output(tmp_path):
+    rows = [{"a": "I do not know", "b": "You are here"}, {"a": 3, "b": "I do not go"}]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    options = {"text_column": ["a", "b"], "transforms": "cont"}
+    for out in ("b.tsv", "b.jsonl", "b.parquet", "out"):
+        made = noisegen.augment(tmp_path / "a.jsonl", tmp_path / out, **options)
+        assert made.totals["dropped"] == {}
+    assert (tmp_path / "b.tsv").read_text().endswith("3\tI don't go\n")
+    assert json.loads((tmp_path / "b.jsonl").read_text().splitlines()[1])["a"] == 3
+    last = pq.read_table(tmp_path / "out" / "data").to_pylist()[-1]
+    assert (last["a"], last["clean"]) == ("3", ["I do not go"])
+
+
+def test_a_value_that_is_kept_as_text_is_not_left_out(tmp_path):
+    lines = [json.dumps({"text": "see " * 30, "n": 1})] * 20_000 + ['{"text": "see", "n": "one"}']
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    made = noisegen.augment(tmp_path / "a.jsonl", tmp_path / "b.tsv", transforms="leet:rate=0")
+    assert made.summary().endswith("; damaged: unexpected_field 1")
