@@ -52,7 +52,7 @@ from noisegen.data.formats.registry import ENDINGS, FORMATS, WRITTEN, bitext_end
 from noisegen.data.lines import BOM, from_utf8
 from noisegen.data.rows import Columns, FileRange, RowBatch
 from noisegen.data.sources import read
-from noisegen.data.tables import CODE, KEPT, RAW, REASON, REASONS, Mask, is_list
+from noisegen.data.tables import CODE, KEPT, NO_ROW, RAW, REASON, REASONS, Mask, is_list
 from noisegen.errors import OutputError, SourceError, UsageError
 from noisegen.options import listed
 from noisegen.runs.atomic import atomic, refuse_existing, remove_left
@@ -75,6 +75,7 @@ _SAME = "\x00same"  # column that is True for a row that noise left as it was
 # Reasons why a row is not noised: of rows that were read completely, and of rows cut off.
 _WHOLE = ("null_text", "null_id", "unequal_labels", "unknown_label")
 _CUT = ("row_too_long", "truncated")
+_UNREAD = [CODE[name] for name in ("not_utf8", "bad_json")] + [NO_ROW]  # of lines without objects
 # Codes of rows that are objects, in JSON
 _LACKING = [CODE[name] for name in ("missing_text", *_WHOLE)]
 
@@ -375,7 +376,7 @@ def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardTask) 
         codes, has_line = batch.read[REASON].to_numpy(), _are_valid(batch.read[RAW])
         batch = _fitting(target, columns, batch)
         stays = _as_is(target, columns, batch)
-        counts.as_is.update(REASONS[code] for code in codes[stays].tolist())
+        counts.as_is.update(REASONS[code] for code in codes[stays & (codes != NO_ROW)].tolist())
         counts.dropped.update(batch.dropped)
         # A row with too many fields does not count as damaged: its line is copied unchanged.
         whole = np.count_nonzero(has_line & (codes == CODE["unexpected_field"]))
@@ -408,6 +409,9 @@ def _as_is(target: Target, columns: Columns, batch: RowBatch) -> Mask:
         stays |= np.isin(codes, [CODE[name] for name in _WHOLE])
     if target.writer.line is None and not columns.paths:
         stays |= _are_valid(batch.read[columns.of(batch.read.column_names).source])
+    if target.format == "json":  # a JSON line that is no object is no item of a document
+        is_item = [MARK in (raw or b"") for raw in batch.read[RAW].to_pylist()]
+        stays &= np.array(is_item, np.bool_) | ~np.isin(codes, _UNREAD)
     return stays & ~batch.keep
 
 
@@ -463,7 +467,8 @@ def _noised(
             table, present = _with_clean_rows(target, table, present, stays)
         tables.append(job.with_version(table, version).filter(present))
         numbers.append(np.flatnonzero(present))
-    counts.sums["rows"] += int(np.count_nonzero(stays))
+    are_rows = batch.read[REASON].to_numpy() != NO_ROW
+    counts.sums["rows"] += int(np.count_nonzero(stays & are_rows))
     order = np.argsort(np.concatenate(numbers), kind="stable")
     return pa.concat_tables(tables).take(as_arrow(order))
 

@@ -576,6 +576,7 @@ def _batch(table: pa.Table, columns: Columns, first: int) -> RowBatch:
     rows = pa.Table.from_arrays(rows.columns, schema=_described(rows.schema, described))
     keep = np.isin(codes, tables.KEPT)
     counts = np.bincount(codes, minlength=len(tables.REASONS)).tolist()
+    counts[tables.NO_ROW] = 0
     dropped = Counter(dict(zip(tables.REASONS[1:], counts[1:], strict=True)))
     return RowBatch(
         table=rows if keep.all() else rows.filter(keep).combine_chunks(),

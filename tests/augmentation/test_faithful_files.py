@@ -483,3 +483,22 @@ def test_the_whole_sentences_of_a_damaged_file_are_there(tmp_path):
     written = (tmp_path / "b.conll").read_bytes()
     assert written == b"".join(b"word%d O\n\n" % n for n in range(made.totals["rows"]))
     assert made.summary().endswith("left out: truncated 1")
+
+
+def test_a_blank_line_of_json_lines_is_no_row(tmp_path):
+    lines = '{"text": "see"}\n\n{"text": "you"}\r\n \t\n\n'
+    (tmp_path / "a.jsonl").write_bytes(lines.encode())
+    for name in ("b.jsonl", "b.json", "b.txt", "out"):
+        made = augment(tmp_path / "a.jsonl", tmp_path / name, **NOTHING)
+        assert (made.totals["rows"], made.totals["dropped"]) == (2, {})
+        assert not made.totals.get("as_is")
+    assert (tmp_path / "b.jsonl").read_bytes() == lines.encode()
+    assert [row["text"] for row in json.loads((tmp_path / "b.json").read_text())] == ["see", "you"]
+    assert (tmp_path / "b.txt").read_bytes() == b"see\nyou\n"
+
+
+def test_a_bad_line_is_left_out_of_a_document(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "see"}\nno json\n{"text": "you"}\n')
+    made = augment(tmp_path / "a.jsonl", tmp_path / "b.json", **NOTHING)
+    assert made.summary().endswith("left out: bad_json 1")
+    assert len(json.loads((tmp_path / "b.json").read_text())) == 2

@@ -100,6 +100,8 @@ def json_types(block: bytes) -> dict[str, pa.DataType]:
 
 def _parsed(line: bytes) -> tuple[dict[str, Any], str]:
     """Return (object, '') for a line of JSON, or ({}, reason) for a line that is dropped."""
+    if not line.strip():
+        return {}, "blank_line"
     if len(line) > LINE_MAX:
         return {}, "row_too_long"
     try:
