@@ -1,6 +1,7 @@
 """Texts anywhere in a row, and annotations that follow the noise."""
 
 import json
+import re
 from collections import Counter
 
 import pyarrow as pa
@@ -657,3 +658,25 @@ def test_a_value_that_is_kept_as_text_is_not_left_out(tmp_path):
     (tmp_path / "a.jsonl").write_text("\n".join(lines))
     made = noisegen.augment(tmp_path / "a.jsonl", tmp_path / "b.tsv", transforms="leet:rate=0")
     assert made.summary().endswith("; damaged: unexpected_field 1")
+
+
+def test_the_card_says_which_columns_changed(tmp_path):
+    row = {"a": "I do not know", "b": "you", "ents": [[9, 13, "X"]], "n": 1}
+    (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n")
+    options = {"text_column": ["a", "b"], "spans": "ents=a", "transforms": "cont"}
+    noisegen.augment(tmp_path / "a.jsonl", tmp_path / "out", **options)
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "| a | string, with noise |" in card
+    assert "| n | int64, as it came |" in card
+    assert re.search(r"\| ents \| .*, moved with the noise \|", card)
+    assert "| paths | list<element: string>, the places of the texts in their row |" in card
+    assert "| clean | the texts as given, in the order of `paths` |" in card
+
+
+def test_the_card_says_that_an_alignment_moved(tmp_path):
+    (tmp_path / "a.tsv").write_text("en\tde\tlinks\nwe do not\twir nicht\t0-0 2-1\n")
+    options = {"text_column": "en", "align": "links", "transforms": "cont"}
+    noisegen.augment(tmp_path / "a.tsv", tmp_path / "out", **options)
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "| links | string, moved with the noise |" in card
+    assert "| de | string, as it came |" in card
