@@ -147,10 +147,8 @@ class Target:
         if job.columns.paths and (self.holds_pairs or not self.writer.has_columns):
             raise UsageError(f"{self.format} holds one text per row: name one column, or {tables}")
         if self.has_token_lines and not job.columns.labels:
-            problem = (
-                f"{self.format} needs --tokens and --labels: it has a token per line, no texts"
-            )
-            raise UsageError(f"{problem}; for texts {tables} or txt")
+            problem = f"{self.format} has a token per line, so it needs --tokens and --labels"
+            raise UsageError(f"{problem}: for texts write txt, or {tables.removeprefix('write ')}")
         if self.format == "parquet" and self.compression:
             raise UsageError(
                 f"{self.path}: Parquet compresses itself: leave out .{self.compression}"

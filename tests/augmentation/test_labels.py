@@ -256,7 +256,10 @@ def test_tokens_need_no_labels(tagged):
     augment(tagged / "in.parquet", tagged / "out.jsonl", tokens="words")
     rows = [json.loads(line) for line in (tagged / "out.jsonl").read_text("utf-8").splitlines()]
     assert [row["words"] for row in rows] == alone["noisy_tokens"].to_pylist()
-    with pytest.raises(UsageError, match="conll needs --tokens and --labels"):
+    with pytest.raises(
+        UsageError,
+        match="conll has a token per line, so it needs --tokens and --labels: for texts write txt",
+    ):
         augment(tagged / "in.parquet", tagged / "out.conll", tokens="words")
     with pytest.raises(UsageError, match="--labels goes with --tokens"):
         augment(tagged / "in.parquet", tagged / "other", labels="tags")
