@@ -16,13 +16,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from noisegen.augmentation import AugmentOptions, Format
-from noisegen.augmentation.annotated import checked, stale_columns
+from noisegen.augmentation.annotated import RowLayout, checked, stale_columns
 from noisegen.augmentation.dry_run import ROWS_COUNTED, estimate
 from noisegen.augmentation.one_file import (
     Target,
     make_part,
     opened,
-    parallel_columns,
     target_of,
     write_parts,
 )
@@ -129,12 +128,12 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
         target.check_columns(plan.job.columns.shown(head.schema.names), plan.job)
     if plan.first and plan.first.format in target.writer.keeps:
         beginning, line_end = beginning_of(plan.first)
-        target = replace(target, beginning=beginning, line_end=line_end)
+        is_same = plan.first.format == target.format
+        target = replace(target, beginning=beginning if is_same else b"", line_end=line_end)
     tasks = plan.tasks_of(target.rows(plan.request.rows_per_shard), columns)
     first = next(tasks)  # a source that cannot be read fails here, before the file is touched
     plan = looked(plan, first)
     columns = replace(plan.job.columns, raw=target.writer.keeps)
-    target = replace(target, parallel=parallel_columns(first.ranges, columns))
     job = replace(plan.job, encoding=target.encoding)
     function = partial(make_part, job, target, columns)
     parts = options.in_order(function, chain([first], tasks))
@@ -430,7 +429,7 @@ def _card(plan: AugmentPlan, manifest: Manifest, shards: Collection[Shard]) -> s
 
 
 def _input_columns(plan: AugmentPlan, manifest: Manifest) -> dict[str, str]:
-    """Return the type of each column of the input that the shards keep, by column name.
+    """Return the type and the content of each column of the input that the shards keep, by name.
 
     If a column has classes, the type is followed by the names of the classes.
     """
@@ -439,9 +438,26 @@ def _input_columns(plan: AugmentPlan, manifest: Manifest) -> dict[str, str]:
     with (plan.job.out / manifest.shards[0]["file"]).open("rb") as file:
         schema = pq.read_schema(file)
     classes = class_names(schema)
+    contents = _changed_columns(plan)
     columns = {}
     for field in schema:
         if field.name not in (*RESERVED, *plan.job.version_columns):
             of_classes = f" of {', '.join(classes[field.name])}" if field.name in classes else ""
-            columns[field.name] = f"{field.type}{of_classes}"
+            content = contents.get(field.name, "as it came")
+            columns[field.name] = f"{field.type}{of_classes}, {content}"
     return columns
+
+
+def _changed_columns(plan: AugmentPlan) -> dict[str, str]:
+    """Return what the shards have in columns of the input that the noise changes, by name."""
+    columns, names = plan.job.columns, plan.first.schema.names if plan.first else []
+    if not columns.is_annotated:
+        return {}
+    layout = RowLayout.of(columns, names)
+    texts = [path.column for path in layout.texts]
+    moved = [name for name, is_moved in layout.columns.items() if is_moved]
+    moved += [layout.align.path.column] if layout.align else []
+    contents = dict.fromkeys(moved, "moved with the noise") | dict.fromkeys(texts, "with noise")
+    shown = dict(zip(names, columns.shown(names), strict=True))
+    paths = {"paths": "the places of the texts in their row"} if columns.paths else {}
+    return {shown.get(name, name): content for name, content in contents.items()} | paths

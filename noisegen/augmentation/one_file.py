@@ -45,7 +45,6 @@ from noisegen.data.features import (
     with_label_names,
     with_list,
 )
-from noisegen.data.files import metered
 from noisegen.data.formats.base import NoisyRow, RowWriter
 from noisegen.data.formats.json_document import NO_ITEM, Document, without_item
 from noisegen.data.formats.json_lines import MARK, OBJECTS, as_line, field_of, patched
@@ -53,14 +52,13 @@ from noisegen.data.formats.registry import ENDINGS, FORMATS, WRITTEN, bitext_end
 from noisegen.data.lines import BOM, from_utf8
 from noisegen.data.rows import Columns, FileRange, RowBatch
 from noisegen.data.sources import read
-from noisegen.data.tables import CODE, KEPT, RAW, REASON, REASONS, Mask, is_list
+from noisegen.data.tables import CODE, KEPT, NO_ROW, RAW, REASON, REASONS, Mask, is_list
 from noisegen.errors import OutputError, SourceError, UsageError
 from noisegen.options import listed
 from noisegen.runs.atomic import atomic, refuse_existing, remove_left
 from noisegen.runs.store import output_path
 from noisegen.text.buffers import as_arrow, one_chunk
 
-FIRST = 100  # number of first rows by which columns with an item per token are found
 ROWS = 10_000  # maximum rows per task of a worker; small, so that standard output begins soon
 # Compression -> function that compresses a part of a file.
 _COMPRESS: dict[str, Callable[[bytes], bytes]] = {
@@ -77,6 +75,7 @@ _SAME = "\x00same"  # column that is True for a row that noise left as it was
 # Reasons why a row is not noised: of rows that were read completely, and of rows cut off.
 _WHOLE = ("null_text", "null_id", "unequal_labels", "unknown_label")
 _CUT = ("row_too_long", "truncated")
+_UNREAD = [CODE[name] for name in ("not_utf8", "bad_json")] + [NO_ROW]  # of lines without objects
 # Codes of rows that are objects, in JSON
 _LACKING = [CODE[name] for name in ("missing_text", *_WHOLE)]
 
@@ -85,20 +84,19 @@ _LACKING = [CODE[name] for name in ("missing_text", *_WHOLE)]
 class Target:
     """The noisy file to write: its path ('-' for standard output), format and compression.
 
-    `parallel` names the columns with a list that has an item per token, `added` the columns from
-    the names of folders. `beginning` has the bytes before the first row of an input of this format,
-    as UTF-8: a byte order mark and a header line. Lines that are new, or have no line end in the
-    input, get `line_end`. `separator` is the character between the fields of CSV. `encoding` is the
-    encoding of text in the format of the input, '' for UTF-8. If `holds_objects` is False, the rows
-    of JSON are texts or other values without fields. Ids are stored in a dictionary of `id_type`.
-    `has_many` tells whether a file with one row may become several rows.
+    `added` names the columns from the names of folders. `beginning` has the bytes before the first
+    row of an input of this format, as UTF-8: a byte order mark and a header line. Lines that are
+    new, or have no line end in the input, get `line_end`. `separator` is the character between the
+    fields of CSV. `encoding` is the encoding of text in the format of the input, '' for UTF-8. If
+    `holds_objects` is False, the rows of JSON are texts or other values without fields. Ids are
+    stored in a dictionary of `id_type`. `has_many` tells whether a file with one row may become
+    several rows.
     """
 
     path: str
     format: str
     compression: str = ""
     has_header: bool = True
-    parallel: tuple[str, ...] = ()
     beginning: bytes = b""
     line_end: bytes = b"\n"
     separator: str = ","
@@ -149,8 +147,8 @@ class Target:
         if job.columns.paths and (self.holds_pairs or not self.writer.has_columns):
             raise UsageError(f"{self.format} holds one text per row: name one column, or {tables}")
         if self.has_token_lines and not job.columns.labels:
-            problem = f"{self.format} needs --tokens and --labels, for it holds no plain text"
-            raise UsageError(f"{problem}: {tables}, or txt")
+            problem = f"{self.format} has a token per line, so it needs --tokens and --labels"
+            raise UsageError(f"{problem}: for texts write txt, or {tables.removeprefix('write ')}")
         if self.format == "parquet" and self.compression:
             raise UsageError(
                 f"{self.path}: Parquet compresses itself: leave out .{self.compression}"
@@ -317,13 +315,15 @@ def write_parts(
     table: pq.ParquetWriter | None = None
     document = Document(has_many=target.has_many)
     rows, end = 0, b""
+    mark = target.beginning  # a document has no header, so this is a byte order mark or nothing
     with ExitStack() as stack:
         for part in parts:
             if isinstance(part.content, bytes):
                 file.write(end + part.content if part.shard.rows else part.content)
                 end = part.end if part.shard.rows else end
             elif isinstance(part.content, list):
-                file.write(target.packed(document.add(part.content)))
+                file.write(target.packed(mark + document.add(part.content)))
+                mark = b""
             else:
                 table = table or stack.enter_context(
                     pq.ParquetWriter(file, part.content.schema, compression="zstd")
@@ -376,7 +376,7 @@ def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardTask) 
         codes, has_line = batch.read[REASON].to_numpy(), _are_valid(batch.read[RAW])
         batch = _fitting(target, columns, batch)
         stays = _as_is(target, columns, batch)
-        counts.as_is.update(REASONS[code] for code in codes[stays].tolist())
+        counts.as_is.update(REASONS[code] for code in codes[stays & (codes != NO_ROW)].tolist())
         counts.dropped.update(batch.dropped)
         # A row with too many fields does not count as damaged: its line is copied unchanged.
         whole = np.count_nonzero(has_line & (codes == CODE["unexpected_field"]))
@@ -409,6 +409,9 @@ def _as_is(target: Target, columns: Columns, batch: RowBatch) -> Mask:
         stays |= np.isin(codes, [CODE[name] for name in _WHOLE])
     if target.writer.line is None and not columns.paths:
         stays |= _are_valid(batch.read[columns.of(batch.read.column_names).source])
+    if target.format == "json":  # a JSON line that is no object is no item of a document
+        is_item = [MARK in (raw or b"") for raw in batch.read[RAW].to_pylist()]
+        stays &= np.array(is_item, np.bool_) | ~np.isin(codes, _UNREAD)
     return stays & ~batch.keep
 
 
@@ -454,7 +457,7 @@ def _noised(
         present = batch.keep.copy()
         present[batch.keep] = ~(settled.is_empty | settled.is_gone)
         table = batch.read
-        for name, values in _changed(job, target, batch.read.column_names, noised).items():
+        for name, values in _changed(job, target, batch.read.schema, noised).items():
             table = _with_values(table, name, values, batch.keep)
         if not (job.added or target.added):
             table = _with_values(table, _SAME, _are_same(noised), batch.keep)
@@ -464,7 +467,8 @@ def _noised(
             table, present = _with_clean_rows(target, table, present, stays)
         tables.append(job.with_version(table, version).filter(present))
         numbers.append(np.flatnonzero(present))
-    counts.sums["rows"] += int(np.count_nonzero(stays))
+    are_rows = batch.read[REASON].to_numpy() != NO_ROW
+    counts.sums["rows"] += int(np.count_nonzero(stays & are_rows))
     order = np.argsort(np.concatenate(numbers), kind="stable")
     return pa.concat_tables(tables).take(as_arrow(order))
 
@@ -514,13 +518,12 @@ def _with_lines(job: ShardJob, batch: RowBatch) -> pa.Table:
     return batch.table.append_column(RAW, lines)
 
 
-def _changed(
-    job: ShardJob, target: Target, names: Sequence[str], noised: pa.Table
-) -> dict[str, Any]:
+def _changed(job: ShardJob, target: Target, schema: pa.Schema, noised: pa.Table) -> dict[str, Any]:
     """Return the columns that noise changes or adds, by name.
 
-    `names` are the columns of the input. `noised` has its rows, with the columns of `add_noise`.
+    `schema` has the columns of the input. `noised` has its rows, with the columns of `add_noise`.
     """
+    names = schema.names
     columns = job.columns.of(names)
     if target.holds_pairs:
         sides = ("clean", "noisy", "edits")
@@ -534,31 +537,25 @@ def _changed(
         return new
     if not columns.tokens:
         return {columns.source: noised["noisy"]} | new
+    return _changed_tokens(job, columns, schema, noised) | new
+
+
+def _changed_tokens(
+    job: ShardJob, columns: Columns, schema: pa.Schema, noised: pa.Table
+) -> dict[str, Any]:
+    """Return the noisy tokens with their owners, and the lists that follow them, by column."""
     words, owners = align(noised, columns)
-    letters = dict.fromkeys(target.parallel, "") | {columns.labels or "": job.letters}
-    made = {
-        name: aligned_labels(noised, columns.tokens, name, owners, letters[name])
-        for name in target.parallel
-    }
-    return {columns.tokens: words, _OWNERS: owners} | made | new
+    made = {str(columns.tokens): words, _OWNERS: owners}
+    for name in {*_lists(columns, schema)} & {*noised.column_names}:
+        letters = job.letters if name == columns.labels else ""
+        made[name] = aligned_labels(noised, str(columns.tokens), name, owners, letters)
+    return made
 
 
-def parallel_columns(ranges: Sequence[FileRange], columns: Columns) -> tuple[str, ...]:
-    """Return the columns with an item per token: any labels, and lists as long as the tokens.
-
-    Only the first rows of the file ranges are looked at.
-    """
-    if not columns.tokens:
-        return ()
-    with metered():  # so that these bytes do not count: the task reads and counts them again
-        rows = next((batch.table.slice(0, FIRST) for batch in read(ranges, columns)), None)
-    if rows is None:
-        return ()
-    columns = columns.of(rows.column_names)
-    lengths = pc.list_value_length(rows[columns.tokens])
-    lists = {field.name for field in rows.schema if is_list(field.type)} - {columns.tokens}
-    equal = {name for name in lists if pc.list_value_length(rows[name]).equals(lengths)}
-    return tuple(sorted(equal | {*filter(None, [columns.labels])}))
+def _lists(columns: Columns, schema: pa.Schema) -> list[str]:
+    """Return the list columns beside the tokens, whose lists may have an item per token."""
+    names = [field.name for field in schema if is_list(field.type)]
+    return [name for name in names if columns.tokens and name != columns.tokens]
 
 
 def _with_values(table: pa.Table, name: str, values: Any, keep: Any) -> pa.Table:
@@ -569,7 +566,9 @@ def _with_values(table: pa.Table, name: str, values: Any, keep: Any) -> pa.Table
     if name not in table.column_names:
         table = table.append_column(name, pa.nulls(len(table), values.type))
     field = table.schema.field(name)
-    kind = pa.list_(field.type.value_type) if is_list(field.type) else field.type
+    kind = field.type
+    if pa.types.is_fixed_size_list(kind):
+        kind = pa.list_(kind.value_type)
     index = np.where(keep, np.cumsum(keep) - 1, len(values) + np.arange(len(keep)))
     parts = [pa.table({name: column.cast(kind)}) for column in (values, table[name])]
     both = pa.concat_tables(parts)[name]
@@ -607,9 +606,10 @@ def _content(
     columns = columns.of(table.column_names)
     changed = {*added, *target.added}
     if not columns.is_annotated:  # with annotations, the lines of JSON have the noise already
-        changed |= {columns.source, *target.parallel}
+        changed |= {columns.source}
+    lists = _lists(columns, table.select(names).schema)
     shown = columns.shown(names) if target.writer.has_columns else names
-    writer = _LineWriter(target, columns, names, shown, changed)
+    writer = _LineWriter(target, columns, names, shown, changed, lists)
     lines: list[bytes] = []
     missing = b""
     for row in _rows(table, names):
@@ -665,7 +665,8 @@ class _LineWriter:
     """Writes rows as lines.
 
     `names` are the columns of the rows, `shown` their names in new lines, `changed` the columns
-    that noise or an option changed.
+    that noise or an option changed. `lists` are columns whose lists change too, in the rows where
+    they have an item per token.
     """
 
     target: Target
@@ -673,6 +674,7 @@ class _LineWriter:
     names: Sequence[str]
     shown: Sequence[str]
     changed: Collection[str]
+    lists: Collection[str]
 
     @cached_property
     def _codes(self) -> tuple[int, ...]:
@@ -683,13 +685,23 @@ class _LineWriter:
         """Return a row as a line; `line` is its input line, None for a new one."""
         cells = dict(zip(self.shown if line is None else self.names, row.values, strict=True))
         if line is None or (row.code in self._codes and not row.is_same and NO_ITEM not in line):
-            made = (row.owners, row.pair, self.target.separator)
-            noisy = NoisyRow(cells, self.columns, self.changed, line, *made)
-            assert self.target.writer.line
-            return self.target.writer.line(noisy).encode("utf-8")
+            return self._noisy(row, cells, line)
         if self.target.has_fields and row.code in _LACKING:
             return patched(line, {name: cells[name] for name in self.target.added})
         return line
+
+    def _noisy(self, row: _Row, cells: dict[str, Any], line: bytes | None) -> bytes:
+        """Return a noisy row with the values `cells` as a line."""
+        lists = {name: cells.get(name) for name in self.lists}
+        follow = {
+            name
+            for name, values in lists.items()
+            if values is not None and len(values) == len(row.owners)
+        }
+        made = (row.owners, row.pair, self.target.separator)
+        noisy = NoisyRow(cells, self.columns, {*self.changed, *follow}, line, *made)
+        assert self.target.writer.line
+        return self.target.writer.line(noisy).encode("utf-8")
 
 
 def _without_end(target: Target, raw: bytes | None) -> tuple[bytes | None, bytes, bytes]:

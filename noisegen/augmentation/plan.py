@@ -1,5 +1,6 @@
 """The plan of a run of `augment`: inputs, recipe and job, checked before a row is read."""
 
+import codecs
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -142,7 +143,7 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
     columns, hints = completed(inputs, _columns(request))
     first = first_file(inputs, columns)
     asked = request.lang_column
-    request, seen = _with_languages(request, first, columns)
+    request, seen = _with_languages(request, inputs, first, columns)
     whole = recipe_of(request)  # its steps are checked in the language that is known now
     base = request.lang or first_language(whole, seen)
     recipe = whole if request.lang_column else whole.for_language(base)[0]
@@ -226,6 +227,8 @@ def _with_tags(
 def _notes_on_sources(request: Request, first: FileRange | None) -> list[str]:
     """Return lines for the user on the encoding of standard input and the language in a name."""
     notes = []
+    if request.encoding and codecs.lookup(request.encoding).name == "ascii":
+        notes.append("--encoding ascii: the text is read as UTF-8, which includes ASCII")
     if "-" in listed(request.sources) and not request.encoding:
         advice = advice_on(stdin_head(), "--encoding")
         notes += [f"standard input: {advice}"] if advice else []
@@ -315,17 +318,17 @@ def _tag_letters(file: FileRange, columns: Columns) -> str:
 
 
 def _with_languages(
-    request: Request, file: FileRange | None, columns: Columns
+    request: Request, inputs: Sequence[FileRange], file: FileRange | None, columns: Columns
 ) -> tuple[Request, list[str]]:
     """Return the request with its language or its column of languages, and the languages there.
 
-    `file` is the first input with rows; only its first rows are read. Raises SourceError for a
-    column that is missing or holds no text.
+    `file` is the first of the inputs with rows; only its first rows are read. Raises SourceError
+    for a column that is missing or holds no text.
     """
     asked = request.lang_column
     if file and asked != NO_COLUMN and (asked or not request.lang):
         name = _language_column(file, columns, asked)
-        seen, are_languages = _first_languages(file, columns, name) if name else ([], False)
+        seen, are_languages = _first_languages(inputs, file, columns, name)
         if asked or are_languages:
             return replace(request, lang_column=name), seen
     return replace(request, lang=request.lang or "en", lang_column=None), []
@@ -347,15 +350,22 @@ def _language_column(file: FileRange, columns: Columns, asked: str | None) -> st
     return name if asked or may_be else ""
 
 
-def _first_languages(file: FileRange, columns: Columns, name: str) -> tuple[list[str], bool]:
+def _first_languages(
+    inputs: Sequence[FileRange], file: FileRange, columns: Columns, name: str
+) -> tuple[list[str], bool]:
     """Return the languages in the first rows of a file, and whether most of their tags are known.
 
-    Rows of standard input are read only once, so their column is taken for languages.
+    If the languages are in the names of folders, those of all inputs are returned. Rows of standard
+    input are read only once, so their column is taken for languages.
     """
-    if file.path == "-":
+    if file.path == "-" and name:
         return [], True
-    with metered():  # so that these bytes do not count: the tasks read and count them again
-        rows = next(range_tables(file, columns), None)
+    if name in dict(file.keys):
+        tags = [dict(item.keys)[name].as_py() for item in inputs]
+        rows = pa.table({name: pa.array(tags, pa.string())})
+    else:
+        with metered():  # so that these bytes do not count: the tasks read and count them again
+            rows = next(range_tables(file, columns), None) if name else None
     if rows is None:
         return [], False
     numbers, languages = languages_in(rows, name)

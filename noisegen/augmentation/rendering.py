@@ -57,9 +57,13 @@ def render(examples: Sequence[ShownRow], console: Console, *, aligned: bool = Tr
 
 
 def _changed_rows(examples: Sequence[ShownRow], strengths: Sequence[str]) -> str:
-    """Return the numbers of rows and of changed rows: '3 rows; changed: 1 at x0.5, 2 at x1'."""
+    """Return the numbers of rows and of changed rows: '3 rows; changed: 1 at x0.5, 2 at x1'.
+
+    If rows have several texts, these are counted: '3 texts'.
+    """
     changed = Counter(row.strength for row in examples if row.clean != row.noisy)
-    rows = counted(len(examples) // len(strengths), "row")
+    texts = len(examples) // len(strengths)
+    rows = counted(texts, "row" if texts == len({row.id for row in examples}) else "text")
     if strengths == [""]:
         return f"{rows}, {changed['']:,} changed"
     counts = [f"{changed[strength]:,} at {strength}" for strength in strengths]

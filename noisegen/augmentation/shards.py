@@ -438,7 +438,7 @@ def aligned_labels(
     kind = noised.schema.field(name).type
     if pa.types.is_integer(kind.value_type):
         numbers = _numbers_of(names)
-        made = [[numbers.get(mark, mark) for mark in marks] for marks in made]
+        made = [marks and [numbers.get(mark, mark) for mark in marks] for marks in made]
     return pa.array(made, pa.list_(kind.value_type))
 
 

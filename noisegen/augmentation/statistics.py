@@ -183,11 +183,13 @@ class Statistics:
 
     `strengths` is empty for a run without --strength. `cer_of_changed_rows` counts rows by CER in
     steps of 0.01; its last entry counts 1 and above. `examples` are changed rows, evenly spaced
-    over the run.
+    over the run. `unit` is 'text' for a run with several texts per row, whose texts count as rows
+    here, else 'row'.
     """
 
     origin: RunOrigin
     shards: int
+    unit: str
     rows: int
     copies: int
     changed: int
@@ -244,7 +246,8 @@ def measure(folder: Path, samples: SampleSizes = SAMPLES) -> Statistics:
         for batch in _batches(path, columns, samples.batch_rows):
             for strength, rows in by_strength(batch):
                 counts.add(rows, strength)
-    return counts.statistics(len(heads), origin)
+    unit = "text" if any("paths" in schema.names for schema, _ in heads.values()) else "row"
+    return counts.statistics(len(heads), origin, unit)
 
 
 def ratio(part: float | None, whole: float | None) -> float | None:
@@ -508,13 +511,14 @@ class _Counts:
             self.aligned.add(lambda: _aligned_kinds(clean, noisy))
         self.examples.add(lambda: ChangedRow(clean, noisy, tuple(drawn)))
 
-    def statistics(self, shards: int, origin: RunOrigin) -> Statistics:
-        """Return the statistics of all batches; `shards` and `origin` are copied into them."""
+    def statistics(self, shards: int, origin: RunOrigin, unit: str) -> Statistics:
+        """Return the statistics of all batches, with the arguments copied into them."""
         sums = self.sums
         of_strengths = [pair for pair in self.by_strength.items() if pair[0]]
         return Statistics(
             origin=origin,
             shards=shards,
+            unit=unit,
             rows=sums["rows"],
             copies=len(self.copies) or 1,
             changed=sums["changed"],

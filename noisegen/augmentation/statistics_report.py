@@ -52,7 +52,7 @@ def plot(figures: Statistics, path: Path) -> None:
     """
     check_plot(path)
     if path.suffix.lower() == ".png":
-        title = f"{counted(figures.rows, 'row')}, CER {percent(figures.cer, 2)}, "
+        title = f"{counted(figures.rows, figures.unit)}, CER {percent(figures.cer, 2)}, "
         content = picture(f"{title}WER {percent(figures.wer, 2)}", _charts(figures))
     else:
         content = _page(figures).encode()
@@ -73,12 +73,13 @@ def _summary(figures: Statistics) -> Iterator[tuple[str, str]]:
         for value in (figures.length_ratio, tokens.clean, tokens.noisy, tokens.quotient)
     )
     ratios = f"clean {clean}, noisy {noisy}, noisy / clean {quotient}"
-    yield "rows", f"{figures.rows:,} in {shards}{copies}"
+    yield f"{figures.unit}s", f"{figures.rows:,} in {shards}{copies}"
     yield "changed", f"{figures.changed:,} ({percent(figures.changed_share)})"
     yield "CER", f"{percent(figures.cer, 2)} of {figures.clean_characters:,} characters"
     yield "WER", f"{percent(figures.wer, 2)} of {figures.clean_words:,} words"
     yield "length", f"noisy / clean {length} in characters"
-    yield "type/token", f"{ratios}; {counted(tokens.rows, 'row')}{' (a sample)' * tokens.is_sample}"
+    counts = f"{counted(tokens.rows, figures.unit)}{' (a sample)' * tokens.is_sample}"
+    yield "type/token", f"{ratios}; {counts}"
 
 
 def _figure_tables(figures: Statistics) -> list[blocks.Table]:
@@ -94,13 +95,14 @@ def _strengths(figures: Statistics) -> list[blocks.Table]:
         rates = [blocks.figure(rate, ".2%") for rate in (line.cer, line.wer)]
         counts = [*_counts(line.rows, line.changed), blocks.figure(line.changed_share, ".1%")]
         rows.append((line.strength, *counts, *rates))
-    return [blocks.Table("strengths", ("", "rows", "changed", "share", "CER", "WER"), rows)]
+    heads = ("", f"{figures.unit}s", "changed", "share", "CER", "WER")
+    return [blocks.Table("strengths", heads, rows)]
 
 
 def _drawn_table(figures: Statistics) -> blocks.Table:
     drawn = _drawn(figures)
     most = max((line.rows for line in drawn), default=0)
-    heads = ["", "rows", "share"]
+    heads = ["", f"{figures.unit}s", "share"]
     if any(line.expected is not None for line in drawn):
         heads.append("expected")
     rows: list[blocks.Row] = []
@@ -108,17 +110,18 @@ def _drawn_table(figures: Statistics) -> blocks.Table:
         share = _share(line.rows, figures.rows)
         counts = [*_counts(line.rows), share, *_counts(line.expected)]
         rows.append((str(line.transforms), *counts, _bar(line.rows, most)))
-    return blocks.Table("transforms per row", (*heads, ""), rows)
+    return blocks.Table(f"transforms per {figures.unit}", (*heads, ""), rows)
 
 
 def _transform_table(figures: Statistics) -> blocks.Table:
     has_edits = any(line.edits is not None for line in figures.transforms)
-    heads = ("", "rows", *["edits"] * has_edits, "changed alone", "share", "")
+    heads = ("", f"{figures.unit}s", *["edits"] * has_edits, "changed alone", "share", "")
     rows: list[blocks.Row] = [
         (line.name, *_counts(line.rows, line.edits), *_changed_alone(line))
         for line in figures.transforms
     ]
-    return blocks.Table("transforms: rows that drew each (alone: and no other)", heads, rows)
+    title = f"transforms: {figures.unit}s that drew each (alone: and no other)"
+    return blocks.Table(title, heads, rows)
 
 
 def _changed_alone(line: TransformFigures) -> tuple[blocks.Cell, blocks.Cell, blocks.Cell]:
@@ -133,7 +136,8 @@ def _changed_alone(line: TransformFigures) -> tuple[blocks.Cell, blocks.Cell, bl
 def _kind_table(figures: Statistics) -> blocks.Table:
     kinds = figures.edit_kinds
     source = {"edits": "from the column edits", "alignment": "from a shortest alignment"}
-    rows_read = f"{'a sample of ' * kinds.is_sample}{counted(kinds.rows, 'changed row')}"
+    changed = counted(kinds.rows, f"changed {figures.unit}")
+    rows_read = f"{'a sample of ' * kinds.is_sample}{changed}"
     total = sum(line.characters + line.spaces for line in kinds.kinds)
     rows: list[blocks.Row] = []
     for line in kinds.kinds:
@@ -152,7 +156,7 @@ def _length_table(figures: Statistics) -> blocks.Table:
     for line in bins:
         bounds = f"{line.low:,} {'or more' if line.high is None else f'to {line.high - 1:,}'}"
         rows.append((bounds, *_counts(line.clean, line.noisy), _bar(line.clean, most)))
-    return blocks.Table("row lengths in characters", ("", "clean", "noisy", ""), rows)
+    return blocks.Table(f"{figures.unit} lengths in characters", ("", "clean", "noisy", ""), rows)
 
 
 def _drawn(figures: Statistics) -> list[TransformsPerRow]:
@@ -191,7 +195,7 @@ def _page(figures: Statistics) -> str:
             "examples",
             "Examples",
             [examples] if examples.examples else [],
-            "Changed rows from all over the run, with the transforms that each drew.",
+            f"Changed {figures.unit}s from all over the run, with the transforms that each drew.",
         ),
         blocks.Section(
             "transforms",
@@ -207,7 +211,7 @@ def _page(figures: Statistics) -> str:
         ),
     ]
     head: list[blocks.Block] = [blocks.Text(" ".join(_sentences(figures))), _facts(figures)]
-    rows = f"{figures.changed:,} of {counted(figures.rows, 'row')}"
+    rows = f"{figures.changed:,} of {counted(figures.rows, figures.unit)}"
     title = f"{figures.origin.recipe_name or 'The run'} changed {rows}"
     return pages.page(title, sections, kicker="noisegen: stats", head=head)
 
@@ -240,17 +244,19 @@ def _sentences(figures: Statistics) -> Iterator[str]:
     origin, tokens = figures.origin, figures.type_token_ratio
     recipe = f"Recipe {origin.recipe_name}" if origin.recipe_name else "The run"
     seed = "" if origin.seed is None else f" with seed {origin.seed}"
-    changed = f"changed {figures.changed:,} of {counted(figures.rows, 'row')}"
+    changed = f"changed {figures.changed:,} of {counted(figures.rows, figures.unit)}"
     yield f"{recipe}{seed} {changed} ({percent(figures.changed_share)})."
     if figures.changed:
         cer, wer = percent(figures.cer, 2), percent(figures.wer, 2)
-        yield f"In all rows, {cer} of the characters (CER) and {wer} of the words (WER) are wrong."
+        wrong = f"{cer} of the characters (CER) and {wer} of the words (WER) are wrong."
+        yield f"In all {figures.unit}s, {wrong}"
     tried = [line for line in figures.transforms if line.rows_alone >= _TRIED_MIN]
     if tried:
         weakest = min(tried, key=lambda line: line.changed_alone_share or 0)
         yield (
             f"The transform with the least effect is {weakest.name}: it changed "
-            f"{weakest.changed_alone:,} of the {weakest.rows_alone:,} rows that drew it alone."
+            f"{weakest.changed_alone:,} of the {counted(weakest.rows_alone, figures.unit)} "
+            "that drew it alone."
         )
     if tokens.quotient is not None and figures.changed:
         more = "more" if tokens.quotient >= 1 else "fewer"
@@ -277,8 +283,8 @@ def _drawn_chart(figures: Statistics) -> blocks.Bars:
     if any(line.expected is not None for line in drawn):
         series["expected of mix_all"] = [100 * (line.expected or 0) / rows for line in drawn]
     return blocks.Bars(
-        "Transforms per row",
-        "% of rows (number of rows)",
+        f"Transforms per {figures.unit}",
+        f"% of {figures.unit}s (number of {figures.unit}s)",
         [str(line.transforms) for line in drawn],
         series,
         axis="transforms",
@@ -291,7 +297,7 @@ def _effect_chart(figures: Statistics) -> blocks.Bars:
     alone.sort(key=lambda line: (-(line.changed_alone_share or 0), line.name))
     return blocks.Bars(
         "Effect of each transform drawn alone",
-        "% of its rows changed (number of rows)",
+        f"% of its {figures.unit}s changed (number of {figures.unit}s)",
         [line.name for line in alone],
         {"changed": [100 * (line.changed_alone_share or 0) for line in alone]},
         axis="transform",
@@ -322,8 +328,8 @@ def _cer_chart(figures: Statistics) -> blocks.Bars:
     *lows, final = range(0, last + 1, step)
     counts = np.add.reduceat(figures.cer_of_changed_rows, [*lows, final])
     return blocks.Bars(
-        "CER of the changed rows",
-        "% of changed rows (number of rows)",
+        f"CER of the changed {figures.unit}s",
+        f"% of changed {figures.unit}s (number of {figures.unit}s)",
         [*(f"{low} to {low + step}%" for low in lows), f"{final}% and above"],
         {"rows": (100 * counts / max(1, figures.changed)).tolist()},
         axis="CER",

@@ -84,8 +84,9 @@ def _tell(written: "Manifest", plan: "AugmentPlan", out: str, as_json: bool) -> 
     else:
         common.tell(f"{'standard output' if out == '-' else out}: {written.summary()}")
     common.say(written.totals.get("warnings", ()), "warning")
-    if "not_utf8" in written.totals["dropped"] and not plan.request.encoding:
-        advice = ((item.path, advice_on_file(item, "--encoding")) for item in plan.inputs)
+    if "not_utf8" in written.totals["dropped"]:
+        files = (item for item in plan.inputs if not item.encoding)
+        advice = ((item.path, advice_on_file(item, "--encoding")) for item in files)
         common.say([f"{path}: {what}" for path, what in advice if what], "hint")
 
 

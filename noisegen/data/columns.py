@@ -281,7 +281,8 @@ def _plain(array: pa.Array, codes: tables.Codes) -> pa.Array:
 
 def unread_rows(codes: tables.Codes) -> Counter[str]:
     """Return the number of rows that cannot be read, by reason."""
-    return Counter(tables.REASONS[code] for code in codes.tolist() if code not in tables.KEPT)
+    unread = (code for code in codes.tolist() if code not in (*tables.KEPT, tables.NO_ROW))
+    return Counter(tables.REASONS[code] for code in unread)
 
 
 def damaged_rows(path: str | object, lost: Mapping[str, int]) -> list[str]:

@@ -1,5 +1,6 @@
 """Labels of clean tokens, transferred to noisy tokens."""
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
@@ -11,12 +12,16 @@ from noisegen.errors import UsageError
 
 # For each noisy token, the index of the clean token it was made from; None for an added token
 Owners = Sequence[int | None]
-Mark = tuple[str, str]  # letter and rest of a tag: ("B", "-PER") for B-PER; _UNMARKED for O
+Kind = tuple[str, str]  # a tag without its letter: the text before the letter and after it
+Mark = tuple[str, Kind]  # ("B", ("", "-PER")) for B-PER, ("B", ("PER-", "")) for PER-B
 
-_UNMARKED: Mark = ("", "")
+_UNMARKED: Mark = ("", ("", ""))  # mark of O
 # Letters of tags: B begins an entity, I and M continue it, E and L end it, S and U are a whole one
 _LETTERS = frozenset("BIMELSU")
 _ENDS = (("E", "S"), ("L", "U"))  # per scheme, the letters of a last and of a lone token
+_FORM = "()([BIMELSU])(-.*)"  # form of tags such as B-PER
+# Other forms: a letter alone, B_PER, PER-B and PER_B
+_OTHER_FORMS = ("()([BIMELSU])()", "()([BIMELSU])(_.+)", "(.+-)([BIMELSU])()", "(.+_)([BIMELSU])()")
 _CLOSED = ("", "E", "L", "S", "U")  # letters after which no entity continues
 
 
@@ -39,11 +44,12 @@ def carried(labels: Sequence[Any], owners: Owners, seen: Collection[str] = ()) -
         kind, end = None, begin + len([*run])
         if start is not None:
             letter, kind = marks[start]
+            before, after = kind
             letters = scheme.letters(letter, end - begin, follows=kind == kind_before)
             clean = range(start, (owners[end - 1] or 0) + 1)
             is_whole = starts[clean.stop] != start and [*owners[begin:end]] == [*clean]
             if not (scheme.end and is_whole):
-                made[begin:end] = [letter + kind for letter in letters]
+                made[begin:end] = [before + letter + after for letter in letters]
         begin, kind_before = end, kind
     return made
 
@@ -64,25 +70,32 @@ def scheme_name(letters: Collection[str]) -> str:
 
 def tags_like(label: str) -> list[str]:
     """Return the tags of all letters with the type of a tag: B-x, I-x, ...; [] for other labels."""
-    _, kind = _marks([label], ()).get(label, _UNMARKED)
-    return [letter + kind for letter in sorted(_LETTERS)] if kind else []
+    _, (before, after) = _marks([label], ()).get(label, _UNMARKED)
+    return [before + letter + after for letter in sorted(_LETTERS)] if before or after else []
 
 
 def _marks(labels: Sequence[Any], seen: Collection[str]) -> dict[Any, Mark]:
     """Return {tag: its mark} for the tags among labels; other labels, and O, are left out.
 
     Tags are B-x and I-x. If all labels are tags or O, other letters count too, and so do letters
-    alone if there is a B or I among the letters or in `seen`.
+    alone and the forms B_x, x-B and x_B if there is a B or I among the letters or in `seen`.
     """
     texts = {label for label in labels if isinstance(label, str)} - {"O"}
-    if texts <= _LETTERS:
-        has_scheme = {"B", "I"} & {*texts, *seen}
-        return {text: (text, "") for text in texts} if has_scheme else {}
-    marks = {text: (text[0], text[1:]) for text in texts if text[0:1] in _LETTERS}
-    marks = {text: mark for text, mark in marks.items() if mark[1].startswith("-")}
-    if len(marks) == len(texts):
-        return marks
-    return {text: mark for text, mark in marks.items() if mark[0] in ("B", "I")}
+    usual = _marks_of(_FORM, texts)
+    if usual and len(usual) < len(texts):
+        return {text: mark for text, mark in usual.items() if mark[0] in ("B", "I")}
+    for form in () if usual else _OTHER_FORMS:
+        marks = _marks_of(form, texts)
+        letters = {letter for letter, _ in marks.values()}
+        if len(marks) == len(texts) and {"B", "I"} & {*letters, *seen}:
+            return marks
+    return usual
+
+
+def _marks_of(form: str, texts: Collection[str]) -> dict[Any, Mark]:
+    """Return {tag: its mark} for the texts that have a form of tags."""
+    found = ((text, re.fullmatch(form, text, re.DOTALL)) for text in texts)
+    return {text: (match[2], (match[1], match[3])) for text, match in found if match}
 
 
 def _starts(marks: Sequence[Mark]) -> list[int | None]:

@@ -18,7 +18,7 @@ from noisegen.data.m2 import M2_STARTS, is_m2, read_m2, text_head
 from noisegen.data.paths import is_path, leads, text_paths
 from noisegen.data.rows import Columns, FileRange, numbered
 from noisegen.data.sources import expand, no_column, shown_names
-from noisegen.data.tables import CODE, KEPT, UnequalFiles, lines_together, read_lines
+from noisegen.data.tables import CODE, KEPT, NO_ROW, UnequalFiles, lines_together, read_lines
 from noisegen.errors import SourceError, UsageError
 from noisegen.noising.rng import DECISION_BITS, name_number, splitmix, threshold
 from noisegen.options import Strings, listed
@@ -167,6 +167,8 @@ def _table_rows(given: FileRange, columns: PairColumns, damaged: list[str]) -> I
         unread.update(unread_rows(codes))
         langs = texts.pop(1) if columns.lang else [None] * len(codes)
         for code, lang, noisy, *clean in zip(codes.tolist(), langs, *texts, strict=True):
+            if code == NO_ROW:
+                continue
             versions: list[str | None] = []
             for cell in clean:
                 versions += cell if isinstance(cell, list) else [cell]

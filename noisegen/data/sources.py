@@ -27,6 +27,7 @@ from noisegen.data.formats.layouts import layouts_of
 from noisegen.data.formats.registry import (
     ENDINGS,
     TEXT_ENDINGS,
+    advice_on_file,
     bitext_ending,
     file_of,
     format_of,
@@ -399,11 +400,14 @@ def _advice(file: FileRange) -> str:
 def no_column(path: str, name: str, names: Sequence[str], advice: str = "") -> SourceError:
     """Return the error that a file with the columns `names` lacks the column `name`.
 
-    If a name in `names` is similar, the error suggests it; otherwise `advice` is added.
+    If a name in `names` is similar, the error suggests it; otherwise `advice` is added. A file of
+    JSON in another encoding than UTF-8 may have no names at all.
     """
     hint = did_you_mean(name, names) or advice
     if len(names) == 1 and _SEPARATED.search(names[0]):
         hint = "; the header is one field: separate fields by a comma, semicolon, tab or |"
+    elif not names and (known := advice_on_file(file_of(path))):
+        hint = f"; {known}"
     elif len(names) < 2 and (published := layouts_of(path)):
         hint = f"; by its name it is of {published[0].name}, but not by its lines"
     return SourceError(f"{path}: no column {name!r} among: {shown_names(names)}{hint}")
@@ -572,6 +576,7 @@ def _batch(table: pa.Table, columns: Columns, first: int) -> RowBatch:
     rows = pa.Table.from_arrays(rows.columns, schema=_described(rows.schema, described))
     keep = np.isin(codes, tables.KEPT)
     counts = np.bincount(codes, minlength=len(tables.REASONS)).tolist()
+    counts[tables.NO_ROW] = 0
     dropped = Counter(dict(zip(tables.REASONS[1:], counts[1:], strict=True)))
     return RowBatch(
         table=rows if keep.all() else rows.filter(keep).combine_chunks(),

@@ -39,9 +39,11 @@ REASONS = (
     "unknown_label",
     "bad_edits",
     "not_a_typo",
+    "blank_line",
 )
 CODE = {name: number for number, name in enumerate(REASONS)}
 KEPT = (0, CODE["unexpected_field"])  # codes of rows that are used, not dropped
+NO_ROW = CODE["blank_line"]  # code of a line of JSON lines that is no row, and is not counted
 # A lone surrogate, half of a pair that would encode a character in UTF-16
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

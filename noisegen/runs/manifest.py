@@ -47,6 +47,8 @@ LISTED = 100_000  # a list with more entries is not in manifest.json but in a fi
 # Key of a list in manifest.json -> name of the list's own file; '*' is a digest of its content
 LISTS = {name: f"manifest.{name}-*.jsonl" for name in ("shards", "sources")}
 
+_CUT = "unexpected_field"  # reason of a row that is kept without a part of it
+
 
 class _Totals(TypedDict):
     """Totals that the manifests of all kinds of runs have."""
@@ -208,12 +210,14 @@ class Manifest:
         changed = totals["changed"] / max(1, totals["rows"])
         as_is = Counter(totals.get("as_is", {}))  # only in totals of a run that writes one file
         left_out = Counter(totals["dropped"]) - as_is
+        damaged = Counter[str]() if self.shards else Counter({_CUT: left_out.pop(_CUT, 0)})
         return [
             counted(totals["rows"], "row") + (f" in {shards}" if self.shards else ""),
             self._to_do(),
             f"{changed:.1%} changed, CER {totals['cer']:.2%}, WER {totals['wer']:.2%}",
             counts_line("left as is", as_is),
             counts_line("dropped or damaged" if self.shards else "left out", left_out),
+            counts_line("damaged", +damaged),
         ]
 
     def _of_prepare(self) -> list[str]:

@@ -105,6 +105,8 @@ def _check_pattern(kind: str) -> None:
         samples = _marked(Texts.from_strings(["", " ", "ab", "a\nb\n \n"]), pattern)
     except (pa.ArrowInvalid, UnicodeError) as error:
         reason = str(error).removeprefix("Invalid regular expression: ")
+        what, _, part = reason.partition(": ")
+        reason = reason if part in pattern else what  # Arrow puts brackets around the pattern
         raise UsageError(
             f"{where}: {reason}; patterns are those of RE2, without look-around or back-references"
         ) from error

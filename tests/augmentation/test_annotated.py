@@ -1,6 +1,7 @@
 """Texts anywhere in a row, and annotations that follow the noise."""
 
 import json
+import re
 from collections import Counter
 
 import pyarrow as pa
@@ -780,3 +781,45 @@ def test_an_alignment_with_one_text_is_refused(noised):
     given = [{"en": TEXT, "a": "0-0"}]
     code, _, said = noised("a.jsonl", given, "--text-column", "en", "--align", "a=en")
     assert (code, "--align a=en: name two texts: a=SOURCE,TARGET" in said) == (2, True)
+
+
+def test_a_number_among_texts_is_the_same_in_every_output(tmp_path):
+    rows = [{"a": "I do not know", "b": "You are here"}, {"a": 3, "b": "I do not go"}]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    options = {"text_column": ["a", "b"], "transforms": "cont"}
+    for out in ("b.tsv", "b.jsonl", "b.parquet", "out"):
+        made = noisegen.augment(tmp_path / "a.jsonl", tmp_path / out, **options)
+        assert made.totals["dropped"] == {}
+    assert (tmp_path / "b.tsv").read_text().endswith("3\tI don't go\n")
+    assert json.loads((tmp_path / "b.jsonl").read_text().splitlines()[1])["a"] == 3
+    last = pq.read_table(tmp_path / "out" / "data").to_pylist()[-1]
+    assert (last["a"], last["clean"]) == ("3", ["I do not go"])
+
+
+def test_a_value_that_is_kept_as_text_is_not_left_out(tmp_path):
+    lines = [json.dumps({"text": "see " * 30, "n": 1})] * 20_000 + ['{"text": "see", "n": "one"}']
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    made = noisegen.augment(tmp_path / "a.jsonl", tmp_path / "b.tsv", transforms="leet:rate=0")
+    assert made.summary().endswith("; damaged: unexpected_field 1")
+
+
+def test_the_card_says_which_columns_changed(tmp_path):
+    row = {"a": "I do not know", "b": "you", "ents": [[9, 13, "X"]], "n": 1}
+    (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n")
+    options = {"text_column": ["a", "b"], "spans": "ents=a", "transforms": "cont"}
+    noisegen.augment(tmp_path / "a.jsonl", tmp_path / "out", **options)
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "| a | string, with noise |" in card
+    assert "| n | int64, as it came |" in card
+    assert re.search(r"\| ents \| .*, moved with the noise \|", card)
+    assert "| paths | list<element: string>, the places of the texts in their row |" in card
+    assert "| clean | the texts as given, in the order of `paths` |" in card
+
+
+def test_the_card_says_that_an_alignment_moved(tmp_path):
+    (tmp_path / "a.tsv").write_text("en\tde\tlinks\nwe do not\twir nicht\t0-0 2-1\n")
+    options = {"text_column": "en", "align": "links", "transforms": "cont"}
+    noisegen.augment(tmp_path / "a.tsv", tmp_path / "out", **options)
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "| links | string, moved with the noise |" in card
+    assert "| de | string, as it came |" in card

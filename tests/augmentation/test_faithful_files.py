@@ -117,7 +117,7 @@ def test_a_text_of_several_lines_is_one_line(tmp_path, kind):
     assert b"\r" not in (tmp_path / f"b.{kind}").read_bytes()
 
 
-def test_which_columns_follow_the_tokens_is_told_by_the_first_rows(tmp_path):
+def test_a_list_with_an_item_per_token_follows_the_tokens_of_its_row(tmp_path):
     def row(number):
         pos = [1] * (17 if number == 29 else 18)
         return {
@@ -144,7 +144,8 @@ def test_which_columns_follow_the_tokens_is_told_by_the_first_rows(tmp_path):
     rows = [*map(json.loads, made[0].splitlines())]
     assert made[0] == made[1]
     assert all(len(row["tokens"]) == len(row["pos"]) for row in rows[:29])
-    assert {len(row["topics"]) for row in rows} == {1, 18}
+    assert all(len(row["tokens"]) == len(row["topics"]) for row in rows[1:])
+    assert len(rows[0]["topics"]) == 1
     assert len(rows[29]["pos"]) == 17
 
 
@@ -379,6 +380,28 @@ def test_lists_beside_the_tokens_follow_them_to_another_format(tmp_path):
     assert any(len(row["tokens"]) == 2 for row in rows)
 
 
+@pytest.mark.parametrize("other", [None, [], ["N", "V"], "absent"])
+def test_a_row_without_a_fitting_list_does_not_stop_the_lists_of_others(tmp_path, other):
+    row = {"tokens": ["Marta", "does", "not", "live"], "pos": [1, 2, 3, 4], "tags": ["O"] * 4}
+    short = {"tokens": ["Oslo"], "pos": other, "tags": ["O"]}
+    if other == "absent":
+        del short["pos"]
+    elif other:
+        row["pos"] = ["A", "B", "C", "D"]
+    lines = [json.dumps(each, separators=(",", ":")) for each in (row, short)]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    named = {"tokens": "tokens", "labels": "tags"}
+    augment(tmp_path / "a.jsonl", tmp_path / "b.jsonl", **named, **SPLIT)
+    first, second = map(json.loads, (tmp_path / "b.jsonl").read_text().splitlines())
+    assert len(first["tokens"]) == len(first["pos"]) == len(first["tags"]) != 4
+    assert second.get("pos", "absent") == other
+    pq.write_table(pa.Table.from_pylist([row, short]), tmp_path / "a.parquet")
+    augment(tmp_path / "a.parquet", tmp_path / "b.parquet", **named, **SPLIT)
+    first, second = pq.read_table(tmp_path / "b.parquet").to_pylist()
+    assert len(first["tokens"]) == len(first["pos"])
+    assert second["pos"] == short.get("pos")
+
+
 def test_tokens_as_text_are_their_words(tmp_path):
     (tmp_path / "a.conll").write_bytes(CONLL)
     augment(tmp_path / "a.conll", tmp_path / "b.txt", **NOTHING)
@@ -460,3 +483,22 @@ def test_the_whole_sentences_of_a_damaged_file_are_there(tmp_path):
     written = (tmp_path / "b.conll").read_bytes()
     assert written == b"".join(b"word%d O\n\n" % n for n in range(made.totals["rows"]))
     assert made.summary().endswith("left out: truncated 1")
+
+
+def test_a_blank_line_of_json_lines_is_no_row(tmp_path):
+    lines = '{"text": "see"}\n\n{"text": "you"}\r\n \t\n\n'
+    (tmp_path / "a.jsonl").write_bytes(lines.encode())
+    for name in ("b.jsonl", "b.json", "b.txt", "out"):
+        made = augment(tmp_path / "a.jsonl", tmp_path / name, **NOTHING)
+        assert (made.totals["rows"], made.totals["dropped"]) == (2, {})
+        assert not made.totals.get("as_is")
+    assert (tmp_path / "b.jsonl").read_bytes() == lines.encode()
+    assert [row["text"] for row in json.loads((tmp_path / "b.json").read_text())] == ["see", "you"]
+    assert (tmp_path / "b.txt").read_bytes() == b"see\nyou\n"
+
+
+def test_a_bad_line_is_left_out_of_a_document(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "see"}\nno json\n{"text": "you"}\n')
+    made = augment(tmp_path / "a.jsonl", tmp_path / "b.json", **NOTHING)
+    assert made.summary().endswith("left out: bad_json 1")
+    assert len(json.loads((tmp_path / "b.json").read_text())) == 2

@@ -1,5 +1,6 @@
 """JSON documents, arrays and objects, are read and written back in their shape."""
 
+import codecs
 import gzip
 import json
 
@@ -290,3 +291,15 @@ def test_copies_of_an_object_without_an_array_are_an_array(noised, tmp_path, ind
     made = noised("b.json", text, str(tmp_path / "0.json"))[1]
     assert json.loads(made) == [{"text": "I don't"}] * 2
     assert noised("c.json", text)[1] == text.replace("do not", "don't")
+
+
+@pytest.mark.parametrize("kind", ["json", "jsonl"])
+def test_a_byte_order_mark_stays_in_the_same_format(tmp_path, kind):
+    texts = {"json": '[{"text": "I do not know."}]\n', "jsonl": '{"text": "I do not know."}\n'}
+    (tmp_path / f"a.{kind}").write_text(texts[kind], "utf-8-sig")
+    for other in texts:
+        augment(tmp_path / f"a.{kind}", tmp_path / f"b.{other}", transforms="cont")
+        has_mark = (tmp_path / f"b.{other}").read_bytes().startswith(codecs.BOM_UTF8)
+        assert has_mark == (other == kind)
+    expected = texts[kind].replace("do not", "don't")
+    assert (tmp_path / f"b.{kind}").read_text("utf-8-sig") == expected

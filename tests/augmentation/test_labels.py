@@ -256,7 +256,10 @@ def test_tokens_need_no_labels(tagged):
     augment(tagged / "in.parquet", tagged / "out.jsonl", tokens="words")
     rows = [json.loads(line) for line in (tagged / "out.jsonl").read_text("utf-8").splitlines()]
     assert [row["words"] for row in rows] == alone["noisy_tokens"].to_pylist()
-    with pytest.raises(UsageError, match="conll needs --tokens and --labels"):
+    with pytest.raises(
+        UsageError,
+        match="conll has a token per line, so it needs --tokens and --labels: for texts write txt",
+    ):
         augment(tagged / "in.parquet", tagged / "out.conll", tokens="words")
     with pytest.raises(UsageError, match="--labels goes with --tokens"):
         augment(tagged / "in.parquet", tagged / "other", labels="tags")
@@ -507,3 +510,19 @@ def test_names_that_cannot_be_read_stop_a_run(numbered):
             augment(numbered / "in.jsonl", numbered / "out", **OPTIONS, label_names=names)
     with pytest.raises(SourceError, match="cannot read none"):
         augment(numbered / "in.jsonl", numbered / "out", **OPTIONS, label_names="none.txt")
+
+
+@pytest.mark.parametrize("form", ["{0}_{1}", "{1}-{0}", "{1}_{0}"])
+def test_the_letter_of_a_tag_may_be_at_its_end(tmp_path, capfd, form):
+    tags = [form.format(*pair) for pair in (("B", "PER"), ("I", "PER"))]
+    row = {"tokens": ["Anna", "Keller", "sleeps"], "tags": [*tags, "O"]}
+    (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(row))
+    files = [str(tmp_path / "a.jsonl"), "-o", str(tmp_path / "b.jsonl")]
+    named = ["--tokens", "tokens", "--labels", "tags", "-t", "spac:add_rate=0.5,drop_rate=0"]
+    assert run(["augment", *files, *named, "--seed", "2"]) == 0
+    assert "the labels in column 'tags' are IOB tags" in capfd.readouterr().err
+    for line in (tmp_path / "b.jsonl").read_text().splitlines():
+        made = json.loads(line)["tags"]
+        entity = [tag for tag in made if tag != "O"]
+        assert entity == [tags[0], *[tags[1]] * (len(entity) - 1)]
+        assert len(entity) > 2

@@ -220,7 +220,12 @@ def test_tokens_are_replaced_and_labels_carried(tmp_path, kind):
     [
         ("a.txt", {"copies": 2}, UsageError, "txt has no column for --copies: write jsonl"),
         ("a.txt", {"edits": True}, UsageError, "txt has no column for --edits"),
-        ("a.conll", {}, UsageError, "conll needs --tokens and --labels"),
+        (
+            "a.conll",
+            {},
+            UsageError,
+            "conll has a token per line, so it needs --tokens and --labels: for texts write txt",
+        ),
         ("a.parquet.gz", {}, UsageError, r"Parquet compresses itself: leave out \.gz"),
         ("-", {"to": "parquet"}, UsageError, "name a file"),
         ("a.txt", {"resume": True}, UsageError, "--resume and --part need a folder"),

@@ -162,6 +162,19 @@ def test_preview_shows_rows_in_their_languages(rows):
     assert shown[1]["noisy"] == noisegen.noise(TEXTS["de"], "ugc", seed=7, id=1, lang="de")
 
 
+@pytest.mark.parametrize("first", ["lang=__HIVE_DEFAULT_PARTITION__", "lang=0-unknown"])
+def test_the_names_of_all_folders_tell_the_languages(tmp_path, first):
+    for name, text in ((first, "see you"), ("lang=de", TEXTS["de"]), ("lang=en", TEXTS["en"])):
+        (tmp_path / "in" / name).mkdir(parents=True)
+        (tmp_path / "in" / name / "p.jsonl").write_text(json.dumps({"text": text}) + "\n")
+    made = augment(tmp_path / "in", tmp_path / "b.jsonl")
+
+    lines = map(json.loads, (tmp_path / "b.jsonl").read_text().splitlines())
+    noisy = {line["lang"]: line["text"] for line in lines}
+    assert noisy["de"] == noisegen.noise(TEXTS["de"], "ugc", seed=7, id=1, lang="de")
+    assert made.totals["as_is"] == {"unknown_language": 1}
+
+
 def test_the_languages_of_standard_input_are_found(rows):
     done = CliRunner().invoke(
         program, ["augment", "-", "-o", "-", "--seed", "7"], rows.read_bytes()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 from rich.cells import cell_len
 from rich.console import Console
+from runs import augment
 from shard_files import MIX_ALL, ROWS, edits_column, shard
 
 from noisegen.augmentation import statistics, statistics_report
@@ -25,6 +26,7 @@ from noisegen.augmentation.statistics import (
     TransformsPerRow,
     wilson,
 )
+from noisegen.cli import run
 from noisegen.errors import NoisegenError
 from noisegen.report.terminal import bar
 
@@ -365,3 +367,15 @@ def test_a_huge_row_is_measured(tmp_path: Path) -> None:
     assert found.clean_words == 12_001
     assert sum(kind.characters for kind in found.edit_kinds.kinds) == 200
     assert found.type_token_ratio.rows == 1
+
+
+def test_several_texts_of_a_row_are_counted_as_texts(tmp_path, capsys):
+    (tmp_path / "a.tsv").write_text("a\tb\nI do not know\tyou are here\n")
+    columns = ["--text-column", "a", "--text-column", "b"]
+    augment(tmp_path / "a.tsv", tmp_path / "out", text_column=["a", "b"], transforms="cont")
+    assert run(["stats", str(tmp_path / "out")]) == 0
+    told = capsys.readouterr().out
+    assert "texts       2 in 1 shard" in told
+    assert "row" not in told
+    assert run(["preview", str(tmp_path / "a.tsv"), *columns, "-t", "cont"]) == 0
+    assert "2 texts, 2 changed" in capsys.readouterr().out

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import json
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -275,6 +276,25 @@ def test_a_run_that_drops_rows_names_their_encoding_and_what_to_do(tmp_path, wri
     assert code == 3
     assert f"likely {encoding}; convert it: iconv -f {encoding.upper()} -t UTF-8, or" in told
     assert f"--encoding {encoding}" in told
+
+
+@pytest.mark.parametrize("encoding", TEXTS)
+@pytest.mark.parametrize("kind", ["json", "jsonl"])
+def test_json_in_another_encoding_names_it(tmp_path, written, kind, encoding):
+    texts = [line for line in TEXTS[encoding].splitlines() if not line.isascii()]
+    lines = [json.dumps({"text": text}, ensure_ascii=False) for text in texts]
+    whole = {"jsonl": "\n".join(lines), "json": f"[{','.join(lines)}]"}[kind]
+    (tmp_path / f"a.{kind}").write_bytes(whole.encode(encoding))
+    code, _, told = written(tmp_path / f"a.{kind}", "-")
+    assert code == 1
+    assert f"it is not UTF-8, likely {encoding}; convert it: iconv -f {encoding.upper()}" in told
+
+
+def test_ascii_is_read_as_utf8_and_other_bytes_are_explained(tmp_path, written):
+    (tmp_path / "a.txt").write_bytes(TEXTS["windows-1252"].encode("windows-1252"))
+    _, _, told = written(tmp_path / "a.txt", "-", "--encoding", "ascii")
+    assert "--encoding ascii: the text is read as UTF-8" in told
+    assert "not UTF-8, likely windows-1252" in told
 
 
 def test_a_header_a_stream_and_a_pair_name_the_encoding_too(tmp_path, written, monkeypatch):

@@ -310,7 +310,7 @@ def test_json_types_are_joined_over_the_rows_seen() -> None:
         (b'{"text": null}', "missing_text"),
         (b'{"n": 1}', "missing_text"),
         (b"{}", "missing_text"),
-        (b"", "bad_json"),
+        (b"", "blank_line"),
         (b"[1]", "bad_json"),
         (b'"text"', "bad_json"),
         (b'{"text": "a"', "bad_json"),

@@ -275,8 +275,8 @@ def _line_of(item: bytes, *, is_object: bool = False) -> bytes:
 
 def without_item(row: bytes) -> bytes:
     """Return a row in the form of MARK with the texts around its item alone; a line stays."""
-    before, *_, after = row.split(MARK)
-    return before + NO_ITEM + after if MARK in row else row
+    before, _, rest = row.partition(MARK)
+    return before + NO_ITEM + rest.partition(MARK)[2] if rest else row
 
 
 class Document:

@@ -58,7 +58,8 @@ _Kind = Any
 
 def _head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange:
     kinds = json_types(beginning)
-    if columns.text in kinds and not pa.types.is_nested(kinds[columns.text]):
+    is_only = len(columns.paths) < 2  # among several texts a value of another type has no noise
+    if is_only and columns.text in kinds and not pa.types.is_nested(kinds[columns.text]):
         kinds[columns.text] = pa.string()
     for name in (columns.tokens, columns.labels):
         kind = kinds.get(str(name), pa.string())
@@ -99,6 +100,8 @@ def json_types(block: bytes) -> dict[str, pa.DataType]:
 
 def _parsed(line: bytes) -> tuple[dict[str, Any], str]:
     """Return (object, '') for a line of JSON, or ({}, reason) for a line that is dropped."""
+    if not line.strip():
+        return {}, "blank_line"
     if len(line) > LINE_MAX:
         return {}, "row_too_long"
     try:
