@@ -355,13 +355,13 @@ def _first_languages(
 ) -> tuple[list[str], bool]:
     """Return the languages in the first rows of a file, and whether most of their tags are known.
 
-    If the languages are in the names of folders, those of all inputs are returned. Rows of standard
+    If the languages are in the names of folders, the names of all folders count. Rows of standard
     input are read only once, so their column is taken for languages.
     """
     if file.path == "-" and name:
         return [], True
     if name in dict(file.keys):
-        tags = [dict(item.keys)[name].as_py() for item in inputs]
+        tags = [tag.as_py() for item in inputs for key, tag in item.keys if key == name]
         rows = pa.table({name: pa.array(tags, pa.string())})
     else:
         with metered():  # so that these bytes do not count: the tasks read and count them again
