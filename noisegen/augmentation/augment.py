@@ -449,7 +449,7 @@ def _input_columns(plan: AugmentPlan, manifest: Manifest) -> dict[str, str]:
 
 
 def _changed_columns(plan: AugmentPlan) -> dict[str, str]:
-    """Return what the shards have in columns of the input that the noise changes, by name."""
+    """Return the content of each input column that noise changes: 'with noise', by name."""
     columns, names = plan.job.columns, plan.first.schema.names if plan.first else []
     if not columns.is_annotated:
         return {}

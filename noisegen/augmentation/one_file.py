@@ -75,7 +75,8 @@ _SAME = "\x00same"  # column that is True for a row that noise left as it was
 # Reasons why a row is not noised: of rows that were read completely, and of rows cut off.
 _WHOLE = ("null_text", "null_id", "unequal_labels", "unknown_label")
 _CUT = ("row_too_long", "truncated")
-_UNREAD = [CODE[name] for name in ("not_utf8", "bad_json")] + [NO_ROW]  # of lines without objects
+# Codes of lines that are no JSON objects
+_UNREAD = [CODE["not_utf8"], CODE["bad_json"], NO_ROW]
 # Codes of rows that are objects, in JSON
 _LACKING = [CODE[name] for name in ("missing_text", *_WHOLE)]
 

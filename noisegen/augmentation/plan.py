@@ -355,22 +355,28 @@ def _first_languages(
 ) -> tuple[list[str], bool]:
     """Return the languages in the first rows of a file, and whether most of their tags are known.
 
-    If the languages are in the names of folders, those of all inputs are returned. Rows of standard
+    If the languages are in the names of folders, the names of all folders count. Rows of standard
     input are read only once, so their column is taken for languages.
     """
     if file.path == "-" and name:
         return [], True
-    if name in dict(file.keys):
-        tags = [dict(item.keys)[name].as_py() for item in inputs]
-        rows = pa.table({name: pa.array(tags, pa.string())})
-    else:
-        with metered():  # so that these bytes do not count: the tasks read and count them again
-            rows = next(range_tables(file, columns), None) if name else None
+    rows = _first_tags(inputs, file, columns, name) if name else None
     if rows is None:
         return [], False
     numbers, languages = languages_in(rows, name)
     written = pc.sum(pc.not_equal(rows[name].cast(pa.string()), "")).as_py() or 0
     return [lang for lang in languages if lang], 2 * int(np.count_nonzero(numbers)) > written
+
+
+def _first_tags(
+    inputs: Sequence[FileRange], file: FileRange, columns: Columns, name: str
+) -> pa.Table | None:
+    """Return a table with the languages in the column `name`: of all folders, or of first rows."""
+    if name in dict(file.keys):
+        tags = [tag.as_py() for item in inputs for key, tag in item.keys if key == name]
+        return pa.table({name: pa.array(tags, pa.string())})
+    with metered():  # so that these bytes do not count: the tasks read and count them again
+        return next(range_tables(file, columns), None)
 
 
 def _notes_on_languages(

@@ -84,12 +84,16 @@ def _marks(labels: Sequence[Any], seen: Collection[str]) -> dict[Any, Mark]:
     usual = _marks_of(_FORM, texts)
     if usual and len(usual) < len(texts):
         return {text: mark for text, mark in usual.items() if mark[0] in ("B", "I")}
-    for form in () if usual else _OTHER_FORMS:
-        marks = _marks_of(form, texts)
+    return usual or _other_marks(texts, seen)
+
+
+def _other_marks(texts: Collection[str], seen: Collection[str]) -> dict[Any, Mark]:
+    """Return {tag: its mark} for tags that all have one of the other forms; {} for other labels."""
+    for marks in (_marks_of(form, texts) for form in _OTHER_FORMS):
         letters = {letter for letter, _ in marks.values()}
         if len(marks) == len(texts) and {"B", "I"} & {*letters, *seen}:
             return marks
-    return usual
+    return {}
 
 
 def _marks_of(form: str, texts: Collection[str]) -> dict[Any, Mark]:
