@@ -357,7 +357,7 @@ def test_inputs_with_other_columns(failed, file, tmp_path):
         (["-t", "fing:rate=nan"], "fing.rate"),
         (["-t", "fing:rate=much"], "fing.rate = 'much' is not a float"),
         (["-t", "fing:rate"], "fing:rate"),
-        (["-t", ""], "no transform named ''"),
+        (["-t", ""], "--transform is empty: give a value, or leave it out"),
         (["--recipe", "mix_all", "--set", "leet.rate=2"], "leet.rate = 2 is outside 0 to 1"),
         (["--recipe", "mix_all", "--set", "leeet.rate=1"], "did you mean 'leet'?"),
         (["--set", "clip.rate=2"], "outside 0 to 1"),

@@ -200,7 +200,7 @@ def test_batches_of_a_student_that_reads_characters_are_counted_in_them(tmp_path
     ("values", "said"),
     [
         ({"accumulate": 999}, "are fewer than the 999 batches of an update: give more data, or"),
-        ({"recipe": ""}, "no recipe or transform named ''"),
+        ({"recipe": ""}, "recipe is empty: give a value, or leave it out"),
         ({"recipe": "stored+"}, "no recipe or transform named ''"),
     ],
 )
