@@ -362,8 +362,8 @@ def assert_twins(texts, profile, rate=Fraction(1), seed=0):
         (Fraction(1), 1),
         (Fraction(3, 10), 2),
         (Fraction(4), 1),
-        pytest.param(Fraction(1), 10, marks=pytest.mark.nightly),
-        pytest.param(Fraction(3, 10), 10, marks=pytest.mark.nightly),
+        pytest.param(Fraction(1), 5, marks=pytest.mark.nightly),
+        pytest.param(Fraction(3, 10), 5, marks=pytest.mark.nightly),
     ],
 )
 def test_the_kernel_does_what_the_twin_does(rate, copies, demo_texts):
