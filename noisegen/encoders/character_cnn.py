@@ -204,7 +204,7 @@ class WordTokenizer:
 
 def word_ids_of(tokenizer: Tokenizer) -> WordIds | None:
     """Return the word ids of a tokenizer into words; None for a tokenizer into pieces."""
-    inner = getattr(tokenizer, "tokenizer", tokenizer)  # of one that prepares texts
+    inner = getattr(tokenizer, "tokenizer", tokenizer)  # a PreparedTokenizer calls another
     return inner.table if isinstance(inner, WordTokenizer) else None
 
 

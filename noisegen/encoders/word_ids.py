@@ -71,7 +71,7 @@ class KnownWords:
         words = split.flatten().dictionary_encode()
         numbers, kept = self._numbers(words.dictionary.to_pylist())
         of_texts = kept.take(numbers[words.indices.to_numpy()])
-        own = of_texts.offsets[np.asarray(split.offsets)]  # of the first id of each text
+        own = of_texts.offsets[np.asarray(split.offsets)]  # positions of first ids
         return self._with_ends(Ragged(of_texts.values, own))
 
     def _numbers(self, words: list[str]) -> tuple[npt.NDArray[np.int64], Ragged]:

@@ -130,11 +130,12 @@ def _measured(
             settings["seconds"] = round(time.monotonic() - began, 1)
             results = TaskResults(task, tuple(measured), settings, by_class)
             results.write(out)  # keeps the values if the run stops during the next model
+            del encoders[model.name]
     return results
 
 
 class SeedJob(NamedTuple):
-    """What one process does at a time: fine-tune a model in a variant with a seed, and test it."""
+    """A model, the variant in which a process fine-tunes it, and the seed."""
 
     model: NamedModel
     variant: Variant
@@ -180,10 +181,8 @@ class _SeedRuns:
             if model.name not in self.encoders:  # in a worker process
                 encoders = open_all([model], silent)
                 self.encoders = {name: _trainable(encoders[name], name) for name in encoders}
-            trial = Trial(
-                self.encoders[model.name], self.data, variant.rows, variant.tuning.max_length
-            )
-            self.latest = key, trial
+            encoder, length = self.encoders[model.name], variant.tuning.max_length
+            self.latest = key, Trial(encoder, self.data, variant.rows, length)
         return self.latest[1]
 
     def rows_of(self, job: SeedJob) -> int:
@@ -192,7 +191,7 @@ class _SeedRuns:
         return round(job.variant.tuning.epochs * len(job.variant.rows)) + tested
 
     def count(self, job: SeedJob, rows: int, doing: str = "") -> None:
-        """Show that a job processed so many more rows."""
+        """Add `rows` to the rows that jobs have processed, and show their number."""
         self.done += rows
         name = f"{job.model.name}{job.variant.suffix}"
         stage = f"{name}: {doing}" if doing else f"{name}, seed {job.seed}"
