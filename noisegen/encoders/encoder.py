@@ -230,10 +230,15 @@ def precision_name(half: "torch.dtype | None") -> str:
 
 
 def autocast(half: "torch.dtype | None", device: "torch.device") -> AbstractContextManager[Any]:
-    """Return a context in which networks on a device compute in the 16-bit type `half`, if any."""
+    """Return a context in which networks on a device compute in the 16-bit type `half`, if any.
+
+    Each product casts its weights anew. torch keeps 16-bit copies until the outermost block of a
+    thread ends, for all threads in one place: inside a block of the caller an update would not be
+    seen, and a block that ends in another thread would change the rounding of this one.
+    """
     import torch
 
-    return torch.autocast(device.type, half) if half else nullcontext()
+    return torch.autocast(device.type, half, cache_enabled=False) if half else nullcontext()
 
 
 def move(encoder: Encoder, device: "torch.device", tell: Callable[[str], None] = silent) -> None:

@@ -3,14 +3,13 @@
 import errno
 import secrets
 import socket
-import warnings
 import webbrowser
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from threading import Thread, Timer
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated
 
 from noisegen.errors import NoisegenError, UsageError, naming_extras
 from noisegen.options import argument, decode, internal, option, public
@@ -96,17 +95,17 @@ class Server:
         return uvicorn.Server(config)
 
     @contextmanager
-    def in_thread(self) -> Iterator[Self]:
-        """Serve the review in a thread while the block runs, then close the review and its port."""
+    def in_thread(self) -> Iterator[Future[None]]:
+        """Serve the review in a thread while the block runs, then close the review and its port.
+
+        Yield the future of the thread: it is done only if the server ends by itself.
+        """
         running = self.uvicorn()
-        thread = Thread(target=running.run, kwargs={"sockets": [self.listening]})
-        with closing(self.review), closing(self.listening):
-            thread.start()
+        with closing(self.review), closing(self.listening), ThreadPoolExecutor(1) as thread:
             try:
-                yield self
+                yield thread.submit(running.run, sockets=[self.listening])
             finally:
                 running.should_exit = True
-                thread.join()
 
 
 def prepare(path: str | Path, host: str = HOST, port: int = PORT) -> Server:
@@ -150,27 +149,30 @@ def serve(
 
 
 def _serve(options: ServeOptions) -> None:
-    """Run `serve` with checked options."""
+    """Run `serve` with checked options.
+
+    The server runs in a thread: Ctrl-C then always interrupts the waiting of the main thread, and
+    never the start of the event loop.
+    """
     server, tell = prepare(options.path, options.host, options.port), options.tell
     from noisegen.review.web import is_loopback
 
-    with closing(server.review), closing(server.listening), warnings.catch_warnings():
-        try:
+    try:
+        with server.in_thread() as served:
             if not is_loopback(options.host):
                 tell(
                     f"warning: {options.host} can be reached from other machines: anyone with "
                     f"the address can read the texts and review, and nothing is encrypted"
                 )
-            # Hides Python's warning when Ctrl-C is pressed before the event loop runs.
-            warnings.filterwarnings("ignore", "coroutine 'Server.serve' was never awaited")
-            running = server.uvicorn()
             tell(f"open {server.address}")
             tell("stop with Ctrl-C; every answer is stored at once")
             if options.open_browser:
-                Timer(0.5, webbrowser.open, [server.address]).start()
-            running.run(sockets=[server.listening])
-        except KeyboardInterrupt:
-            tell(f"stopped; the answers are in {options.path}")
+                webbrowser.open(server.address)
+            while not served.done():
+                wait([served], timeout=1)  # without a time limit, Windows does not hear Ctrl-C
+            served.result()
+    except KeyboardInterrupt:
+        tell(f"stopped; the answers are in {options.path}")
 
 
 def _bound(host: str, port: int) -> socket.socket:

@@ -6,7 +6,7 @@ import json
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -53,11 +53,12 @@ def rows_of(path: Path, query: str, *given: Any) -> list[Any]:
         return opened.execute(query, given).fetchall()
 
 
-def serving(
-    path: Path, host: str = "127.0.0.1", port: int = 0
-) -> contextlib.AbstractContextManager[Server]:
+@contextlib.contextmanager
+def serving(path: Path, host: str = "127.0.0.1", port: int = 0) -> Iterator[Server]:
     """Serve a review from a thread."""
-    return prepare(path, host, port).in_thread()
+    server = prepare(path, host, port)
+    with server.in_thread():
+        yield server
 
 
 class Served:

@@ -125,6 +125,15 @@ def test_bf16_learns_as_fp32(train):
 
 
 @pytest.mark.nightly
+def test_a_run_inside_autocast_of_its_caller_learns_the_same(train, device, deterministic):
+    """Such a block keeps 16-bit copies of weights; updates must not see old ones."""
+    alone, _ = train("alone", packed=False)
+    with torch.autocast(device.type, enabled=False):
+        inside, _ = train("inside", packed=False)
+    assert same_weights(alone, inside)
+
+
+@pytest.mark.nightly
 def test_a_run_that_goes_on_ends_with_the_same_bits(train, deterministic):
     def stop(row):
         if row["step"] == 10:
