@@ -27,6 +27,7 @@ NAMES = (
     "training_speed",
     "training_to_loss",
     "loader",
+    "processes",
     "training_memory",
     "evaluation_speed",
     "rcp_speed",

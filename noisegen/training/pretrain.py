@@ -23,7 +23,7 @@ from torch.nn.functional import cross_entropy
 
 from noisegen.data.bitext import find_bitext
 from noisegen.encoders.encoder import Ragged
-from noisegen.encoders.tokens import Rows, by_length, generator, plan, upload
+from noisegen.encoders.tokens import Packed, Padded, Rows, by_length, generator, plan, upload
 from noisegen.errors import SourceError, UsageError
 from noisegen.evaluation.similarity import cosine_distance
 from noisegen.noising.rng import row_key, stream_key
@@ -150,12 +150,27 @@ class Pretraining(PairMethod[MaskedChunk]):
         owner = np.tile(self.pairs.owner[rows].astype(np.int64), 2)
         return MaskedChunk(steps, (texts.ids,), owner, texts, texts.counts())
 
+    def load(self, chunk: MaskedChunk, batches: list[Rows], update: int) -> "list[_Forward]":
+        """Return this process's batches of an update, with their token ids on the device."""
+        dropout = stream_key(self.settings.seed, "dropout", update)
+        own = range(self.workers.rank, len(batches), self.workers.world)
+        return [
+            self._loaded(batches[number], chunk.texts, row_key(dropout, number)) for number in own
+        ]
+
+    def _loaded(
+        self, rows: npt.NDArray[np.integer], texts: Masked, dropout: int | None = None
+    ) -> "_Forward":
+        """Return the given rows of masked texts as a batch, its token ids on the device."""
+        some = texts.take(rows)
+        return _Forward(rows, some, self.computation.batch(some.ids), dropout)
+
     def backward(
         self,
         trainer: Trainer[MaskedChunk],
         chunk: MaskedChunk,
         batches: list[Rows],
-        loaded: None = None,
+        loaded: "list[_Forward]",
     ) -> int:
         """Compute the gradient of an update over all processes; return its number of pairs.
 
@@ -164,16 +179,8 @@ class Pretraining(PairMethod[MaskedChunk]):
         """
         all_rows = np.sort(np.concatenate(batches))  # noisy sides first, then clean sides
         masks = np.array([chunk.masks[side].sum() for side in np.split(all_rows, 2)])
-        own = range(self.workers.rank, len(batches), self.workers.world)
-        dropout = stream_key(self.settings.seed, "dropout", trainer.progress.updates)
-        for numbers in [list(own)] if self.contrast else [[number] for number in own]:
-            forward = [
-                _Forward(
-                    batches[number], chunk.texts.take(batches[number]), row_key(dropout, number)
-                )
-                for number in numbers
-            ]
-            self._backward_together(trainer, chunk, forward, all_rows, masks)
+        for together in [loaded] if self.contrast else [[batch] for batch in loaded]:
+            self._backward_together(trainer, chunk, together, all_rows, masks)
         weights = self.network.parameters()
         self.workers.sum_gradients([weight for weight in weights if weight.requires_grad])
         return len(all_rows) // 2
@@ -196,7 +203,7 @@ class Pretraining(PairMethod[MaskedChunk]):
         for batch in batches:
             batch.has_graph = graphs.has_room
             with graphs.counted() if batch.has_graph else torch.no_grad():
-                batch.output = self._encode(batch.texts, batch.dropout, trainer.window)
+                batch.output = self._encode(batch, trainer.window)
         rows = np.concatenate([batch.rows for batch in batches])
         vectors = torch.cat([batch.output.vectors.detach() for batch in batches])
         states = torch.cat([batch.output.states.detach() for batch in batches])
@@ -224,30 +231,25 @@ class Pretraining(PairMethod[MaskedChunk]):
             output = batch.output
             del batch.output  # frees the graph of each batch after its own backward pass
             if not batch.has_graph:
-                output = self._encode(batch.texts, batch.dropout)
+                output = self._encode(batch)
             if output.vectors.requires_grad:  # false if all weights of the encoder are frozen
                 torch.autograd.backward((output.vectors, output.states), gradient)
 
     def _encode(
-        self,
-        texts: Masked,
-        dropout: int | None = None,
-        window: MutableMapping[str, Any] | None = None,
+        self, batch: "_Forward", window: MutableMapping[str, Any] | None = None
     ) -> "_Encoded":
-        """Return the vectors of texts, and the network's states at their masked tokens.
+        """Return the vectors of a batch, and the network's states at its masked tokens.
 
-        `dropout` is the seed of dropout: the same seed drops the same activations. Rows and tokens
-        are counted in `window`, for the log.
+        Rows and tokens are counted in `window`, for the log.
         """
-        if self.settings.dropout and dropout is not None:
-            torch.manual_seed(dropout)
+        if self.settings.dropout and batch.dropout is not None:
+            torch.manual_seed(batch.dropout)
+        if window is not None:
+            count(batch.tokens, window)
         with self.computation.precision():
-            tokens = self.computation.batch(texts.ids)
-            if window is not None:
-                count(tokens, window)
-            states = self.computation.states(tokens)
-            vectors = self.network.encoder.head(states, tokens)
-            return _Encoded(vectors, texts.masked_states(states, tokens))
+            states = self.computation.states(batch.tokens)
+            vectors = self.network.encoder.head(states, batch.tokens)
+            return _Encoded(vectors, batch.texts.masked_states(states, batch.tokens))
 
     def _contrast(
         self,
@@ -336,20 +338,20 @@ class Pretraining(PairMethod[MaskedChunk]):
         """
         training, texts = self.network.training, self.held_out
         self.network.eval()
-        pairs, counts = len(texts.ids) // 2, texts.counts()
+        pairs, counts, unmasked = len(texts.ids) // 2, texts.counts(), texts.without_masks()
         masks = np.array([side.sum() for side in np.split(counts, 2)])
         vectors, plain = torch.zeros(
             2, len(texts.ids), self.network.encoder.width, device=self.workers.device
         )
         parts: dict[str, float] = defaultdict(float)
         for rows in by_length(texts.ids.lengths, self.settings.batch_tokens):
-            batch = texts.take(rows)
+            batch = self._loaded(rows, texts)
             places = upload(rows, vectors.device)
             masked = self._encode(batch)
             vectors[places] = masked.vectors
-            plain[places] = self._encode(batch.without_masks()).vectors
+            plain[places] = self._encode(self._loaded(rows, unmasked)).vectors
             is_clean = np.repeat(rows >= pairs, counts[rows])
-            losses, _ = self._fill_masks(masked.states, batch.hidden(), is_clean, masks)
+            losses, _ = self._fill_masks(masked.states, batch.texts.hidden(), is_clean, masks)
             for name, value in losses.items():
                 parts[f"loss_{name}"] += float(value)
         self.network.train(training)
@@ -417,11 +419,15 @@ class _Encoded(NamedTuple):
 
 @dataclass
 class _Forward:
-    """A batch of an update: row indices, masked texts, seed of dropout, and network output."""
+    """A batch of an update: row indices, masked texts, their token ids on the device, and output.
 
-    rows: Rows
+    `dropout` is the seed of dropout: the same seed drops the same activations.
+    """
+
+    rows: npt.NDArray[np.integer]
     texts: Masked
-    dropout: int
+    tokens: Padded | Packed
+    dropout: int | None
     has_graph: bool = False  # True if the autograd graph of `output` is kept
     output: _Encoded = field(init=False)
 

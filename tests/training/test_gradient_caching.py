@@ -48,9 +48,15 @@ def gradients(trainer):
     }
 
 
+def backward(trainer, chunk, batches):
+    """Add the gradient of an update to those of the weights."""
+    method = trainer.method
+    method.backward(trainer, chunk, batches, method.load(chunk, batches, trainer.progress.updates))
+
+
 def cached(trainer, chunk, batches):
     trainer.method.network.zero_grad()
-    trainer.method.backward(trainer, chunk, batches)
+    backward(trainer, chunk, batches)
     return gradients(trainer)
 
 
@@ -144,7 +150,7 @@ def test_what_is_not_kept_is_computed_a_second_time(trainer, graph_gb, again):
     made = trainer(dropout=0.1, graph_gb=graph_gb, batch_tokens=300)
     chunk = made.method.chunk(0, 0)
     passes = counted_passes(made)
-    made.method.backward(made, chunk, chunk.steps[0])
+    backward(made, chunk, chunk.steps[0])
 
     batches = len(chunk.steps[0])
     more = len(passes) - batches
@@ -220,7 +226,7 @@ def test_the_whole_batch_is_contrasted_and_not_its_parts(trainer):
     half = np.sort(np.concatenate(chunk.steps[0]))[: len(np.concatenate(chunk.steps[0])) // 2]
     made.method.network.zero_grad()
     for pairs in np.array_split(half, 3):
-        made.method.backward(made, chunk, [np.concatenate([pairs, pairs + chunk.pairs])])
+        backward(made, chunk, [np.concatenate([pairs, pairs + chunk.pairs])])
     parted = gradients(made)
     name = "encoder.network.encoder.layer.0.output.dense.weight"
     assert not torch.allclose(whole[name], parted[name] / 3, rtol=1e-2, atol=1e-6)
