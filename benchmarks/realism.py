@@ -1,9 +1,10 @@
 """How real noise is, by set and recipe: `noisegen realism` on pairs that nothing was fitted to.
 
-`python -m benchmarks.realism [--set NAME]... [--noise NAME]... [--json FILE]` prints the table of
-docs/guides/realism.md: every packaged recipe, and `channel` with a profile of the other half of the
-set. A seed cuts the set anew and gives other noise; figures are means over the seeds, AUCs with
-half the distance of the highest from the lowest. All sets take ten minutes on one core.
+`python -m benchmarks.realism [--set NAME]... [--noise NAME]... [--peers] [--json FILE]` prints the
+table of docs/guides/realism.md: every packaged recipe, and `channel` with a profile of the other
+half of the set; with --peers, other tools as well. A seed cuts the set anew and gives other noise;
+figures are means over the seeds, AUCs with half the distance of the highest from the lowest. All
+sets take ten minutes on one core, with --peers an hour.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.peer_noise import PEERS, Noiser, calibrated
 from benchmarks.real_pairs import SETS, available, load
 from noisegen.augmentation.on_the_fly import Noising
 from noisegen.data.pairs import Pairs
@@ -63,26 +65,57 @@ class Figures(NamedTuple):
     cer: float
 
 
-def compared(name: str, seed: int, wanted: Sequence[str] = ()) -> Iterator[tuple[str, Figures]]:
-    """Yield noises, all or those `wanted`, compared with the half of a set that is held back."""
+def compared(
+    name: str, seed: int, wanted: Sequence[str] = (), peers: bool = False
+) -> Iterator[tuple[str, Figures]]:
+    """Yield noises, all or those `wanted`, compared with the half of a set that is held back.
+
+    With `peers`, other tools too: at their default strength, and with the CER of the real noise.
+    """
     lang = SETS[name].lang
-    noisy, clean = map(list, zip(*load(name), strict=True))
+    # Tools drop spaces at the ends of a text, and a classifier would see it.
+    noisy, clean = ([text.strip() for text in side] for side in zip(*load(name), strict=True))
     fitted, held = Pairs(noisy, clean).split(HALF, seed)
     held = held.sample(ROWS)
-    _, real = measure(held.clean, held.noisy, lang)
+    noise, real = measure(held.clean, held.noisy, lang)
     yield REAL, figures(held, held, real, lang)
     with tempfile.TemporaryDirectory(prefix="noisegen-bench-") as folder:
         recipes = {recipe: recipe for recipe in wanted or [*recipe_names(), "channel"]}
         if "channel" in recipes:
             learn.save(profile_of(fitted.sample(FITTED_MAX), lang), folder)
             recipes["channel"] = f"channel:profile={folder}"
-        for noise, recipe in recipes.items():
+        for title, recipe in recipes.items():
             try:
                 made = Noising(lang).noise(Recipe.named(recipe), held.clean, seed)
             except NoisegenError as error:
-                print(f"{name}: no {noise}: {error}", file=sys.stderr)
+                print(f"{name}: no {title}: {error}", file=sys.stderr)
             else:
-                yield noise, figures(held, Pairs(made, held.clean), real, lang)
+                yield title, figures(held, Pairs(made, held.clean), real, lang)
+    for title, made in peers_noise(lang, held.clean, noise.cer or 0.0, seed) if peers else ():
+        yield title, figures(held, Pairs(made, held.clean), real, lang)
+
+
+def peers_noise(
+    lang: str, clean: list[str], error_rate: float, seed: int
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield (name, noisy texts) of the other tools that know a language.
+
+    Each is shown at its default strength and with an error rate, two of our recipes with that rate.
+    """
+    for recipe in ("ugc", "mix_all"):
+        strength = calibrated(noiser := ours(recipe, lang), clean, error_rate, seed)
+        yield f"{recipe}, same CER", noiser(clean, strength, seed)
+    for peer in PEERS:
+        if theirs := peer.noiser(lang):
+            yield peer.name, theirs(clean, 1.0, seed)
+            strength = calibrated(theirs, clean, error_rate, seed)
+            yield f"{peer.name}, same CER", theirs(clean, strength, seed)
+
+
+def ours(recipe: str, lang: str) -> Noiser:
+    """Return the noise of a packaged recipe as a function of texts, strength and seed."""
+    noising, made = Noising(lang), Recipe.named(recipe)
+    return lambda texts, strength, seed: noising.noise(made.scaled(strength), texts, seed)
 
 
 def figures(held: Pairs, made: Pairs, real: RowCounts, lang: str) -> Figures:
@@ -124,11 +157,13 @@ def means(runs: Sequence[Figures]) -> Means:
     return found
 
 
-def measured(name: str, seeds: int, wanted: Sequence[str] = ()) -> dict[str, Means]:
+def measured(
+    name: str, seeds: int, wanted: Sequence[str] = (), peers: bool = False
+) -> dict[str, Means]:
     """Return means over seeds of noises compared with a set."""
     runs = defaultdict(list)
     for seed in range(seeds):
-        for noise, found in compared(name, seed, wanted):
+        for noise, found in compared(name, seed, wanted, peers):
             runs[noise].append(found)
     return {noise: means(by_seed) for noise, by_seed in runs.items()}
 
@@ -159,6 +194,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--set", action="append", default=[], dest="sets", help="name or language")
     parser.add_argument("--noise", action="append", default=[], help="recipe, or channel")
+    parser.add_argument("--peers", action="store_true", help="other tools that are installed, too")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args(arguments)
@@ -166,7 +202,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print("|---|---|" + "---:|" * len(TITLES))
     records = []
     for name in chosen(given.sets):
-        for noise, mean in measured(name, given.seeds, given.noise).items():
+        found = measured(name, given.seeds, given.noise, given.peers)
+        for noise, mean in found.items():
             print(line(name, noise, mean), flush=True)
             records.append({"set": name, "lang": SETS[name].lang, "noise": noise, **mean})
     if given.json:
