@@ -63,12 +63,13 @@ def stats(out: Path, plot: Path | None, as_json: bool) -> None:
     if plot:
         report.check_plot(plot)
     figures = measure(out)
+    if plot:  # before the terminal: a reader such as head may close it early
+        report.plot(figures, plot)
     if as_json:
         common.print_json(figures.to_dict())
     else:
         report.render(figures, common.terminal())
     if plot:
-        report.plot(figures, plot)
         common.tell(f"wrote {plot}")
 
 

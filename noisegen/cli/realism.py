@@ -190,12 +190,13 @@ def realism(out: Path | None, as_json: bool, **options: Any) -> int:
     with common.progress() as show:
         comparison = compare(progress=show, **options)
     common.say(comparison.warnings, "warning")
+    if out:  # before the terminal: a reader such as head may close it early
+        write_text(out, comparison_page(comparison))
     if as_json:
         common.print_json(comparison.to_dict())
     else:
         show_blocks(comparison_sections(comparison), common.terminal())
     if out:
-        write_text(out, comparison_page(comparison))
         common.tell(f"wrote {out}")
     common.say(comparison.damaged, "damaged")
     return 3 if comparison.damaged else 0

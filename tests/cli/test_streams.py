@@ -1,11 +1,15 @@
 """Where the command line writes: a pipe that closes, a full disk, a closed output."""
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from runs import DEMO, PROGRAM
+
+import noisegen
+from noisegen import review
 
 COMMANDS = {
     "table": ["transforms"],
@@ -24,6 +28,47 @@ def test_a_reader_that_goes_away_is_no_error(name):
     )
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    """A table of 40 pairs, its run of `augment`, and a review of it."""
+    folder = tmp_path_factory.mktemp("written")
+    clean = [f"see you tomorrow because the people of station {number}" for number in range(40)]
+    noisy = [noisegen.noise(text, "leet", id=number) for number, text in enumerate(clean)]
+    lines = [f"{one}\t{other}" for one, other in zip(clean, noisy, strict=True)]
+    (folder / "pairs.tsv").write_text("\n".join(["clean\tnoisy", *lines]) + "\n")
+    (folder / "clean.txt").write_text("\n".join(clean) + "\n")
+    noisegen.augment(DEMO, folder / "run", transforms=["leet"])
+    review.make(folder / "run", folder / "r.sqlite", rows=5)
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["", "--json"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "realism --pairs pairs.tsv --recipe mix_all -o page.html",
+        "stats run --plot page.html",
+        "stats run --plot page.png",
+        "review report r.sqlite -o page.html",
+        "calibrate --recipe fing --target-cer 0.05 -o page.yaml",
+        "learn pairs.tsv -o page",
+        "mine-pairs pairs.tsv -o page",
+        "prepare pairs.tsv --text-column clean -o page",
+        "augment clean.txt -t leet -o page",
+        "augment clean.txt -t leet -o page.tsv",
+    ],
+)
+def test_a_file_is_written_whoever_reads_the_terminal(pairs, words, kind):
+    written = pairs / words.split()[-1]
+    reading, writing = os.pipe()
+    os.close(reading)
+    given = [*PROGRAM, *words.split(), *([kind] if kind else [])]
+    done = subprocess.run(given, stdout=writing, stderr=subprocess.PIPE, cwd=pairs, text=True)
+    os.close(writing)
+    assert (done.returncode, written.exists()) == (0, True), done.stderr
+    shutil.rmtree(written) if written.is_dir() else written.unlink()
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="no device that is always full")
