@@ -44,6 +44,11 @@ def lines(metrics: Mapping[str, Any], out: Path) -> Iterator[str]:
     yield "; ".join([data, *lost(metrics["dropped"], metrics.get("cut", 0))])
     for table in tables(metrics):
         yield from aligned(table)
+    if metrics["best_step"] == 0:
+        yield (
+            "no update improved the figures of the held-out pairs: the weights are those from "
+            "before the first update; give more DATA, or train longer"
+        )
     yield outlook(metrics["curve"])
     if lacking := metrics.get("not_kept"):
         yield f"not kept of the teacher: {'; '.join(lacking)}"

@@ -15,6 +15,7 @@ from noisegen.noising.registry import load_code
 from noisegen.options import Strings, decode, public
 from noisegen.runs.atomic import write_text
 from noisegen.runs.folder import CONFIG, Layout, RunFolder, read_config
+from noisegen.runs.manifest import counted
 from noisegen.runs.progress import Progress, Show, reading, silent
 from noisegen.training.clock import Clock
 from noisegen.training.computation import Workers, join_workers
@@ -27,6 +28,8 @@ from noisegen.training.pretrain import Pretraining
 from noisegen.training.settings import OPTIONS, RunSettings, Sink, Tell, TrainOptions, load_settings
 from noisegen.training.trainer import Method, Trainer
 from noisegen.version import __version__
+
+FEW_PAIRS = 1_000  # a run on fewer training pairs begins with a warning
 
 METHODS: Mapping[str, type[Method[Any]]] = {
     "distil": Distillation,
@@ -188,6 +191,11 @@ def _open_run(
         with reading(options.progress, "reading DATA"):
             summary = method.read(options.sources, out / "data", resume=resume)
         options.tell(summary)
+        if method.rows < FEW_PAIRS:
+            options.tell(
+                f"warning: {counted(method.rows, 'pair')} to train on: with fewer than "
+                f"{FEW_PAIRS:,} a student learns them by heart, and little for other texts"
+            )
         method.prepare(out / "data", options.progress, clock)
         trainer = Trainer(method, out, dict(folder.config), clock)
         if workers.maximum(-clock.left) >= 0:

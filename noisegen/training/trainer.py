@@ -580,6 +580,7 @@ class Trainer(Generic[C]):
             "threads": torch.get_num_threads(),
             "planned_updates": self.planned_updates,
             "stopped_early": self.is_stopped,
+            "best_step": self.best_validation.step,  # 0: no update brought a better validation
             "before": dict(self.method.before or self.validations[0].figures),
             "curve": [[round(v.seconds, 1), v.figures["loss"]] for v in self.validations],
         }

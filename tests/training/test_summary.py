@@ -125,3 +125,18 @@ def test_the_command_prints_before_after_data_and_outlook(tiny_bert, pairs_file,
     assert any(line.startswith("xSIM error") for line in lines)
     assert any(line.startswith("ten more minutes: ") for line in lines)
     assert metrics["validation"]["loss"] < metrics["before"]["loss"]
+
+
+def test_a_run_that_changed_nothing_says_so(tiny_bert, pairs_file, tmp_path, capsys):
+    """A learning rate of 10 makes every update worse than none."""
+    run = tmp_path / "run"
+    words = (
+        f"train {pairs_file} -o {run} --teacher {tiny_bert} --steps=4 --set=validate_every=2"
+        " --set=precision=fp32 --set=batch_tokens=512 --set=lr=10 --set=warmup=0"
+    ).split()
+    assert command(words) == 0
+    said = capsys.readouterr()
+    assert "pairs to train on: with fewer than 1,000" in said.err
+    assert "no update improved the figures of the held-out pairs" in said.out
+    assert json.loads((run / "metrics.json").read_text())["best_step"] == 0
+    assert "No update improved the figures below" in (run / "student" / "README.md").read_text()
