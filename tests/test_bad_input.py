@@ -351,6 +351,9 @@ def test_inputs_with_other_columns(failed, file, tmp_path):
     ("options", "message"),
     [
         (["-t", "fign"], "no transform named 'fign'; did you mean 'fing'?"),
+        (["-t", "ugc"], "'ugc' is a recipe, not a transform: --recipe ugc"),
+        (["-t", "keybord"], "did you mean 'keyboard'?"),
+        (["-t", "mine"], "a transform of your own needs --code FILE.py"),
         (["-t", "fing:rat=0.1"], "fing has no parameter 'rat'; did you mean 'rate'?"),
         (["-t", "fing:rate=1.5"], "fing.rate = 1.5 is outside 0 to 1"),
         (["-t", "fing:rate=-0.1"], "outside 0 to 1"),

@@ -152,6 +152,7 @@ def section(one: TransformInfo, rows: Sequence[Row], lang: str) -> str:
         f"Languages: {'any' if one.languages == ['*'] else ', '.join(one.languages)}.\n",
         table(("parameter", "default", "meaning"), lines),
     ]
+    parts += [f"Also called {', '.join(map(code, one.other_names))}.\n"] * bool(one.other_names)
     parts += (
         [] if one.keeps_meaning else ["It may add or drop content, so no packaged recipe has it.\n"]
     )

@@ -29,11 +29,13 @@ from noisegen.text.resources import DEMO, DICTIONARIES, RECIPES
 class TransformInfo:
     """Description of a transform.
 
-    `parameters` maps the names of its parameters to their defaults. `data` lists the word lists
-    that it reads, with their sources and licences. `source` is the file and line of its code.
+    `other_names` has what people and other tools call it; these names work as well. `parameters`
+    maps the names of its parameters to their defaults. `data` lists the word lists that it reads,
+    with their sources and licences. `source` is the file and line of its code.
     """
 
     name: str
+    other_names: list[str]
     summary: str
     languages: list[str]
     parameters: dict[str, Any]
@@ -63,7 +65,8 @@ def info(name: str) -> TransformInfo:
     langs = [lang for lang in transform.languages() if lang != "*"] or packaged
     paths = dict.fromkeys(path for lang in langs for path in transform.data(Settings(lang), {}))
     return TransformInfo(
-        name=name,
+        name=transform.name,
+        other_names=[other for other, own in registry.OTHER_NAMES.items() if own == transform.name],
         summary=transform.summary,
         languages=transform.languages(),
         parameters={key: parameter.default for key, parameter in transform.parameters.items()},
@@ -88,10 +91,11 @@ def table(transforms: list[TransformInfo]) -> Group:
     shown = RichTable("name", "what it does", box=None, header_style="bold", pad_edge=False)
     shown.add_column("languages", justify="right", no_wrap=True)
     for known in transforms:
-        caution = "" if known.keeps_meaning else " May add or drop content."
+        notes = "" if known.keeps_meaning else " May add or drop content."
+        notes += f" Also: {', '.join(known.other_names)}." if known.other_names else ""
         languages = _languages(known)
         short = languages if len(languages) <= LIST_MAX else f"{len(known.languages)} languages"
-        shown.add_row(Text(known.name, "bold cyan"), f"{known.summary}{caution}", short)
+        shown.add_row(Text(known.name, "bold cyan"), f"{known.summary}{notes}", short)
     return Group(
         shown, Text("\nParameters, data and more examples: noisegen transforms NAME", "dim")
     )
@@ -103,7 +107,8 @@ def _languages(known: TransformInfo) -> str:
 
 def describe(known: TransformInfo) -> Group:
     """Return the description of one transform for the terminal, with examples from demo texts."""
-    rows = [("languages", _languages(known))]
+    rows = [("also", ", ".join(known.other_names))] if known.other_names else []
+    rows.append(("languages", _languages(known)))
     rows += [("parameter", f"{name} = {value}") for name, value in known.parameters.items()]
     rows += [("example", f"{clean}\n{noisy}") for clean, noisy in real_examples(known)]
     for note in known.data:

@@ -320,6 +320,7 @@ def _member(item: object, where: str) -> Member:
 
 def _step(name: str, options: Mapping[str, Any], where: str) -> Step:
     values = {str(key): value for key, value in options.items() if key not in _STEP_OPTIONS}
+    name = registry.own_name(name)
     try:
         read = registry.get(name).values(values)
     except UsageError as error:

@@ -91,9 +91,9 @@ class Recipe(Mix):
             return cls.from_yaml(name)
         if name in recipe_names():
             return _packaged(RECIPES / f"{name}.yaml")
-        if ":" in name or registry.is_name(name):
+        if ":" in name or registry.is_name(registry.own_name(name)):
             return cls.of([parse_step(name)], name)
-        near = did_you_mean(name, recipe_names() + registry.names())
+        near = did_you_mean(name, [*recipe_names(), *registry.names(), *registry.OTHER_NAMES])
         known = near or f"; recipes: {', '.join(recipe_names())}, or give a .yaml file"
         raise UsageError(f"no recipe or transform named {name!r}{known}")
 

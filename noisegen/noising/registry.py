@@ -25,6 +25,7 @@ from noisegen.noising.rng import Draws, GapTables, RowDraws, Strengths, fraction
 from noisegen.text.alignment import difference
 from noisegen.text.buffers import I64, U64, Texts
 from noisegen.text.languages import MATCHED_BY, normalize_language
+from noisegen.text.resources import RECIPES
 from noisegen.text.rows import Row, RowEdit
 from noisegen.text.spans import Spans
 
@@ -276,6 +277,48 @@ def register(transform: Transform) -> None:
     _REGISTERED[transform.name] = transform
 
 
+# What people and other tools call a transform -> its name.
+OTHER_NAMES = {
+    "abbreviation": "abr1",
+    "accents": "diac",
+    "acronym": "abr3",
+    "apostrophe": "apos",
+    "case": "caps",
+    "casing": "caps",
+    "code-switching": "codeswitch",
+    "contraction": "cont",
+    "diacritics": "diac",
+    "dialect": "dial",
+    "dyslexia": "dysl",
+    "elongation": "long",
+    "emoji": "emot",
+    "emoticon": "emot",
+    "filler": "intj",
+    "homoglyph": "look",
+    "homophone": "homo",
+    "interjection": "intj",
+    "keyboard": "fing",
+    "leetspeak": "leet",
+    "misspelling": "spel",
+    "phonetic": "phon",
+    "punctuation": "punc",
+    "slang": "slng",
+    "spacing": "spac",
+    "spelling": "spel",
+    "transliteration": "latn",
+    "typo": "fing",
+    "whitespace": "spac",
+}
+
+
+def own_name(name: str) -> str:
+    """Return the name of a transform that people call `name`: 'fing' for 'keyboard'.
+
+    Any other name is returned as it is, that of a plug-in too.
+    """
+    return OTHER_NAMES[name] if name in OTHER_NAMES and not is_name(name) else name
+
+
 def names() -> list[str]:
     """Return the sorted names of all transforms, plug-ins included."""
     own = {name for group, name in _own_entry_points() if group == ENTRY_POINTS}
@@ -288,11 +331,12 @@ def is_name(name: str) -> bool:
 
 
 def get(name: str) -> Transform:
-    """Return the transform with this name, loaded if necessary.
+    """Return the transform with this name or other name, loaded if necessary.
 
     Raises UsageError, which suggests the nearest name, for an unknown name, and NoisegenError for a
     plug-in that cannot be imported.
     """
+    name = own_name(name)
     family, colon, _ = name.partition(":")
     if name not in _REGISTERED:
         if colon and (point := _entry_point(FAMILIES, family)):
@@ -305,7 +349,10 @@ def get(name: str) -> Transform:
             if name not in _REGISTERED and callable(loaded):  # function without decorator
                 transform(name)(loaded)
     if name not in _REGISTERED:
-        near = did_you_mean(name, names()) or f"; known: {', '.join(names())}"
+        if (RECIPES / f"{name}.yaml").is_file():
+            raise UsageError(f"{name!r} is a recipe, not a transform: --recipe {name}")
+        known = f"; known: {', '.join(names())}; a transform of your own needs --code FILE.py"
+        near = did_you_mean(name, [*names(), *OTHER_NAMES]) or known
         raise UsageError(f"no transform named {name!r}{near}")
     return _REGISTERED[name]
 

@@ -248,3 +248,22 @@ def test_languages_of_a_function_may_be_one(given):
     name = f"one_{type(given).__name__}"
     noisegen.transform(name, langs=given)(lambda text, draws: text)
     assert registry.get(name).languages() == ["de"]
+
+
+def test_names_that_people_guess_are_those_of_transforms(tmp_path):
+    """They make the noise of the transform under its own name, from Python and from a recipe."""
+    text = "see you tomorrow at the station"
+    assert not set(registry.OTHER_NAMES) & set(registry.names())
+    assert set(registry.OTHER_NAMES.values()) <= set(registry.names())
+    found = noisegen.noise(text, "keyboard:rate=0.5", id=3, edits=True)
+    assert found == noisegen.noise(text, "fing:rate=0.5", id=3, edits=True)
+    assert {edit.transform for edit in found.edits} == {"fing"}
+    recipe = tmp_path / "mine.yaml"
+    recipe.write_text("steps:\n- typo: {rate: 0.5}\n- leetspeak: {p: 0.5}\n")
+    assert [step.label for step in Recipe.named(recipe).steps()] == ["fing", "leet"]
+
+
+def test_a_plug_in_may_have_a_name_that_people_guess():
+    noisegen.transform("emoji")(echo)
+    assert registry.own_name("emoji") == "emoji"
+    assert registry.own_name("emoticon") == "emot"
