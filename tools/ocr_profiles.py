@@ -5,8 +5,9 @@ lines as the printed page has them and as OCR read them; every fifth work is for
 `python -m tools.ocr_profiles learn LANG OUT` writes the profile from the lines for training.
 
 SOURCE is a Git repository of images of lines with their text (de, fr), read here by Tesseract 5
-(`pip install tesserocr pillow`; models of tessdata_fast in `--tessdata`), or the folder of
-ICDAR2017_datasetPostOCR_Evaluation_2M_v1.2 (en), which has the OCR of the British Library.
+(`pip install tesserocr pillow`; models of tessdata_fast in `--tessdata`), or a folder of aligned
+texts with the OCR of libraries: ICDAR2017_datasetPostOCR_Evaluation_2M_v1.2 (en), and
+evaluation_4M_without_Finnish of ICDAR2019 (nl).
 """
 
 import argparse
@@ -34,19 +35,23 @@ CER_MAX = 0.3  # lines with a larger share of wrong characters are not of the sa
 HEIGHT, BORDER = 48, 10  # pixels of an image of a line, and of the white around it
 _SET_APART = re.compile(r" +(?=[,;:!?.])")  # old prints set punctuation apart, transcribers do not
 _WRITTEN_TODAY = str.maketrans(
-    {"ſ": "s", "ß": "ß", "⸗": "-", "¬": "-", "’": "'", "‘": "'", "\u0364": "\u0308"}
+    {"ſ": "s", "⸗": "-", "¬": "-", "‐": "-", "‑": "-", "’": "'", "‘": "'", "\u0364": "\u0308"}
 )
 Line = tuple[str, str, str]  # work, as it was read, as it is printed
 
 
 @dataclass(frozen=True)
 class Scans:
-    """A set of scans: whom to credit, and how images and texts of lines are named."""
+    """A set of scans: whom to credit, and how its files are named.
+
+    `files` is a pattern of the images of lines, or of the aligned texts in a set with OCR of its
+    own; such a set has no `model`.
+    """
 
     source: str
     license: str
-    model: str = ""  # of Tesseract; none if the set has its own OCR
-    images: str = ""
+    files: str
+    model: str = ""  # of Tesseract
     text: str = ""  # ending of the name of a text, in place of .png
 
 
@@ -54,21 +59,28 @@ SCANS = {
     "de": Scans(
         "German prints of the 19th century, read by Tesseract 5 (jbaiter/archiscribe-corpus)",
         "CC-BY-4.0",
-        "deu",
         r"^transcriptions/",
+        "deu",
         ".txt",
     ),
     "en": Scans(
         "ICDAR2017 post-OCR correction, English books and newspapers of the British Library "
         "(impresso/llm-transcript-postcorrection)",
         "CC-BY-SA-3.0",
+        "eng_*/*.txt",
     ),
     "fr": Scans(
         "French prints of the 17th to 19th century, read by Tesseract 5 (e-ditiones/OCR17)",
         "CC-BY-SA-4.0",
-        "fra",
         r"^(Training_data/.*/extracted(_cleaned)?/|Testing_data/)",
+        "fra",
         ".gt.txt",
+    ),
+    "nl": Scans(
+        "ICDAR2019 post-OCR correction, Dutch books and newspapers, IMPACT and KB "
+        "(impresso/llm-transcript-postcorrection)",
+        "CC-BY-4.0",
+        "NL/NL1/*.txt",
     ),
 }
 
@@ -94,7 +106,7 @@ def lines_read(repository: Path, scans: Scans, tessdata: str, most: int) -> Iter
     images = [
         name
         for name in sorted(names)
-        if re.search(scans.images, name) and name.removesuffix(".png") + scans.text in names
+        if re.search(scans.files, name) and name.removesuffix(".png") + scans.text in names
     ]
     Random(7).shuffle(images)
 
@@ -125,13 +137,13 @@ def work_of(name: str) -> str:
     return f"{folder}/{file.rpartition('_')[0]}" if file.count("_") else folder
 
 
-def lines_aligned(folder: Path) -> Iterator[Line]:
-    """Cut the aligned English texts of ICDAR2017 into lines, where both sides have a space.
+def lines_aligned(folder: Path, files: str) -> Iterator[Line]:
+    """Cut the aligned texts of ICDAR2017 and ICDAR2019 into lines, where both sides have a space.
 
     Per file, the second line is what was read, the third what is printed, of equal lengths: '@' is
     a character that the side lacks, '#' a character that is not known.
     """
-    for file in sorted(folder.glob("eng_*/*.txt")):
+    for file in sorted(folder.glob(files)):
         _, read, printed = (line[14:] for line in file.read_text("utf-8").splitlines()[:3])
         start = 0
         for at, both in enumerate(zip(read, printed, strict=False)):
@@ -199,7 +211,7 @@ def main() -> None:
         lines = lines_read(given.source, scans, given.tessdata, given.most)
         write_pairs(given.lang, lines, given.out)
     else:
-        write_pairs(given.lang, lines_aligned(given.source), given.out)
+        write_pairs(given.lang, lines_aligned(given.source, scans.files), given.out)
 
 
 if __name__ == "__main__":
