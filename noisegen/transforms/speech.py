@@ -45,7 +45,7 @@ class NumberWords(NamedTuple):
 
 
 @cache
-def names_of(lang: str) -> NumberWords:
+def number_words(lang: str) -> NumberWords:
     """Return the words of numbers in the packaged table of a language."""
     rows = rows_of(_WORDS.of(lang))
     return NumberWords(
@@ -57,7 +57,7 @@ def names_of(lang: str) -> NumberWords:
 def cardinal(number: int, names: dict[int, str]) -> str:
     """Return a number below `NUMBER_MAX` in words, without hyphens.
 
-    >>> cardinal(1_205, names_of("en").cardinals)
+    >>> cardinal(1_205, number_words("en").cardinals)
     'one thousand two hundred five'
     """
     if number in names and number < 100:
@@ -83,6 +83,11 @@ def spoken(found: re.Match[str], names: NumberWords) -> str:
     if found["ending"] == "%":
         words += " percent"
     return f"{words} {CURRENCIES[found['currency']]}" if found["currency"] else words
+
+
+def spoken_numbers(text: str, names: NumberWords) -> str:
+    """Return a text with all its numbers in words."""
+    return _NUMBER.sub(lambda found: spoken(found, names), text)
 
 
 def _whole(digits: str, names: dict[int, str], is_year: bool) -> Iterator[str]:
@@ -147,7 +152,7 @@ def nums(settings: Settings, *, rate: float = 1.0) -> SpokenNumbers:
 
     Numbers within dates, times and versions stay: 12/5/1999, 10:30, 3.1.4.
     """
-    return SpokenNumbers(settings.limits(rate), names_of(settings.lang))
+    return SpokenNumbers(settings.limits(rate), number_words(settings.lang))
 
 
 # Text without punctuation.
