@@ -16,8 +16,10 @@ TABLES = (
     "phon_rules",
     "mark",
     "drop",
+    "fill",
+    "nums",
     "runs",
-)  # of letters, rules or marks
+)  # of letters, rules, marks or single words
 SIGNS = ("abr1", "cens", "rebus")  # lists that write words with signs
 LISTS = sorted(path for path in DICTIONARIES.glob("??/*.tsv") if path.stem not in TABLES)
 LEET = sorted(DICTIONARIES.glob("??/leet.tsv"))

@@ -1,4 +1,4 @@
-"""Noise learned from real errors: `wiki` from a mined dictionary, `channel` from a noise profile.
+"""Noise learned from real errors: `wiki` from a dictionary, `channel` and `ocr` from a profile.
 
 `wiki` puts wrong forms of words into text by the rule that fits the errors released with RCP. In
 each row, n tokens are drawn without replacement, where n is uniform on 1 to ceil(min(4, rate * L))
@@ -369,6 +369,24 @@ def channel(
             f"profile {profile} is of language {chances.lang!r}, the text of {settings.lang!r}",
             stacklevel=2,
         )
+    return ChannelKernel(chances, counts.factors, settings.rates(rate), counts.consistency)
+
+
+_SCANS = LanguageFiles("ocr")
+
+
+def _scan_files(settings: Settings, _: Mapping[str, Any]) -> list[Path]:
+    return existing(_SCANS.of(settings.lang) / profiles.HEAD)
+
+
+@kernel("ocr", _scan_files, _SCANS.languages, keeps_meaning=False)
+def ocr(settings: Settings, *, rate: Annotated[float, RATE_MAX] = 1.0) -> ChannelKernel:
+    """Misread text as OCR does: 'the modern church' -> 'the modem church'.
+
+    The noise was learned from scans of old books and newspapers. `rate` multiplies the chances of
+    all errors: 1 makes as many errors as OCR made in these scans.
+    """
+    chances, counts = _profile(_SCANS.of(settings.lang))
     return ChannelKernel(chances, counts.factors, settings.rates(rate), counts.consistency)
 
 

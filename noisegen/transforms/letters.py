@@ -1,4 +1,4 @@
-"""Transforms of a word's letters: dropped apostrophes, diacritics and vowels, repeated letters.
+"""Transforms of a word's letters: dropped apostrophes, marks, vowels, repeats, hyphens.
 
 Each transform is a rule for `WordKernel`. A rule takes a word and returns its possible noisy forms
 with whole-number weights. If the rule returns no form, the word stays unchanged.
@@ -244,6 +244,38 @@ def vowl(settings: Settings, *, rate: float = 0.1) -> WordKernel:
         bytes_min=VOWELS_LEFT_OUT.start,
         names_stay=settings.lang not in NOUNS_HAVE_CAPITALS,
     )
+
+
+BROKEN_MIN, LEFT_ON_LINE = 6, 2  # fewest letters of a word that breaks, and of each of its parts
+# Pairs of consonants that write one sound, which no line end separates.
+ONE_SOUND = frozenset(("ch", "ck", "gh", "gn", "ph", "qu", "rh", "sh", "sz", "th", "wh"))
+
+
+def at_line_end(word: str, vowels: frozenset[str]) -> Forms:
+    """Return the forms of a word with a hyphen and a space before a syllable.
+
+    A syllable begins with the consonant before a vowel; a vowel must come before it, too.
+    """
+    if len(word) < BROKEN_MIN or not word.isalpha():
+        return []
+    lower = word.lower()
+    is_vowel = [letter in vowels for letter in lower]
+    return [
+        (f"{word[:at]}- {word[at:]}", 1)
+        for at in range(LEFT_ON_LINE, len(lower) - LEFT_ON_LINE + 1)
+        if not is_vowel[at] and is_vowel[at + 1] and any(is_vowel[:at])
+        if lower[at - 1 : at + 1] not in ONE_SOUND
+    ]
+
+
+@kernel("hyph", lambda *_: [_VOWELS], lambda: sorted(vowels_by_language()), kind="slip")
+def hyph(settings: Settings, *, rate: float = 0.1) -> WordKernel:
+    """Break words as lines of print end: 'the recent election' -> 'the re- cent elec- tion'.
+
+    `rate` is the chance that a word of at least 6 letters is broken, before a syllable.
+    """
+    rule = partial(at_line_end, vowels=vowels_by_language()[settings.lang])
+    return WordKernel(rule, settings.limits(rate), bytes_min=BROKEN_MIN)
 
 
 ADDED = (24, 32, 19, 11, 7, 4, 2, 1)  # weights of writing a letter 1, 2, ... 8 more times

@@ -76,7 +76,8 @@ def test_every_transform_of_a_recipe_has_a_way_for_rows(name):
         by_arrays = {
             step.transform for step in engine.steps if not isinstance(step.kernel, RowKernel)
         }
-        assert by_arrays == set(), lang
+        # The channel of `ocr` has its twin in test_channel_twin.py.
+        assert by_arrays <= {"ocr"}, lang
 
 
 @pytest.mark.parametrize("name", BUILT_IN)

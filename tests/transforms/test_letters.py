@@ -18,6 +18,7 @@ from noisegen.noising.registry import examples_in, get
 from noisegen.testing import check_rate, check_transform
 from noisegen.text.resources import DICTIONARIES
 from noisegen.transforms.letters import (
+    at_line_end,
     lengthened,
     lengthening_of,
     misplaced,
@@ -28,11 +29,13 @@ SAMPLES = {
     "apos": "don't don’t I’m rock'n'roll l'été aujourd'hui м'яч Ankara'da 'quoted' dogs' DON'T",
     "diac": "Ångström Größe GRÖSSE straße déjà vu Œuvre ñandú İyi ığdır không a\u0301e\u0308 ё й",
     "vowl": "please text. Would from would Would WOULD problem people. MR. Idea they rhythm İyiyim",
+    "hyph": "The recent election, modern churches; Dezember, été, x1 MODERN rhythm teacher",
     "long": "so no please really omg yesss SO Pleased cat Anna CEO NASA été über İyi qzx a1 x",
 }
 LANGS = {
     "apos": ["en", "fr", "it", "uk", "tr"],
     "diac": ["en", "de", "tr", "vi", "ar", "hi", "ko", "ja"],
+    "hyph": ["en", "de", "fr", "tr"],
     "vowl": ["en", "fr", "tr", "id"],
     "long": ["en", "de", "hi", "ru", "vi", "ar", "ja"],
 }
@@ -50,6 +53,7 @@ def test_they_keep_the_promises(name, lang):
         ("apos", "en", 0.5, 50),
         ("diac", "de", 0.5, 50),
         ("vowl", "en", 0.1, 100),
+        ("hyph", "en", 0.5, 100),
         ("long", "ru", 1, 40),
         *(
             pytest.param(*name_and_lang.split(), rate, changed, marks=pytest.mark.nightly)
@@ -72,7 +76,8 @@ def test_they_agree_with_the_oracle(name, lang, rate, changed, demo, odd_texts):
 
 
 @pytest.mark.parametrize(
-    ("name", "lang"), [("apos", "en"), ("diac", "de"), ("vowl", "tr"), ("long", "en")]
+    ("name", "lang"),
+    [("apos", "en"), ("diac", "de"), ("vowl", "tr"), ("long", "en"), ("hyph", "de")],
 )
 @given(st.lists(ANY_TEXT | LIVELY_TEXT, min_size=1, max_size=20), st.integers(0, 2**64 - 1))
 @settings(max_examples=25)
@@ -366,3 +371,28 @@ def test_a_way_is_as_frequent_as_the_letters_that_tell_it_say():
 )
 def test_function_words_of_other_languages_are_not_held(lang, words):
     assert [lengthened(word, lang) for word in words.split()] == [[]] * len(words.split())
+
+
+@pytest.mark.parametrize(
+    ("word", "forms"),
+    [
+        ("election", {"elec- tion"}),
+        ("recent", {"re- cent"}),
+        ("modern", {"mo- dern"}),
+        ("teacher", set()),
+        ("rhythm", set()),
+        ("MODERN", {"MO- DERN"}),
+        ("Dezember", {"De- zember", "Dezem- ber"}),
+        ("x1recent", set()),
+        ("lines", set()),
+    ],
+)
+def test_where_a_line_may_end(word, forms):
+    assert {form for form, _ in at_line_end(word, vowels_by_language()["en"])} == forms
+
+
+def test_long_words_break_at_the_rate():
+    def hits(clean, noisy):
+        return noisy.count("- "), 2
+
+    check_rate("hyph", "a recent and modern day", hits, 0.2)
