@@ -1,4 +1,4 @@
-"""`noisegen learn`, `calibrate` and `realism`."""
+"""`noisegen learn`, `fit`, `calibrate` and `realism`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from noisegen.cli.parameters import click_options
 from noisegen.errors import UsageError
 from noisegen.realism.calibrate import CalibrateOptions
 from noisegen.realism.compare import CompareOptions
+from noisegen.realism.fit import FitOptions
 from noisegen.realism.learn import LearnOptions
 
 if TYPE_CHECKING:
@@ -166,6 +167,33 @@ def calibrate(
     if out:
         common.tell(f"wrote {out}; use it: noisegen augment TEXT -o OUT --recipe {out}")
     return 3 if calibrated.dropped else 0
+
+
+@click.command(
+    epilog=common.example(
+        "fit posts.txt -o mine.yaml", "augment news.txt -o out --recipe mine.yaml"
+    )
+)
+@click_options(FitOptions)
+@common.output
+def fit(as_json: bool, **options: Any) -> int:
+    """Fit a recipe to noisy posts, without pairs.
+
+    POSTS: noisy text as people wrote it. The new recipe extends another one.
+    """
+    from noisegen.realism.fit import fit as run
+
+    with common.progress() as show:
+        found = run(progress=show, tell=common.hint, **options)
+    common.say(found.warnings, "warning")
+    if as_json:
+        common.print_json(found.to_dict())
+    elif not options["out"]:
+        click.echo(found.to_yaml(), nl=False)
+    else:
+        out = options["out"]
+        common.tell(f"wrote {out}; use it: noisegen augment TEXT -o OUT --recipe {out}")
+    return 3 if found.dropped else 0
 
 
 @click.command(epilog=common.example("realism --pairs pairs.tsv --recipe mix_all -o report.html"))

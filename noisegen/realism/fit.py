@@ -1,0 +1,366 @@
+"""Fit a recipe to posts alone: strengths of its steps and weights of its writers, without pairs.
+
+1. The posts are restored (`forms`): noisy forms that the recipe can write become clean forms again.
+2. Strengths are searched under which noise on restored posts has as many marks of each step as the
+   posts, and noise on clean text (`--clean`) the capitals, signs and function words of the posts.
+3. A classifier judges the recipes on posts that the search did not see. If the fitted recipe is told
+   apart from them more easily than the recipe that it extends, half of each change is tried, then
+   none.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import yaml
+
+from noisegen.augmentation import AnyRecipe
+from noisegen.augmentation.catalog import demo_texts
+from noisegen.augmentation.on_the_fly import Noising
+from noisegen.data.columns import by_reason
+from noisegen.data.pairs import Pairs, refuse_onto
+from noisegen.data.rows import Columns
+from noisegen.data.sources import expand, no_column, read, shard_ranges
+from noisegen.errors import MissingExtra, UsageError
+from noisegen.noising import registry
+from noisegen.noising.recipe import FILE_ENDINGS, Recipe
+from noisegen.noising.rng import name_number, splitmix
+from noisegen.options import Strings, argument, decode, internal, listed, option, public
+from noisegen.realism.forms import Forms, chance_of, forms_of, words_of
+from noisegen.realism.habits import Side, Strengths, SurfaceMarks, WordMarks, matched
+from noisegen.realism.two_sample import Auc, TwoSample, two_sample
+from noisegen.runs.atomic import refuse_existing, write_text
+from noisegen.runs.manifest import counted
+from noisegen.runs.options import Lang, TextColumn
+from noisegen.runs.progress import Progress, Show, silent
+from noisegen.text.languages import normalize_language
+from noisegen.text.resources import DEFAULT_RECIPE
+
+POSTS_MAX, CLEAN_MAX = 100_000, 20_000  # most posts and clean texts that are read
+POSTS_MIN = 50  # fewest posts
+LEARNED_MAX = 5_000  # most posts whose noisy forms are learned
+ROWS = 2_500  # texts that are noised per measurement
+MARKS_MIN = 5  # fewest marks of a step in the posts, for its strength to be fitted
+HELD_BACK = 5  # one post in this many is kept out of the search
+JUDGED_MAX = 1_000  # most posts that the classifier reads
+AUTHOR_POSTS = 5  # posts of one author that are read as one text
+FUNCTION_WORDS = 40  # most frequent words of the clean text whose share is a mark
+SHRUNK = (1.0, 0.5)  # shares of the fitted change that are tried
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """Options of a fit: posts, the recipe to start from, and clean text like that to be noised."""
+
+    posts: Annotated[Strings, argument("POSTS...")]
+    out: Annotated[
+        str | None,
+        option("File for the new recipe (default: print it)", "-o", "--out", metavar="RECIPE.yaml"),
+    ] = None
+    _: KW_ONLY
+    clean: Annotated[
+        Strings, option("Clean text like that to be noised; repeatable", metavar="SOURCE")
+    ] = ()
+    extends: Annotated[AnyRecipe, option("Recipe to start from", metavar="NAME|FILE.yaml")] = (
+        DEFAULT_RECIPE
+    )
+    lang: Lang = "en"
+    text_column: TextColumn = "text"
+    group_by: Annotated[
+        str | None, option("Column with the author: habits hold through the posts of an author")
+    ] = None
+    seed: Annotated[int, option("Seed of the noise that is measured")] = 0
+    limit: Annotated[int, option("Maximum posts to read", "-n", "--limit", ge=1)] = POSTS_MAX
+    force: Annotated[bool, option("Overwrite the output file")] = False
+    tell: Annotated[Callable[[str], None], internal()] = silent
+    progress: Annotated[Show, internal()] = silent
+
+
+@dataclass(frozen=True)
+class Habit:
+    """The strength of a step: its factor, the bounds of the factor, and its marks.
+
+    `posts`, `before` and `after` are marks per 100 posts: in the posts, in the noise of the recipe
+    that was extended, and in the noise of the fitted recipe. They are None for a step whose marks
+    are those of the whole surface (capitals, signs, missing words).
+    """
+
+    step: str
+    factor: float
+    low: float
+    high: float
+    posts: float | None
+    before: float | None
+    after: float | None
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A recipe fitted to posts.
+
+    `content` is the recipe file as plain data, `recipe` the recipe it makes. `aucs` are those of a
+    classifier that tells held-out posts from noise on their restored texts, by recipe: of the
+    recipe that was extended, and the fitted one. `left` has what still differs.
+    """
+
+    content: dict[str, Any]
+    recipe: Recipe
+    lang: str
+    posts: int
+    clean: int
+    habits: tuple[Habit, ...]
+    writers: dict[str, tuple[float, float]]  # name -> shares before and after
+    aucs: dict[str, Auc | None]
+    left: TwoSample | None
+    about: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+    def to_yaml(self) -> str:
+        """Return the text of the recipe file: comment lines, then the recipe."""
+        head = "".join(f"# {line}\n" for line in self.about)
+        return head + yaml.safe_dump(self.content, sort_keys=False, allow_unicode=True)
+
+    def save(self, path: str | Path) -> None:
+        """Write the recipe file, completely or not at all; raises OutputError."""
+        write_text(Path(path), self.to_yaml())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the recipe file, habits, writers and AUCs as plain data for JSON."""
+        return {
+            "recipe": self.content,
+            "posts": self.posts,
+            "clean": self.clean,
+            "habits": [vars(habit) for habit in self.habits],
+            "writers": {name: list(shares) for name, shares in self.writers.items()},
+            "aucs": {name: auc and vars(auc) for name, auc in self.aucs.items()},
+            "warnings": list(self.warnings),
+            "dropped": dict(self.dropped),
+        }
+
+
+@public
+def fit(
+    posts: Strings,
+    out: str | Path | None = None,
+    *,
+    clean: Strings = (),
+    extends: str | Recipe = "ugc",
+    lang: str = "en",
+    text_column: str = "text",
+    group_by: str | None = None,
+    seed: int = 0,
+    limit: int = 100_000,
+    force: bool = False,
+    tell: Callable[[str], None] = silent,
+    progress: Show = silent,
+) -> Fitted:
+    """Fit a recipe to unpaired noisy posts, and write it to `out` if that is set.
+
+    `posts` and `clean` are files, folders or `hf:NAME` with a column of text. `clean` is text like
+    that to be noised; without it, capitals, punctuation and missing words keep the strengths of
+    `extends`. Equal input gives an equal recipe. Raises NoisegenError.
+    """
+    return _fit(decode(FitOptions, locals()))
+
+
+def _fit(options: FitOptions) -> Fitted:
+    """Run `fit` with checked options."""
+    sources = listed(options.posts)
+    if options.out:
+        refuse_onto(Path(options.out), [*sources, *listed(options.clean)])
+        refuse_existing(Path(options.out), options.force)
+        if not options.out.endswith(FILE_ENDINGS):
+            raise UsageError(f"-o {options.out!r}: the name of a recipe file ends in .yaml")
+    lang = normalize_language(options.lang)
+    options.progress(Progress("reading"))
+    dropped: Counter[str] = Counter()
+    texts = _read(sources, options, options.limit, dropped, options.group_by)
+    clean = _read(listed(options.clean), options, CLEAN_MAX, dropped) if options.clean else []
+    found = fit_texts(texts, clean, options.extends, lang, options.seed, options.progress)
+    name = Path(options.out).stem if options.out else f"{found.recipe.name}"
+    found = replace(found, content={"name": name, **found.content}, dropped=dropped)
+    if dropped:
+        line = f"dropped or damaged: {by_reason(dropped)}"
+        found = replace(found, warnings=(*found.warnings, line))
+    if options.out:
+        found.save(options.out)
+    return found
+
+
+def _read(
+    sources: Sequence[str],
+    options: FitOptions,
+    most: int,
+    dropped: Counter[str],
+    group_by: str | None = None,
+) -> list[str]:
+    """Return the texts of sources; those of one author are joined, some per text.
+
+    Adds the dropped rows and unread files to `dropped`, by reason.
+    """
+    named, columns = expand(sources), Columns.of_texts(options.text_column)
+    inputs = [item for item in named if not item.skipped]
+    dropped.update(["unread_file"] * (len(named) - len(inputs)))
+    texts, of_author = list[str](), defaultdict[Any, list[str]](list)
+    for shard in shard_ranges(inputs, columns, most, most):
+        for batch in read(shard, columns):
+            rows = batch.table["clean"].to_pylist()
+            dropped.update(batch.dropped)
+            if group_by is None:
+                texts += rows
+                continue
+            if group_by not in batch.table.column_names:
+                raise no_column(inputs[0].path, group_by, batch.table.column_names)
+            for author, text in zip(batch.table[group_by].to_pylist(), rows, strict=True):
+                of_author[author].append(text)
+    for written in of_author.values():
+        starts = range(0, len(written), AUTHOR_POSTS)
+        texts += ["\n".join(written[at : at + AUTHOR_POSTS]) for at in starts]
+    return [text for text in texts if text and not text.isspace()]
+
+
+def fit_texts(
+    posts: Sequence[str],
+    clean: Sequence[str] = (),
+    extends: str | Recipe = DEFAULT_RECIPE,
+    lang: str = "en",
+    seed: int = 0,
+    progress: Show = silent,
+) -> Fitted:
+    """Fit a recipe to posts in memory; see `fit`. Raises UsageError for fewer than `POSTS_MIN`."""
+    recipe = extends if isinstance(extends, Recipe) else Recipe.named(extends)
+    posts = list(dict.fromkeys(posts))
+    if len(posts) < POSTS_MIN:
+        raise UsageError(f"{counted(len(posts), 'different post')}: give at least {POSTS_MIN}")
+    base, _ = recipe.for_language(lang)
+    noising = Noising(lang)
+    shuffled = sorted(posts, key=lambda text: splitmix(name_number(text)))
+    size = min(len(posts) // HELD_BACK, JUDGED_MAX)
+    held, used = shuffled[:size], shuffled[size:]
+    progress(Progress("learning noisy forms"))
+    known = {word for text in [*clean, *demo_texts().get(lang, [])] for word in words_of(text)}
+    forms = forms_of(base, lang, used[:LEARNED_MAX], known, seed)
+    sides, steps = _sides(base, forms, used, clean)
+    found = matched(base, noising, sides, steps, seed, progress)
+    progress(Progress("judging held-out posts"))
+    strengths, aucs, left = _judged(base, noising, forms, held, found.strengths, seed)
+    content = _content(strengths, base, extends)
+    words = sides[0].marks.names
+    habits = []
+    for number, step in enumerate(steps):
+        center, error = strengths.values[number], 1.96 * found.errors[number]
+        bounds = np.exp([center, center - error, center + error]).tolist()
+        at = words.index(step) if step in words else None
+        marks = [
+            None if at is None else 100 * float(side[at])
+            for side in (found.target, found.before, found.after)
+        ]
+        habits.append(Habit(step, *bounds, *marks))
+    before = {writer.name: writer.weight for writer in base.writers}
+    after = strengths.weights(base)
+    writers = {
+        name: (weight / sum(before.values()), after[name] / sum(after.values()))
+        for name, weight in before.items()
+    }
+    made = strengths.recipe(recipe.mix_of(lang))
+    return Fitted(
+        content,
+        made,
+        lang,
+        len(posts),
+        len(clean),
+        tuple(habits),
+        writers,
+        aucs,
+        left,
+        _about(recipe.name, lang, len(posts), len(clean)),
+        tuple(_warnings(len(posts), len(clean))),
+    )
+
+
+def _about(name: str, lang: str, posts: int, clean: int) -> tuple[str, ...]:
+    given = f" and {counted(clean, 'clean text')}" if clean else ""
+    return (f"{name} fitted to {counted(posts, 'post')}{given} ({lang})",)
+
+
+def _warnings(posts: int, clean: int) -> list[str]:
+    lines = []
+    if not clean:
+        lines.append(
+            "no --clean: capitals, punctuation and missing words keep their strengths; give clean "
+            "text like that to be noised to fit them"
+        )
+    return lines
+
+
+def _sides(
+    base: Recipe, forms: Forms, posts: Sequence[str], clean: Sequence[str]
+) -> tuple[list[Side], tuple[str, ...]]:
+    """Return the sides to be matched, and the steps whose strengths they tell."""
+    counts = Counter(form.step for text in posts for form in forms.found(text))
+    labels = [step.label for step in base.steps() if chance_of(base, step.label)]
+    of_words = tuple(label for label in labels if counts[label] >= MARKS_MIN)
+    some = posts[: 2 * ROWS]
+    restored = [forms.restored(text) for text in some]
+    sides = [Side(_rows(restored), posts, WordMarks(forms, of_words))]
+    if not clean:
+        return sides, of_words
+    words = Counter(word for text in clean for word in words_of(text) if word.isalpha())
+    frequent = tuple(word for word, _ in words.most_common(FUNCTION_WORDS))
+    sides.append(Side(_rows(clean), some, SurfaceMarks(frequent)))
+    kinds = {step.label: registry.get(step.transform).kind for step in base.steps()}
+    names = {step.label: step.transform for step in base.steps()}
+    return sides, tuple(
+        label
+        for label in labels
+        if label in of_words or kinds[label] == "style" or names[label] == "drop"
+    )
+
+
+def _rows(texts: Sequence[str]) -> list[str]:
+    """Return `ROWS` texts: the texts repeated, or the first ones."""
+    return [texts[row % len(texts)] for row in range(ROWS)]
+
+
+def _judged(
+    base: Recipe, noising: Noising, forms: Forms, held: Sequence[str], found: Strengths, seed: int
+) -> tuple[Strengths, dict[str, Auc | None], TwoSample | None]:
+    """Return the strengths that held-out posts prefer, AUCs by recipe, and what still differs."""
+    restored = [forms.restored(text) for text in held]
+    real = Pairs(list(held), restored)
+
+    def judged(strengths: Strengths) -> TwoSample | None:
+        made = noising.noise(strengths.recipe(base), restored, seed)
+        return two_sample(real, Pairs(made, restored))
+
+    def auc(result: TwoSample | None) -> Auc | None:
+        return result and (result.changed_rows or result.all_rows)
+
+    none = replace(found, values=0 * found.values)
+    try:
+        before = judged(none)
+    except MissingExtra:
+        return found, {}, None
+    limit = auc(before)
+    for share in SHRUNK:
+        strengths = replace(found, values=share * found.values)
+        after = judged(strengths)
+        value = auc(after)
+        if limit is None or value is None or value.value <= limit.value:
+            return strengths, {"before": limit, "after": value}, after
+    return none, {"before": limit, "after": limit}, before
+
+
+def _content(strengths: Strengths, base: Recipe, extends: str | Recipe) -> dict[str, Any]:
+    """Return the recipe file as plain data: what differs from the recipe that it extends."""
+    content: dict[str, Any] = {"extends": extends if isinstance(extends, str) else extends.name}
+    scale = {step: factor for step, factor in strengths.factors.items() if factor != 1}
+    if scale:
+        content["scale"] = scale
+    if strengths.writers:
+        content["writers"] = strengths.weights(base)
+    return content
