@@ -8,13 +8,13 @@
    none.
 """
 
+import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import yaml
 
 from noisegen.augmentation import AnyRecipe
@@ -24,14 +24,15 @@ from noisegen.data.columns import by_reason
 from noisegen.data.pairs import Pairs, refuse_onto
 from noisegen.data.rows import Columns
 from noisegen.data.sources import expand, no_column, read, shard_ranges
-from noisegen.errors import MissingExtra, UsageError
+from noisegen.errors import UsageError
 from noisegen.noising import registry
 from noisegen.noising.recipe import FILE_ENDINGS, Recipe
 from noisegen.noising.rng import name_number, splitmix
 from noisegen.options import Strings, argument, decode, internal, listed, option, public
-from noisegen.realism.forms import Forms, chance_of, forms_of, words_of
-from noisegen.realism.habits import Side, Strengths, SurfaceMarks, WordMarks, matched
-from noisegen.realism.two_sample import Auc, TwoSample, two_sample
+from noisegen.realism.compare import Realism, compare_pairs
+from noisegen.realism.forms import Forms, chance_of, forms_of, without_addresses, words_of
+from noisegen.realism.habits import Match, Side, Strengths, SurfaceMarks, WordMarks, match
+from noisegen.realism.two_sample import Auc, auc, changed, ngram_texts
 from noisegen.runs.atomic import refuse_existing, write_text
 from noisegen.runs.manifest import counted
 from noisegen.runs.options import Lang, TextColumn
@@ -40,11 +41,13 @@ from noisegen.text.languages import normalize_language
 from noisegen.text.resources import DEFAULT_RECIPE
 
 POSTS_MAX, CLEAN_MAX = 100_000, 20_000  # most posts and clean texts that are read
+KNOWN_SHARE = 0.3  # least frequency in clean text, as a share of that in posts, of a clean word
 POSTS_MIN = 50  # fewest posts
 LEARNED_MAX = 5_000  # most posts whose noisy forms are learned
-ROWS = 2_500  # texts that are noised per measurement
+ROWS = 2_000  # texts that are noised per measurement
 MARKS_MIN = 5  # fewest marks of a step in the posts, for its strength to be fitted
-HELD_BACK = 5  # one post in this many is kept out of the search
+TOLERATED = 0.02  # AUC by which a fitted recipe may be worse by chance
+HELD_BACK = 4  # one post in this many is kept out of the search
 JUDGED_MAX = 1_000  # most posts that the classifier reads
 AUTHOR_POSTS = 5  # posts of one author that are read as one text
 FUNCTION_WORDS = 40  # most frequent words of the clean text whose share is a mark
@@ -114,7 +117,7 @@ class Fitted:
     habits: tuple[Habit, ...]
     writers: dict[str, tuple[float, float]]  # name -> shares before and after
     aucs: dict[str, Auc | None]
-    left: TwoSample | None
+    left: Realism | None
     about: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
@@ -233,74 +236,86 @@ def fit_texts(
 ) -> Fitted:
     """Fit a recipe to posts in memory; see `fit`. Raises UsageError for fewer than `POSTS_MIN`."""
     recipe = extends if isinstance(extends, Recipe) else Recipe.named(extends)
-    posts = list(dict.fromkeys(posts))
-    if len(posts) < POSTS_MIN:
-        raise UsageError(f"{counted(len(posts), 'different post')}: give at least {POSTS_MIN}")
-    base, _ = recipe.for_language(lang)
-    noising = Noising(lang)
-    shuffled = sorted(posts, key=lambda text: splitmix(name_number(text)))
-    size = min(len(posts) // HELD_BACK, JUDGED_MAX)
+    shuffled = sorted(set(posts), key=lambda text: (splitmix(name_number(text)), text))
+    if len(shuffled) < POSTS_MIN:
+        raise UsageError(f"{counted(len(shuffled), 'different post')}: give at least {POSTS_MIN}")
+    size = min(len(shuffled) // HELD_BACK, JUDGED_MAX)
     held, used = shuffled[:size], shuffled[size:]
+    base, _ = recipe.for_language(lang)
     progress(Progress("learning noisy forms"))
-    known = {word for text in [*clean, *demo_texts().get(lang, [])] for word in words_of(text)}
+    known = _known(used[:LEARNED_MAX], clean or demo_texts().get(lang, []))
     forms = forms_of(base, lang, used[:LEARNED_MAX], known, seed)
     sides, steps = _sides(base, forms, used, clean)
-    found = matched(base, noising, sides, steps, seed, progress)
+    if not steps:
+        raise UsageError(
+            f"the posts have no noisy form that {recipe.name} can write in {lang!r}: is --lang "
+            "right? Give --clean text, too"
+        )
+    matched = match(base, Noising(lang, "none"), sides, steps, seed, progress)
     progress(Progress("judging held-out posts"))
-    strengths, aucs, left = _judged(base, noising, forms, held, found.strengths, seed)
+    judge = _Judge(base, lang, held, [forms.restored(text) for text in held], seed)
+    strengths, aucs = judge.chosen(matched.strengths)
     content = _content(strengths, base, extends)
-    words = sides[0].marks.names
-    habits = []
-    for number, step in enumerate(steps):
-        center, error = strengths.values[number], 1.96 * found.errors[number]
-        bounds = np.exp([center, center - error, center + error]).tolist()
-        at = words.index(step) if step in words else None
-        marks = [
-            None if at is None else 100 * float(side[at])
-            for side in (found.target, found.before, found.after)
-        ]
-        habits.append(Habit(step, *bounds, *marks))
-    before = {writer.name: writer.weight for writer in base.writers}
-    after = strengths.weights(base)
-    writers = {
-        name: (weight / sum(before.values()), after[name] / sum(after.values()))
-        for name, weight in before.items()
-    }
-    made = strengths.recipe(recipe.mix_of(lang))
     return Fitted(
-        content,
-        made,
-        lang,
-        len(posts),
-        len(clean),
-        tuple(habits),
-        writers,
-        aucs,
-        left,
-        _about(recipe.name, lang, len(posts), len(clean)),
-        tuple(_warnings(len(posts), len(clean))),
+        content=content,
+        recipe=strengths.recipe(base),
+        lang=lang,
+        posts=len(shuffled),
+        clean=len(clean),
+        habits=tuple(_habits(replace(matched, strengths=strengths), sides[0])),
+        writers=_shares(base, strengths),
+        aucs=aucs,
+        left=judge.compared(strengths) if any(aucs.values()) else None,
+        about=(_about(recipe.name, lang, len(shuffled), len(clean)),),
+        warnings=() if clean else (_NO_CLEAN,),
     )
 
 
-def _about(name: str, lang: str, posts: int, clean: int) -> tuple[str, ...]:
+_NO_CLEAN = (
+    "no --clean: capitals, punctuation and missing words keep their strengths; to fit these, give "
+    "clean text like that to be noised"
+)
+
+
+def _about(name: str, lang: str, posts: int, clean: int) -> str:
     given = f" and {counted(clean, 'clean text')}" if clean else ""
-    return (f"{name} fitted to {counted(posts, 'post')}{given} ({lang})",)
+    return f"{name} fitted to {counted(posts, 'post')}{given} ({lang})"
 
 
-def _warnings(posts: int, clean: int) -> list[str]:
-    lines = []
-    if not clean:
-        lines.append(
-            "no --clean: capitals, punctuation and missing words keep their strengths; give clean "
-            "text like that to be noised to fit them"
-        )
-    return lines
+def _habits(matched: Match, words: Side) -> Iterator[Habit]:
+    """Yield the habits of a match; `words` is the side that has the marks of words."""
+    names, strengths = words.marks.names, matched.strengths
+    means = matched.target, matched.before, matched.after
+    for number, (step, factor) in enumerate(strengths.factors.items()):
+        error = 1.96 * float(matched.errors[number])
+        bounds = factor * math.exp(-error), factor * math.exp(error)
+        at = names.index(step) if step in names else None
+        marks = (None if at is None else 100 * float(mean[at]) for mean in means)
+        yield Habit(step, factor, *bounds, *marks)
+
+
+def _shares(base: Recipe, strengths: Strengths) -> dict[str, tuple[float, float]]:
+    """Return the share of rows of each writer, in the base recipe and in the fitted one."""
+    before = {writer.name: writer.weight for writer in base.writers}
+    after = strengths.weights(base)
+    totals = sum(before.values()), sum(after.values())
+    return {name: (before[name] / totals[0], after[name] / totals[1]) for name in before}
+
+
+def _known(posts: Sequence[str], clean: Sequence[str]) -> set[str]:
+    """Return words of clean text that are not much rarer there than in posts: the, its, no."""
+    ours, theirs = (
+        Counter(word for text in texts for word in words_of(text)) for texts in (posts, clean)
+    )
+    least = KNOWN_SHARE * theirs.total() / max(1, ours.total())
+    return {word for word, count in theirs.items() if count >= least * ours[word]}
 
 
 def _sides(
     base: Recipe, forms: Forms, posts: Sequence[str], clean: Sequence[str]
 ) -> tuple[list[Side], tuple[str, ...]]:
     """Return the sides to be matched, and the steps whose strengths they tell."""
+    posts = list(map(without_addresses, posts))
     counts = Counter(form.step for text in posts for form in forms.found(text))
     labels = [step.label for step in base.steps() if chance_of(base, step.label)]
     of_words = tuple(label for label in labels if counts[label] >= MARKS_MIN)
@@ -322,44 +337,65 @@ def _sides(
 
 
 def _rows(texts: Sequence[str]) -> list[str]:
-    """Return `ROWS` texts: the texts repeated, or the first ones."""
-    return [texts[row % len(texts)] for row in range(ROWS)]
+    """Return `ROWS` texts without addresses: the texts repeated, or the first ones."""
+    shorter = list(map(without_addresses, texts[:ROWS]))
+    return [shorter[row % len(shorter)] for row in range(ROWS)]
 
 
-def _judged(
-    base: Recipe, noising: Noising, forms: Forms, held: Sequence[str], found: Strengths, seed: int
-) -> tuple[Strengths, dict[str, Auc | None], TwoSample | None]:
-    """Return the strengths that held-out posts prefer, AUCs by recipe, and what still differs."""
-    restored = [forms.restored(text) for text in held]
-    real = Pairs(list(held), restored)
+@dataclass(frozen=True)
+class _Judge:
+    """A classifier that tells held-out posts from the noise of a recipe on their restored texts."""
 
-    def judged(strengths: Strengths) -> TwoSample | None:
-        made = noising.noise(strengths.recipe(base), restored, seed)
-        return two_sample(real, Pairs(made, restored))
+    base: Recipe
+    lang: str
+    posts: list[str]
+    restored: list[str]
+    seed: int
 
-    def auc(result: TwoSample | None) -> Auc | None:
-        return result and (result.changed_rows or result.all_rows)
+    def made(self, strengths: Strengths) -> Pairs:
+        """Return the noise of the base recipe with other strengths, and the restored texts."""
+        recipe = strengths.recipe(self.base)
+        return Pairs(Noising(self.lang).noise(recipe, self.restored, self.seed), self.restored)
 
-    none = replace(found, values=0 * found.values)
-    try:
-        before = judged(none)
-    except MissingExtra:
-        return found, {}, None
-    limit = auc(before)
-    for share in SHRUNK:
-        strengths = replace(found, values=share * found.values)
-        after = judged(strengths)
-        value = auc(after)
-        if limit is None or value is None or value.value <= limit.value:
-            return strengths, {"before": limit, "after": value}, after
-    return none, {"before": limit, "after": limit}, before
+    def auc(self, strengths: Strengths) -> Auc | None:
+        """Return the AUC on changed rows; None for too few."""
+        real, made = Pairs(self.posts, self.restored), self.made(strengths)
+        texts = ngram_texts(real, made)
+        return texts and auc(texts, texts.real[changed(real)], texts.synthetic[changed(made)])
+
+    def compared(self, strengths: Strengths) -> Realism:
+        """Return the comparison of the posts with the noise."""
+        real = Pairs(self.posts, self.restored)
+        found = compare_pairs(real, self.made(strengths), lang=self.lang)
+        return replace(found, names=("held-out posts, restored", "noise on the restored posts"))
+
+    def chosen(self, found: Strengths) -> tuple[Strengths, dict[str, Auc | None]]:
+        """Return the largest share of the fitted change that is not worse, and AUCs by recipe.
+
+        Without scikit-learn, the whole change is chosen and there are no AUCs.
+        """
+        none = replace(found, values=0 * found.values)
+        try:
+            before = self.auc(none)
+        except ImportError:
+            return found, {}
+        for share in SHRUNK:
+            strengths = replace(found, values=share * found.values)
+            after = self.auc(strengths)
+            if not (before and after) or after.value <= before.value + TOLERATED:
+                return strengths, {"before": before, "after": after}
+        return none, {"before": before, "after": before}
 
 
 def _content(strengths: Strengths, base: Recipe, extends: str | Recipe) -> dict[str, Any]:
-    """Return the recipe file as plain data: what differs from the recipe that it extends."""
-    content: dict[str, Any] = {"extends": extends if isinstance(extends, str) else extends.name}
-    scale = {step: factor for step, factor in strengths.factors.items() if factor != 1}
-    if scale:
+    """Return the recipe file as plain data: what differs from the recipe that it extends.
+
+    A recipe given as an object, which no file can name, is written whole, for the language.
+    """
+    if isinstance(extends, Recipe):
+        return strengths.recipe(base).to_dict()
+    content: dict[str, Any] = {"extends": extends}
+    if scale := {step: factor for step, factor in strengths.factors.items() if factor != 1}:
         content["scale"] = scale
     if strengths.writers:
         content["writers"] = strengths.weights(base)

@@ -5,8 +5,8 @@ form shows its pairs of clean and noisy form, so that any transform and any word
 without a table of them. A noisy form that is a word itself (its, were, no) is left out.
 """
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -27,6 +27,8 @@ COPIES = 2  # times that a step noises each text
 # A noisy form with at least WORD_MIN occurrences, and at least WORD_SHARE of its own and those of its
 # clean form, looks like a word itself if other forms of its step have at most half of such a share
 WORD_MIN, WORD_SHARE = 10, 0.9
+FREQUENT_MIN = 8  # least occurrences of a word, in any form, for its noisy forms to be counted
+LIFT_MIN = 1.5  # least growth of a step's share of words, in rows that have the step
 
 
 class Form(NamedTuple):
@@ -39,9 +41,14 @@ class Form(NamedTuple):
 
 @dataclass(frozen=True)
 class Forms:
-    """Noisy forms by their text in lower case."""
+    """Noisy forms by their text in lower case.
+
+    `counted` are the forms of words that are frequent in the posts. Only these serve to compare
+    posts with noise: of a rare word, the posts may have the noisy form alone, which nothing tells.
+    """
 
     of: Mapping[str, Form]
+    counted: frozenset[str]
 
     def restored(self, text: str) -> str:
         """Return the text with each noisy form replaced by its clean form, in the same case."""
@@ -54,8 +61,8 @@ class Forms:
         return "".join([*parts, text[at:]])
 
     def found(self, text: str) -> list[Form]:
-        """Return the noisy forms in a text, in order."""
-        return [form for word in words_of(text) if (form := self.of.get(word))]
+        """Return the counted noisy forms in a text, in order."""
+        return [self.of[word] for word in words_of(text) if word in self.counted]
 
 
 def word_spans(text: str) -> list[Span]:
@@ -68,6 +75,15 @@ def word_spans(text: str) -> list[Span]:
         for start, stop in token_spans(text)
         if not any(start < last and first < stop for first, last in kept)
     ]
+
+
+def without_addresses(text: str) -> str:
+    """Return a text without web addresses, names and hashtags, which no transform changes."""
+    parts, at = list[str](), 0
+    for start, stop in protected_in(text, protect_kinds(PROTECTED)):
+        parts.append(text[at:start])
+        at = stop
+    return "".join([*parts, text[at:]])
 
 
 def words_of(text: str) -> list[str]:
@@ -106,7 +122,9 @@ def forms_of(
     for form, count in sorted(counts.items()):
         if form.noisy not in best or counts[best[form.noisy]] < count:
             best[form.noisy] = form
-    return Forms(_without_words(best, texts))
+    chances = {step.label: chance_of(mix, step.label) for step in mix.steps()}
+    kept = _without_words(best, texts, chances)
+    return Forms(kept, _frequent(kept, texts))
 
 
 def listed_words(mix: Mix, lang: str) -> set[str]:
@@ -139,27 +157,75 @@ def _may_be_form(clean: str, noisy: str, known: Collection[str]) -> bool:
     return any(map(str.isalpha, noisy)) and len(token_spans(noisy)) == 1
 
 
-def _without_words(forms: Mapping[str, Form], texts: Sequence[str]) -> dict[str, Form]:
-    """Leave out forms that are much more frequent, beside their clean form, than others."""
+class _Evidence(NamedTuple):
+    """Counts of words in posts: a noisy form or not (`noisy`), of all that could be (`every`)."""
+
+    noisy: Counter[str]
+    every: Counter[str]
+
+    def share(self, key: str, prior: float = 0.5) -> float:
+        """Return the share of noisy forms; two words more count as `prior`."""
+        return (self.noisy[key] + 2 * prior) / (self.every[key] + 2)
+
+
+def _without_words(
+    forms: Mapping[str, Form], texts: Sequence[str], chances: Mapping[str, float]
+) -> dict[str, Form]:
+    """Leave out forms that the posts use like words.
+
+    Such a form is much more frequent, beside its clean form, than other forms of its step; or the
+    step wrote no more of the other words beside it than elsewhere, although few rows get the step.
+    `chances` are the chances of the steps by label.
+    """
+    steps_of = defaultdict[str, set[str]](set)
+    for form in forms.values():
+        steps_of[form.clean].add(form.step)
     counts: Counter[str] = Counter()
-    phrases = {form.clean for form in forms.values() if " " in form.clean}
+    of_step, beside = (_Evidence(Counter(), Counter()) for _ in range(2))
     for text in texts:
         words = words_of(text)
         counts.update(words)
-        if phrases:
-            joined = f" {' '.join(words)} "
-            counts.update(phrase for phrase in phrases if f" {phrase} " in joined)
-    noisy, every = Counter[str](), Counter[str]()
-    for form in forms.values():
-        noisy[form.step] += counts[form.noisy]
-        every[form.step] += counts[form.noisy] + counts[form.clean]
+        found = [forms[word] for word in words if word in forms]
+        noisy = Counter(form.step for form in found)
+        every = noisy + Counter(step for word in words for step in steps_of.get(word, ()))
+        of_step.noisy.update(noisy)
+        of_step.every.update(every)
+        for form in found:
+            beside.noisy[form.noisy] += noisy[form.step] - 1
+            beside.every[form.noisy] += every[form.step] - 1
 
     def is_word(form: Form) -> bool:
         own, both = counts[form.noisy], counts[form.noisy] + counts[form.clean]
-        others = (noisy[form.step] - own + 1) / (every[form.step] - both + 2)
-        return own >= WORD_MIN and own > WORD_SHARE * both and others < own / both / 2
+        if own < WORD_MIN:
+            return False
+        rest = of_step.every[form.step] - both
+        others = (of_step.noisy[form.step] - own + 1) / (max(0, rest) + 2)
+        if own > WORD_SHARE * both and others < own / both / 2 and " " not in form.clean:
+            return True
+        share = of_step.share(form.step)
+        lift = min(1 / chances[form.step], 1 / share)
+        if lift < LIFT_MIN or beside.every[form.noisy] < WORD_MIN:
+            return False
+        expected, number = min(0.95, share * lift**0.5), beside.every[form.noisy]
+        error = (expected * (1 - expected) / number) ** 0.5
+        return beside.share(form.noisy, share) < expected - error
 
     return {name: form for name, form in forms.items() if not is_word(form)}
+
+
+def _frequent(forms: Mapping[str, Form], texts: Sequence[str]) -> frozenset[str]:
+    """Return the noisy forms of words that texts have `FREQUENT_MIN` times, in any form."""
+    phrases = defaultdict[int, set[str]](set)
+    for form in forms.values():
+        phrases[form.clean.count(" ") + 1].add(form.clean)
+    counts: Counter[str] = Counter()
+    for text in texts:
+        words = words_of(text)
+        counts.update(forms[word].clean for word in words if word in forms)
+        for size, known in phrases.items():
+            joined = map(" ".join, zip(*(words[at:] for at in range(size)), strict=False))
+            counts.update(phrase for phrase in joined if phrase in known)
+    return frozenset(noisy for noisy, form in forms.items() if counts[form.clean] >= FREQUENT_MIN)
 
 
 def _word_edits(noised: pa.Table) -> Iterator[tuple[str, str]]:

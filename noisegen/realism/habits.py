@@ -22,7 +22,8 @@ from noisegen.realism.forms import Forms, word_spans
 from noisegen.realism.two_sample import F64
 from noisegen.runs.progress import Progress, Show, silent
 
-ROUNDS = 6  # Gauss-Newton steps
+ROUNDS = 5  # Gauss-Newton steps
+SLOPES = 2  # first steps whose slopes are measured; later steps use the last slopes
 STEP_MAX = 0.7  # largest change of a logarithm in a step
 FACTOR_MAX = 8.0  # largest factor of a step
 PRIOR = 0.7  # standard deviation of the logarithm of a factor or weight
@@ -170,7 +171,7 @@ class Strengths:
 
 
 @dataclass(frozen=True)
-class Fit:
+class Match:
     """Fitted strengths, their standard errors, and the mean marks by name."""
 
     strengths: Strengths
@@ -181,14 +182,14 @@ class Fit:
     names: list[str] = field(default_factory=list)
 
 
-def matched(
+def match(
     base: Recipe,
     noising: Noising,
     sides: Sequence[Side],
     steps: tuple[str, ...],
     seed: int,
     progress: Show = silent,
-) -> Fit:
+) -> Match:
     """Fit the strengths of a mix so that noise on clean texts has the mean marks of posts."""
     tables = [side.table(side.posts) for side in sides]
     target = np.concatenate([table.mean(axis=0) for table in tables])
@@ -204,31 +205,31 @@ def matched(
             parts.append(side.table(noised).mean(axis=0))
         return np.concatenate(parts)
 
-    def simulated(at: Strengths) -> tuple[F64, F64]:
-        """Return the mean marks and their derivatives by the strengths."""
-        recipe = base.with_factors(at.factors)
-        mean = noise(at.weighted(recipe))
+    def slopes_at(at: Strengths, mean: F64) -> F64:
+        """Return the derivatives of the mean marks by the strengths, shape (marks, strengths)."""
         columns = []
         for number in range(len(steps)):
             moved = at.values.copy()
             moved[number] += PROBE
             columns.append((noise(replace(at, values=moved).recipe(base)) - mean) / PROBE)
         if writers:
-            weights = at.weights(base)
-            of_writers = [noise(replace(recipe, writers=(w,))) for w in recipe.writers]
+            recipe, weights = base.with_factors(at.factors), at.weights(base)
+            of_writers = [noise(replace(recipe, writers=(own,))) for own in recipe.writers]
             shares = np.array(list(weights.values())) / sum(weights.values())
             mixed = shares @ np.array(of_writers)
             columns += [
                 share * (own - mixed) for share, own in zip(shares, of_writers, strict=True)
             ]
-        return mean, np.array(columns).T
+        return np.array(columns).T
 
     prior = np.full(len(strengths.values), PRIOR**-2)
     before = None
     rows = min(len(side.clean) for side in sides)
     for number in range(ROUNDS):
         progress(Progress("matching marks", number, ROUNDS, unit="rounds"))
-        mean, slopes = simulated(strengths)
+        mean = noise(strengths.recipe(base))
+        if number < SLOPES:
+            slopes = slopes_at(strengths, mean)
         if before is None:
             before = mean
         variance = sampled + np.maximum(mean, 1 / rows) / rows
@@ -244,4 +245,4 @@ def matched(
     after = noise(strengths.recipe(base))
     errors = np.sqrt(np.diag(np.linalg.inv(information)))
     names = [name for side in sides for name in side.marks.names]
-    return Fit(strengths, errors, target, before, after, names)
+    return Match(strengths, errors, target, before, after, names)

@@ -1,0 +1,84 @@
+"""Blocks of the report on a fitted recipe: its habits and writers, and what still differs."""
+
+from collections.abc import Iterator
+
+from noisegen.realism.fit import Fitted, Habit
+from noisegen.realism.report_blocks import comparison_sections
+from noisegen.realism.two_sample import Auc
+from noisegen.report import blocks, pages
+from noisegen.runs.manifest import counted
+
+_LIMITS = (
+    "The AUC compares posts with noise on the same posts, restored by the word lists of the recipe. "
+    "It cannot see noise that was not restored: typos, missing words, and slang that the lists lack "
+    "are the same on both sides."
+)
+
+
+def fit_page(fitted: Fitted) -> str:
+    """Return the report on a fitted recipe as one self-contained HTML page."""
+    about, *sections = fit_sections(fitted)
+    head = [*about.blocks, *(blocks.Text(line, "warning") for line in fitted.warnings)]
+    if fitted.left:
+        _, *left = comparison_sections(fitted.left)
+        sections += left
+    return pages.page(about.title, sections, kicker="noisegen: fit", head=head)
+
+
+def fit_sections(fitted: Fitted) -> list[blocks.Section]:
+    """Return the sections on the result of a fit: in words, habits, and writers."""
+    title = f"{fitted.content['extends']} fitted to {counted(fitted.posts, 'post')}"
+    sections = [blocks.Section("about", title, list(map(blocks.Text, _sentences(fitted))))]
+    if fitted.habits:
+        lead = "Marks are noisy forms of words that the step can write, per 100 posts."
+        sections.append(blocks.Section("habits", "Habits", [_habits(fitted)], lead))
+    if len(fitted.writers) > 1:
+        sections.append(blocks.Section("writers", "Writers", [_writers(fitted)]))
+    return sections
+
+
+def _sentences(fitted: Fitted) -> Iterator[str]:
+    """Yield the main results, and what they cannot tell, as sentences."""
+    given = counted(fitted.clean, "clean text") if fitted.clean else "no clean text"
+    yield f"The recipe was fitted to {counted(fitted.posts, 'post')} and {given}."
+    before, after = (fitted.aucs.get(name) for name in ("before", "after"))
+    if before and after:
+        yield (
+            f"Shown a post that was kept out of the fit and noise on its restored text, a classifier "
+            f"picks the noise {_percent(after)} of the time; with {fitted.content['extends']} "
+            f"{_percent(before)}. 50% is guessing."
+        )
+        yield _LIMITS
+    elif not fitted.aucs:
+        yield "No classifier judged the recipe: pip install 'noisegen[realism]'."
+    else:
+        yield "Too few posts were kept out of the fit for a classifier to judge the recipe."
+
+
+def _percent(auc: Auc) -> str:
+    return f"{auc.value:.0%} ({auc.low:.0%} to {auc.high:.0%})"
+
+
+def _habits(fitted: Fitted) -> blocks.Table:
+    rows = [_habit(habit) for habit in fitted.habits]
+    heads = ["step", "posts", str(fitted.content["extends"]), "fitted", "factor", "95% interval"]
+    return blocks.Table("Marks per 100 posts, and factor of each step", heads, rows)
+
+
+def _habit(habit: Habit) -> blocks.Row:
+    marks = (habit.posts, habit.before, habit.after)
+    return [
+        habit.step,
+        *(blocks.figure(mark, ".1f") for mark in marks),
+        blocks.figure(habit.factor, ".2f"),
+        blocks.Cell(f"{habit.low:.2f} to {habit.high:.2f}", kind="n"),
+    ]
+
+
+def _writers(fitted: Fitted) -> blocks.Table:
+    rows = [
+        [name, *(blocks.figure(share, ".1%") for share in shares)]
+        for name, shares in fitted.writers.items()
+    ]
+    heads = ["writer", str(fitted.content["extends"]), "fitted"]
+    return blocks.Table("Share of the rows that each writer writes", heads, rows)
