@@ -327,7 +327,8 @@ def _extended(
     """Load the recipe named by `extends` in `content`, and return a changed copy.
 
     `content` is a recipe file. Its key `scale` is a factor for the noise (see `Recipe.scaled`), or
-    maps steps to such factors (`Recipe.with_factors`), `set` has new values of parameters, and `writers` has new weights of writers.
+    maps steps to such factors (`Recipe.with_factors`). `set` has new values of parameters, and
+    `writers` has new weights of writers.
     """
     if own := sorted({*_NOT_EXTENDED} & content.keys()):
         raise RecipeError(f"{where}: a recipe that extends another has no {' or '.join(own)}")

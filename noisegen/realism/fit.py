@@ -1,16 +1,15 @@
 """Fit a recipe to posts alone: strengths of its steps and weights of its writers, without pairs.
 
-1. The posts are restored (`forms`): noisy forms that the recipe can write become clean forms again.
-2. Strengths are searched under which noise on restored posts has as many marks of each step as the
-   posts, and noise on clean text (`--clean`) the capitals, signs and function words of the posts.
-3. A classifier judges the recipes on posts that the search did not see. If the fitted recipe is told
-   apart from them more easily than the recipe that it extends, half of each change is tried, then
-   none.
+1. The posts are restored (`forms`): noisy forms that the recipe can write become clean again.
+2. Strengths are searched under which noise on restored posts has as many marks of each step as
+   the posts, and noise on clean text (`--clean`) the capitals, signs and words of the posts.
+3. A classifier judges recipes on posts that the search did not see. If the fitted recipe is told
+   apart from them more easily than the recipe it extends, half of the change is tried, then none.
 """
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,11 +30,19 @@ from noisegen.noising.rng import name_number, splitmix
 from noisegen.options import Strings, argument, decode, internal, listed, option, public
 from noisegen.realism.compare import Realism, compare_pairs
 from noisegen.realism.forms import Forms, chance_of, forms_of, without_addresses, words_of
-from noisegen.realism.habits import Match, Side, Strengths, SurfaceMarks, WordMarks, match
-from noisegen.realism.two_sample import Auc, auc, changed, ngram_texts
+from noisegen.realism.habits import (
+    Match,
+    Side,
+    Strengths,
+    SurfaceMarks,
+    WordMarks,
+    match,
+    mean_marks,
+)
+from noisegen.realism.two_sample import F64, Auc, auc, ngram_texts
 from noisegen.runs.atomic import refuse_existing, write_text
 from noisegen.runs.manifest import counted
-from noisegen.runs.options import Lang, TextColumn
+from noisegen.runs.options import Folder, Lang, TextColumn
 from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.languages import normalize_language
 from noisegen.text.resources import DEFAULT_RECIPE
@@ -44,14 +51,14 @@ POSTS_MAX, CLEAN_MAX = 100_000, 20_000  # most posts and clean texts that are re
 KNOWN_SHARE = 0.3  # least frequency in clean text, as a share of that in posts, of a clean word
 POSTS_MIN = 50  # fewest posts
 LEARNED_MAX = 5_000  # most posts whose noisy forms are learned
-ROWS = 2_000  # texts that are noised per measurement
+ROWS = 1_500  # texts that are noised per measurement
 MARKS_MIN = 5  # fewest marks of a step in the posts, for its strength to be fitted
-TOLERATED = 0.02  # AUC by which a fitted recipe may be worse by chance
+TOLERATED = 0.15  # share of the interval of an AUC by which the fitted recipe may be worse
 HELD_BACK = 4  # one post in this many is kept out of the search
 JUDGED_MAX = 1_000  # most posts that the classifier reads
 AUTHOR_POSTS = 5  # posts of one author that are read as one text
-FUNCTION_WORDS = 40  # most frequent words of the clean text whose share is a mark
-SHRUNK = (1.0, 0.5)  # shares of the fitted change that are tried
+FUNCTION_WORDS = 25  # most frequent words of the clean text whose share is a mark
+HALF = 0.5  # share of the change that is tried if the whole change is worse
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,7 @@ class FitOptions:
 
     posts: Annotated[Strings, argument("POSTS...")]
     out: Annotated[
-        str | None,
+        Folder | None,
         option("File for the new recipe (default: print it)", "-o", "--out", metavar="RECIPE.yaml"),
     ] = None
     _: KW_ONLY
@@ -78,7 +85,6 @@ class FitOptions:
     seed: Annotated[int, option("Seed of the noise that is measured")] = 0
     limit: Annotated[int, option("Maximum posts to read", "-n", "--limit", ge=1)] = POSTS_MAX
     force: Annotated[bool, option("Overwrite the output file")] = False
-    tell: Annotated[Callable[[str], None], internal()] = silent
     progress: Annotated[Show, internal()] = silent
 
 
@@ -104,11 +110,13 @@ class Habit:
 class Fitted:
     """A recipe fitted to posts.
 
-    `content` is the recipe file as plain data, `recipe` the recipe it makes. `aucs` are those of a
+    `base` is the name of the recipe that was extended, `content` the recipe file as plain data, and
+    `recipe` the mix that it makes for the language `lang`. `aucs` are those of a
     classifier that tells held-out posts from noise on their restored texts, by recipe: of the
     recipe that was extended, and the fitted one. `left` has what still differs.
     """
 
+    base: str
     content: dict[str, Any]
     recipe: Recipe
     lang: str
@@ -158,7 +166,6 @@ def fit(
     seed: int = 0,
     limit: int = 100_000,
     force: bool = False,
-    tell: Callable[[str], None] = silent,
     progress: Show = silent,
 ) -> Fitted:
     """Fit a recipe to unpaired noisy posts, and write it to `out` if that is set.
@@ -173,24 +180,25 @@ def fit(
 def _fit(options: FitOptions) -> Fitted:
     """Run `fit` with checked options."""
     sources = listed(options.posts)
-    if options.out:
-        refuse_onto(Path(options.out), [*sources, *listed(options.clean)])
-        refuse_existing(Path(options.out), options.force)
-        if not options.out.endswith(FILE_ENDINGS):
-            raise UsageError(f"-o {options.out!r}: the name of a recipe file ends in .yaml")
+    out = Path(options.out) if options.out else None
+    if out:
+        refuse_onto(out, [*sources, *listed(options.clean)])
+        refuse_existing(out, options.force)
+        if out.suffix not in FILE_ENDINGS:
+            raise UsageError(f"-o {str(out)!r}: the name of a recipe file ends in .yaml")
     lang = normalize_language(options.lang)
     options.progress(Progress("reading"))
     dropped: Counter[str] = Counter()
     texts = _read(sources, options, options.limit, dropped, options.group_by)
     clean = _read(listed(options.clean), options, CLEAN_MAX, dropped) if options.clean else []
     found = fit_texts(texts, clean, options.extends, lang, options.seed, options.progress)
-    name = Path(options.out).stem if options.out else f"{found.recipe.name}"
+    name = out.stem if out else f"{found.recipe.name}-fitted"
     found = replace(found, content={"name": name, **found.content}, dropped=dropped)
     if dropped:
         line = f"dropped or damaged: {by_reason(dropped)}"
         found = replace(found, warnings=(*found.warnings, line))
-    if options.out:
-        found.save(options.out)
+    if out:
+        found.save(out)
     return found
 
 
@@ -249,20 +257,23 @@ def fit_texts(
     if not steps:
         raise UsageError(
             f"the posts have no noisy form that {recipe.name} can write in {lang!r}: is --lang "
-            "right? Give --clean text, too"
+            "right? Give more posts"
         )
-    matched = match(base, Noising(lang, "none"), sides, steps, seed, progress)
+    noising = Noising(lang, "none")
+    matched = match(base, noising, sides, steps, seed, progress)
     progress(Progress("judging held-out posts"))
     judge = _Judge(base, lang, held, [forms.restored(text) for text in held], seed)
     strengths, aucs = judge.chosen(matched.strengths)
-    content = _content(strengths, base, extends)
+    after = mean_marks(strengths.recipe(base), noising, sides, seed)
+    matched = replace(matched, strengths=strengths)
     return Fitted(
-        content=content,
+        base=recipe.name,
+        content=_content(strengths, base, extends),
         recipe=strengths.recipe(base),
         lang=lang,
         posts=len(shuffled),
         clean=len(clean),
-        habits=tuple(_habits(replace(matched, strengths=strengths), sides[0])),
+        habits=tuple(_habits(matched, after, sides[0].marks.names)),
         writers=_shares(base, strengths),
         aucs=aucs,
         left=judge.compared(strengths) if any(aucs.values()) else None,
@@ -282,11 +293,13 @@ def _about(name: str, lang: str, posts: int, clean: int) -> str:
     return f"{name} fitted to {counted(posts, 'post')}{given} ({lang})"
 
 
-def _habits(matched: Match, words: Side) -> Iterator[Habit]:
-    """Yield the habits of a match; `words` is the side that has the marks of words."""
-    names, strengths = words.marks.names, matched.strengths
-    means = matched.target, matched.before, matched.after
-    for number, (step, factor) in enumerate(strengths.factors.items()):
+def _habits(matched: Match, after: F64, names: Sequence[str]) -> Iterator[Habit]:
+    """Yield the habits of a match; `after` are the mean marks of noise with its strengths.
+
+    `names` are the names of the first marks: those of words.
+    """
+    means = matched.target, matched.before, after
+    for number, (step, factor) in enumerate(matched.strengths.factors.items()):
         error = 1.96 * float(matched.errors[number])
         bounds = factor * math.exp(-error), factor * math.exp(error)
         at = names.index(step) if step in names else None
@@ -358,10 +371,9 @@ class _Judge:
         return Pairs(Noising(self.lang).noise(recipe, self.restored, self.seed), self.restored)
 
     def auc(self, strengths: Strengths) -> Auc | None:
-        """Return the AUC on changed rows; None for too few."""
-        real, made = Pairs(self.posts, self.restored), self.made(strengths)
-        texts = ngram_texts(real, made)
-        return texts and auc(texts, texts.real[changed(real)], texts.synthetic[changed(made)])
+        """Return the AUC on all rows; None for too few."""
+        texts = ngram_texts(Pairs(self.posts, self.restored), self.made(strengths))
+        return auc(texts, texts.real, texts.synthetic) if texts else None
 
     def compared(self, strengths: Strengths) -> Realism:
         """Return the comparison of the posts with the noise."""
@@ -372,17 +384,20 @@ class _Judge:
     def chosen(self, found: Strengths) -> tuple[Strengths, dict[str, Auc | None]]:
         """Return the largest share of the fitted change that is not worse, and AUCs by recipe.
 
-        Without scikit-learn, the whole change is chosen and there are no AUCs.
+        The shares are all, half and nothing. Too few posts to judge get half. Without scikit-learn
+        the whole change is chosen, and there are no AUCs.
         """
-        none = replace(found, values=0 * found.values)
+        none, half = (replace(found, values=share * found.values) for share in (0, HALF))
         try:
             before = self.auc(none)
         except ImportError:
             return found, {}
-        for share in SHRUNK:
-            strengths = replace(found, values=share * found.values)
+        if before is None:
+            return half, {"before": None, "after": None}
+        most = before.value + TOLERATED * (before.high - before.low)
+        for strengths in (found, half):
             after = self.auc(strengths)
-            if not (before and after) or after.value <= before.value + TOLERATED:
+            if after and after.value <= most:
                 return strengths, {"before": before, "after": after}
         return none, {"before": before, "after": before}
 

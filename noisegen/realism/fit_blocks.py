@@ -9,9 +9,9 @@ from noisegen.report import blocks, pages
 from noisegen.runs.manifest import counted
 
 _LIMITS = (
-    "The AUC compares posts with noise on the same posts, restored by the word lists of the recipe. "
-    "It cannot see noise that was not restored: typos, missing words, and slang that the lists lack "
-    "are the same on both sides."
+    "The AUC compares posts with noise on the same posts, restored by the word lists of the "
+    "recipe. It cannot see noise that was not restored: typos, missing words, and slang that the "
+    "lists lack are the same on both sides."
 )
 
 
@@ -27,7 +27,7 @@ def fit_page(fitted: Fitted) -> str:
 
 def fit_sections(fitted: Fitted) -> list[blocks.Section]:
     """Return the sections on the result of a fit: in words, habits, and writers."""
-    title = f"{fitted.content['extends']} fitted to {counted(fitted.posts, 'post')}"
+    title = f"{fitted.base} fitted to {counted(fitted.posts, 'post')}"
     sections = [blocks.Section("about", title, list(map(blocks.Text, _sentences(fitted))))]
     if fitted.habits:
         lead = "Marks are noisy forms of words that the step can write, per 100 posts."
@@ -43,10 +43,10 @@ def _sentences(fitted: Fitted) -> Iterator[str]:
     yield f"The recipe was fitted to {counted(fitted.posts, 'post')} and {given}."
     before, after = (fitted.aucs.get(name) for name in ("before", "after"))
     if before and after:
+        base = f"with {fitted.base} {_percent(before)}"
         yield (
-            f"Shown a post that was kept out of the fit and noise on its restored text, a classifier "
-            f"picks the noise {_percent(after)} of the time; with {fitted.content['extends']} "
-            f"{_percent(before)}. 50% is guessing."
+            "Shown a post that was kept out of the fit and noise on its restored text, a "
+            f"classifier picks the noise {_percent(after)} of the time; {base}. 50% is guessing."
         )
         yield _LIMITS
     elif not fitted.aucs:
@@ -61,11 +61,11 @@ def _percent(auc: Auc) -> str:
 
 def _habits(fitted: Fitted) -> blocks.Table:
     rows = [_habit(habit) for habit in fitted.habits]
-    heads = ["step", "posts", str(fitted.content["extends"]), "fitted", "factor", "95% interval"]
+    heads = ["step", "posts", fitted.base, "fitted", "factor", "95% interval"]
     return blocks.Table("Marks per 100 posts, and factor of each step", heads, rows)
 
 
-def _habit(habit: Habit) -> blocks.Row:
+def _habit(habit: Habit) -> list[blocks.Cell | str]:
     marks = (habit.posts, habit.before, habit.after)
     return [
         habit.step,
@@ -76,9 +76,9 @@ def _habit(habit: Habit) -> blocks.Row:
 
 
 def _writers(fitted: Fitted) -> blocks.Table:
-    rows = [
+    rows: list[blocks.Row] = [
         [name, *(blocks.figure(share, ".1%") for share in shares)]
         for name, shares in fitted.writers.items()
     ]
-    heads = ["writer", str(fitted.content["extends"]), "fitted"]
+    heads = ["writer", fitted.base, "fitted"]
     return blocks.Table("Share of the rows that each writer writes", heads, rows)

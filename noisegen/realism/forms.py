@@ -24,8 +24,8 @@ from noisegen.text.spans import PROTECTED, protect_kinds, protected_in
 
 WORDS_MAX = 5  # words of a clean form: "be right back"
 COPIES = 2  # times that a step noises each text
-# A noisy form with at least WORD_MIN occurrences, and at least WORD_SHARE of its own and those of its
-# clean form, looks like a word itself if other forms of its step have at most half of such a share
+# A noisy form with at least WORD_MIN occurrences, and over WORD_SHARE of its own and those of its
+# clean form, looks like a word itself if other forms of its step have at most half of this share
 WORD_MIN, WORD_SHARE = 10, 0.9
 FREQUENT_MIN = 8  # least occurrences of a word, in any form, for its noisy forms to be counted
 LIFT_MIN = 1.5  # least growth of a step's share of words, in rows that have the step
@@ -208,7 +208,7 @@ def _without_words(
             return False
         expected, number = min(0.95, share * lift**0.5), beside.every[form.noisy]
         error = (expected * (1 - expected) / number) ** 0.5
-        return beside.share(form.noisy, share) < expected - error
+        return bool(beside.share(form.noisy, share) < expected - error)
 
     return {name: form for name, form in forms.items() if not is_word(form)}
 

@@ -26,8 +26,10 @@ ROUNDS = 5  # Gauss-Newton steps
 SLOPES = 2  # first steps whose slopes are measured; later steps use the last slopes
 STEP_MAX = 0.7  # largest change of a logarithm in a step
 FACTOR_MAX = 8.0  # largest factor of a step
-PRIOR = 0.7  # standard deviation of the logarithm of a factor or weight
-TOLERANCE = 0.08  # share of a mean that the model may miss
+PRIOR = 0.5  # standard deviation of the logarithm of a factor or weight
+TOLERANCE = 0.15  # share of a mean that the model may miss
+WORD_TOLERANCE = 0.3  # the same of a function word, of which topics have more or fewer
+OUTLIER = 2.0  # standard errors from which on a mark counts less
 PROBE = 0.3  # change of a logarithm whose effect is measured
 
 
@@ -37,7 +39,6 @@ class WordMarks:
 
     forms: Forms
     steps: tuple[str, ...]
-    tolerance: float = TOLERANCE
     cache: dict[str, F64] = field(default_factory=dict)
 
     @cached_property
@@ -45,6 +46,11 @@ class WordMarks:
         """The names of all marks, in the order of `of`."""
         pairs = [f"{a}+{b}" for a, b in combinations(self.steps, 2)]
         return [*self.steps, *(f"any {step}" for step in self.steps), *pairs, "1", "2", "3+"]
+
+    @property
+    def tolerances(self) -> F64:
+        """The share of each mean that the model may miss."""
+        return np.full(len(self.names), TOLERANCE)
 
     def of(self, text: str) -> F64:
         """Return the marks of a text."""
@@ -55,8 +61,8 @@ class WordMarks:
             first, second = np.triu_indices(len(self.steps), 1)
             total = numbers.sum()
             bins = [total == 1, total == 2, total > 2]
-            parts = [numbers, some, some[first] & some[second], bins]
-            self.cache[text] = np.concatenate(parts).astype(float)
+            both = some[first] & some[second]
+            self.cache[text] = np.array([*numbers, *some, *both, *bins], float)
         return self.cache[text]
 
 
@@ -82,11 +88,11 @@ class SurfaceMarks:
     """Marks of capitals, signs and function words (`frequent`)."""
 
     frequent: tuple[str, ...] = ()
-    tolerance: float = 0.15
     cache: dict[str, F64] = field(default_factory=dict)
 
     @cached_property
     def names(self) -> list[str]:
+        """The names of all marks, in the order of `of`."""
         rows = [
             "small start",
             "large start",
@@ -99,7 +105,14 @@ class SurfaceMarks:
         words = ["inner large", "shouted", *_SIGNS, *self.frequent]
         return [*rows, *words]
 
+    @property
+    def tolerances(self) -> F64:
+        """The share of each mean that the model may miss."""
+        others = len(self.names) - len(self.frequent)
+        return np.repeat([TOLERANCE, WORD_TOLERANCE], [others, len(self.frequent)])
+
     def of(self, text: str) -> F64:
+        """Return the marks of a text."""
         if text not in self.cache:
             words = [text[a:b] for a, b in word_spans(text)]
             first = next((c for c in text if c.isalpha()), "")
@@ -135,6 +148,7 @@ class Side:
     marks: AnyMarks
 
     def table(self, texts: Sequence[str]) -> F64:
+        """Return the marks of texts, shape (texts, marks)."""
         return np.array([self.marks.of(text) for text in texts])
 
 
@@ -152,10 +166,12 @@ class Strengths:
 
     @property
     def factors(self) -> dict[str, float]:
+        """The factors of the steps."""
         found = np.exp(self.values[: len(self.steps)])
         return {step: float(f"{v:.3g}") for step, v in zip(self.steps, found, strict=True)}
 
     def weighted(self, mix: Recipe) -> Recipe:
+        """Return the mix with these weights of its writers."""
         weights = self.weights(mix)
         return mix.with_writers(lambda writer: replace(writer, weight=weights[writer.name]))
 
@@ -172,14 +188,19 @@ class Strengths:
 
 @dataclass(frozen=True)
 class Match:
-    """Fitted strengths, their standard errors, and the mean marks by name."""
+    """Strengths with their standard errors, and mean marks: of posts, and of noise before."""
 
     strengths: Strengths
     errors: F64
     target: F64
     before: F64
-    after: F64
-    names: list[str] = field(default_factory=list)
+
+
+def mean_marks(recipe: Recipe, noising: Noising, sides: Sequence[Side], seed: int) -> F64:
+    """Return the mean marks of the noise of a recipe on the clean texts of all sides."""
+    noised = (noising.noise(recipe, list(side.clean), seed) for side in sides)
+    parts = [side.table(texts).mean(axis=0) for side, texts in zip(sides, noised, strict=True)]
+    return np.concatenate(parts)
 
 
 def match(
@@ -194,16 +215,12 @@ def match(
     tables = [side.table(side.posts) for side in sides]
     target = np.concatenate([table.mean(axis=0) for table in tables])
     sampled = np.concatenate([table.var(axis=0) / len(table) for table in tables])
-    tolerance = np.concatenate([np.full(len(s.marks.names), s.marks.tolerance) for s in sides])
+    tolerance = np.concatenate([side.marks.tolerances for side in sides])
     writers = tuple(writer.name for writer in base.writers) if len(base.writers) > 1 else ()
     strengths = Strengths(steps, writers, np.zeros(len(steps) + len(writers)))
 
     def noise(recipe: Recipe) -> F64:
-        parts = []
-        for side in sides:
-            noised = noising.noise(recipe, list(side.clean), seed)
-            parts.append(side.table(noised).mean(axis=0))
-        return np.concatenate(parts)
+        return mean_marks(recipe, noising, sides, seed)
 
     def slopes_at(at: Strengths, mean: F64) -> F64:
         """Return the derivatives of the mean marks by the strengths, shape (marks, strengths)."""
@@ -223,17 +240,16 @@ def match(
         return np.array(columns).T
 
     prior = np.full(len(strengths.values), PRIOR**-2)
-    before = None
+    before = noise(base)
     rows = min(len(side.clean) for side in sides)
     for number in range(ROUNDS):
         progress(Progress("matching marks", number, ROUNDS, unit="rounds"))
         mean = noise(strengths.recipe(base))
         if number < SLOPES:
             slopes = slopes_at(strengths, mean)
-        if before is None:
-            before = mean
         variance = sampled + np.maximum(mean, 1 / rows) / rows
-        variance += (tolerance * (mean + target) / 2) ** 2 + 1e-9
+        variance += (tolerance * np.maximum(mean, target)) ** 2 + 1e-9
+        variance *= 1 + (mean - target) ** 2 / variance / OUTLIER**2
         weighted = slopes.T / variance
         information = weighted @ slopes + np.diag(prior)
         step = np.linalg.solve(information, weighted @ (target - mean) - prior * strengths.values)
@@ -242,7 +258,10 @@ def match(
         strengths = replace(strengths, values=values)
         if np.abs(step).max() < 0.05:
             break
-    after = noise(strengths.recipe(base))
     errors = np.sqrt(np.diag(np.linalg.inv(information)))
-    names = [name for side in sides for name in side.marks.names]
-    return Match(strengths, errors, target, before, after, names)
+    return Match(
+        strengths,
+        errors,
+        target,
+        before,
+    )
