@@ -3,7 +3,9 @@
 1. The posts are restored (`forms`): noisy forms that the recipe can write become clean again.
 2. Strengths are searched under which noise on restored posts has as many marks of each step as
    the posts, and noise on clean text (`--clean`) the capitals, signs and words of the posts.
-3. A classifier judges recipes on posts that the search did not see. If the fitted recipe is told
+3. With clean text, a classifier that sees function words, noisy forms and the shapes of words
+   searches the strengths that the marks left uncertain.
+4. The classifier judges recipes on posts that the search did not see. If the fitted recipe is told
    apart from them more easily than the recipe it extends, half of the change is tried, then none.
 """
 
@@ -39,7 +41,7 @@ from noisegen.realism.habits import (
     match,
     mean_marks,
 )
-from noisegen.realism.two_sample import F64, Auc, auc, ngram_texts
+from noisegen.realism.two_sample import F64, Auc, auc, ngram_texts, topic_free
 from noisegen.runs.atomic import refuse_existing, write_text
 from noisegen.runs.manifest import counted
 from noisegen.runs.options import Folder, Lang, TextColumn
@@ -58,6 +60,10 @@ HELD_BACK = 4  # one post in this many is kept out of the search
 JUDGED_MAX = 1_000  # most posts that the classifier reads
 AUTHOR_POSTS = 5  # posts of one author that are read as one text
 FUNCTION_WORDS = 25  # most frequent words of the clean text whose share is a mark
+SEARCHED = 800  # posts and clean texts that the classifier reads in the search
+TRIALS, GAIN = 24, 0.003  # most trials of the search; least gain of AUC for a change
+FAR = 1.5  # standard errors by which a factor is moved in a trial
+UNCERTAIN = 0.35  # standard error of the logarithm of a factor from which on it is searched
 HALF = 0.5  # share of the change that is tried if the whole change is worse
 
 
@@ -244,7 +250,7 @@ def fit_texts(
 ) -> Fitted:
     """Fit a recipe to posts in memory; see `fit`. Raises UsageError for fewer than `POSTS_MIN`."""
     recipe = extends if isinstance(extends, Recipe) else Recipe.named(extends)
-    shuffled = sorted(set(posts), key=lambda text: (splitmix(name_number(text)), text))
+    shuffled, clean = _shuffled(posts), _shuffled(clean)
     if len(shuffled) < POSTS_MIN:
         raise UsageError(f"{counted(len(shuffled), 'different post')}: give at least {POSTS_MIN}")
     size = min(len(shuffled) // HELD_BACK, JUDGED_MAX)
@@ -261,9 +267,15 @@ def fit_texts(
         )
     noising = Noising(lang, "none")
     matched = match(base, noising, sides, steps, seed, progress)
-    progress(Progress("judging held-out posts"))
     judge = _Judge(base, lang, held, [forms.restored(text) for text in held], seed)
-    strengths, aucs = judge.chosen(matched.strengths)
+    chooser = judge
+    if clean:
+        kept = forms.counted.union(_frequent(clean))
+        chooser = replace(judge, posts=used[:SEARCHED], clean=clean[:SEARCHED], kept=kept)
+        matched = chooser.searched(matched, progress)
+        chooser = replace(chooser, posts=held, clean=clean[-len(held) :])
+    progress(Progress("judging held-out posts"))
+    strengths, aucs = chooser.chosen(matched.strengths)
     after = mean_marks(strengths.recipe(base), noising, sides, seed)
     matched = replace(matched, strengths=strengths)
     return Fitted(
@@ -280,6 +292,11 @@ def fit_texts(
         about=(_about(recipe.name, lang, len(shuffled), len(clean)),),
         warnings=() if clean else (_NO_CLEAN,),
     )
+
+
+def _shuffled(texts: Sequence[str]) -> list[str]:
+    """Return the different texts in an order that depends on their content alone."""
+    return sorted(set(texts), key=lambda text: (splitmix(name_number(text)), text))
 
 
 _NO_CLEAN = (
@@ -337,9 +354,7 @@ def _sides(
     sides = [Side(_rows(restored), posts, WordMarks(forms, of_words))]
     if not clean:
         return sides, of_words
-    words = Counter(word for text in clean for word in words_of(text) if word.isalpha())
-    frequent = tuple(word for word, _ in words.most_common(FUNCTION_WORDS))
-    sides.append(Side(_rows(clean), some, SurfaceMarks(frequent)))
+    sides.append(Side(_rows(clean), some, SurfaceMarks(_frequent(clean))))
     kinds = {step.label: registry.get(step.transform).kind for step in base.steps()}
     names = {step.label: step.transform for step in base.steps()}
     return sides, tuple(
@@ -347,6 +362,12 @@ def _sides(
         for label in labels
         if label in of_words or kinds[label] == "style" or names[label] == "drop"
     )
+
+
+def _frequent(clean: Sequence[str]) -> tuple[str, ...]:
+    """Return the most frequent words of clean text: function words."""
+    words = Counter(word for text in clean for word in words_of(text) if word.isalpha())
+    return tuple(word for word, _ in words.most_common(FUNCTION_WORDS))
 
 
 def _rows(texts: Sequence[str]) -> list[str]:
@@ -357,28 +378,39 @@ def _rows(texts: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class _Judge:
-    """A classifier that tells held-out posts from the noise of a recipe on their restored texts."""
+    """A classifier that tells posts from the noise of a recipe on clean texts.
+
+    If `kept` is None, `clean` are the restored posts, in their order. Otherwise `clean` are texts on
+    other topics, and the classifier sees only words in `kept` and the shapes of other words.
+    """
 
     base: Recipe
     lang: str
-    posts: list[str]
-    restored: list[str]
+    posts: Sequence[str]
+    clean: Sequence[str]
     seed: int
+    kept: frozenset[str] | None = None
 
-    def made(self, strengths: Strengths) -> Pairs:
-        """Return the noise of the base recipe with other strengths, and the restored texts."""
-        recipe = strengths.recipe(self.base)
-        return Pairs(Noising(self.lang).noise(recipe, self.restored, self.seed), self.restored)
+    def pairs(self, strengths: Strengths) -> tuple[Pairs, Pairs]:
+        """Return posts and noise with these strengths, each with clean texts."""
+        made = Noising(self.lang).noise(strengths.recipe(self.base), list(self.clean), self.seed)
+        if self.kept is None:
+            return Pairs([*self.posts], [*self.clean]), Pairs(made, [*self.clean])
+        posts, noise, clean = (
+            [topic_free(without_addresses(text), self.kept) for text in texts]
+            for texts in (self.posts, made, self.clean)
+        )
+        return Pairs(posts, posts), Pairs(noise, clean)
 
     def auc(self, strengths: Strengths) -> Auc | None:
         """Return the AUC on all rows; None for too few."""
-        texts = ngram_texts(Pairs(self.posts, self.restored), self.made(strengths))
+        real, made = self.pairs(strengths)
+        texts = ngram_texts(real, made)
         return auc(texts, texts.real, texts.synthetic) if texts else None
 
     def compared(self, strengths: Strengths) -> Realism:
         """Return the comparison of the posts with the noise."""
-        real = Pairs(self.posts, self.restored)
-        found = compare_pairs(real, self.made(strengths), lang=self.lang)
+        found = compare_pairs(*self.pairs(strengths), lang=self.lang)
         return replace(found, names=("held-out posts, restored", "noise on the restored posts"))
 
     def chosen(self, found: Strengths) -> tuple[Strengths, dict[str, Auc | None]]:
@@ -400,6 +432,28 @@ class _Judge:
             if after and after.value <= most:
                 return strengths, {"before": before, "after": after}
         return none, {"before": before, "after": before}
+
+    def searched(self, matched: Match, progress: Show) -> Match:
+        """Return the match with strengths of uncertain steps at which the AUC is lower.
+
+        Each uncertain factor is tried at both ends of an interval, at most `TRIALS` in all.
+        """
+        found, errors = matched.strengths, matched.errors
+        try:
+            least = self.auc(found)
+        except ImportError:
+            return matched
+        uncertain = [n for n in range(len(found.steps)) if errors[n] > UNCERTAIN]
+        trials = [(n, way) for n in uncertain for way in (-FAR, FAR)][:TRIALS]
+        for number, (step, way) in enumerate(trials if least else ()):
+            progress(Progress("searching", number, len(trials), unit="trials"))
+            values = found.values.copy()
+            values[step] += way * errors[step]
+            tried = replace(found, values=values)
+            value = self.auc(tried)
+            if least and value and value.value < least.value - GAIN:
+                found, least = tried, value
+        return replace(matched, strengths=found)
 
 
 def _content(strengths: Strengths, base: Recipe, extends: str | Recipe) -> dict[str, Any]:

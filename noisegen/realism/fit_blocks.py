@@ -8,6 +8,11 @@ from noisegen.realism.two_sample import Auc
 from noisegen.report import blocks, pages
 from noisegen.runs.manifest import counted
 
+_LIMITS_CLEAN = (
+    "The classifier sees function words, noisy forms of the word lists and the shapes of all other "
+    "words. It cannot see typos and slang in these, and a part of what it tells apart is the style "
+    "of the clean text, not its noise."
+)
 _LIMITS = (
     "The AUC compares posts with noise on the same posts, restored by the word lists of the "
     "recipe. It cannot see noise that was not restored: typos, missing words, and slang that the "
@@ -44,11 +49,12 @@ def _sentences(fitted: Fitted) -> Iterator[str]:
     before, after = (fitted.aucs.get(name) for name in ("before", "after"))
     if before and after:
         base = f"with {fitted.base} {_percent(before)}"
+        other = "noise on clean text" if fitted.clean else "noise on its restored text"
         yield (
-            "Shown a post that was kept out of the fit and noise on its restored text, a "
-            f"classifier picks the noise {_percent(after)} of the time; {base}. 50% is guessing."
+            f"Shown a post that was kept out of the fit and {other}, a classifier picks the noise "
+            f"{_percent(after)} of the time; {base}. 50% is guessing."
         )
-        yield _LIMITS
+        yield _LIMITS_CLEAN if fitted.clean else _LIMITS
     elif not fitted.aucs:
         yield "No classifier judged the recipe: pip install 'noisegen[realism]'."
     else:

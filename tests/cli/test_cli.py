@@ -16,8 +16,8 @@ from runs import DEMO, PROGRAM, command, shards, table
 
 import noisegen
 from noisegen import cli
-from noisegen.cli import run
 from noisegen.augmentation.catalog import demo_texts
+from noisegen.cli import run
 from noisegen.noising.recipe import recipe_names
 
 COMMANDS = sorted(cli.noisegen.commands)
