@@ -5,8 +5,8 @@
    the posts, and noise on clean text (`--clean`) the capitals, signs and words of the posts.
 3. With clean text, a classifier that sees function words, noisy forms and the shapes of words
    searches the strengths that the marks left uncertain.
-4. The classifier judges recipes on posts that the search did not see. If the fitted recipe is told
-   apart from them more easily than the recipe it extends, half of the change is tried, then none.
+4. The classifier judges recipes on held-out posts. If it tells these from the noise of the fitted
+   recipe more easily than from noise of the base recipe, half of the change is tried, then none.
 """
 
 import math
@@ -95,12 +95,12 @@ class FitOptions:
 
 
 @dataclass(frozen=True)
-class Habit:
+class FittedHabit:
     """The strength of a step: its factor, the bounds of the factor, and its marks.
 
-    `posts`, `before` and `after` are marks per 100 posts: in the posts, in the noise of the recipe
-    that was extended, and in the noise of the fitted recipe. They are None for a step whose marks
-    are those of the whole surface (capitals, signs, missing words).
+    `posts`, `before` and `after` are marks per 100 posts: in the posts, in the noise of the base
+    recipe, and in the noise of the fitted recipe. The three are None for a step that writes no
+    noisy forms of words (capitals, signs, missing words).
     """
 
     step: str
@@ -117,9 +117,9 @@ class Fitted:
     """A recipe fitted to posts.
 
     `base` is the name of the recipe that was extended, `content` the recipe file as plain data, and
-    `recipe` the mix that it makes for the language `lang`. `aucs` are those of a
-    classifier that tells held-out posts from noise on their restored texts, by recipe: of the
-    recipe that was extended, and the fitted one. `left` has what still differs.
+    `recipe` the mix of the file for the language `lang`. `aucs` has the AUCs of a classifier of
+    held-out posts and noise, with the keys 'before' (base recipe) and 'after' (fitted recipe).
+    `left` compares held-out posts with the noise of the fitted recipe.
     """
 
     base: str
@@ -128,7 +128,7 @@ class Fitted:
     lang: str
     posts: int
     clean: int
-    habits: tuple[Habit, ...]
+    habits: tuple[FittedHabit, ...]
     writers: dict[str, tuple[float, float]]  # name -> shares before and after
     aucs: dict[str, Auc | None]
     left: Realism | None
@@ -215,7 +215,7 @@ def _read(
     dropped: Counter[str],
     group_by: str | None = None,
 ) -> list[str]:
-    """Return the texts of sources; those of one author are joined, some per text.
+    """Return the texts of sources; with `group_by`, up to `AUTHOR_POSTS` of an author joined.
 
     Adds the dropped rows and unread files to `dropped`, by reason.
     """
@@ -310,10 +310,10 @@ def _about(name: str, lang: str, posts: int, clean: int) -> str:
     return f"{name} fitted to {counted(posts, 'post')}{given} ({lang})"
 
 
-def _habits(matched: Match, after: F64, names: Sequence[str]) -> Iterator[Habit]:
+def _habits(matched: Match, after: F64, names: Sequence[str]) -> Iterator[FittedHabit]:
     """Yield the habits of a match; `after` are the mean marks of noise with its strengths.
 
-    `names` are the names of the first marks: those of words.
+    `names` are the names of the marks of words, which come first.
     """
     means = matched.target, matched.before, after
     for number, (step, factor) in enumerate(matched.strengths.factors.items()):
@@ -321,7 +321,7 @@ def _habits(matched: Match, after: F64, names: Sequence[str]) -> Iterator[Habit]
         bounds = factor * math.exp(-error), factor * math.exp(error)
         at = names.index(step) if step in names else None
         marks = (None if at is None else 100 * float(mean[at]) for mean in means)
-        yield Habit(step, factor, *bounds, *marks)
+        yield FittedHabit(step, factor, *bounds, *marks)
 
 
 def _shares(base: Recipe, strengths: Strengths) -> dict[str, tuple[float, float]]:
@@ -380,8 +380,8 @@ def _rows(texts: Sequence[str]) -> list[str]:
 class _Judge:
     """A classifier that tells posts from the noise of a recipe on clean texts.
 
-    If `kept` is None, `clean` are the restored posts, in their order. Otherwise `clean` are texts on
-    other topics, and the classifier sees only words in `kept` and the shapes of other words.
+    If `kept` is None, `clean` are the restored posts, in their order. Otherwise `clean` are other
+    texts, and the classifier sees only words in `kept` and the shapes of other words.
     """
 
     base: Recipe

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from noisegen.realism.fit import Fitted, Habit
+from noisegen.realism.fit import Fitted, FittedHabit
 from noisegen.realism.report_blocks import comparison_sections
 from noisegen.realism.two_sample import Auc
 from noisegen.report import blocks, pages
@@ -43,7 +43,7 @@ def fit_sections(fitted: Fitted) -> list[blocks.Section]:
 
 
 def _sentences(fitted: Fitted) -> Iterator[str]:
-    """Yield the main results, and what they cannot tell, as sentences."""
+    """Yield the main results and their limits as sentences."""
     given = counted(fitted.clean, "clean text") if fitted.clean else "no clean text"
     yield f"The recipe was fitted to {counted(fitted.posts, 'post')} and {given}."
     before, after = (fitted.aucs.get(name) for name in ("before", "after"))
@@ -71,7 +71,7 @@ def _habits(fitted: Fitted) -> blocks.Table:
     return blocks.Table("Marks per 100 posts, and factor of each step", heads, rows)
 
 
-def _habit(habit: Habit) -> list[blocks.Cell | str]:
+def _habit(habit: FittedHabit) -> list[blocks.Cell | str]:
     marks = (habit.posts, habit.before, habit.after)
     return [
         habit.step,

@@ -1,8 +1,9 @@
-"""Noisy forms of words, and texts restored from them: 'c u' was 'see you'; 'c' and 'u' are forms.
+"""Noisy forms of words, and texts restored from noisy forms: 'c u' becomes 'see you'.
 
-Each step of a recipe noises posts once more, alone. What it writes where posts still have the clean
-form shows its pairs of clean and noisy form, so that any transform and any word list has forms
-without a table of them. A noisy form that is a word itself (its, were, no) is left out.
+Each step of a recipe noises posts once more, alone. Its edits of the words that posts still have in
+their clean form are pairs of clean and noisy form. So any transform and any word list has forms,
+without a table of forms per transform. A noisy form that is a word itself (its, were, no) is left
+out.
 """
 
 from collections import Counter, defaultdict

@@ -1,10 +1,10 @@
-"""Marks of habits in texts, and the strengths of a recipe under which its noise has as many.
+"""Marks of habits in texts, and a search for strengths of a recipe by the marks of posts.
 
 The marks of a text are numbers that its topic hardly decides. Marks of words: how many words each
 step of the recipe may have written (`forms`), whether there is any, and which steps go together.
-Marks of the surface: capitals, ends of rows, signs, function words. The strengths are fitted by
-matching means: noise should have the mean marks of the posts (method of simulated moments, McFadden
-1989). Rare marks shrink to the recipe that the fit starts from.
+Marks of the surface: capitals, ends of rows, signs, function words. The search matches means: noise
+should have the mean marks of the posts (method of simulated moments, McFadden 1989). Strengths with
+rare marks stay near the base recipe.
 """
 
 import re
