@@ -54,7 +54,7 @@ KNOWN_SHARE = 0.3  # least frequency in clean text, as a share of that in posts,
 POSTS_MIN = 50  # fewest posts
 LEARNED_MAX = 5_000  # most posts whose noisy forms are learned
 ROWS = 1_500  # texts that are noised per measurement
-MARKS_MIN = 5  # fewest marks of a step in the posts, for its strength to be fitted
+MARKS_MIN = 5  # fewest marks of a step in posts and noise, for its strength to be fitted
 TOLERATED = 0.15  # share of the interval of an AUC by which the fitted recipe may be worse
 HELD_BACK = 4  # one post in this many is kept out of the search
 JUDGED_MAX = 1_000  # most posts that the classifier reads
@@ -259,13 +259,13 @@ def fit_texts(
     progress(Progress("learning noisy forms"))
     known = _known(used[:LEARNED_MAX], clean or demo_texts().get(lang, []))
     forms = forms_of(base, lang, used[:LEARNED_MAX], known, seed)
-    sides, steps = _sides(base, forms, used, clean)
+    noising = Noising(lang, "none")
+    sides, steps = _sides(base, noising, forms, used, clean)
     if not steps:
         raise UsageError(
             f"the posts have no noisy form that {recipe.name} can write in {lang!r}: is --lang "
             "right? Give more posts"
         )
-    noising = Noising(lang, "none")
     matched = match(base, noising, sides, steps, seed, progress)
     judge = _Judge(base, lang, held, [forms.restored(text) for text in held], seed)
     chooser = judge
@@ -342,16 +342,20 @@ def _known(posts: Sequence[str], clean: Sequence[str]) -> set[str]:
 
 
 def _sides(
-    base: Recipe, forms: Forms, posts: Sequence[str], clean: Sequence[str]
+    base: Recipe, noising: Noising, forms: Forms, posts: Sequence[str], clean: Sequence[str]
 ) -> tuple[list[Side], tuple[str, ...]]:
-    """Return the sides to be matched, and the steps whose strengths they tell."""
+    """Return the sides to be matched, and the steps whose strengths they tell.
+
+    A step that writes words counts if the posts, or the noise of the base recipe, have its marks.
+    """
     posts = list(map(without_addresses, posts))
-    counts = Counter(form.step for text in posts for form in forms.found(text))
+    some = posts[: 2 * ROWS]
+    restored = _rows([forms.restored(text) for text in some])
+    both = [*posts, *noising.noise(base, restored)]
+    counts = Counter(form.step for text in both for form in forms.found(text))
     labels = [step.label for step in base.steps() if chance_of(base, step.label)]
     of_words = tuple(label for label in labels if counts[label] >= MARKS_MIN)
-    some = posts[: 2 * ROWS]
-    restored = [forms.restored(text) for text in some]
-    sides = [Side(_rows(restored), posts, WordMarks(forms, of_words))]
+    sides = [Side(restored, posts, WordMarks(forms, of_words))]
     if not clean:
         return sides, of_words
     sides.append(Side(_rows(clean), some, SurfaceMarks(_frequent(clean))))

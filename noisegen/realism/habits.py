@@ -29,7 +29,7 @@ FACTOR_MAX = 8.0  # largest factor of a step
 PRIOR = 0.5  # standard deviation of the logarithm of a factor or weight
 TOLERANCE = 0.15  # share of a mean that the model may miss
 WORD_TOLERANCE = 0.3  # the same of a function word, of which topics have more or fewer
-OUTLIER = 2.0  # standard errors from which on a mark counts less
+OUTLIER = 2.0  # standard errors from which on a mark of the surface counts less
 PROBE = 0.3  # change of a logarithm whose effect is measured
 
 
@@ -216,6 +216,8 @@ def match(
     target = np.concatenate([table.mean(axis=0) for table in tables])
     sampled = np.concatenate([table.var(axis=0) / len(table) for table in tables])
     tolerance = np.concatenate([side.marks.tolerances for side in sides])
+    kinds = [isinstance(side.marks, SurfaceMarks) for side in sides]
+    is_surface = np.repeat(kinds, [len(side.marks.names) for side in sides])
     writers = tuple(writer.name for writer in base.writers) if len(base.writers) > 1 else ()
     strengths = Strengths(steps, writers, np.zeros(len(steps) + len(writers)))
 
@@ -249,7 +251,7 @@ def match(
             slopes = slopes_at(strengths, mean)
         variance = sampled + np.maximum(mean, 1 / rows) / rows
         variance += (tolerance * np.maximum(mean, target)) ** 2 + 1e-9
-        variance *= 1 + (mean - target) ** 2 / variance / OUTLIER**2
+        variance *= 1 + is_surface * (mean - target) ** 2 / variance / OUTLIER**2
         weighted = slopes.T / variance
         information = weighted @ slopes + np.diag(prior)
         step = np.linalg.solve(information, weighted @ (target - mean) - prior * strengths.values)
