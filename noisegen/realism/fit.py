@@ -55,7 +55,6 @@ POSTS_MIN = 50  # fewest posts
 LEARNED_MAX = 5_000  # most posts whose noisy forms are learned
 ROWS = 1_500  # texts that are noised per measurement
 MARKS_MIN = 5  # fewest marks of a step in posts and noise, for its strength to be fitted
-TOLERATED = 0.15  # share of the interval of an AUC by which the fitted recipe may be worse
 HELD_BACK = 4  # one post in this many is kept out of the search
 JUDGED_MAX = 1_000  # most posts that the classifier reads
 AUTHOR_POSTS = 5  # posts of one author that are read as one text
@@ -418,7 +417,7 @@ class _Judge:
         return replace(found, names=("held-out posts, restored", "noise on the restored posts"))
 
     def chosen(self, found: Strengths) -> tuple[Strengths, dict[str, Auc | None]]:
-        """Return the largest share of the fitted change that is not worse, and AUCs by recipe.
+        """Return the largest share of the fitted change that is no worse, and AUCs by recipe.
 
         The shares are all, half and nothing. Too few posts to judge get half. Without scikit-learn
         the whole change is chosen, and there are no AUCs.
@@ -430,10 +429,9 @@ class _Judge:
             return found, {}
         if before is None:
             return half, {"before": None, "after": None}
-        most = before.value + TOLERATED * (before.high - before.low)
         for strengths in (found, half):
             after = self.auc(strengths)
-            if after and after.value <= most:
+            if after and after.value <= before.value:
                 return strengths, {"before": before, "after": after}
         return none, {"before": before, "after": before}
 
