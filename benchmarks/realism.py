@@ -1,10 +1,19 @@
 """How real noise is, by set and recipe: `noisegen realism` on pairs that nothing was fitted to.
 
+<<<<<<< HEAD
 `python -m benchmarks.realism [--set NAME]... [--noise NAME]... [--peers] [--json FILE]` prints the
 table of docs/guides/realism.md: every packaged recipe, and `channel` with a profile of the other
 half of the set; with --peers, other tools as well. A seed cuts the set anew and gives other noise;
 figures are means over the seeds, AUCs with half the distance of the highest from the lowest. All
 sets take ten minutes on one core, with --peers an hour.
+=======
+`python -m benchmarks.realism [--set NAME]... [--noise NAME]... [--json FILE]` prints the table of
+docs/guides/realism.md: every packaged recipe, `channel` with a profile of the other half of the
+set, and `fit`: `ugc` fitted to the noisy side of the other half alone. `fit:clean` also got the
+clean side of that half, sorted, so that no pair was left. A seed cuts the set anew and gives other
+noise; figures are means over the seeds, AUCs with half the distance of the highest from the lowest.
+All sets take ten minutes on one core without `fit`, which takes 5 to 20 seconds a set and seed.
+>>>>>>> fit
 """
 
 import argparse
@@ -27,6 +36,7 @@ from noisegen.errors import NoisegenError
 from noisegen.noising.recipe import Recipe, recipe_names
 from noisegen.realism import learn
 from noisegen.realism.figures import RowCounts, measure, row_divergences
+from noisegen.realism.fit import fit_texts
 from noisegen.realism.kinds import KINDS
 from noisegen.realism.learn import profile_of
 from noisegen.realism.two_sample import auc, changed, ngram_texts
@@ -35,6 +45,7 @@ from noisegen.text.buffers import Bool
 ROWS = 1_000  # judged rows per set: an AUC grows with them
 FITTED_MAX = 5_000  # pairs that a profile is learned from
 HALF = 0.5
+FITS = ("fit", "fit:clean")
 REAL = "*real*"  # a set against its own clean side, and its halves against each other
 IS_SLIGHT = np.array([kind.startswith(("punctuation", "casing", "spaces")) for kind in KINDS])
 TITLES = {
@@ -80,13 +91,15 @@ def compared(
     noise, real = measure(held.clean, held.noisy, lang)
     yield REAL, figures(held, held, real, lang)
     with tempfile.TemporaryDirectory(prefix="noisegen-bench-") as folder:
-        recipes = {recipe: recipe for recipe in wanted or [*recipe_names(), "channel"]}
+        others = ("channel", *FITS)
+        recipes = {recipe: recipe for recipe in wanted or [*recipe_names(), *others]}
         if "channel" in recipes:
             learn.save(profile_of(fitted.sample(FITTED_MAX), lang), folder)
             recipes["channel"] = f"channel:profile={folder}"
         for title, recipe in recipes.items():
             try:
-                made = Noising(lang).noise(Recipe.named(recipe), held.clean, seed)
+                chosen = fit_to(fitted, noise, lang) if noise in FITS else Recipe.named(recipe)
+                made = Noising(lang).noise(chosen, held.clean, seed)
             except NoisegenError as error:
                 print(f"{name}: no {title}: {error}", file=sys.stderr)
             else:
@@ -116,6 +129,12 @@ def ours(recipe: str, lang: str) -> Noiser:
     """Return the noise of a packaged recipe as a function of texts, strength and seed."""
     noising, made = Noising(lang), Recipe.named(recipe)
     return lambda texts, strength, seed: noising.noise(made.scaled(strength), texts, seed)
+
+
+def fit_to(fitted: Pairs, noise: str, lang: str) -> Recipe:
+    """Return `ugc` fitted to the noisy side of pairs, and to the clean side for `fit:clean`."""
+    some = fitted.sample(FITTED_MAX)
+    return fit_texts(some.noisy, sorted(some.clean) if noise == FITS[1] else (), lang=lang).recipe
 
 
 def figures(held: Pairs, made: Pairs, real: RowCounts, lang: str) -> Figures:
@@ -193,8 +212,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table in Markdown; with --json, write the figures too."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--set", action="append", default=[], dest="sets", help="name or language")
+<<<<<<< HEAD
     parser.add_argument("--noise", action="append", default=[], help="recipe, or channel")
     parser.add_argument("--peers", action="store_true", help="other tools that are installed, too")
+=======
+    parser.add_argument("--noise", action="append", default=[], help="recipe, channel or fit")
+>>>>>>> fit
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args(arguments)

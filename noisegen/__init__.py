@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # only for editors and type checkers, which cannot run `__get
     from noisegen.preparation.prepare import prepare as prepare
     from noisegen.realism.calibrate import calibrate as calibrate
     from noisegen.realism.compare import compare as compare
+    from noisegen.realism.fit import fit as fit
     from noisegen.realism.learn import learn as learn
     from noisegen.runs.manifest import Manifest as Manifest
     from noisegen.training.train import train as train
@@ -52,6 +53,7 @@ _MODULES = {  # public name -> module within noisegen that defines it
     "compare": "realism.compare",
     "evaluate": "evaluation.evaluate",
     "evaluate_task": "evaluation.tasks.evaluate_task",
+    "fit": "realism.fit",
     "learn": "realism.learn",
     "lexical": "noising.lexical",
     "list_transforms": "augmentation.catalog",

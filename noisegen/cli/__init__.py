@@ -34,6 +34,7 @@ GROUPS = {  # heading in the help -> commands below it -> file of this package t
         "mine-pairs": "mine",
         "dictionary": "dictionary",
         "learn": "realism",
+        "fit": "realism",
     },
     "Measure": {
         "stats": "catalog",

@@ -1,4 +1,4 @@
-"""`noisegen learn`, `calibrate` and `realism`."""
+"""`noisegen learn`, `fit`, `calibrate` and `realism`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from noisegen.cli.parameters import click_options
 from noisegen.errors import UsageError
 from noisegen.realism.calibrate import CalibrateOptions
 from noisegen.realism.compare import CompareOptions
+from noisegen.realism.fit import FitOptions
 from noisegen.realism.learn import LearnOptions
 
 if TYPE_CHECKING:
@@ -166,6 +167,51 @@ def calibrate(
     if out:
         common.tell(f"wrote {out}; use it: noisegen augment TEXT -o OUT --recipe {out}")
     return 3 if calibrated.dropped else 0
+
+
+@click.command(
+    epilog=common.example("fit posts.txt -o mine.yaml --clean news.txt --report fit.html")
+)
+@click_options(FitOptions, skip=("out", "force"))
+@click.option(
+    "-o",
+    "--out",
+    type=_FILE,
+    metavar="RECIPE.yaml",
+    help="File for the new recipe (default: print it)",
+)
+@click.option("--report", type=_FILE, metavar="REPORT.html", help="Also write a page with plots")
+@common.overwrite
+@common.output
+def fit(out: Path | None, report: Path | None, force: bool, as_json: bool, **options: Any) -> int:
+    """Fit a recipe to noisy posts, without pairs.
+
+    POSTS: text as people wrote it. The new recipe extends another one: it has other strengths of
+    the steps, and other weights of the writers.
+    """
+    from noisegen.realism.fit import fit as run
+    from noisegen.realism.fit_blocks import fit_page, fit_sections
+    from noisegen.report.terminal import show as show_blocks
+    from noisegen.runs.atomic import write_text
+
+    if report:
+        files = filter(None, (options["extends"], out))
+        common.check_file(report, [*options["posts"], *options["clean"], *files])
+    with common.progress() as show:
+        fitted = run(out=out, force=force, progress=show, **options)
+    common.say(fitted.warnings, "warning")
+    if as_json:
+        common.print_json(fitted.to_dict())
+    elif not out:
+        click.echo(fitted.to_yaml(), nl=False)
+    if not (common.is_quiet() or as_json):
+        show_blocks(fit_sections(fitted), common.terminal(stderr=True))
+    if report:
+        write_text(report, fit_page(fitted))
+        common.tell(f"wrote {report}")
+    if out:
+        common.tell(f"wrote {out}; use it: noisegen augment TEXT -o OUT --recipe {out}")
+    return 3 if fitted.dropped else 0
 
 
 @click.command(epilog=common.example("realism --pairs pairs.tsv --recipe mix_all -o report.html"))

@@ -132,6 +132,15 @@ class Recipe(Mix):
         """Return the recipe with `factor` times the noise, see `scaling.scaled`."""
         return self.each_mix(lambda mix: scaling.scaled(mix, factor))
 
+    def with_factors(self, factors: Mapping[str, float]) -> "Recipe":
+        """Return the recipe with factors for the noise of some steps, such as {'clip': 1.5}.
+
+        A key is the label or the transform of a step. Raises UsageError for an unknown step.
+        """
+        for name in factors:
+            self._step_and_parameter(f"{name}.p")
+        return self.each_mix(lambda mix: scaling.with_factors(mix, factors))
+
     @property
     def factor_max(self) -> float:
         """Factor beyond which `scaled` adds no further noise; 0 for a recipe without noise."""
@@ -317,8 +326,9 @@ def _extended(
 ) -> Recipe:
     """Load the recipe named by `extends` in `content`, and return a changed copy.
 
-    `content` is a recipe file. Its key `scale` is a factor for the noise (see `Recipe.scaled`),
-    `set` has new values of parameters, and `writers` has new weights of writers.
+    `content` is a recipe file. Its key `scale` is a factor for the noise (see `Recipe.scaled`), or
+    maps steps to such factors (`Recipe.with_factors`). `set` has new values of parameters, and
+    `writers` has new weights of writers.
     """
     if own := sorted({*_NOT_EXTENDED} & content.keys()):
         raise RecipeError(f"{where}: a recipe that extends another has no {' or '.join(own)}")
@@ -330,11 +340,17 @@ def _extended(
     if not isinstance(settings, dict):
         raise RecipeError(f"{where}: set must map TRANSFORM.PARAM to values")
     settings = {str(key): value for key, value in settings.items()}
-    factor = float(mixes.read_factor(content.get("scale", 1), f"{where}: scale"))
+    scale = content.get("scale", 1)
+    of_steps = scale if isinstance(scale, dict) else {}
+    factor = float(mixes.read_factor(1 if of_steps else scale, f"{where}: scale"))
+    factors = {
+        str(step): float(mixes.read_factor(given, f"{where}: scale of {step!r}"))
+        for step, given in of_steps.items()
+    }
     try:
         is_file = name.endswith(FILE_ENDINGS)
         base = Recipe.from_yaml(name, extended_by) if is_file else Recipe.named(name)
-        base = base.scaled(factor).with_values(settings)
+        base = base.scaled(factor).with_factors(factors).with_values(settings)
         base = _with_weights(base, content.get("writers") or {}, where)
         return base.each_mix(lambda mix: replace(mix, name=own_name))
     except UsageError as error:

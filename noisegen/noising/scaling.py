@@ -1,6 +1,6 @@
 """Scaling: one factor for the chances and rates of a mix, for more or less noise."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -31,6 +31,28 @@ def scaled(mix: M, factor: float) -> M:
     """
     if factor == 1:
         return mix
+    return _scaled(mix, lambda _: factor, whole=True)
+
+
+def with_factors(mix: M, factors: Mapping[str, float]) -> M:
+    """Return a mix in which some steps have more or less noise; the chances of groups stay.
+
+    `factors` maps the labels of steps, or the names of transforms, to the factors of their noise
+    (see `scaled`). Other steps stay as they are.
+    """
+    of_step = {
+        step.label: factors.get(step.label, factors.get(step.transform, 1.0))
+        for step in mix.steps()
+    }
+    return _scaled(mix, lambda step: of_step[step.label], whole=False)
+
+
+def _scaled(mix: M, factor_of: Callable[[Member], float], whole: bool) -> M:
+    """Return a mix with the noise of its members multiplied by `factor_of(member)`.
+
+    If `whole`, the factor of a group multiplies its chance first, and its steps get the rest of it;
+    otherwise only steps have factors.
+    """
     with_habits = {label for writer in mix.writers for label in writer.habits}
     left = dict[str, float]()  # label of a member -> what its groups leave of the factor
 
@@ -48,13 +70,20 @@ def scaled(mix: M, factor: float) -> M:
             return replace(member, values={**member.values, **grown})
         return over_members(member, lambda part: scaled_member(part, factor))
 
+    def scaled_part(member: Member) -> Member:
+        if whole or isinstance(member, Step):
+            factor = factor_of(member)
+            return member if factor == 1 else scaled_member(member, factor)
+        return over_members(member, scaled_part)
+
     def scaled_writer(writer: Writer) -> Writer:
         habits = {
-            label: _scaled_habit(habit, left[label]) for label, habit in writer.habits.items()
+            label: _scaled_habit(habit, left.get(label, 1.0))
+            for label, habit in writer.habits.items()
         }
         return replace(writer, habits=habits)
 
-    root = over_members(mix.root, lambda member: scaled_member(member, factor))
+    root = over_members(mix.root, scaled_part)
     return replace(mix, root=root).with_writers(scaled_writer)
 
 

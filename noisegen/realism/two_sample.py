@@ -7,7 +7,8 @@ means that all texts are told apart (Lopez-Paz and Oquab, 2017, "Revisiting clas
 tests").
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ CHARACTERS_MAX = 500  # characters of a text that are read
 SHOWN = 12  # maximum n-grams in the report for each set (real, synthetic)
 _SHOWN_ROWS_MIN = 5  # the report omits an n-gram that fewer noisy texts have
 _CANDIDATES = 400  # n-grams per set, from which the report chooses
+_WORD = re.compile(r"\w+(?:['\u2019]\w+)*")
 _EDGE = "\n"  # added at both ends of a text, so that n-grams differ at its beginning and end
 # C of LogisticRegression; values from 1 to 100 change the AUC of real sets by less than 0.02
 _INVERSE_PENALTY = 10.0
@@ -202,6 +204,21 @@ def _ngrams(text: str) -> list[str]:
     framed = f"{_EDGE}{text[:CHARACTERS_MAX]}{_EDGE}"
     shifted = [framed[shift:] for shift in range(max(SIZES))]
     return [gram for size in SIZES for gram in map("".join, zip(*shifted[:size], strict=False))]
+
+
+def topic_free(text: str, kept: Collection[str]) -> str:
+    """Return a text with the shape of each word in its place: 'Harwick voted' -> 'Xxx xxx'.
+
+    Words in `kept`, in lower case, and symbols stay. A shape has at most three letters.
+    """
+
+    def shape(word: re.Match[str]) -> str:
+        if word[0].lower() in kept:
+            return word[0]
+        letters = word[0] if len(word[0]) < 4 else word[0][:2] + word[0][-1]
+        return "".join("X" if c.isupper() else "0" if c.isdigit() else "x" for c in letters)
+
+    return _WORD.sub(shape, text)
 
 
 def changed(pairs: Pairs) -> Bool:

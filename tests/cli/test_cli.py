@@ -16,6 +16,7 @@ from runs import DEMO, PROGRAM, command, shards, table
 
 import noisegen
 from noisegen import cli
+from noisegen.augmentation.catalog import demo_texts
 from noisegen.cli import run
 from noisegen.noising.recipe import recipe_names
 
@@ -34,6 +35,7 @@ RUNS = {
     "dictionary": ["show", "MINED"],
     "prepare": ["RAW", "-o", "OUT", "--workers", "1"],
     "learn": ["PAIRS", "-o", "OUT"],
+    "fit": ["NOISY", "-o", "OUT.yaml"],
     "calibrate": [str(DEMO), *("--recipe", "fing", "--target-cer", "0.02", "-o", "OUT.yaml")],
     "realism": ["--pairs", "PAIRS", "--recipe", "fing"],
     "review": ["make", str(DEMO), "-o", "OUT", *FING, "--strengths", "0.1,0.2", "--rows", "5"],
@@ -81,6 +83,13 @@ def mined(tmp_path_factory):
     return folder / "out"
 
 
+def noisy_demo(folder):
+    """Write noise on the demo text, and return the file."""
+    path = folder / "posts.txt"
+    path.write_text("\n".join(noisegen.noise(demo_texts()["en"], "ugc", seed=1)), "utf-8")
+    return path
+
+
 @pytest.fixture
 def arguments(tmp_path, made, mined, tiny_bert):
     """Return the arguments of a short run of a command."""
@@ -91,6 +100,7 @@ def arguments(tmp_path, made, mined, tiny_bert):
         places["OUT.yaml"] = str(tmp_path / "out.yaml")
         places["POSTS"] = str(tmp_path / "posts.tsv")
         Path(places["POSTS"]).write_text(POSTS)
+        places["NOISY"] = str(noisy_demo(tmp_path))
         if name == "evaluate-task":
             places["SNIPS"] = str(made_tasks.snips_file(tmp_path))
             places["ES"] = f"es={made_tasks.slots_file(tmp_path)}"
@@ -171,6 +181,7 @@ def test_the_example_of_the_help_can_be_run(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "news.txt").write_text("The government condemned it.\n" * 50)
     (tmp_path / "lang-8.dat").write_text(mining_inputs.M2)
+    noisy_demo(tmp_path)
     (tmp_path / "crawl.jsonl.gz").write_bytes(gzip.compress(mining_inputs.RAW.encode()))
     mining_inputs.write(tmp_path)
     if name in ("stats", "dictionary", "train"):

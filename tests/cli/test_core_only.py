@@ -33,6 +33,8 @@ RUNS = {  # command lines, and the extra that each asks for
     "dictionary filter OUT/mined -o OUT/sure.tsv": "",
     "dictionary export OUT/mined -o OUT/rcp.json": "",
     "dictionary translations --lang en --into de": "",
+    "augment DEMO -o OUT/posts.jsonl --limit 300 --workers 1": "",
+    "fit OUT/posts.jsonl -o OUT/mine.yaml": "",
     "learn PAIRS -o OUT/profile": "",
     "learn from PAIRS -o OUT/profile --force": "",
     "learn show OUT/profile": "",
