@@ -1,19 +1,12 @@
 """How real noise is, by set and recipe: `noisegen realism` on pairs that nothing was fitted to.
 
-<<<<<<< HEAD
 `python -m benchmarks.realism [--set NAME]... [--noise NAME]... [--peers] [--json FILE]` prints the
-table of docs/guides/realism.md: every packaged recipe, and `channel` with a profile of the other
-half of the set; with --peers, other tools as well. A seed cuts the set anew and gives other noise;
-figures are means over the seeds, AUCs with half the distance of the highest from the lowest. All
-sets take ten minutes on one core, with --peers an hour.
-=======
-`python -m benchmarks.realism [--set NAME]... [--noise NAME]... [--json FILE]` prints the table of
-docs/guides/realism.md: every packaged recipe, `channel` with a profile of the other half of the
-set, and `fit`: `ugc` fitted to the noisy side of the other half alone. `fit:clean` also got the
-clean side of that half, sorted, so that no pair was left. A seed cuts the set anew and gives other
-noise; figures are means over the seeds, AUCs with half the distance of the highest from the lowest.
-All sets take ten minutes on one core without `fit`, which takes 5 to 20 seconds a set and seed.
->>>>>>> fit
+table of docs/guides/realism.md: every packaged recipe, `channel` with a profile of the other half
+of the set, and `fit`: `ugc` fitted to the noisy side of the other half alone. `fit:clean` also got
+the clean side of that half, sorted, so that no pair was left. With --peers, other tools as well. A
+seed cuts the set anew and gives other noise; figures are means over the seeds, AUCs with half the
+distance of the highest from the lowest. All sets take ten minutes on one core without `fit`, which
+takes 5 to 20 seconds a set and seed, and an hour with --peers.
 """
 
 import argparse
@@ -98,7 +91,7 @@ def compared(
             recipes["channel"] = f"channel:profile={folder}"
         for title, recipe in recipes.items():
             try:
-                chosen = fit_to(fitted, noise, lang) if noise in FITS else Recipe.named(recipe)
+                chosen = fit_to(fitted, title, lang) if title in FITS else Recipe.named(recipe)
                 made = Noising(lang).noise(chosen, held.clean, seed)
             except NoisegenError as error:
                 print(f"{name}: no {title}: {error}", file=sys.stderr)
@@ -212,12 +205,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table in Markdown; with --json, write the figures too."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--set", action="append", default=[], dest="sets", help="name or language")
-<<<<<<< HEAD
-    parser.add_argument("--noise", action="append", default=[], help="recipe, or channel")
-    parser.add_argument("--peers", action="store_true", help="other tools that are installed, too")
-=======
     parser.add_argument("--noise", action="append", default=[], help="recipe, channel or fit")
->>>>>>> fit
+    parser.add_argument("--peers", action="store_true", help="other tools that are installed, too")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args(arguments)
