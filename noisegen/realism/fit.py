@@ -63,6 +63,7 @@ SEARCHED = 800  # posts and clean texts that the classifier reads in the search
 TRIALS, GAIN = 24, 0.003  # most trials of the search; least gain of AUC for a change
 FAR = 1.5  # standard errors by which a factor is moved in a trial
 UNCERTAIN = 0.35  # standard error of the logarithm of a factor from which on it is searched
+UNLIKE = 0.95  # AUC after the fit above which the clean text is too unlike the posts
 HALF = 0.5  # share of the change that is tried if the whole change is worse
 
 
@@ -289,7 +290,7 @@ def fit_texts(
         aucs=aucs,
         left=judge.compared(strengths) if any(aucs.values()) else None,
         about=(_about(recipe.name, lang, len(shuffled), len(clean)),),
-        warnings=() if clean else (_NO_CLEAN,),
+        warnings=tuple(_doubts(bool(clean), aucs["after"])),
     )
 
 
@@ -298,10 +299,19 @@ def _shuffled(texts: Sequence[str]) -> list[str]:
     return sorted(set(texts), key=lambda text: (splitmix(name_number(text)), text))
 
 
-_NO_CLEAN = (
-    "no --clean: capitals, punctuation and missing words keep their strengths; to fit these, give "
-    "clean text like that to be noised"
-)
+def _doubts(has_clean: bool, found: Auc | None) -> Iterator[str]:
+    """Yield a warning if there is no clean text, or if it is too unlike the posts."""
+    if not has_clean:
+        yield (
+            "no --clean: capitals, punctuation and missing words keep their strengths; to fit "
+            "these, give clean text like that to be noised"
+        )
+    elif found and found.value > UNLIKE:
+        yield (
+            f"noise on --clean is told from the posts {found.value:.0%} of the time: the clean "
+            "text is of another style, and capitals and signs were fitted to that too; give text "
+            "more like the posts, or none"
+        )
 
 
 def _about(name: str, lang: str, posts: int, clean: int) -> str:
