@@ -6,8 +6,8 @@ lines as the printed page has them and as OCR read them; every fifth work is for
 
 SOURCE is a Git repository of images of lines with their text (de, fr), read here by Tesseract 5
 (`pip install tesserocr pillow`; models of tessdata_fast in `--tessdata`), or a folder of aligned
-texts with the OCR of libraries: ICDAR2017_datasetPostOCR_Evaluation_2M_v1.2 (en), and
-evaluation_4M_without_Finnish of ICDAR2019 (nl).
+texts with the OCR of libraries: evaluation_4M_without_Finnish of ICDAR2019 (nl). The English part
+of ICDAR2017 is for non-commercial use, so no profile was made of it.
 """
 
 import argparse
@@ -62,12 +62,6 @@ SCANS = {
         r"^transcriptions/",
         "deu",
         ".txt",
-    ),
-    "en": Scans(
-        "ICDAR2017 post-OCR correction, English books and newspapers of the British Library "
-        "(impresso/llm-transcript-postcorrection)",
-        "CC-BY-SA-3.0",
-        "eng_*/*.txt",
     ),
     "fr": Scans(
         "French prints of the 17th to 19th century, read by Tesseract 5 (e-ditiones/OCR17)",

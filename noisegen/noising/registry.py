@@ -293,7 +293,7 @@ OTHER_NAMES = {
     "elongation": "long",
     "emoji": "emot",
     "emoticon": "emot",
-    "filler": "intj",
+    "filler": "fill",
     "homoglyph": "look",
     "homophone": "homo",
     "interjection": "intj",

@@ -38,10 +38,16 @@ BY_ORACLE = 10  # and by the oracle
 KINDS = protect_kinds(PROTECTED)
 LANGUAGES = tuple("en de fr es pt it ru uk hi ar zh ja ko tr vi nl ga is".split())  # noqa: SIM905
 PACKAGE = str(Path(noisegen.__file__).parent)
-TRANSFORMS = [  # of the package; lang8 and channel need a file
+ARRAYS_ALONE = ("channel", "ocr")  # transforms without a row form
+TRANSFORMS = [  # of the package; lang8 needs a file
     name
     for name in registry.names()
-    if registry.get(name).source.startswith(PACKAGE) and name not in ("lang8", "channel")
+    if registry.get(name).source.startswith(PACKAGE) and name not in ("lang8", *ARRAYS_ALONE)
+]
+RECIPES = [
+    name
+    for name in recipe_names()
+    if not any(step.transform in ARRAYS_ALONE for step in Recipe.named(name).steps())
 ]
 MARKED = (
     "https://example.org/a?b=c&d=é",
@@ -121,7 +127,7 @@ def random_text(dice: random.Random) -> str:
 def make(_: None, trial: Trial) -> None:
     """Draw a recipe, or a transform at some rate, a language that has it, and texts."""
     dice = trial.random()
-    name, lang = dice.choice([*recipe_names(), *TRANSFORMS]), dice.choice(LANGUAGES)
+    name, lang = dice.choice([*RECIPES, *TRANSFORMS]), dice.choice(LANGUAGES)
     while not is_there(name, lang):
         lang = dice.choice(LANGUAGES)
     rate, seed = dice.choice((None, 0.1, 1.0)), dice.randrange(2**32)
@@ -142,7 +148,7 @@ def is_there(name: str, lang: str) -> bool:
 
 
 def _recipe(trial: Trial, rate: float | None) -> Recipe:
-    if trial.label in recipe_names():
+    if trial.label in RECIPES:
         recipe = Recipe.named(trial.label).for_language(trial.notes["lang"])[0]
         return recipe if rate != 0 else recipe.scaled(0)
     rates = {} if rate is None else dict.fromkeys(registry.get(trial.label).rates, rate)

@@ -216,7 +216,8 @@ def test_a_dry_run_says_what_it_costs_and_writes_nothing(train, tmp_path):
     assert found["pairs"] > 300
     assert found["parameters"] == found["trained"] > 10_000
     assert found["updates"] == 12
-    assert found["seconds"] > found["prepared"] + 12 * found["update_seconds"]
+    # The times are rounded to tenths of a second.
+    assert found["seconds"] + 0.1 > found["prepared"] + 12 * found["update_seconds"]
     assert not (tmp_path / "run").exists()
 
 

@@ -21,11 +21,14 @@ from noisegen.text.resources import DICTIONARIES
 from noisegen.transforms.phonetic import Rule, respelled, rules_of, whole_of
 
 LANGS = [
+    "ar",
     "da",
     "de",
     "en",
     "es",
+    "fa",
     "fr",
+    "he",
     "hi",
     "hr",
     "id",
@@ -41,6 +44,7 @@ LANGS = [
     "th",
     "tr",
     "uk",
+    "ur",
     "vi",
     "zh",
 ]
