@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 PATH = click.Path(path_type=Path)
 WORKERS = ("workers", "executor")
 _FILE = click.Path(dir_okay=False, path_type=Path)
+_recipe_file = click.option(
+    "-o",
+    "--out",
+    type=_FILE,
+    metavar="RECIPE.yaml",
+    help="File for the new recipe (default: print it)",
+)
 
 
 class _DefaultGroup(click.Group):
@@ -117,13 +124,7 @@ def merge(profiles: tuple[Path, ...], out: str, force: bool, as_json: bool) -> N
 @click_options(CalibrateOptions, skip=WORKERS)
 @common.worker_options
 @common.settings
-@click.option(
-    "-o",
-    "--out",
-    type=_FILE,
-    metavar="RECIPE.yaml",
-    help="File for the new recipe (default: print it)",
-)
+@_recipe_file
 @common.overwrite
 @common.output
 def calibrate(
@@ -173,13 +174,7 @@ def calibrate(
     epilog=common.example("fit posts.txt -o mine.yaml --clean news.txt --report fit.html")
 )
 @click_options(FitOptions, skip=("out", "force"))
-@click.option(
-    "-o",
-    "--out",
-    type=_FILE,
-    metavar="RECIPE.yaml",
-    help="File for the new recipe (default: print it)",
-)
+@_recipe_file
 @click.option("--report", type=_FILE, metavar="REPORT.html", help="Also write a page with plots")
 @common.overwrite
 @common.output
