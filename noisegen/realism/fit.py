@@ -290,7 +290,7 @@ def fit_texts(
         aucs=aucs,
         left=judge.compared(strengths) if any(aucs.values()) else None,
         about=(_about(recipe.name, lang, len(shuffled), len(clean)),),
-        warnings=tuple(_doubts(bool(clean), aucs["after"])),
+        warnings=tuple(_doubts(bool(clean), aucs.get("after"))),
     )
 
 
