@@ -6,8 +6,8 @@ lines as the printed page has them and as OCR read them; every fifth work is for
 
 SOURCE is a Git repository of images of lines with their text (de, fr), read here by Tesseract 5
 (`pip install tesserocr pillow`; models of tessdata_fast in `--tessdata`), or a folder of aligned
-texts with the OCR of libraries: evaluation_4M_without_Finnish of ICDAR2019 (nl). The English part
-of ICDAR2017 is for non-commercial use, so no profile was made of it.
+texts with OCR of its own, as ICDAR2017 and ICDAR2019 have them. These two head their lists of
+licences with "free to use for non-commercial uses", so no packaged profile was made of them.
 """
 
 import argparse
@@ -69,12 +69,6 @@ SCANS = {
         r"^(Training_data/.*/extracted(_cleaned)?/|Testing_data/)",
         "fra",
         ".gt.txt",
-    ),
-    "nl": Scans(
-        "ICDAR2019 post-OCR correction, Dutch books and newspapers, IMPACT and KB "
-        "(impresso/llm-transcript-postcorrection)",
-        "CC-BY-4.0",
-        "NL/NL1/*.txt",
     ),
 }
 
