@@ -2,16 +2,7 @@
 
 from tools.asr_pairs import aligned, pairs_of
 from tools.confusables import look_alikes
-from tools.ocr_profiles import lines_aligned, work_of, write_pairs, written_today
-
-READ = "tbe old cburch stood near the river of@ the town and it was bnilt of stone many years ago"
-PRINTED = (
-    "the old church stood near the river of, the town and it was built of stone many years ago"
-)
-LINES = [
-    ("tbe old cburch stood near the river of the", "the old church stood near the river of, the"),
-    ("town and it was bnilt of stone many years", "town and it was built of stone many years"),
-]
+from tools.ocr_profiles import work_of, write_pairs, written_today
 
 REFERENCE = """token|speaker|ts|endTs|punctuation|case|tags|wer_tags
 Good|0||||UC|[]|[]
@@ -32,23 +23,6 @@ CONFUSABLES = """# Version: 14.0.0
 05E1 ;\t006F ;\tMA\t# ( ס → o )
 FF21 ;\t0041 ;\tMA\t# ( Ａ → A )
 """
-
-
-def test_aligned_pages_are_cut_into_lines(tmp_path):
-    (tmp_path / "eng").mkdir()
-    page = f"[OCR_toInput] {READ}\n[OCR_aligned] {READ}\n[ GS_aligned] {PRINTED}\n"
-    (tmp_path / "eng" / "1.txt").write_text(page, "utf-8")
-    lines = list(lines_aligned(tmp_path, "eng/*.txt"))
-    assert [line[1:] for line in lines] == LINES
-    assert lines[0][0] == "eng/1.txt"
-
-
-def test_unknown_characters_of_a_page_leave_its_line_out(tmp_path):
-    page = (
-        f"[OCR_toInput] {READ}\n[OCR_aligned] {READ}\n[ GS_aligned] {PRINTED.replace('t', '#')}\n"
-    )
-    (tmp_path / "1.txt").write_text(page, "utf-8")
-    assert list(lines_aligned(tmp_path, "*.txt")) == []
 
 
 def test_lines_are_split_by_work_and_written_as_today(tmp_path):

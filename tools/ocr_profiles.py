@@ -5,9 +5,8 @@ lines as the printed page has them and as OCR read them; every fifth work is for
 `python -m tools.ocr_profiles learn LANG OUT` writes the profile from the lines for training.
 
 SOURCE is a Git repository of images of lines with their text (de, fr), read here by Tesseract 5
-(`pip install tesserocr pillow`; models of tessdata_fast in `--tessdata`), or a folder of aligned
-texts with OCR of its own, as ICDAR2017 and ICDAR2019 have them. These two head their lists of
-licences with "free to use for non-commercial uses", so no packaged profile was made of them.
+(`pip install tesserocr pillow`; models of tessdata_fast in `--tessdata`). No profile was made of
+ICDAR2017 and ICDAR2019: their lists of licences are headed "free to use for non-commercial uses".
 """
 
 import argparse
@@ -30,7 +29,6 @@ from noisegen.text.resources import DICTIONARIES
 from tools.profiles import LARGE, SUPPORT_LARGE, SUPPORT_MIN, anonymous, supported
 
 TEST = 5  # one work in so many is for testing alone
-LINE = range(40, 71)  # characters of a line that is cut from running text, between spaces
 CER_MAX = 0.3  # lines with a larger share of wrong characters are not of the same print
 HEIGHT, BORDER = 48, 10  # pixels of an image of a line, and of the white around it
 _SET_APART = re.compile(r" +(?=[,;:!?.])")  # old prints set punctuation apart, transcribers do not
@@ -44,15 +42,15 @@ Line = tuple[str, str, str]  # work, as it was read, as it is printed
 class Scans:
     """A set of scans: whom to credit, and how its files are named.
 
-    `files` is a pattern of the images of lines, or of the aligned texts in a set with OCR of its
-    own; such a set has no `model`.
+    `files` is a pattern of the images of lines, `model` the model of Tesseract that reads them, and
+    `text` the ending of the name of a text, in place of .png.
     """
 
     source: str
     license: str
     files: str
-    model: str = ""  # of Tesseract
-    text: str = ""  # ending of the name of a text, in place of .png
+    model: str
+    text: str
 
 
 SCANS = {
@@ -125,27 +123,6 @@ def work_of(name: str) -> str:
     return f"{folder}/{file.rpartition('_')[0]}" if file.count("_") else folder
 
 
-def lines_aligned(folder: Path, files: str) -> Iterator[Line]:
-    """Cut the aligned texts of ICDAR2017 and ICDAR2019 into lines, where both sides have a space.
-
-    Per file, the second line is what was read, the third what is printed, of equal lengths: '@' is
-    a character that the side lacks, '#' a character that is not known.
-    """
-    for file in sorted(folder.glob(files)):
-        _, read, printed = (line[14:] for line in file.read_text("utf-8").splitlines()[:3])
-        start = 0
-        for at, both in enumerate(zip(read, printed, strict=False)):
-            if both == (" ", " ") and at - start >= LINE.start:
-                cut = slice(start, at)
-                start = at + 1
-                if at - cut.start < 2 * LINE.stop and "#" not in printed[cut]:
-                    yield (
-                        f"{file.parent.name}/{file.name}",
-                        read[cut].replace("@", ""),
-                        printed[cut].replace("@", ""),
-                    )
-
-
 def wrong_share(read: str, printed: str) -> float:
     """Return the character error rate of a line."""
     from rapidfuzz.distance import Levenshtein
@@ -192,14 +169,11 @@ def main() -> None:
     pairs.add_argument("--tessdata", default="")
     pairs.add_argument("--most", type=int, default=8_000)
     given = parser.parse_args()
-    scans = SCANS[given.lang]
     if given.command == "learn":
         learn_profile(given.lang, given.out, DICTIONARIES / given.lang / "ocr")
-    elif scans.model:
-        lines = lines_read(given.source, scans, given.tessdata, given.most)
-        write_pairs(given.lang, lines, given.out)
     else:
-        write_pairs(given.lang, lines_aligned(given.source, scans.files), given.out)
+        lines = lines_read(given.source, SCANS[given.lang], given.tessdata, given.most)
+        write_pairs(given.lang, lines, given.out)
 
 
 if __name__ == "__main__":

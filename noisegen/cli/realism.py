@@ -195,6 +195,8 @@ def fit(out: Path | None, report: Path | None, force: bool, as_json: bool, **opt
     with common.progress() as show:
         fitted = run(out=out, force=force, progress=show, **options)
     common.say(fitted.warnings, "warning")
+    if report:  # before the terminal: a reader such as head may close it early
+        write_text(report, fit_page(fitted))
     if as_json:
         common.print_json(fitted.to_dict())
     elif not out:
@@ -202,7 +204,6 @@ def fit(out: Path | None, report: Path | None, force: bool, as_json: bool, **opt
     if not (common.is_quiet() or as_json):
         show_blocks(fit_sections(fitted), common.terminal(stderr=True))
     if report:
-        write_text(report, fit_page(fitted))
         common.tell(f"wrote {report}")
     if out:
         common.tell(f"wrote {out}; use it: noisegen augment TEXT -o OUT --recipe {out}")

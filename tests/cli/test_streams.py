@@ -39,6 +39,11 @@ def pairs(tmp_path_factory):
     lines = [f"{one}\t{other}" for one, other in zip(clean, noisy, strict=True)]
     (folder / "pairs.tsv").write_text("\n".join(["clean\tnoisy", *lines]) + "\n")
     (folder / "clean.txt").write_text("\n".join(clean) + "\n")
+    posts = [
+        noisegen.noise(f"see you tomorrow at the station, people of town {n}", "ugc-heavy", id=n)
+        for n in range(200)
+    ]
+    (folder / "posts.txt").write_text("\n".join(posts) + "\n")
     noisegen.augment(DEMO, folder / "run", transforms=["leet"])
     review.make(folder / "run", folder / "r.sqlite", rows=5)
     return folder
@@ -49,6 +54,7 @@ def pairs(tmp_path_factory):
     "words",
     [
         "realism --pairs pairs.tsv --recipe mix_all -o page.html",
+        "fit posts.txt --report page.html",
         "stats run --plot page.html",
         "stats run --plot page.png",
         "review report r.sqlite -o page.html",
