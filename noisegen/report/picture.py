@@ -33,11 +33,13 @@ def picture(title: str, panels: Sequence[Bars]) -> bytes:
             axes.bar_label(bars, labels[name], padding=2, fontsize=7)
         axes.margins(x=0.15)
         axes.set_yticks(range(len(panel.labels)), panel.labels, parse_math=False)
-        axes.set(title=panel.title, xlabel=panel.unit, ylabel=panel.axis)
+        axes.set_title(panel.title, loc="left")
+        axes.set(xlabel=panel.unit, ylabel=panel.axis)
         axes.invert_yaxis()
         axes.spines[["top", "right"]].set_visible(False)
         if len(panel.series) > 1:
-            axes.legend(frameon=False)
+            place = {"loc": "lower right", "bbox_to_anchor": (1, 1)}  # above the bars, never on one
+            axes.legend(frameon=False, ncols=len(panel.series), **place)
     content = io.BytesIO()
     with catch_warnings():
         filterwarnings("ignore", "Glyph .* missing")  # the font may lack characters of a label
