@@ -38,8 +38,7 @@ def picture(title: str, panels: Sequence[Bars]) -> bytes:
         axes.invert_yaxis()
         axes.spines[["top", "right"]].set_visible(False)
         if len(panel.series) > 1:
-            place = {"loc": "lower right", "bbox_to_anchor": (1, 1)}  # above the bars, never on one
-            axes.legend(frameon=False, ncols=len(panel.series), **place)
+            axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False)
     content = io.BytesIO()
     with catch_warnings():
         filterwarnings("ignore", "Glyph .* missing")  # the font may lack characters of a label
