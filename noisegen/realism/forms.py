@@ -6,10 +6,11 @@ without a table of forms per transform. A noisy form that is a word itself (its,
 out.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ from noisegen.noising.mix import Mix, Step, step_values
 from noisegen.noising.recipe import Recipe
 from noisegen.noising.registry import HABIT_KINDS, Settings
 from noisegen.text.alignment import Span, token_spans
+from noisegen.text.buffers import APOSTROPHES
 from noisegen.text.spans import PROTECTED, protect_kinds, protected_in
 
 WORDS_MAX = 5  # words of a clean form: "be right back"
@@ -29,7 +31,10 @@ COPIES = 2  # times that a step noises each text
 # clean form, looks like a word itself if other forms of its step have at most half of this share
 WORD_MIN, WORD_SHARE = 10, 0.9
 FREQUENT_MIN = 8  # least occurrences of a word, in any form, for its noisy forms to be counted
+LENGTHENS = "long"  # transform that repeats letters
 LIFT_MIN = 1.5  # least growth of a step's share of words, in rows that have the step
+
+_APOSTROPHES, _HELD = tuple(APOSTROPHES), re.compile(r"([^\W\d_])\1\1+")
 
 
 class Form(NamedTuple):
@@ -46,35 +51,53 @@ class Forms:
 
     `counted` are the forms of words that are frequent in the posts. Only these serve to compare
     posts with noise: of a rare word, the posts may have the noisy form alone, which nothing tells.
+    `long` is the label of the step that lengthens words ("" for none). Words with three equal
+    letters in a row are its noisy forms; `words` are counts that tell "so" from "soo".
     """
 
     of: Mapping[str, Form]
     counted: frozenset[str]
+    long: str = ""
+    words: Mapping[str, int] = field(default_factory=Counter)
+
+    def form_of(self, word: str) -> Form | None:
+        """Return the noisy form that a word in lower case is, if it is one."""
+        if word in self.of or not self.long or not _HELD.search(word):
+            return self.of.get(word)
+        once, twice = _HELD.sub(r"\1", word), _HELD.sub(r"\1\1", word)
+        return Form(word, twice if self.words[twice] > self.words[once] else once, self.long)
 
     def restored(self, text: str) -> str:
         """Return the text with each noisy form replaced by its clean form, in the same case."""
         parts, at = list[str](), 0
         for start, stop in word_spans(text):
             word = text[start:stop]
-            if form := self.of.get(word.lower()):
+            if form := self.form_of(word.lower()):
                 parts += [text[at:start], _cased_as(word, form.clean)]
                 at = stop
         return "".join([*parts, text[at:]])
 
     def found(self, text: str) -> list[Form]:
         """Return the counted noisy forms in a text, in order."""
-        return [self.of[word] for word in words_of(text) if word in self.counted]
+        forms = map(self.form_of, words_of(text))
+        return [
+            form
+            for form in forms
+            if form and (form.noisy in self.counted or form.step == self.long)
+        ]
 
 
 def word_spans(text: str) -> list[Span]:
-    """Return the spans of the tokens of a text, without web addresses, names and hashtags."""
+    """Return the spans of the tokens of a text, without web addresses, names and hashtags.
+
+    A token before an apostrophe is left out too: the "d" of "d' accordo" is no short form of "di".
+    """
     kept = protected_in(text, protect_kinds(PROTECTED))
-    if not kept:
-        return token_spans(text)
     return [
         (start, stop)
         for start, stop in token_spans(text)
-        if not any(start < last and first < stop for first, last in kept)
+        if not text.startswith(_APOSTROPHES, stop)
+        and not any(start < last and first < stop for first, last in kept)
     ]
 
 
@@ -125,7 +148,9 @@ def forms_of(
             best[form.noisy] = form
     chances = {step.label: chance_of(mix, step.label) for step in mix.steps()}
     kept = _without_words(best, texts, chances)
-    return Forms(kept, _frequent(kept, texts))
+    long = next((step.label for step in mix.steps() if step.transform == LENGTHENS), "")
+    in_texts = Counter(word for text in texts for word in words_of(text))
+    return Forms(kept, _frequent(kept, texts), long, in_texts)
 
 
 def listed_words(mix: Mix, lang: str) -> set[str]:

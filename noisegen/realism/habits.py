@@ -215,6 +215,7 @@ def match(
     tables = [side.table(side.posts) for side in sides]
     target = np.concatenate([table.mean(axis=0) for table in tables])
     sampled = np.concatenate([table.var(axis=0) / len(table) for table in tables])
+    posts = np.concatenate([np.full(table.shape[1], len(table)) for table in tables])
     tolerance = np.concatenate([side.marks.tolerances for side in sides])
     kinds = [isinstance(side.marks, SurfaceMarks) for side in sides]
     is_surface = np.repeat(kinds, [len(side.marks.names) for side in sides])
@@ -249,12 +250,17 @@ def match(
         mean = noise(strengths.recipe(base))
         if number < SLOPES:
             slopes = slopes_at(strengths, mean)
-        variance = sampled + np.maximum(mean, 1 / rows) / rows
-        variance += (tolerance * np.maximum(mean, target)) ** 2 + 1e-9
-        variance *= 1 + is_surface * (mean - target) ** 2 / variance / OUTLIER**2
-        weighted = slopes.T / variance
-        information = weighted @ slopes + np.diag(prior)
-        step = np.linalg.solve(information, weighted @ (target - mean) - prior * strengths.values)
+        floor = 1 / posts
+        variance = np.maximum(sampled, target * np.clip(1 - target, 0, 1) / posts)
+        variance = np.maximum(variance, floor**2) / (target + floor) ** 2
+        variance += np.maximum(mean, 1 / rows) / rows / (mean + floor) ** 2
+        variance += tolerance**2
+        gap = np.log((target + floor) / (mean + floor))
+        variance *= 1 + is_surface * gap**2 / variance / OUTLIER**2
+        relative = slopes.T / (mean + floor)
+        weighted = relative / variance
+        information = weighted @ relative.T + np.diag(prior)
+        step = np.linalg.solve(information, weighted @ gap - prior * strengths.values)
         values = strengths.values + np.clip(step, -STEP_MAX, STEP_MAX)
         values = np.clip(values, -4, np.log(FACTOR_MAX))
         strengths = replace(strengths, values=values)
