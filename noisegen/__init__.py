@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # only for editors and type checkers, which cannot run `__get
     from noisegen.realism.compare import compare as compare
     from noisegen.realism.fit import fit as fit
     from noisegen.realism.learn import learn as learn
+    from noisegen.realism.unpaired import compare_posts as compare_posts
     from noisegen.runs.manifest import Manifest as Manifest
     from noisegen.training.train import train as train
 
@@ -51,6 +52,7 @@ _MODULES = {  # public name -> module within noisegen that defines it
     "augment": "augmentation.augment",
     "calibrate": "realism.calibrate",
     "compare": "realism.compare",
+    "compare_posts": "realism.unpaired",
     "evaluate": "evaluation.evaluate",
     "evaluate_task": "evaluation.tasks.evaluate_task",
     "fit": "realism.fit",

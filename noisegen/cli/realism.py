@@ -1,5 +1,6 @@
 """`noisegen learn`, `fit`, `calibrate` and `realism`."""
 
+import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +13,23 @@ from noisegen.realism.calibrate import CalibrateOptions
 from noisegen.realism.compare import CompareOptions
 from noisegen.realism.fit import FitOptions
 from noisegen.realism.learn import LearnOptions
+from noisegen.realism.unpaired import PostsOptions
+from noisegen.text.resources import DEFAULT_RECIPE
 
 if TYPE_CHECKING:
     from noisegen.noising.profile import Profile
 
 PATH = click.Path(path_type=Path)
 WORKERS = ("workers", "executor")
+ROWS_PRINTED = 8  # posts that `realism --posts` prints, each beside a noisy text
+PAIRS_ONLY = (
+    "pairs",
+    "synthetic",
+    "strength",
+    "clean_file",
+    "noisy_column",
+    "clean_column",
+)  # options of `realism --pairs`
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _recipe_file = click.option(
     "-o",
@@ -211,7 +223,8 @@ def fit(out: Path | None, report: Path | None, force: bool, as_json: bool, **opt
 
 
 @click.command(epilog=common.example("realism --pairs pairs.tsv --recipe mix_all -o report.html"))
-@click_options(CompareOptions, skip=WORKERS)
+@click_options(CompareOptions, skip=WORKERS, optional=("pairs",))
+@click_options(PostsOptions, only=("posts", "clean", "text_column"), optional=("posts", "clean"))
 @common.worker_options
 @click.option("-o", "--out", type=_FILE, metavar="REPORT.html", help="Also write a page with plots")
 @common.output
@@ -219,26 +232,46 @@ def realism(out: Path | None, as_json: bool, **options: Any) -> int:
     """Compare synthetic noise with real noise.
 
     The comparison has kinds and positions of edits, and how well a classifier tells synthetic from
-    real noise (AUC).
+    real noise (AUC). With --posts and --clean no pairs are needed: it has habits that can be
+    counted, and a classifier that sees no topics.
     """
     from noisegen.realism.compare import compare
-    from noisegen.realism.report_blocks import comparison_page, comparison_sections
+    from noisegen.realism.report_blocks import comparison_sections, page_of
+    from noisegen.realism.unpaired import compare_posts
+    from noisegen.realism.unpaired_blocks import unpaired_sections
     from noisegen.report.terminal import show as show_blocks
     from noisegen.runs.atomic import write_text
 
+    files = [options["clean_file"], options["recipe"]]
+    sources = [options[name] or () for name in ("pairs", "posts", "clean", "synthetic")]
     if out:
-        files = filter(None, (options["clean_file"], options["recipe"]))
-        common.check_file(out, [*options["pairs"], *options["synthetic"], *files])
+        common.check_file(out, [*itertools.chain(*sources), *filter(None, files)])
+    posts, clean, column = (options.pop(name) for name in ("posts", "clean", "text_column"))
+    found: Any
     with common.progress() as show:
-        comparison = compare(progress=show, **options)
-    common.say(comparison.warnings, "warning")
+        if posts or clean:
+            common.refuse(PAIRS_ONLY, "{} does not go with --posts")
+            if not (posts and clean):
+                raise UsageError("--posts and --clean belong together")
+            shared = {name: options[name] for name in ("lang", "seed", "limit")}
+            recipe = options["recipe"] or DEFAULT_RECIPE
+            found = compare_posts(
+                posts, clean, recipe=recipe, text_column=column, progress=show, **shared
+            )
+            sections, shown = unpaired_sections(found), unpaired_sections(found, ROWS_PRINTED)
+        else:
+            if not options["pairs"]:
+                raise UsageError("give --pairs, or --posts and --clean")
+            found = compare(progress=show, **options)
+            sections = shown = comparison_sections(found)
+    common.say(found.warnings, "warning")
     if out:  # before the terminal: a reader such as head may close it early
-        write_text(out, comparison_page(comparison))
+        write_text(out, page_of("realism", sections, found.warnings))
     if as_json:
-        common.print_json(comparison.to_dict())
+        common.print_json(found.to_dict())
     else:
-        show_blocks(comparison_sections(comparison), common.terminal())
+        show_blocks(shown, common.terminal())
     if out:
         common.tell(f"wrote {out}")
-    common.say(comparison.damaged, "damaged")
-    return 3 if comparison.damaged else 0
+    common.say(found.damaged, "damaged")
+    return 3 if found.damaged else 0

@@ -10,7 +10,7 @@
 """
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
@@ -19,19 +19,15 @@ from typing import Annotated, Any
 import yaml
 
 from noisegen.augmentation import AnyRecipe
-from noisegen.augmentation.catalog import demo_texts
 from noisegen.augmentation.on_the_fly import Noising
 from noisegen.data.columns import by_reason
 from noisegen.data.pairs import Pairs, refuse_onto
-from noisegen.data.rows import Columns
-from noisegen.data.sources import expand, no_column, read, shard_ranges
 from noisegen.errors import UsageError
 from noisegen.noising import registry
 from noisegen.noising.recipe import FILE_ENDINGS, Recipe
-from noisegen.noising.rng import name_number, splitmix
 from noisegen.options import Strings, argument, decode, internal, listed, option, public
 from noisegen.realism.compare import Realism, compare_pairs
-from noisegen.realism.forms import Forms, chance_of, forms_of, without_addresses, words_of
+from noisegen.realism.forms import Forms, chance_of, without_addresses
 from noisegen.realism.habits import (
     Match,
     Side,
@@ -41,7 +37,15 @@ from noisegen.realism.habits import (
     match,
     mean_marks,
 )
-from noisegen.realism.two_sample import F64, Auc, auc, ngram_texts, topic_free
+from noisegen.realism.two_sample import F64, Auc, auc, ngram_texts
+from noisegen.realism.unpaired import (
+    ROWS_SHOWN,
+    frequent_words,
+    posts_forms,
+    read_texts,
+    shuffled,
+    topic_free_pairs,
+)
 from noisegen.runs.atomic import refuse_existing, write_text
 from noisegen.runs.manifest import counted
 from noisegen.runs.options import Folder, Lang, TextColumn
@@ -50,15 +54,11 @@ from noisegen.text.languages import normalize_language
 from noisegen.text.resources import DEFAULT_RECIPE
 
 POSTS_MAX, CLEAN_MAX = 100_000, 20_000  # most posts and clean texts that are read
-KNOWN_SHARE = 0.3  # least frequency in clean text, as a share of that in posts, of a clean word
 POSTS_MIN = 50  # fewest posts
-LEARNED_MAX = 5_000  # most posts whose noisy forms are learned
 ROWS = 1_500  # texts that are noised per measurement
 MARKS_MIN = 5  # fewest marks of a step in posts and noise, for its strength to be fitted
 HELD_BACK = 4  # one post in this many is kept out of the search
 JUDGED_MAX = 1_000  # most posts that the classifier reads
-AUTHOR_POSTS = 5  # posts of one author that are read as one text
-FUNCTION_WORDS = 25  # most frequent words of the clean text whose share is a mark
 SEARCHED = 800  # posts and clean texts that the classifier reads in the search
 TRIALS, GAIN = 24, 0.003  # most trials of the search; least gain of AUC for a change
 FAR = 1.5  # standard errors by which a factor is moved in a trial
@@ -119,7 +119,8 @@ class Fitted:
     `base` is the name of the recipe that was extended, `content` the recipe file as plain data, and
     `recipe` the mix of the file for the language `lang`. `aucs` has the AUCs of a classifier of
     held-out posts and noise, with the keys 'before' (base recipe) and 'after' (fitted recipe).
-    `left` compares held-out posts with the noise of the fitted recipe.
+    `left` compares held-out posts with the noise of the fitted recipe. `rows` has such posts, each
+    beside a noisy text.
     """
 
     base: str
@@ -132,6 +133,7 @@ class Fitted:
     writers: dict[str, tuple[float, float]]  # name -> shares before and after
     aucs: dict[str, Auc | None]
     left: Realism | None
+    rows: tuple[tuple[str, str], ...]
     about: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
@@ -195,8 +197,9 @@ def _fit(options: FitOptions) -> Fitted:
     lang = normalize_language(options.lang)
     options.progress(Progress("reading"))
     dropped: Counter[str] = Counter()
-    texts = _read(sources, options, options.limit, dropped, options.group_by)
-    clean = _read(listed(options.clean), options, CLEAN_MAX, dropped) if options.clean else []
+    column = options.text_column
+    texts = read_texts(sources, column, options.limit, dropped, options.group_by)
+    clean = read_texts(listed(options.clean), column, CLEAN_MAX, dropped) if options.clean else []
     found = fit_texts(texts, clean, options.extends, lang, options.seed, options.progress)
     name = out.stem if out else f"{found.recipe.name}-fitted"
     found = replace(found, content={"name": name, **found.content}, dropped=dropped)
@@ -206,38 +209,6 @@ def _fit(options: FitOptions) -> Fitted:
     if out:
         found.save(out)
     return found
-
-
-def _read(
-    sources: Sequence[str],
-    options: FitOptions,
-    most: int,
-    dropped: Counter[str],
-    group_by: str | None = None,
-) -> list[str]:
-    """Return the texts of sources; with `group_by`, up to `AUTHOR_POSTS` of an author joined.
-
-    Adds the dropped rows and unread files to `dropped`, by reason.
-    """
-    named, columns = expand(sources), Columns.of_texts(options.text_column)
-    inputs = [item for item in named if not item.skipped]
-    dropped.update(["unread_file"] * (len(named) - len(inputs)))
-    texts, of_author = list[str](), defaultdict[Any, list[str]](list)
-    for shard in shard_ranges(inputs, columns, most, most):
-        for batch in read(shard, columns):
-            rows = batch.table["clean"].to_pylist()
-            dropped.update(batch.dropped)
-            if group_by is None:
-                texts += rows
-                continue
-            if group_by not in batch.table.column_names:
-                raise no_column(inputs[0].path, group_by, batch.table.column_names)
-            for author, text in zip(batch.table[group_by].to_pylist(), rows, strict=True):
-                of_author[author].append(text)
-    for written in of_author.values():
-        starts = range(0, len(written), AUTHOR_POSTS)
-        texts += ["\n".join(written[at : at + AUTHOR_POSTS]) for at in starts]
-    return [text for text in texts if text and not text.isspace()]
 
 
 def fit_texts(
@@ -250,15 +221,14 @@ def fit_texts(
 ) -> Fitted:
     """Fit a recipe to posts in memory; see `fit`. Raises UsageError for fewer than `POSTS_MIN`."""
     recipe = extends if isinstance(extends, Recipe) else Recipe.named(extends)
-    shuffled, clean = _shuffled(posts), _shuffled(clean)
-    if len(shuffled) < POSTS_MIN:
-        raise UsageError(f"{counted(len(shuffled), 'different post')}: give at least {POSTS_MIN}")
-    size = min(len(shuffled) // HELD_BACK, JUDGED_MAX)
-    held, used = shuffled[:size], shuffled[size:]
+    posts, clean = shuffled(posts), shuffled(clean)
+    if len(posts) < POSTS_MIN:
+        raise UsageError(f"{counted(len(posts), 'different post')}: give at least {POSTS_MIN}")
+    size = min(len(posts) // HELD_BACK, JUDGED_MAX)
+    held, used = posts[:size], posts[size:]
     base, _ = recipe.for_language(lang)
     progress(Progress("learning noisy forms"))
-    known = _known(used[:LEARNED_MAX], clean or demo_texts().get(lang, []))
-    forms = forms_of(base, lang, used[:LEARNED_MAX], known, seed)
+    forms = posts_forms(base, lang, used, clean)
     noising = Noising(lang, "none")
     sides, steps = _sides(base, noising, forms, used, clean)
     if not steps:
@@ -270,7 +240,7 @@ def fit_texts(
     judge = _Judge(base, lang, held, [forms.restored(text) for text in held], seed)
     chooser = judge
     if clean:
-        kept = forms.counted.union(_frequent(clean))
+        kept = forms.counted.union(frequent_words(clean))
         chooser = replace(judge, posts=used[:SEARCHED], clean=clean[:SEARCHED], kept=kept)
         matched = chooser.searched(matched, progress)
         chooser = replace(chooser, posts=held, clean=clean[-len(held) :])
@@ -283,20 +253,16 @@ def fit_texts(
         content=_content(strengths, base, extends),
         recipe=strengths.recipe(base),
         lang=lang,
-        posts=len(shuffled),
+        posts=len(posts),
         clean=len(clean),
         habits=tuple(_habits(matched, after, sides[0].marks.names)),
         writers=_shares(base, strengths),
         aucs=aucs,
         left=judge.compared(strengths) if any(aucs.values()) else None,
-        about=(_about(recipe.name, lang, len(shuffled), len(clean)),),
+        rows=tuple(chooser.rows(strengths)),
+        about=(_about(recipe.name, lang, len(posts), len(clean)),),
         warnings=tuple(_doubts(bool(clean), aucs.get("after"))),
     )
-
-
-def _shuffled(texts: Sequence[str]) -> list[str]:
-    """Return the different texts in an order that depends on their content alone."""
-    return sorted(set(texts), key=lambda text: (splitmix(name_number(text)), text))
 
 
 def _doubts(has_clean: bool, found: Auc | None) -> Iterator[str]:
@@ -341,15 +307,6 @@ def _shares(base: Recipe, strengths: Strengths) -> dict[str, tuple[float, float]
     return {name: (before[name] / totals[0], after[name] / totals[1]) for name in before}
 
 
-def _known(posts: Sequence[str], clean: Sequence[str]) -> set[str]:
-    """Return words of clean text that are not much rarer there than in posts: the, its, no."""
-    ours, theirs = (
-        Counter(word for text in texts for word in words_of(text)) for texts in (posts, clean)
-    )
-    least = KNOWN_SHARE * theirs.total() / max(1, ours.total())
-    return {word for word, count in theirs.items() if count >= least * ours[word]}
-
-
 def _sides(
     base: Recipe, noising: Noising, forms: Forms, posts: Sequence[str], clean: Sequence[str]
 ) -> tuple[list[Side], tuple[str, ...]]:
@@ -367,7 +324,7 @@ def _sides(
     sides = [Side(restored, posts, WordMarks(forms, of_words))]
     if not clean:
         return sides, of_words
-    sides.append(Side(_rows(clean), some, SurfaceMarks(_frequent(clean))))
+    sides.append(Side(_rows(clean), some, SurfaceMarks(frequent_words(clean))))
     kinds = {step.label: registry.get(step.transform).kind for step in base.steps()}
     names = {step.label: step.transform for step in base.steps()}
     return sides, tuple(
@@ -375,12 +332,6 @@ def _sides(
         for label in labels
         if label in of_words or kinds[label] == "style" or names[label] == "drop"
     )
-
-
-def _frequent(clean: Sequence[str]) -> tuple[str, ...]:
-    """Return the most frequent words of clean text: function words."""
-    words = Counter(word for text in clean for word in words_of(text) if word.isalpha())
-    return tuple(word for word, _ in words.most_common(FUNCTION_WORDS))
 
 
 def _rows(texts: Sequence[str]) -> list[str]:
@@ -404,16 +355,21 @@ class _Judge:
     seed: int
     kept: frozenset[str] | None = None
 
+    def noise(self, strengths: Strengths) -> list[str]:
+        """Return the noise with these strengths on the clean texts."""
+        return Noising(self.lang).noise(strengths.recipe(self.base), list(self.clean), self.seed)
+
+    def rows(self, strengths: Strengths) -> Iterator[tuple[str, str]]:
+        """Yield posts, each beside a noisy text; these are no versions of one clean text."""
+        made = self.noise(strengths)[: 2 * ROWS_SHOWN]
+        return zip(self.posts[:ROWS_SHOWN], made[-ROWS_SHOWN:], strict=False)
+
     def pairs(self, strengths: Strengths) -> tuple[Pairs, Pairs]:
         """Return posts and noise with these strengths, each with clean texts."""
-        made = Noising(self.lang).noise(strengths.recipe(self.base), list(self.clean), self.seed)
+        made = self.noise(strengths)
         if self.kept is None:
             return Pairs([*self.posts], [*self.clean]), Pairs(made, [*self.clean])
-        posts, noise, clean = (
-            [topic_free(without_addresses(text), self.kept) for text in texts]
-            for texts in (self.posts, made, self.clean)
-        )
-        return Pairs(posts, posts), Pairs(noise, clean)
+        return topic_free_pairs(self.posts, made, self.clean, self.kept)
 
     def auc(self, strengths: Strengths) -> Auc | None:
         """Return the AUC on all rows; None for too few."""

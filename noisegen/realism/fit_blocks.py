@@ -3,16 +3,11 @@
 from collections.abc import Iterator
 
 from noisegen.realism.fit import Fitted, FittedHabit
-from noisegen.realism.report_blocks import comparison_sections
-from noisegen.realism.two_sample import Auc
-from noisegen.report import blocks, pages
+from noisegen.realism.report_blocks import comparison_sections, page_of
+from noisegen.realism.unpaired_blocks import LIMITS, percent, rows_section
+from noisegen.report import blocks
 from noisegen.runs.manifest import counted
 
-_LIMITS_CLEAN = (
-    "The classifier sees function words, noisy forms of the word lists and the shapes of all other "
-    "words. It cannot see typos and slang in these, and a part of what it tells apart is the style "
-    "of the clean text, not its noise."
-)
 _LIMITS = (
     "The AUC compares posts with noise on the same posts, restored by the word lists of the "
     "recipe. It cannot see noise that was not restored: typos, missing words, and slang that the "
@@ -21,13 +16,12 @@ _LIMITS = (
 
 
 def fit_page(fitted: Fitted) -> str:
-    """Return the report on a fitted recipe as one self-contained HTML page."""
-    about, *sections = fit_sections(fitted)
-    head = [*about.blocks, *(blocks.Text(line, "warning") for line in fitted.warnings)]
+    """Return the report on a fitted recipe as an HTML page."""
+    sections = [*fit_sections(fitted), rows_section(fitted.rows)]
     if fitted.left:
         _, *left = comparison_sections(fitted.left)
         sections += left
-    return pages.page(about.title, sections, kicker="noisegen: fit", head=head)
+    return page_of("fit", sections, fitted.warnings)
 
 
 def fit_sections(fitted: Fitted) -> list[blocks.Section]:
@@ -48,21 +42,17 @@ def _sentences(fitted: Fitted) -> Iterator[str]:
     yield f"The recipe was fitted to {counted(fitted.posts, 'post')} and {given}."
     before, after = (fitted.aucs.get(name) for name in ("before", "after"))
     if before and after:
-        base = f"with {fitted.base} {_percent(before)}"
+        base = f"with {fitted.base} {percent(before)}"
         other = "noise on clean text" if fitted.clean else "noise on its restored text"
         yield (
             f"Shown a post that was kept out of the fit and {other}, a classifier picks the noise "
-            f"{_percent(after)} of the time; {base}. 50% is guessing."
+            f"{percent(after)} of the time; {base}. 50% is guessing."
         )
-        yield _LIMITS_CLEAN if fitted.clean else _LIMITS
+        yield LIMITS if fitted.clean else _LIMITS
     elif not fitted.aucs:
         yield "No classifier judged the recipe: pip install 'noisegen[realism]'."
     else:
         yield "Too few posts were kept out of the fit for a classifier to judge the recipe."
-
-
-def _percent(auc: Auc) -> str:
-    return f"{auc.value:.0%} ({auc.low:.0%} to {auc.high:.0%})"
 
 
 def _habits(fitted: Fitted) -> blocks.Table:

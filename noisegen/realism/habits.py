@@ -139,6 +139,11 @@ class SurfaceMarks:
 AnyMarks = WordMarks | SurfaceMarks
 
 
+def table_of(marks: AnyMarks, texts: Sequence[str]) -> F64:
+    """Return the marks of texts, shape (texts, marks)."""
+    return np.array([marks.of(text) for text in texts])
+
+
 @dataclass(frozen=True)
 class Side:
     """Clean texts that are noised, the posts whose marks the noise should have, and the marks."""
@@ -146,10 +151,6 @@ class Side:
     clean: Sequence[str]
     posts: Sequence[str]
     marks: AnyMarks
-
-    def table(self, texts: Sequence[str]) -> F64:
-        """Return the marks of texts, shape (texts, marks)."""
-        return np.array([self.marks.of(text) for text in texts])
 
 
 @dataclass(frozen=True)
@@ -199,7 +200,9 @@ class Match:
 def mean_marks(recipe: Recipe, noising: Noising, sides: Sequence[Side], seed: int) -> F64:
     """Return the mean marks of the noise of a recipe on the clean texts of all sides."""
     noised = (noising.noise(recipe, list(side.clean), seed) for side in sides)
-    parts = [side.table(texts).mean(axis=0) for side, texts in zip(sides, noised, strict=True)]
+    parts = [
+        table_of(side.marks, texts).mean(axis=0) for side, texts in zip(sides, noised, strict=True)
+    ]
     return np.concatenate(parts)
 
 
@@ -212,7 +215,7 @@ def match(
     progress: Show = silent,
 ) -> Match:
     """Fit the strengths of a mix so that noise on clean texts has the mean marks of posts."""
-    tables = [side.table(side.posts) for side in sides]
+    tables = [table_of(side.marks, side.posts) for side in sides]
     target = np.concatenate([table.mean(axis=0) for table in tables])
     sampled = np.concatenate([table.var(axis=0) / len(table) for table in tables])
     posts = np.concatenate([np.full(table.shape[1], len(table)) for table in tables])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from noisegen.noising.profile import END, SAME, START, HabitKey, Profile
 from noisegen.realism.compare import Realism
 from noisegen.realism.figures import HISTOGRAMS, NoiseFigures
-from noisegen.realism.two_sample import Auc
+from noisegen.realism.two_sample import Auc, NgramContrast
 from noisegen.report import blocks, pages
 from noisegen.report.terminal import percent
 from noisegen.runs.manifest import counted
@@ -52,11 +52,19 @@ class Line(NamedTuple):
     share: float
 
 
+def page_of(command: str, sections: Sequence[blocks.Section], warnings: Sequence[str]) -> str:
+    """Return the report of a command as one self-contained HTML page.
+
+    The first section has the title and the main results; warnings are shown below these.
+    """
+    about, *others = sections
+    head = [*about.blocks, *(blocks.Text(line, "warning") for line in warnings)]
+    return pages.page(about.title, others, kicker=f"noisegen: {command}", head=head)
+
+
 def comparison_page(realism: Realism) -> str:
-    """Return the report on a comparison as one self-contained HTML page."""
-    about, *sections = comparison_sections(realism)
-    head = [*about.blocks, *(blocks.Text(line, "warning") for line in realism.warnings)]
-    return pages.page(about.title, sections, kicker="noisegen: realism", head=head)
+    """Return the report on a comparison as an HTML page."""
+    return page_of("realism", comparison_sections(realism), realism.warnings)
 
 
 def comparison_sections(realism: Realism) -> list[blocks.Section]:
@@ -83,7 +91,10 @@ def comparison_sections(realism: Realism) -> list[blocks.Section]:
         blocks.Section(
             "ngrams",
             "What gives the noise away",
-            [_ngrams(one, name) for name, one in _compared(realism).items()],
+            [
+                ngram_table(one.two_sample.contrasts, _caption(name))
+                for name, one in _compared(realism).items()
+            ],
             "Character n-grams that the classifier relies on, and the share of rows that "
             "contain them. ␣ is a space, ¶ the beginning or the end of a text.",
         ),
@@ -93,6 +104,11 @@ def comparison_sections(realism: Realism) -> list[blocks.Section]:
 def _compared(realism: Realism) -> dict[str, Realism]:
     """Return the comparisons of a result by the name of their synthetic set."""
     return realism.levels or {"synthetic": realism}
+
+
+def _caption(name: str) -> str:
+    """Return the caption of the n-grams of the synthetic set with this name."""
+    return "n-grams" if name == "synthetic" else f"n-grams at {name}"
 
 
 def _figures(realism: Realism) -> list[blocks.Section]:
@@ -294,18 +310,21 @@ def _bars(realism: Realism, name: str) -> blocks.Bars:
     return blocks.Bars(histogram.title.capitalize(), unit, labels, series, axis=histogram.axis)
 
 
-def _ngrams(realism: Realism, name: str) -> blocks.Table:
-    """Return a table of the n-grams that tell the real set from the synthetic set `name`."""
+def ngram_table(
+    contrasts: Sequence[NgramContrast], caption: str, sides: tuple[str, str] = _SIDES
+) -> blocks.Table:
+    """Return a table of the n-grams that tell real from synthetic texts; `sides` names the two."""
     rows: list[blocks.Row] = []
-    for found in realism.two_sample.contrasts:
+    names = dict(zip(_SIDES, sides, strict=True))
+    for found in contrasts:
         ngram, example = found.ngram.translate(_VISIBLE), found.example
         both = found.real_share, found.synthetic_share
         shares = (blocks.figure(share, ".1%") for share in both)
         pieces = blocks.marked(example.text, [(example.start, example.stop)]) if example else []
         shown = [(ngram if is_ngram else text, is_ngram) for text, is_ngram in pieces]
-        rows.append([ngram, *shares, found.side, blocks.Cell("-", kind=found.side, pieces=shown)])
-    caption = "n-grams" if name == "synthetic" else f"n-grams at {name}"
-    return blocks.Table(caption, ["n-gram", *_SIDES, "more in", "example"], rows, "code stacked")
+        cell = blocks.Cell("-", kind=found.side, pieces=shown)
+        rows.append([ngram, *shares, names[found.side], cell])
+    return blocks.Table(caption, ["n-gram", *sides, "more in", "example"], rows, "code stacked")
 
 
 def calibration(calibrated: "Calibrated") -> blocks.Table:

@@ -20,12 +20,15 @@ TRUE = {"clip": 2.0, "phon": 2.5, "apos": 0.3}
 
 
 def posts_of(factors: dict[str, float], copies: int, lang: str = "en", first: int = 0) -> list[str]:
-    """Return noise on the demo text by `ugc` with factors for some steps."""
+    """Return noise on the demo text by `ugc` with factors for some steps.
+
+    Each post answers another reader, since of equal posts only one is read.
+    """
     recipe, texts = UGC.with_factors(factors), demo_texts()[lang]
     return [
-        post
+        f"@reader{copy}_{row} {post}"
         for copy in range(first, first + copies)
-        for post in Noising(lang).noise(recipe, texts, 11, copy)
+        for row, post in enumerate(Noising(lang).noise(recipe, texts, 11, copy))
     ]
 
 

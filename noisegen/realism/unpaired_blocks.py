@@ -1,0 +1,86 @@
+"""Blocks of the report on noise beside posts, which have no clean version."""
+
+from collections.abc import Iterator, Sequence
+
+from noisegen.realism.report_blocks import ngram_table
+from noisegen.realism.two_sample import Auc
+from noisegen.realism.unpaired import ROWS_SHOWN, Mark, Unpaired
+from noisegen.report import blocks
+from noisegen.runs.manifest import counted
+
+MARKS_SHOWN = 15  # most habits in the table
+_NOTABLE = 3.0  # standard errors from which on a habit is called too rare or too frequent
+LIMITS = (
+    "The classifier sees function words, noisy forms of the word lists, signs and the shapes of "
+    "all other words. It cannot see typos and slang in these, and a part of what it tells apart is "
+    "the style of the clean text, not its noise."
+)
+_OF_MARKS = (
+    "Noisy forms that a step can write are counted per text, capitals and ends as shares of the "
+    "texts, signs and words per ten words. The difference is that of noise and posts in standard "
+    "errors."
+)
+
+
+def unpaired_sections(found: Unpaired, rows: int = ROWS_SHOWN) -> list[blocks.Section]:
+    """Return the sections of the report on noise beside posts: the main results come first.
+
+    `rows` is the number of posts that are shown, each beside a noisy text.
+    """
+    marks = sorted(found.marks, key=lambda mark: -abs(mark.difference))[:MARKS_SHOWN]
+    title = f"{found.names[1]} beside {counted(found.read[0], 'post')}"
+    return [
+        blocks.Section("about", title, list(map(blocks.Text, _sentences(found)))),
+        rows_section(found.rows[:rows]),
+        blocks.Section("habits", "Habits that differ most", [_table(marks)], _OF_MARKS),
+        blocks.Section(
+            "ngrams",
+            "What gives the noise away",
+            [ngram_table(found.classifier.contrasts, "noise", ("posts", "noise"))],
+            "Character n-grams that the classifier relies on, and the share of rows that contain "
+            "them. x, X and 0 are letters and digits of words that it cannot see.",
+        ),
+    ]
+
+
+def rows_section(rows: Sequence[tuple[str, str]]) -> blocks.Section:
+    """Return a section with posts, each beside a noisy text."""
+    table = blocks.Table("Posts beside noisy texts", ["posts", "noise"], rows, "stacked")
+    lead = "Texts of one row have nothing to do with each other."
+    return blocks.Section("rows", "Posts beside noise", [table] if rows else [], lead)
+
+
+def _sentences(found: Unpaired) -> Iterator[str]:
+    """Yield the main results and their limits as sentences."""
+    noise, clean = found.classifier.all_rows, found.classifier.clean_sides
+    if noise and clean:
+        yield (
+            f"Shown a post and a noisy text, a classifier picks the noisy text {percent(noise)} of "
+            f"the time; 50% is guessing. With clean text without noise it is {percent(clean)}"
+            + (f", with two halves of the posts {percent(found.floor)}." if found.floor else ".")
+        )
+        yield LIMITS
+    else:
+        yield "Too few texts for a classifier: give at least 20 posts and 20 clean texts."
+    far = sorted(found.marks, key=lambda mark: -abs(mark.difference))
+    for name, sign in (("too rare", -1), ("too frequent", 1)):
+        if named := [mark.name for mark in far if mark.difference * sign > _NOTABLE][:3]:
+            yield f"In the noise {name}: {', '.join(named)}."
+
+
+def percent(auc: Auc) -> str:
+    """Return an AUC with its interval as percentages: '62% (58% to 66%)'."""
+    return f"{auc.value:.0%} ({auc.low:.0%} to {auc.high:.0%})"
+
+
+def _table(marks: Sequence[Mark]) -> blocks.Table:
+    rows: list[blocks.Row] = [
+        [
+            mark.name,
+            *(blocks.figure(share, ".3f") for share in (mark.posts, mark.noise, mark.clean)),
+            blocks.figure(mark.difference, "+.1f"),
+        ]
+        for mark in marks
+    ]
+    heads = ["habit", "posts", "noise", "clean text", "difference"]
+    return blocks.Table("Habits of posts, noise and clean text", heads, rows)
