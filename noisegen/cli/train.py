@@ -13,6 +13,7 @@ from noisegen.cli.parameters import click_options
 from noisegen.demo import QuickstartOptions
 from noisegen.errors import UsageError
 from noisegen.options import decode, parse_values
+from noisegen.text.resources import DEFAULT_RECIPE
 from noisegen.training.settings import TrainOptions
 
 
@@ -26,6 +27,12 @@ from noisegen.training.settings import TrainOptions
     multiple=True,
     metavar="KEY=VALUE",
     help="Change a setting of the preset or file; repeatable",
+)
+@click.option(
+    "--posts",
+    multiple=True,
+    metavar="SOURCE",
+    help="First fit the recipe to these noisy posts, and write it to RUN.yaml; repeatable",
 )
 @click.option("--bench", "timed", is_flag=True, help="Time updates and data loading; train nothing")
 @click.option(
@@ -41,6 +48,7 @@ from noisegen.training.settings import TrainOptions
 def train(
     listed: bool,
     given: tuple[str, ...],
+    posts: tuple[str, ...],
     timed: bool,
     seconds: float,
     as_json: bool,
@@ -65,6 +73,8 @@ def train(
     with common.progress() as show:
         options |= {"values": parse_values(given), "began": began}
         options |= {"progress": show, "tell": common.tell}
+        if posts:
+            options["recipe"] = _fitted(posts, decode(TrainOptions, options))
         metrics = bench(decode(TrainOptions, options), seconds) if timed else run(**options)
     if as_json:
         common.print_json(metrics)
@@ -74,6 +84,34 @@ def train(
         common.print_lines(*cost(metrics))
     elif metrics and not common.is_quiet():
         common.print_lines(*lines(metrics, Path(options["out"])))
+
+
+def _fitted(posts: tuple[str, ...], options: TrainOptions) -> str:
+    """Fit the recipe of a run to posts and write it beside the folder of the run; return its path.
+
+    The clean text is DATA. A resumed run has its file already.
+    """
+    from noisegen.realism.fit import fit
+    from noisegen.training.train import settings_of
+
+    common.refuse(("timed", "dry_run"), "{} writes nothing, --posts a recipe: fit it first")
+    if not options.out:
+        raise UsageError("give -o RUN, the folder of the run")
+    settings = settings_of(options).to_dict()
+    path, recipe = f"{options.out.rstrip('/')}.yaml", settings["recipe"]
+    if not options.resume:
+        fitted = fit(
+            posts,
+            path,
+            clean=options.sources,
+            extends=DEFAULT_RECIPE if recipe == "stored" else recipe,
+            lang=settings["lang"],
+            force=options.force,
+            progress=options.progress,
+        )
+        common.say(fitted.warnings, "warning")
+        common.tell(f"wrote {path}")
+    return path
 
 
 def _print_presets(as_json: bool) -> None:

@@ -119,7 +119,8 @@ class Realism:
     `examples` are rows: {"clean": text, "real": text, "synthetic": text}.
 
     With --strength, `levels` has a comparison for each factor of the noise. The other figures are
-    the figures of the first factor, and `examples` have the synthetic text at each factor: {"x0.5": text, ...}.
+    the figures of the first factor, and `examples` have the synthetic text at each factor:
+    {"x0.5": text, ...}.
     """
 
     lang: str
