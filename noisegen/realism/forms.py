@@ -62,7 +62,7 @@ class Forms:
 
     def form_of(self, word: str) -> Form | None:
         """Return the noisy form that a word in lower case is, if it is one."""
-        if word in self.of or not self.long or not _HELD.search(word):
+        if word in self.of or not (self.long and _is_lengthened(word)):
             return self.of.get(word)
         once, twice = _HELD.sub(r"\1", word), _HELD.sub(r"\1\1", word)
         return Form(word, twice if self.words[twice] > self.words[once] else once, self.long)
@@ -85,6 +85,11 @@ class Forms:
             for form in forms
             if form and (form.noisy in self.counted or form.step == self.long)
         ]
+
+
+def _is_lengthened(word: str) -> bool:
+    """Tell whether a word has a letter three times in a row, and others: not "www", "ALLL3"."""
+    return bool(_HELD.search(word)) and word.isalpha() and len(set(word)) > 1
 
 
 def word_spans(text: str) -> list[Span]:

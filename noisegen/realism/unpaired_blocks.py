@@ -45,7 +45,8 @@ def unpaired_sections(found: Unpaired, rows: int = ROWS_SHOWN) -> list[blocks.Se
 
 def rows_section(rows: Sequence[tuple[str, str]]) -> blocks.Section:
     """Return a section with posts, each beside a noisy text."""
-    table = blocks.Table("Posts beside noisy texts", ["posts", "noise"], rows, "stacked")
+    numbered = [[str(number), *texts] for number, texts in enumerate(rows, 1)]
+    table = blocks.Table("Posts beside noisy texts", ["", "posts", "noise"], numbered, "stacked")
     lead = "Texts of one row have nothing to do with each other."
     return blocks.Section("rows", "Posts beside noise", [table] if rows else [], lead)
 
