@@ -3,6 +3,7 @@
 1. The posts are restored (`forms`): noisy forms that the recipe can write become clean again.
 2. Strengths are searched under which noise on restored posts has as many marks of each step as
    the posts, and noise on clean text (`--clean`) the capitals, signs and words of the posts.
+   Without clean text, the restored posts get the capitals and last stops of edited text.
 3. With clean text, a classifier that sees function words, noisy forms and the shapes of words
    searches the strengths that the marks left uncertain.
 4. The classifier judges recipes on held-out posts. If it tells these from the noise of the fitted
@@ -27,7 +28,7 @@ from noisegen.noising import registry
 from noisegen.noising.recipe import FILE_ENDINGS, Recipe
 from noisegen.options import Strings, argument, decode, internal, listed, option, public
 from noisegen.realism.compare import Realism, compare_pairs
-from noisegen.realism.forms import Forms, chance_of, without_addresses
+from noisegen.realism.forms import Forms, chance_of, edited, without_addresses
 from noisegen.realism.habits import (
     Match,
     Side,
@@ -63,6 +64,7 @@ SEARCHED = 800  # posts and clean texts that the classifier reads in the search
 TRIALS, GAIN = 24, 0.003  # most trials of the search; least gain of AUC for a change
 FAR = 1.5  # standard errors by which a factor is moved in a trial
 UNCERTAIN = 0.35  # standard error of the logarithm of a factor from which on it is searched
+UNKNOWN = 0.49  # standard error from which on nothing is known of a factor; it begins with 0.5
 UNLIKE = 0.95  # AUC after the fit above which the clean text is too unlike the posts
 HALF = 0.5  # share of the change that is tried if the whole change is worse
 
@@ -179,8 +181,9 @@ def fit(
     """Fit a recipe to unpaired noisy posts, and write it to `out` if that is set.
 
     `posts` and `clean` are files, folders or `hf:NAME` with a column of text. `clean` is text like
-    that to be noised; without it, capitals, punctuation and missing words keep the strengths of
-    `extends`. Equal input gives an equal recipe. Raises NoisegenError.
+    that to be noised. Without it, capitals and last stops are fitted as if the posts should have
+    those of edited text, and commas, quotes and missing words keep the strengths of `extends`.
+    Equal input gives an equal recipe. Raises NoisegenError.
     """
     return _fit(decode(FitOptions, locals()))
 
@@ -237,7 +240,7 @@ def fit_texts(
             "right? Give more posts"
         )
     matched = match(base, noising, sides, steps, seed, progress)
-    judge = _Judge(base, lang, held, [forms.restored(text) for text in held], seed)
+    judge = _Judge(base, lang, held, [edited(forms.restored(text)) for text in held], seed)
     chooser = judge
     if clean:
         kept = forms.counted.union(frequent_words(clean))
@@ -269,8 +272,9 @@ def _doubts(has_clean: bool, found: Auc | None) -> Iterator[str]:
     """Yield a warning if there is no clean text, or if it is too unlike the posts."""
     if not has_clean:
         yield (
-            "no --clean: capitals, punctuation and missing words keep their strengths; to fit "
-            "these, give clean text like that to be noised"
+            "no --clean: commas, quotes and missing words keep their strengths, and each post "
+            "counts as a text that begins with a capital and ends with a stop; give clean text "
+            "like that to be noised"
         )
     elif found and found.value > UNLIKE:
         yield (
@@ -292,6 +296,8 @@ def _habits(matched: Match, after: F64, names: Sequence[str]) -> Iterator[Fitted
     """
     means = matched.target, matched.before, after
     for number, (step, factor) in enumerate(matched.strengths.factors.items()):
+        if matched.errors[number] > UNKNOWN:
+            continue  # no mark tells anything of this step
         error = 1.96 * float(matched.errors[number])
         bounds = factor * math.exp(-error), factor * math.exp(error)
         at = names.index(step) if step in names else None
@@ -321,16 +327,17 @@ def _sides(
     counts = Counter(form.step for text in both for form in forms.found(text))
     labels = [step.label for step in base.steps() if chance_of(base, step.label)]
     of_words = tuple(label for label in labels if counts[label] >= MARKS_MIN)
-    sides = [Side(restored, posts, WordMarks(forms, of_words))]
-    if not clean:
-        return sides, of_words
-    sides.append(Side(_rows(clean), some, SurfaceMarks(frequent_words(clean))))
+    surface = _rows(clean) if clean else list(map(edited, restored))
+    sides = [
+        Side(restored, posts, WordMarks(forms, of_words)),
+        Side(surface, some, SurfaceMarks(frequent_words(clean))),
+    ]
     kinds = {step.label: registry.get(step.transform).kind for step in base.steps()}
     names = {step.label: step.transform for step in base.steps()}
     return sides, tuple(
         label
         for label in labels
-        if label in of_words or kinds[label] == "style" or names[label] == "drop"
+        if label in of_words or kinds[label] == "style" or (clean and names[label] == "drop")
     )
 
 

@@ -32,8 +32,10 @@ COPIES = 2  # times that a step noises each text
 WORD_MIN, WORD_SHARE = 10, 0.9
 FREQUENT_MIN = 8  # least occurrences of a word, in any form, for its noisy forms to be counted
 LENGTHENS = "long"  # transform that repeats letters
+SHOUTED_MIN = 10  # most characters of capitals that may be an abbreviation
 LIFT_MIN = 1.5  # least growth of a step's share of words, in rows that have the step
 
+_START = re.compile(r"(^[^\w]*|[.!?] +)([^\W\d_])")
 _APOSTROPHES, _HELD = tuple(APOSTROPHES), re.compile(r"([^\W\d_])\1\1+")
 
 
@@ -104,6 +106,19 @@ def word_spans(text: str) -> list[Span]:
         if not text.startswith(_APOSTROPHES, stop)
         and not any(start < last and first < stop for first, last in kept)
     ]
+
+
+def edited(text: str) -> str:
+    """Return a text with the capitals and the last stop of edited text: 'i came' -> 'I came.'.
+
+    The pronoun I is English; other languages have no word "i". Scripts without capitals stay.
+    """
+    if text == text.swapcase():
+        return text
+    text = text.lower() if text.isupper() and len(text) > SHOUTED_MIN else text
+    text = _START.sub(lambda start: start[1] + start[2].upper(), text)
+    text = re.sub(r"\bi\b", "I", text).rstrip()
+    return f"{text}." if text[-1:].isalnum() else text
 
 
 def without_addresses(text: str) -> str:

@@ -43,7 +43,7 @@ class WordMarks:
 
     @cached_property
     def names(self) -> list[str]:
-        """The names of all marks, in the order of `of`."""
+        """The names of the marks, in the order of `of`."""
         pairs = [f"{a}+{b}" for a, b in combinations(self.steps, 2)]
         return [*self.steps, *(f"any {step}" for step in self.steps), *pairs, "1", "2", "3+"]
 
@@ -81,58 +81,50 @@ _SIGNS = {
     "small next": re.compile(r"[.!?] +[^\W\d_A-Z](?<=[a-zß-öø-ÿа-яё])"),
     "long letters": re.compile(r"([^\W\d_])\1\1"),
 }
+_STARTS = ("small start", "large start", "all large", "no large")
+_ENDS = ("ends .", "ends !?", "ends word")
+EDGES = (*_STARTS, *_ENDS, "small i", "large I", "small next")
+SURFACE = (*_STARTS, *_ENDS, "inner large", "shouted", *_SIGNS)
 
 
 @dataclass(frozen=True)
 class SurfaceMarks:
-    """Marks of capitals, signs and function words (`frequent`)."""
+    """Marks of capitals and signs, and of the function words `frequent`.
+
+    Without function words, only capitals and ends are marks (`EDGES`): of restored posts no more is
+    known.
+    """
 
     frequent: tuple[str, ...] = ()
     cache: dict[str, F64] = field(default_factory=dict)
 
-    @cached_property
-    def names(self) -> list[str]:
-        """The names of all marks, in the order of `of`."""
-        rows = [
-            "small start",
-            "large start",
-            "all large",
-            "no large",
-            "ends .",
-            "ends !?",
-            "ends word",
-        ]
-        words = ["inner large", "shouted", *_SIGNS, *self.frequent]
-        return [*rows, *words]
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the marks, in the order of `of`."""
+        return (*SURFACE, *self.frequent) if self.frequent else EDGES
 
     @property
     def tolerances(self) -> F64:
         """The share of each mean that the model may miss."""
-        others = len(self.names) - len(self.frequent)
-        return np.repeat([TOLERANCE, WORD_TOLERANCE], [others, len(self.frequent)])
+        surface = len(self.names) - len(self.frequent)
+        return np.repeat([TOLERANCE, WORD_TOLERANCE], [surface, len(self.frequent)])
 
     def of(self, text: str) -> F64:
-        """Return the marks of a text."""
+        """Return the marks of a text: those of starts and ends are 0 or 1, others per ten words."""
         if text not in self.cache:
             words = [text[a:b] for a, b in word_spans(text)]
             first = next((c for c in text if c.isalpha()), "")
             end = text.rstrip()[-1:]
-            rows = [
-                first.islower(),
-                first.isupper(),
-                text.isupper(),
-                not any(map(str.isupper, text)),
-                end == ".",
-                end in "!?",
-                end.isalnum(),
-            ]
+            starts = first.islower(), first.isupper(), text.isupper(), text == text.lower()
+            found = dict(zip(_STARTS, map(float, starts), strict=True))
+            found |= zip(_ENDS, map(float, (end == ".", end in "!?", end.isalnum())), strict=True)
+            per, lower = 10 / max(1, len(words)), Counter(map(str.lower, words))
             large = sum(word[:1].isupper() and not word.isupper() for word in words[1:])
             shouted = sum(len(word) > 1 and word.isupper() for word in words)
-            signs = [len(sign.findall(text)) for sign in _SIGNS.values()]
-            lower = Counter(map(str.lower, words))
-            counts = [large, shouted, *signs, *(lower[word] for word in self.frequent)]
-            per = 10 / max(1, len(words))
-            self.cache[text] = np.array([*rows, *(count * per for count in counts)], float)
+            found |= {"inner large": per * large, "shouted": per * shouted}
+            found |= {name: per * len(sign.findall(text)) for name, sign in _SIGNS.items()}
+            found |= {word: per * lower[word] for word in self.frequent}
+            self.cache[text] = np.array([found[name] for name in self.names])
         return self.cache[text]
 
 
@@ -259,7 +251,8 @@ def match(
         variance += np.maximum(mean, 1 / rows) / rows / (mean + floor) ** 2
         variance += tolerance**2
         gap = np.log((target + floor) / (mean + floor))
-        variance *= 1 + is_surface * gap**2 / variance / OUTLIER**2
+        errors = np.abs(gap) / np.sqrt(variance)  # far marks count less (Huber, 1964)
+        variance *= np.where(is_surface, np.maximum(1, errors / OUTLIER), 1)
         relative = slopes.T / (mean + floor)
         weighted = relative / variance
         information = weighted @ relative.T + np.diag(prior)

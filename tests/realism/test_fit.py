@@ -13,7 +13,7 @@ from noisegen.cli import run
 from noisegen.errors import OutputError, RecipeError
 from noisegen.noising.recipe import Recipe, parse
 from noisegen.realism.fit import Fitted, fit_texts
-from noisegen.realism.forms import forms_of, words_of
+from noisegen.realism.forms import edited, forms_of, words_of
 
 UGC = Recipe.named("ugc")
 TRUE = {"clip": 2.0, "phon": 2.5, "apos": 0.3}
@@ -77,9 +77,22 @@ def test_capitals_and_punctuation_are_fitted_to_clean_text():
     found = fit_texts(posts, clean[1::2])
     assert distance(factors_of(found), true) < distance({}, true)
     assert found.warnings == ()
-    without = fit_texts(posts)
-    assert not {*true} & {*factors_of(without)}
-    assert "no --clean" in without.warnings[0]
+
+
+def test_without_clean_text_capitals_and_last_stops_are_those_of_edited_text():
+    true = {"start": 3.0, "i": 2.0}
+    posts = Noising("en").noise(UGC.with_factors(true), [*demo_texts()["en"] * 2], 5)
+    found = fit_texts(posts)
+    assert distance(factors_of(found), true) < 0.7 * distance({}, true)
+    assert not {"drop", "mark"} & {*factors_of(found)}
+    assert "no --clean" in found.warnings[0]
+
+
+def test_edited_text_has_capitals_and_a_last_stop():
+    assert edited("hi tom. so i came") == "Hi tom. So I came."
+    assert edited("WHAT IS THIS THING?") == "What is this thing?"
+    assert edited("NATO") == "NATO."
+    assert edited("你好") == "你好"
 
 
 def test_another_language():
