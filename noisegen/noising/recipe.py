@@ -107,9 +107,7 @@ class Recipe(Mix):
 
     def to_yaml(self) -> str:
         """Return the recipe as YAML text. `from_yaml` reads a file that contains this text."""
-        import yaml
-
-        return yaml.safe_dump(self.to_dict(), sort_keys=False, allow_unicode=True)
+        return file_text(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the recipe as a dictionary with the keys of a recipe file."""
@@ -259,6 +257,14 @@ class Recipe(Mix):
 def _engine(recipe: Recipe, lang: str, tagger: str) -> Engine:
     mix, _ = recipe.for_language(lang)
     return Engine(mix, Settings(lang, tagger=tagger), recipe.note_on(lang))
+
+
+def file_text(content: Mapping[str, Any], about: Sequence[str] = ()) -> str:
+    """Return the text of a recipe file: comment lines `about`, then its `content` as YAML."""
+    import yaml
+
+    head = "".join(f"# {line}\n" for line in about)
+    return head + yaml.safe_dump(dict(content), sort_keys=False, allow_unicode=True)
 
 
 def recipe_names() -> list[str]:

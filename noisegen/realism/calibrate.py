@@ -26,7 +26,8 @@ from noisegen.data.rows import Columns
 from noisegen.data.sources import expand, read, shard_ranges
 from noisegen.errors import UsageError
 from noisegen.noising import registry
-from noisegen.noising.recipe import Recipe
+from noisegen.noising.recipe import Recipe, file_text
+from noisegen.noising.scaling import DIGITS
 from noisegen.options import Strings, argument, decode, internal, listed, option, public
 from noisegen.runs import executors
 from noisegen.runs.atomic import write_text
@@ -174,7 +175,8 @@ class Calibrated:
     `given` and `reached` are the rates of the original and of the scaled recipe on the texts of the
     search; `texts` counts these texts. `check` is the rate of the scaled recipe on `texts_checked`
     other texts, with another seed. `about` are the comment lines at the beginning of the recipe
-    file; they quote no text of the source.
+    file; they quote no text of the source. `extends` is the name or file of the original recipe, ''
+    if no file can name it.
     """
 
     recipe: Recipe
@@ -189,6 +191,14 @@ class Calibrated:
     about: tuple[str, ...]
     # Dropped rows and unread files of the source, counted by reason
     dropped: Mapping[str, int] = field(default_factory=dict)
+    extends: str = ""
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The recipe file as plain data: the factor, or the whole recipe if `extends` is ''."""
+        if not self.extends:
+            return self.recipe.to_dict()
+        return {"name": self.recipe.name, "extends": self.extends, "scale": self.factor}
 
     @property
     def warnings(self) -> list[str]:
@@ -209,7 +219,7 @@ class Calibrated:
 
     def to_yaml(self) -> str:
         """Return the text of the recipe file: comment lines, then the recipe."""
-        return "".join(f"# {line}\n" for line in self.about) + self.recipe.to_yaml()
+        return file_text(self.content, self.about)
 
     def save(self, path: str | Path) -> None:
         """Write the recipe file, completely or not at all; raises OutputError."""
@@ -219,7 +229,7 @@ class Calibrated:
         """Return the recipe, its rates and the warnings as plain data for JSON."""
         rates = {"target": self.target, "given": self.given.value, "reached": self.reached.value}
         return {
-            "recipe": self.recipe.to_dict(),
+            "recipe": self.content,
             "figures": {self.title: rates},
             "warnings": self.warnings,
             "factor": self.factor,
@@ -254,7 +264,8 @@ def calibrate(
     """Scale a recipe so that its expected CER or WER is the target (a share: 0.05 is 5%).
 
     `source` is clean text like the text that will be noised (default: the bundled demo text); at
-    most `TEXTS_MAX` texts of it are read. `values` ({'leet.rate': 0.1}) change parameters of the
+    most `TEXTS_MAX` texts of it are read. The recipe file extends `recipe` by a factor; it has the
+    whole recipe if `values` are given, or a Recipe, which no file can name. `values` ({'leet.rate': 0.1}) change parameters of the
     recipe before it is scaled; `name` is the name of the new recipe. `tell` is called with notes
     for the user, `progress` with an event after every measurement. Raises NoisegenError.
     """
@@ -278,7 +289,13 @@ def _calibrate(options: CalibrateOptions) -> Calibrated:
     with executors.workers_reused():
         calibrated = calibrate_rate(base, estimator, target, options.progress)
     name = options.name or f"{base.name}-calibrated"
-    return replace(calibrated, recipe=replace(calibrated.recipe, name=name), dropped=dropped)
+    is_file = not (options.values or isinstance(options.recipe, Recipe))
+    return replace(
+        calibrated,
+        recipe=replace(calibrated.recipe, name=name),
+        dropped=dropped,
+        extends=str(options.recipe) if is_file else "",
+    )
 
 
 def _texts(options: CalibrateOptions, lang: str) -> tuple[list[str], Counter[str]]:
@@ -369,7 +386,7 @@ def _factor(
     low, high = _bracket(fine, rough, step, search.top)
     if fine(high) < -NEAR:
         raise search.out_of_reach()
-    return _root(fine, low, high, near=NEAR), rows
+    return float(f"{_root(fine, low, high, near=NEAR):.{DIGITS}g}"), rows
 
 
 class _Search:

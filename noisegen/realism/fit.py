@@ -16,8 +16,6 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import yaml
-
 from noisegen.augmentation import AnyRecipe
 from noisegen.augmentation.catalog import demo_texts
 from noisegen.augmentation.on_the_fly import Noising
@@ -27,7 +25,7 @@ from noisegen.data.rows import Columns
 from noisegen.data.sources import expand, no_column, read, shard_ranges
 from noisegen.errors import UsageError
 from noisegen.noising import registry
-from noisegen.noising.recipe import FILE_ENDINGS, Recipe
+from noisegen.noising.recipe import FILE_ENDINGS, Recipe, file_text
 from noisegen.noising.rng import name_number, splitmix
 from noisegen.options import Strings, argument, decode, internal, listed, option, public
 from noisegen.realism.compare import Realism, compare_pairs
@@ -138,8 +136,7 @@ class Fitted:
 
     def to_yaml(self) -> str:
         """Return the text of the recipe file: comment lines, then the recipe."""
-        head = "".join(f"# {line}\n" for line in self.about)
-        return head + yaml.safe_dump(self.content, sort_keys=False, allow_unicode=True)
+        return file_text(self.content, self.about)
 
     def save(self, path: str | Path) -> None:
         """Write the recipe file, completely or not at all; raises OutputError."""
