@@ -226,6 +226,7 @@ def realism(out: Path | None, as_json: bool, **options: Any) -> int:
     from noisegen.report.terminal import show as show_blocks
     from noisegen.runs.atomic import write_text
 
+    common.check_recipe()
     if out:
         files = filter(None, (options["clean_file"], options["recipe"]))
         common.check_file(out, [*options["pairs"], *options["synthetic"], *files])

@@ -10,8 +10,9 @@ from typing import Annotated, Any
 
 import msgspec
 
+from noisegen.augmentation import Transforms
 from noisegen.errors import UsageError
-from noisegen.options import argument, internal, option
+from noisegen.options import argument, internal, listed, option
 from noisegen.runs.options import Device
 from noisegen.runs.progress import Show, silent
 
@@ -89,6 +90,7 @@ class EvaluateOptions:
         int,
         option("For --labelled: training texts per label and experiment, 8 or more in MTEB", ge=1),
     ] = 8
+    steps: Transforms = ()
     recipe: Annotated[
         str, option("Recipe for the noise of --sts and --labelled", metavar="NAME|FILE.yaml")
     ] = "ugc"
@@ -131,6 +133,8 @@ class EvaluateOptions:
             raise UsageError(
                 "nothing to evaluate on: give --pairs, --source, --sts, --retrieval or --labelled"
             )
+        if self.steps and self.transforms != ("all",):
+            raise UsageError("--transforms and -t exclude each other: each names the noise")
         if self.pool and not self.pairs:
             raise UsageError("--pool is for natural pairs: give --pairs")
         if self.target_model and not self.retrieval:
@@ -141,6 +145,11 @@ class EvaluateOptions:
             raise UsageError("--labelled-train is for labelled texts: give --labelled")
         if any(not 0 <= factor <= 100 for factor in self.strengths):
             raise UsageError("--strengths are factors from 0 to 100")
+
+    @property
+    def noise(self) -> str:
+        """Name of the noise of --sts and --labelled: the transforms of -t, or the recipe."""
+        return " + ".join(listed(self.steps)) or self.recipe
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from noisegen.noising.mix import (
     step_values,
 )
 from noisegen.noising.registry import Settings
+from noisegen.options import Strings, listed
 from noisegen.text.languages import normalize_language
 from noisegen.text.resources import RECIPES
 from noisegen.text.spans import PROTECTED, protect_kinds
@@ -96,6 +97,31 @@ class Recipe(Mix):
         near = did_you_mean(name, [*recipe_names(), *registry.names(), *registry.OTHER_NAMES])
         known = near or f"; recipes: {', '.join(recipe_names())}, or give a .yaml file"
         raise UsageError(f"no recipe or transform named {name!r}{known}")
+
+    @classmethod
+    def chosen(
+        cls,
+        recipe: "str | Path | Recipe",
+        transforms: Strings = (),
+        values: Mapping[str, object] | None = None,
+        lang: str | None = None,
+    ) -> "Recipe":
+        """Return the recipe that a user chose: one of `transforms` (-t), or without them `recipe`.
+
+        `values` change parameters of its steps (--set). Raises UsageError for an unknown name, and
+        for a transform without data for `lang`.
+        """
+        if transforms:
+            try:
+                steps = [parse_step(str(text)) for text in listed(transforms)]
+            except RecipeError as error:  # the steps come from the command line: wrong usage
+                raise UsageError(str(error)) from error
+            for step in steps if lang else ():
+                registry.get(step.transform).check_language(lang or "")
+            made = cls.of(steps, "+".join(step.transform for step in steps))
+        else:
+            made = recipe if isinstance(recipe, Recipe) else cls.named(recipe)
+        return made.with_values(values) if values else made
 
     @classmethod
     def from_dict(cls, content: object, where: str = "recipe") -> "Recipe":

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
-from noisegen.augmentation import AnyRecipe, Code, Protect, Tagger
+from noisegen.augmentation import AnyRecipe, Code, Protect, Tagger, Transforms
 from noisegen.augmentation.catalog import demo_texts
 from noisegen.augmentation.on_the_fly import Noising
 from noisegen.data.columns import by_reason
@@ -68,6 +68,7 @@ class CalibrateOptions(WorkerOptions):
         DEFAULT_RECIPE
     )
     _: KW_ONLY
+    transforms: Transforms = ()
     source: Annotated[Strings, argument("[SOURCE...]")] = ()
     target_cer: Annotated[float | None, option("Character error rate", metavar="SHARE")] = None
     target_wer: Annotated[float | None, option("Word error rate", metavar="SHARE")] = None
@@ -247,6 +248,7 @@ def calibrate(
     *,
     workers: int = 1,
     executor: str = "processes",
+    transforms: Strings = (),
     source: Strings = (),
     target_cer: float | None = None,
     target_wer: float | None = None,
@@ -264,9 +266,10 @@ def calibrate(
     """Scale a recipe so that its expected CER or WER is the target (a share: 0.05 is 5%).
 
     `source` is clean text like the text that will be noised (default: the bundled demo text); at
-    most `TEXTS_MAX` texts of it are read. The recipe file extends `recipe` by a factor; it has the
-    whole recipe if `values` are given, or a Recipe, which no file can name. `values` ({'leet.rate': 0.1}) change parameters of the
-    recipe before it is scaled; `name` is the name of the new recipe. `tell` is called with notes
+    most `TEXTS_MAX` texts of it are read. `transforms` ('fing:rate=0.1') replace the recipe.
+    `values` ({'leet.rate': 0.1}) change parameters of the recipe before it is scaled. The recipe
+    file extends `recipe` by a factor; with `transforms`, `values` or a Recipe, which no file can
+    name, it has the whole recipe. `name` is the name of the new recipe. `tell` is called with notes
     for the user, `progress` with an event after every measurement. Raises NoisegenError.
     """
     return _calibrate(decode(CalibrateOptions, locals()))
@@ -275,8 +278,7 @@ def calibrate(
 def _calibrate(options: CalibrateOptions) -> Calibrated:
     """Run `calibrate` with checked options."""
     registry.load_code(*listed(options.code))
-    base = options.recipe if isinstance(options.recipe, Recipe) else Recipe.named(options.recipe)
-    base = base.with_values(options.values or {})
+    base = Recipe.chosen(options.recipe, options.transforms, options.values, options.lang)
     noising = Noising(normalize_language(options.lang), options.protect, options.tagger)
     if note := base.note_on(noising.lang):
         options.tell(note)
@@ -289,7 +291,7 @@ def _calibrate(options: CalibrateOptions) -> Calibrated:
     with executors.workers_reused():
         calibrated = calibrate_rate(base, estimator, target, options.progress)
     name = options.name or f"{base.name}-calibrated"
-    is_file = not (options.values or isinstance(options.recipe, Recipe))
+    is_file = not (options.transforms or options.values or isinstance(options.recipe, Recipe))
     return replace(
         calibrated,
         recipe=replace(calibrated.recipe, name=name),

@@ -240,6 +240,17 @@ def test_json_has_recipe_figures_and_rows(capsys):
     }
 
 
+def test_transforms_are_a_recipe_too(capsys):
+    steps = ["-t", "fing:rate=0.1", "-t", "spac", "--target-wer", "0.1", "-q"]
+    assert run(*steps, "--set", "spac.add_rate=0.2") == 0
+    made = parse(capsys.readouterr().out, "stdout")
+    assert [step.transform for step in made.steps()] == ["fing", "spac"]
+    fing, spac = (step.values for step in made.steps())
+    assert spac["add_rate"] == pytest.approx(2 * fing["rate"], rel=1e-4)
+    assert run(*steps, "--recipe", "ugc") == 2
+    assert "--recipe and -t exclude each other" in capsys.readouterr().err
+
+
 def test_wrong_use_exits_with_2(capsys):
     assert run("--recipe", "fing") == 2
     assert "give one of --target-cer and --target-wer" in capsys.readouterr().err
