@@ -6,6 +6,7 @@ without a model.
 
 from dataclasses import asdict, dataclass, field
 from math import isfinite
+from textwrap import shorten
 from typing import Annotated, Any
 
 import msgspec
@@ -15,9 +16,11 @@ from noisegen.errors import UsageError
 from noisegen.options import argument, internal, listed, option
 from noisegen.runs.options import Device
 from noisegen.runs.progress import Show, silent
+from noisegen.text.notebook import framed
 
 Names = tuple[str, ...]
 OUT, LIMIT = ("-o", "--out"), ("-n", "--limit")
+REPR_MAX = 200  # most characters of the repr of results
 PER_KIND = 3  # hard negatives per sentence in each family: number, name, statement
 
 
@@ -309,6 +312,16 @@ class Results:
     def baseline(self) -> Model:
         """The model with which the others are compared; the first if none is marked."""
         return next((model for model in self.models if model.baseline), self.models[0])
+
+    def __repr__(self) -> str:
+        models = ", ".join(model.name for model in self.models)
+        sets = ", ".join(dataset.name for dataset in self.datasets)
+        return shorten(f"<Results of {models} on {sets}>", REPR_MAX, placeholder=" ...>")
+
+    def _repr_html_(self) -> str:
+        from noisegen.evaluation.page import page
+
+        return framed(page(self))
 
     def metrics(self) -> dict[str, dict[str, dict[str, float]]]:
         """Return the content of metrics.json: {model: {dataset: {metric: value}}}."""

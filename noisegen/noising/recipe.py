@@ -33,6 +33,7 @@ from noisegen.noising.mix import (
 from noisegen.noising.registry import Settings
 from noisegen.options import Strings, listed
 from noisegen.text.languages import normalize_language
+from noisegen.text.notebook import folded
 from noisegen.text.resources import RECIPES
 from noisegen.text.spans import PROTECTED, protect_kinds
 
@@ -53,6 +54,15 @@ class Recipe(Mix):
 
     def __hash__(self) -> int:
         return hash(self.key)
+
+    def __repr__(self) -> str:
+        """Return one line: the recipe's name, and how many steps, writers and languages it has."""
+        counts = {"step": self.steps(), "writer": self.writers, "language": self.languages}
+        parts = [f"{len(parts)} {name}{'s'[: len(parts) != 1]}" for name, parts in counts.items()]
+        return f"<Recipe {self.name}: {', '.join(part for part in parts if part[0] != '0')}>"
+
+    def _repr_html_(self) -> str:
+        return folded(repr(self), self.to_yaml())
 
     @classmethod
     def of(cls, steps: Sequence[Step | str], name: str = "steps") -> "Recipe":

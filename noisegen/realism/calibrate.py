@@ -36,6 +36,7 @@ from noisegen.runs.options import ALONE, Lang, TextColumn, WorkerOptions
 from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.alignment import character_errors, word_errors
 from noisegen.text.languages import normalize_language
+from noisegen.text.notebook import folded
 from noisegen.text.resources import DEFAULT_RECIPE
 from noisegen.text.spans import PROTECTED
 
@@ -217,6 +218,13 @@ class Calibrated:
             share = f"{check.error_between / check.value:.1%}"
             lines.append(f"{few}: the standard error between texts is {share}; give more")
         return lines
+
+    def __repr__(self) -> str:
+        reached = f"{self.title} {self.reached.value:.4f} for {self.target:g}"
+        return f"<Calibrated {self.recipe.name}: {reached}, factor {self.factor:g}>"
+
+    def _repr_html_(self) -> str:
+        return folded(repr(self), self.to_yaml())
 
     def to_yaml(self) -> str:
         """Return the text of the recipe file: comment lines, then the recipe."""

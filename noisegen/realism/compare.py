@@ -19,6 +19,7 @@ from noisegen.realism.two_sample import TwoSample, two_sample
 from noisegen.runs.manifest import Manifest, counted
 from noisegen.runs.options import ALONE, Folder, Lang, WorkerOptions
 from noisegen.runs.progress import Progress, Show, silent
+from noisegen.text.notebook import framed
 
 EXAMPLES = 8  # most example rows in the report
 ROWS_MAX = 10_000  # most rows of each set that are compared
@@ -140,6 +141,16 @@ class Realism:
     names: tuple[str, str] = ("", "")
     examples: tuple[dict[str, str], ...] = ()
     levels: dict[str, "Realism"] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        auc = self.two_sample.all_rows
+        told = f"told apart {auc.value:.0%} of the time (50% is guessing)" if auc else "no AUC"
+        return f"<Realism {self.names[1] or 'synthetic'} against {self.names[0] or 'real'}: {told}>"
+
+    def _repr_html_(self) -> str:
+        from noisegen.realism.report_blocks import comparison_page
+
+        return framed(comparison_page(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as plain data for JSON."""

@@ -45,6 +45,7 @@ from noisegen.runs.manifest import counted
 from noisegen.runs.options import Folder, Lang, TextColumn
 from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.languages import normalize_language
+from noisegen.text.notebook import framed
 from noisegen.text.resources import DEFAULT_RECIPE
 
 POSTS_MAX, CLEAN_MAX = 100_000, 20_000  # most posts and clean texts that are read
@@ -133,6 +134,14 @@ class Fitted:
     about: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<Fitted {self.about[0]}>"
+
+    def _repr_html_(self) -> str:
+        from noisegen.realism.fit_blocks import fit_page
+
+        return framed(fit_page(self))
 
     def to_yaml(self) -> str:
         """Return the text of the recipe file: comment lines, then the recipe."""
