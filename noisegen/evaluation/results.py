@@ -319,9 +319,7 @@ class Results:
         return shorten(f"<Results of {models} on {sets}>", REPR_MAX, placeholder=" ...>")
 
     def _repr_html_(self) -> str:
-        from noisegen.evaluation.page import page
-
-        return framed(page(self))
+        return framed(self, "noisegen.evaluation.page:page")
 
     def metrics(self) -> dict[str, dict[str, dict[str, float]]]:
         """Return the content of metrics.json: {model: {dataset: {metric: value}}}."""

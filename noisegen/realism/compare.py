@@ -148,9 +148,7 @@ class Realism:
         return f"<Realism {self.names[1] or 'synthetic'} against {self.names[0] or 'real'}: {told}>"
 
     def _repr_html_(self) -> str:
-        from noisegen.realism.report_blocks import comparison_page
-
-        return framed(comparison_page(self))
+        return framed(self, "noisegen.realism.report_blocks:comparison_page")
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as plain data for JSON."""

@@ -139,9 +139,7 @@ class Fitted:
         return f"<Fitted {self.about[0]}>"
 
     def _repr_html_(self) -> str:
-        from noisegen.realism.fit_blocks import fit_page
-
-        return framed(fit_page(self))
+        return framed(self, "noisegen.realism.fit_blocks:fit_page")
 
     def to_yaml(self) -> str:
         """Return the text of the recipe file: comment lines, then the recipe."""

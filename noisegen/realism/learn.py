@@ -32,7 +32,7 @@ from noisegen.runs.atomic import atomic, write_text, writing
 from noisegen.runs.folder import Layout, RunFolder
 from noisegen.runs.lock import STATE
 from noisegen.runs.options import ALONE, Folder, WorkerOptions
-from noisegen.text.notebook import framed
+from noisegen.text.notebook import folded
 from noisegen.version import __version__
 
 PAIRS_AT_ONCE = 2_000  # pairs that a worker counts per task
@@ -79,12 +79,7 @@ class Learned:
         return f"<Learned {self.profile.lang}: {edits:,} edits in {pairs:,} pairs>"
 
     def _repr_html_(self) -> str:
-        from noisegen.realism.report_blocks import profile_blocks
-        from noisegen.report.blocks import Section
-        from noisegen.report.pages import page
-
-        section = Section("profile", repr(self)[1:-1], profile_blocks(self.profile))
-        return framed(page(section.title, [section], kicker="noisegen: learn"))
+        return folded(repr(self), json.dumps(self.to_dict(), indent=1, ensure_ascii=False))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the totals of the profile and the notes as plain data for JSON."""

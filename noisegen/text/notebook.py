@@ -1,8 +1,10 @@
 """HTML for notebooks, which show the last value of a cell with its method `_repr_html_`."""
 
 from html import escape
+from pkgutil import resolve_name
 
 TEXT_MAX = 100_000  # most characters of a folded text
+FRAME_HEIGHT = 600  # pixels
 
 
 def folded(line: str, text: str) -> str:
@@ -11,7 +13,12 @@ def folded(line: str, text: str) -> str:
     return f"<details><summary>{escape(line)}</summary><pre>{escape(shown)}</pre></details>"
 
 
-def framed(page: str, height: int = 600) -> str:
-    """Return HTML that shows a whole page in a frame, `height` pixels high, of its own style."""
-    style = f"width: 100%; height: {height}px; border: 1px solid #ccc"
-    return f'<iframe srcdoc="{escape(page)}" style="{style}"></iframe>'
+def framed(value: object, page: str) -> str:
+    """Return HTML that shows the page of a value in a frame, which keeps its style apart.
+
+    `page` names the function that writes the page, 'noisegen.evaluation.page:page'. It is found
+    when it is needed, since its module imports the class of the value.
+    """
+    written = resolve_name(page)(value)
+    style = f"width: 100%; height: {FRAME_HEIGHT}px; border: 1px solid #ccc"
+    return f'<iframe srcdoc="{escape(written)}" style="{style}"></iframe>'
