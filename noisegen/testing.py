@@ -51,29 +51,37 @@ def check_transform(name: str, lang: str = "en", texts: tuple[str, ...] = SENTEN
     unchanged.
     """
     transform, rows = registry.get(name), [*texts, *ODD_TEXTS]
-    assert transform.summary.endswith("."), f"{name}: its first line is no sentence"
-    assert registry.examples_in(transform.summary), f"{name}: no example 'a' -> 'b'"
-    assert transform.parameters, f"{name}: no parameter says how much"
-    assert noise_with(name, rows, 0, lang) == rows, f"{name}: not the identity when every rate is 0"
+    first_line = f"{name}: the first line of its docstring"
+    example = "such as: Drop apostrophes: 'I don't know' -> 'I dont know'."
+    assert transform.summary.endswith("."), f"{first_line} is no sentence; write one {example}"
+    assert registry.examples_in(transform.summary), f"{first_line} needs an example, {example}"
+    assert transform.parameters, f"{name}: it needs a parameter that says how much, rate: float"
+    for text, noisy in zip(rows, noise_with(name, rows, 0, lang), strict=True):
+        rates = " and ".join(transform.rates) or "its rate"
+        at_zero = f"{name}: with {rates} at 0 it must change nothing, but it made"
+        assert noisy == text, f"{at_zero} {text!r} into {noisy!r}"
 
+    remedy = "take randomness from draws (draws.hit(rate), draws.pick(words)), not from"
+    states = random.getstate(), str(np.random.get_state())
     rows = list(texts) * 20
     whole = noise_with(name, rows, 0.5, lang)
+    states_after = random.getstate(), str(np.random.get_state())
+    for module, before, after in zip(("random", "numpy.random"), states, states_after, strict=True):
+        assert before == after, f"{name}: {remedy} {module}.random()"
     order = random.Random(0).sample(range(len(rows)), len(rows))
     shuffled = noise_with(name, [rows[i] for i in order], 0.5, lang, order)
     alone = [noise_with(name, [rows[i]], 0.5, lang, [i])[0] for i in order[:10]]
-    assert [whole[i] for i in order] == shuffled, f"{name}: depends on the row order"
-    assert [whole[i] for i in order[:10]] == alone, f"{name}: depends on the batch"
+    expected = [whole[i] for i in order]
+    for found, which in ((shuffled, "in another order of rows"), (alone, "alone")):
+        for text, noisy, other in zip([rows[i] for i in order], expected, found, strict=False):
+            differs = f"{text!r} became {noisy!r}, and {which} {other!r}"
+            assert noisy == other, f"{name}: {differs}; {remedy} other rows, a counter or the clock"
 
     for text, noisy in zip(ODD_TEXTS, noise_with(name, ODD_TEXTS, 1, lang), strict=True):
         noisy.encode()
         added = noisy.count("\n") + noisy.count("\r") > text.count("\n") + text.count("\r")
-        assert not added, f"{name}: adds a line break to {text!r}"
+        assert not added, f"{name}: it must add no line break, but it made {text!r} into {noisy!r}"
     check_sequences(name, [*texts, *ODD_TEXTS], lang)
-
-    states = random.getstate(), str(np.random.get_state())
-    noise_with(name, texts, 0.5, lang)
-    states_after = random.getstate(), str(np.random.get_state())
-    assert states == states_after, f"{name}: touches the global random state"
 
 
 def check_sequences(name: str, texts: Sequence[str], lang: str = "en") -> None:
@@ -82,7 +90,9 @@ def check_sequences(name: str, texts: Sequence[str], lang: str = "en") -> None:
         for text, noisy in zip(texts, noise_with(name, texts, rate, lang), strict=True):
             found = forbidden_sequences(noisy)
             is_worse = found.total() > forbidden_sequences(text).total()
-            assert not is_worse, f"{name}: {text!r} -> {noisy!r} has {', '.join(map(ascii, found))}"
+            wrong = ", ".join(map(ascii, found))
+            changed = f"it made {text!r} into {noisy!r}, with {wrong}"
+            assert not is_worse, f"{name}: {changed}, which the script forbids"
 
 
 def check_rate(

@@ -30,6 +30,15 @@ Protect = Annotated[
     str, option("Kinds of span and '/patterns/' to leave unchanged, or 'none'", metavar="KINDS")
 ]
 Code = Annotated[Strings, option("Python file with transforms; repeatable", metavar="FILE.py")]
+Transforms = Annotated[
+    Strings,
+    option(
+        "Transform to apply instead of a recipe; repeatable, in order",
+        "-t",
+        "--transform",
+        metavar="NAME[:k=v,...]",
+    ),
+]
 Tagger = Annotated[Literal["rule", "spacy"], option("Part-of-speech tagger for slng and abr3")]
 Levels = Annotated[
     Strings,
@@ -47,15 +56,7 @@ class NoiseRequest:
 
     sources: Annotated[Strings, argument("SOURCE...")]
     _: KW_ONLY
-    transforms: Annotated[
-        Strings,
-        option(
-            "Transform to apply; repeatable, in order",
-            "-t",
-            "--transform",
-            metavar="NAME[:k=v,...]",
-        ),
-    ] = ()
+    transforms: Transforms = ()
     recipe: Annotated[AnyRecipe, option("Mix of transforms", metavar="NAME|FILE.yaml")] = (
         DEFAULT_RECIPE
     )

@@ -30,7 +30,7 @@ from noisegen.augmentation.row_languages import (
     texts_of,
 )
 from noisegen.data.paths import parsed, parts_of, path_in
-from noisegen.data.rows import Columns
+from noisegen.data.rows import ID, Columns
 from noisegen.errors import UsageError, did_you_mean
 from noisegen.noising.engine import Engine, warn_once
 from noisegen.noising.noise import (
@@ -141,7 +141,7 @@ class _OnTheFly:
     recipe: RecipeLike = DEFAULT_RECIPE
     seed: int = 0
     column: Strings = "text"
-    id_column: str = "id"
+    id_column: str = ID
     noisy_column: str = "noisy"
     lang: str | None = None
     protect: str = PROTECTED
@@ -244,6 +244,18 @@ class _OnTheFly:
             check_paths(used.layout, rows)
             for one in used.layout.spans if are_many else ():
                 checked_spans(used.layout, one, rows)
+
+    def text_ids(self, batch: Batch) -> list[str]:
+        """Return the texts of a batch without a column of ids: a text is its own id, as in `noise`.
+
+        Raises UsageError if `id_column` was named, and for nested or several texts.
+        """
+        used = self.used(batch)
+        if self.id_column != ID or not used.is_plain:
+            raise UsageError(
+                f"{_no_column(self.id_column, batch)}; name the column of ids with id_column=..."
+            )
+        return [text or "" for text in batch[used.layout.texts[0].column]]
 
     def _in_place(
         self, batch: Batch, ids: Any, used: UsedColumns, rows: list[dict[str, Any]]
@@ -361,8 +373,9 @@ def check_epoch(epoch: object) -> None:
 class Mapper(_OnTheFly):
     """Callable for `dataset.map(Mapper("ugc", seed=7), batched=True)`: adds a column of noisy text.
 
-    Rows need a column of ids. Without one, call `map` with `with_indices=True`: the indices are
-    then the ids. Another `epoch` gives other noise.
+    `id_column` has the ids of the rows. Without it, the text is its own id, as in `noise`: equal
+    texts get equal noise. With `with_indices=True` in `map`, the indices are the ids, and the noise
+    is that of `augment`. Another `epoch` gives other noise.
 
     `column` may also be a path, such as `messages[role=user].content`, or several columns or paths;
     then the texts get their noise in place. Spans in the columns or paths `spans` follow the noise;
@@ -381,10 +394,10 @@ class Mapper(_OnTheFly):
         # Not `batch.get`: for a lazy batch of `datasets`, it returns the default even if the batch
         # has the column.
         ids = batch[self.id_column] if self.id_column in batch else indices  # noqa: SIM401
-        if ids is None:
-            raise UsageError(f"no column {self.id_column!r}: name one, or map with_indices=True")
-        if isinstance(ids, int | str):
+        if isinstance(ids, int | str) or (first in batch and isinstance(batch[first], str)):
             raise UsageError("a Mapper takes a batch of columns, not a row: map with batched=True")
+        if ids is None:
+            ids = self.text_ids(batch)
         if not self._is_checked:
             self.check_first(batch, are_many=True)
             self._is_checked = True
@@ -396,7 +409,8 @@ class Mapper(_OnTheFly):
 class Collator(_OnTheFly):
     """Callable for `DataLoader(rows, collate_fn=Collator(...))`: adds noisy text to rows.
 
-    A row is a mapping with an id in `id_column`. The other options and the noise are the same as
+    A row is a mapping with an id in `id_column`, or without one: then its text is the id, as in
+    `noise`. The other options and the noise are the same as
     for `Mapper`. A batch is a dict of lists, or the result of `collate` for the list of noisy rows.
     Call `set_epoch` before each pass for new noise; persistent workers keep their first epoch.
     """
@@ -414,7 +428,8 @@ class Collator(_OnTheFly):
     def __call__(self, rows: Sequence[Row]) -> Any:
         """Return a batch of the rows with their noise.
 
-        Raises UsageError for a row without a text, an id or a language.
+        Raises UsageError for a row without a text, without an id where other rows have one, or
+        without a language.
         """
         rows = list(rows)
         noised = self._noised(rows) if rows else []
@@ -426,11 +441,14 @@ class Collator(_OnTheFly):
         """Return the rows with their noise."""
         places = [None] * len(rows)
         batch = self.batch_of(rows, places)
-        refuse_rows_without(self.id_column, rows, places)
+        has_ids = any(self.id_column in row for row in rows)
+        if has_ids:
+            refuse_rows_without(self.id_column, rows, places)
+        ids = [row[self.id_column] for row in rows] if has_ids else self.text_ids(batch)
         if not self._is_checked:
             self.check_first(batch, are_many=False)
             self._is_checked = True
-        return joined(rows, self.columns(batch, [row[self.id_column] for row in rows]))
+        return joined(rows, self.columns(batch, ids))
 
 
 @dataclass(frozen=True)

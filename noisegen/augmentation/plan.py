@@ -38,10 +38,10 @@ from noisegen.data.sources import (
     shard_ranges,
 )
 from noisegen.data.tables import is_list, is_string
-from noisegen.errors import OutputError, RecipeError, UsageError
+from noisegen.errors import OutputError, UsageError
 from noisegen.noising import registry
 from noisegen.noising.lexicon import head_of
-from noisegen.noising.mix import parse_step, step_values
+from noisegen.noising.mix import step_values
 from noisegen.noising.recipe import Recipe
 from noisegen.noising.registry import Settings
 from noisegen.noising.rng import check_seed
@@ -428,20 +428,7 @@ def _job(request: Request, recipe: Recipe, lang: str, columns: Columns, out: Pat
 
 def recipe_of(request: NoiseRequest) -> Recipe:
     """Return the recipe of a request, with its steps for all languages."""
-    if request.transforms:
-        try:
-            steps = [parse_step(text) for text in listed(request.transforms)]
-        except RecipeError as error:  # the steps come from the command line: wrong usage
-            raise UsageError(str(error)) from error
-        if request.lang:
-            for step in steps:
-                registry.get(step.transform).check_language(request.lang)
-        recipe = Recipe.of(steps, "+".join(step.transform for step in steps))
-    elif isinstance(request.recipe, Recipe):
-        recipe = request.recipe
-    else:
-        recipe = Recipe.named(request.recipe)
-    return recipe.with_values(request.values) if request.values else recipe
+    return Recipe.chosen(request.recipe, request.transforms, request.values, request.lang)
 
 
 def dictionaries(

@@ -13,7 +13,7 @@ from noisegen.augmentation.statistics import (
     TransformsPerRow,
     ratio,
 )
-from noisegen.errors import UsageError
+from noisegen.errors import UsageError, check_extras
 from noisegen.report import blocks, pages
 from noisegen.report.picture import picture
 from noisegen.report.terminal import percent, show
@@ -37,18 +37,20 @@ def render(figures: Statistics, console: "Console") -> None:
 def check_plot(path: Path) -> None:
     """Raise UsageError if the name of a plot does not end in .png or .html.
 
-    Raises OutputError if the file exists and is no plot of noisegen.
+    Raises OutputError if the file exists and is no plot of noisegen, and MissingExtra for PNG
+    without matplotlib.
     """
     if path.suffix.lower() not in (".png", ".html"):
         raise UsageError(f"cannot plot to {str(path)!r}: the name must end in .png or .html")
+    if path.suffix.lower() == ".png":
+        check_extras("matplotlib")
     refuse_existing(path)
 
 
 def plot(figures: Statistics, path: Path) -> None:
     """Write a self-contained HTML page with examples, or the charts alone as PNG.
 
-    Raises what `check_plot` raises, MissingExtra for PNG without matplotlib, and OutputError if the
-    file cannot be written.
+    Raises what `check_plot` raises, and OutputError if the file cannot be written.
     """
     check_plot(path)
     if path.suffix.lower() == ".png":

@@ -103,17 +103,22 @@ workers = click.option(
 def read_settings(texts: Iterable[str]) -> dict[str, object]:
     """Parse the values of --set: ['channel.rate=4'] -> {'channel.rate': '4'}.
 
-    Raises UsageError for a value that is not TRANSFORM.PARAM=VALUE. Raises it also if the user gave
-    both --recipe and -t, since the recipe would have no effect.
+    Raises UsageError for a value that is not TRANSFORM.PARAM=VALUE, and if the user gave both
+    --recipe and -t.
     """
-    if "recipe" in given_names() and click.get_current_context().params.get("transforms"):
-        raise UsageError("--recipe and -t exclude each other: a recipe names its transforms")
+    check_recipe()
     values: dict[str, object] = {}
     for name, equals, value in (text.partition("=") for text in texts):
         if not (equals and value and "." in name):
             raise UsageError(f"cannot read --set {name!r}: write TRANSFORM.PARAM=VALUE")
         values[name] = value
     return values
+
+
+def check_recipe() -> None:
+    """Raise UsageError if the user gave --recipe and -t, since the recipe would have no effect."""
+    if {"--recipe", "--transform"} <= {*given_names().values()}:
+        raise UsageError("--recipe and -t exclude each other: a recipe names its transforms")
 
 
 def request(given: dict[str, Any]) -> Request:

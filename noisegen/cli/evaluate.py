@@ -44,6 +44,7 @@ def evaluate(is_list: bool, strengths: str, **options: Any) -> int:
     for name, needed in (("models", "argument MODEL"), ("out", "option -o, --out")):
         if not options[name]:
             raise UsageError(f"missing {needed}")
+    common.check_recipe()
     from noisegen.evaluation.evaluate import evaluate as run
     from noisegen.evaluation.findings import render
 

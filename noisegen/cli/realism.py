@@ -244,6 +244,7 @@ def realism(out: Path | None, as_json: bool, **options: Any) -> int:
 
     files = [options["clean_file"], options["recipe"]]
     sources = [options[name] or () for name in ("pairs", "posts", "clean", "synthetic")]
+    common.check_recipe()
     if out:
         common.check_file(out, [*itertools.chain(*sources), *filter(None, files)])
     posts, clean, column = (options.pop(name) for name in ("posts", "clean", "text_column"))
@@ -253,11 +254,9 @@ def realism(out: Path | None, as_json: bool, **options: Any) -> int:
             common.refuse(PAIRS_ONLY, "{} does not go with --posts")
             if not (posts and clean):
                 raise UsageError("--posts and --clean belong together")
-            shared = {name: options[name] for name in ("lang", "seed", "limit")}
-            recipe = options["recipe"] or DEFAULT_RECIPE
-            found = compare_posts(
-                posts, clean, recipe=recipe, text_column=column, progress=show, **shared
-            )
+            shared = {name: options[name] for name in ("transforms", "lang", "seed", "limit")}
+            shared |= {"recipe": options["recipe"] or DEFAULT_RECIPE, "text_column": column}
+            found = compare_posts(posts, clean, progress=show, **shared)
             sections, shown = unpaired_sections(found), unpaired_sections(found, ROWS_PRINTED)
         else:
             if not options["pairs"]:

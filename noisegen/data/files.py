@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, TypeVar, cast
 
 import pyarrow as pa
 
-from noisegen.errors import NoisegenError, SourceError, naming_extras
+from noisegen.errors import NoisegenError, SourceError, check_extras, naming_extras
 
 SCAN = 4 << 20  # bytes of text read at once; they fit into the processor's cache
 SHARDS = "part-*.parquet"  # file names of the shards that augment or prepare writes
@@ -35,6 +35,8 @@ CREDENTIALS = {  # how to sign in to a store (for error messages), by URL scheme
     "abfss": _AZURE,
     "hf": "run hf auth login",
 }
+# URL scheme -> package that reaches its stores; `fsspec` alone reaches others, or says what to do.
+_PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs"}
 _REFUSED = re.compile(r"credential|denied|forbidden|unauthori[sz]ed|anonymous", re.IGNORECASE)
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
@@ -200,6 +202,7 @@ def absolute(path: str) -> str:
 
 def store_of(url: str | Path, options: Mapping[str, bool] | None = None) -> tuple[Any, str]:
     """Return the fsspec file system of a URL, and its path there; raises the errors of fsspec."""
+    check_extras(_PACKAGES.get(str(url).partition("://")[0].lower(), "fsspec"))
     with naming_extras("fsspec"):
         from fsspec.core import url_to_fs  # type: ignore[import-untyped]
     store, path = url_to_fs(str(url), **options or {})

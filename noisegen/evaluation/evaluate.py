@@ -30,7 +30,7 @@ from noisegen.evaluation.results import (
     StrengthCurve,
 )
 from noisegen.evaluation.sets import EvaluationSet, PairSet, Sets, make_sets
-from noisegen.options import decode, public
+from noisegen.options import Strings, decode, public
 from noisegen.runs.atomic import write_text
 from noisegen.runs.folder import Layout, RunFolder
 from noisegen.runs.manifest import packages
@@ -74,6 +74,7 @@ def evaluate(
     labelled: tuple[str, ...] = (),
     labelled_train: str | None = None,
     samples_per_label: int = 8,
+    steps: Strings = (),
     recipe: str = "ugc",
     lang: str = "en",
     limit: int | None = None,
@@ -93,10 +94,11 @@ def evaluate(
     """Evaluate models against a baseline; write two JSON files, two CSV files, a report.
 
     `models` and `baseline` are SPECs (a model name or a folder), or NAME=SPEC to name a model in
-    tables. For recipes of several steps on `source` texts, the report charts cosine distance and
-    xSIM error against the strength of the noise: `strengths` are factors on all noise rates,
-    () leaves the chart out. `progress` is called with progress events. A folder `out` that is not
-    empty needs `force`, which overwrites the five files. Raises NoisegenError.
+    tables. `steps` ('abr1:rate=1', 'fing') are the transforms of one recipe, which replaces
+    `recipe` and `transforms`. For recipes of several steps on `source` texts, the report charts
+    cosine distance and xSIM error against the strength of the noise: `strengths` are factors on all
+    noise rates, () leaves the chart out. `progress` is called with progress events. A folder `out`
+    that is not empty needs `force`, which overwrites the five files. Raises NoisegenError.
     """
     return _evaluate(decode(EvaluateOptions, locals()))
 
@@ -240,7 +242,7 @@ class _Measurement:
             training=training_of(self.named),
             settings={
                 **recorded(options),
-                "recipe": options.recipe if options.sts or options.labelled else "",
+                "recipe": options.noise if options.sts or options.labelled else "",
                 "notes": [*self.sets.notes, *self._notes()],
                 "damaged": self.sets.damaged,
                 "versions": packages(*_VERSIONS),

@@ -6,17 +6,21 @@ without a model.
 
 from dataclasses import asdict, dataclass, field
 from math import isfinite
+from textwrap import shorten
 from typing import Annotated, Any
 
 import msgspec
 
+from noisegen.augmentation import Transforms
 from noisegen.errors import UsageError
-from noisegen.options import argument, internal, option
+from noisegen.options import argument, internal, listed, option
 from noisegen.runs.options import Device
 from noisegen.runs.progress import Show, silent
+from noisegen.text.notebook import framed
 
 Names = tuple[str, ...]
 OUT, LIMIT = ("-o", "--out"), ("-n", "--limit")
+REPR_MAX = 200  # most characters of the repr of results
 PER_KIND = 3  # hard negatives per sentence in each family: number, name, statement
 
 
@@ -89,6 +93,7 @@ class EvaluateOptions:
         int,
         option("For --labelled: training texts per label and experiment, 8 or more in MTEB", ge=1),
     ] = 8
+    steps: Transforms = ()
     recipe: Annotated[
         str, option("Recipe for the noise of --sts and --labelled", metavar="NAME|FILE.yaml")
     ] = "ugc"
@@ -131,6 +136,8 @@ class EvaluateOptions:
             raise UsageError(
                 "nothing to evaluate on: give --pairs, --source, --sts, --retrieval or --labelled"
             )
+        if self.steps and self.transforms != ("all",):
+            raise UsageError("--transforms and -t exclude each other: each names the noise")
         if self.pool and not self.pairs:
             raise UsageError("--pool is for natural pairs: give --pairs")
         if self.target_model and not self.retrieval:
@@ -141,6 +148,11 @@ class EvaluateOptions:
             raise UsageError("--labelled-train is for labelled texts: give --labelled")
         if any(not 0 <= factor <= 100 for factor in self.strengths):
             raise UsageError("--strengths are factors from 0 to 100")
+
+    @property
+    def noise(self) -> str:
+        """Name of the noise of --sts and --labelled: the transforms of -t, or the recipe."""
+        return " + ".join(listed(self.steps)) or self.recipe
 
 
 @dataclass(frozen=True)
@@ -300,6 +312,14 @@ class Results:
     def baseline(self) -> Model:
         """The model with which the others are compared; the first if none is marked."""
         return next((model for model in self.models if model.baseline), self.models[0])
+
+    def __repr__(self) -> str:
+        models = ", ".join(model.name for model in self.models)
+        sets = ", ".join(dataset.name for dataset in self.datasets)
+        return shorten(f"<Results of {models} on {sets}>", REPR_MAX, placeholder=" ...>")
+
+    def _repr_html_(self) -> str:
+        return framed(self, "noisegen.evaluation.page:page")
 
     def metrics(self) -> dict[str, dict[str, dict[str, float]]]:
         """Return the content of metrics.json: {model: {dataset: {metric: value}}}."""

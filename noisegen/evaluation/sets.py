@@ -147,8 +147,11 @@ def make_sets(options: EvaluateOptions, progress: Show) -> Sets:
 
     Raises NoisegenError for unusable sources.
     """
-    recipe = Recipe.named(options.recipe)  # a wrong name fails before anything is read
-    recipes = chosen_recipes(options.transforms, options.lang) if options.source else {}
+    # A wrong name fails before anything is read.
+    recipe = Recipe.chosen(options.recipe, options.steps, lang=options.lang)
+    recipes = {options.noise: recipe} if options.steps else {}
+    if options.source and not options.steps:
+        recipes = chosen_recipes(options.transforms, options.lang)
     reader = _SetReader(options, recipe, recipes, Noising(options.lang), Sets(), progress)
     sets = reader.sets
     for sources, read in (
@@ -292,7 +295,7 @@ class _SetReader:
             "first_noisy": self.noising.noise(self.recipe, first, FIRST_SEED, copy=0),
             "second_noisy": self.noising.noise(self.recipe, second, FIRST_SEED, copy=1),
         }
-        note = "; ".join([*notes, f"noise: {self.options.recipe}"])
+        note = "; ".join([*notes, f"noise: {self.options.noise}"])
         return [TextSet(name, "sts", columns, scores, note)]
 
     def retrieval(self, name: str, source: str) -> Iterator[EvaluationSet]:
@@ -325,7 +328,7 @@ class _SetReader:
         The text, or the first sentence of a pair, gets noise.
         """
         (clean, *second), labels, notes = self._labelled_rows(name, source)
-        notes.append(f"noise: {self.options.recipe}")
+        notes.append(f"noise: {self.options.noise}")
         noisy = self.noising.noise(self.recipe, clean, FIRST_SEED)
         if second:
             columns = {"first": clean, "second": second[0], "first_noisy": noisy}

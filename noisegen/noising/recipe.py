@@ -31,7 +31,9 @@ from noisegen.noising.mix import (
     step_values,
 )
 from noisegen.noising.registry import Settings
+from noisegen.options import Strings, listed
 from noisegen.text.languages import normalize_language
+from noisegen.text.notebook import folded
 from noisegen.text.resources import RECIPES
 from noisegen.text.spans import PROTECTED, protect_kinds
 
@@ -52,6 +54,15 @@ class Recipe(Mix):
 
     def __hash__(self) -> int:
         return hash(self.key)
+
+    def __repr__(self) -> str:
+        """Return one line: the recipe's name, and how many steps, writers and languages it has."""
+        counts = {"step": self.steps(), "writer": self.writers, "language": self.languages}
+        parts = [f"{len(parts)} {name}{'s'[: len(parts) != 1]}" for name, parts in counts.items()]
+        return f"<Recipe {self.name}: {', '.join(part for part in parts if part[0] != '0')}>"
+
+    def _repr_html_(self) -> str:
+        return folded(repr(self), self.to_yaml())
 
     @classmethod
     def of(cls, steps: Sequence[Step | str], name: str = "steps") -> "Recipe":
@@ -98,6 +109,31 @@ class Recipe(Mix):
         raise UsageError(f"no recipe or transform named {name!r}{known}")
 
     @classmethod
+    def chosen(
+        cls,
+        recipe: "str | Path | Recipe",
+        transforms: Strings = (),
+        values: Mapping[str, object] | None = None,
+        lang: str | None = None,
+    ) -> "Recipe":
+        """Return the recipe that a user chose: one of `transforms` (-t), or without them `recipe`.
+
+        `values` change parameters of its steps (--set). Raises UsageError for an unknown name, and
+        for a transform without data for `lang`.
+        """
+        if transforms:
+            try:
+                steps = [parse_step(str(text)) for text in listed(transforms)]
+            except RecipeError as error:  # the steps come from the command line: wrong usage
+                raise UsageError(str(error)) from error
+            for step in steps if lang else ():
+                registry.get(step.transform).check_language(lang or "")
+            made = cls.of(steps, "+".join(step.transform for step in steps))
+        else:
+            made = recipe if isinstance(recipe, Recipe) else cls.named(recipe)
+        return made.with_values(values) if values else made
+
+    @classmethod
     def from_dict(cls, content: object, where: str = "recipe") -> "Recipe":
         """Return the recipe in a dictionary such as `to_dict` returns; raises RecipeError.
 
@@ -107,9 +143,7 @@ class Recipe(Mix):
 
     def to_yaml(self) -> str:
         """Return the recipe as YAML text. `from_yaml` reads a file that contains this text."""
-        import yaml
-
-        return yaml.safe_dump(self.to_dict(), sort_keys=False, allow_unicode=True)
+        return file_text(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the recipe as a dictionary with the keys of a recipe file."""
@@ -259,6 +293,14 @@ class Recipe(Mix):
 def _engine(recipe: Recipe, lang: str, tagger: str) -> Engine:
     mix, _ = recipe.for_language(lang)
     return Engine(mix, Settings(lang, tagger=tagger), recipe.note_on(lang))
+
+
+def file_text(content: Mapping[str, Any], about: Sequence[str] = ()) -> str:
+    """Return the text of a recipe file: comment lines `about`, then its `content` as YAML."""
+    import yaml
+
+    head = "".join(f"# {line}\n" for line in about)
+    return head + yaml.safe_dump(dict(content), sort_keys=False, allow_unicode=True)
 
 
 def recipe_names() -> list[str]:

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
-from noisegen.augmentation import AnyRecipe, Code, Protect, Tagger
+from noisegen.augmentation import AnyRecipe, Code, Protect, Tagger, Transforms
 from noisegen.augmentation.catalog import demo_texts
 from noisegen.augmentation.on_the_fly import Noising
 from noisegen.data.columns import by_reason
@@ -26,7 +26,8 @@ from noisegen.data.rows import Columns
 from noisegen.data.sources import expand, read, shard_ranges
 from noisegen.errors import UsageError
 from noisegen.noising import registry
-from noisegen.noising.recipe import Recipe
+from noisegen.noising.recipe import Recipe, file_text
+from noisegen.noising.scaling import DIGITS
 from noisegen.options import Strings, argument, decode, internal, listed, option, public
 from noisegen.runs import executors
 from noisegen.runs.atomic import write_text
@@ -35,6 +36,7 @@ from noisegen.runs.options import ALONE, Lang, TextColumn, WorkerOptions
 from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.alignment import character_errors, word_errors
 from noisegen.text.languages import normalize_language
+from noisegen.text.notebook import folded
 from noisegen.text.resources import DEFAULT_RECIPE
 from noisegen.text.spans import PROTECTED
 
@@ -67,6 +69,7 @@ class CalibrateOptions(WorkerOptions):
         DEFAULT_RECIPE
     )
     _: KW_ONLY
+    transforms: Transforms = ()
     source: Annotated[Strings, argument("[SOURCE...]")] = ()
     target_cer: Annotated[float | None, option("Character error rate", metavar="SHARE")] = None
     target_wer: Annotated[float | None, option("Word error rate", metavar="SHARE")] = None
@@ -174,7 +177,8 @@ class Calibrated:
     `given` and `reached` are the rates of the original and of the scaled recipe on the texts of the
     search; `texts` counts these texts. `check` is the rate of the scaled recipe on `texts_checked`
     other texts, with another seed. `about` are the comment lines at the beginning of the recipe
-    file; they quote no text of the source.
+    file; they quote no text of the source. `extends` is the name or file of the original recipe, ''
+    if no file can name it.
     """
 
     recipe: Recipe
@@ -189,6 +193,14 @@ class Calibrated:
     about: tuple[str, ...]
     # Dropped rows and unread files of the source, counted by reason
     dropped: Mapping[str, int] = field(default_factory=dict)
+    extends: str = ""
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The recipe file as plain data: the factor, or the whole recipe if `extends` is ''."""
+        if not self.extends:
+            return self.recipe.to_dict()
+        return {"name": self.recipe.name, "extends": self.extends, "scale": self.factor}
 
     @property
     def warnings(self) -> list[str]:
@@ -207,9 +219,16 @@ class Calibrated:
             lines.append(f"{few}: the standard error between texts is {share}; give more")
         return lines
 
+    def __repr__(self) -> str:
+        reached = f"{self.title} {self.reached.value:.4f} for {self.target:g}"
+        return f"<Calibrated {self.recipe.name}: {reached}, factor {self.factor:g}>"
+
+    def _repr_html_(self) -> str:
+        return folded(repr(self), self.to_yaml())
+
     def to_yaml(self) -> str:
         """Return the text of the recipe file: comment lines, then the recipe."""
-        return "".join(f"# {line}\n" for line in self.about) + self.recipe.to_yaml()
+        return file_text(self.content, self.about)
 
     def save(self, path: str | Path) -> None:
         """Write the recipe file, completely or not at all; raises OutputError."""
@@ -219,7 +238,7 @@ class Calibrated:
         """Return the recipe, its rates and the warnings as plain data for JSON."""
         rates = {"target": self.target, "given": self.given.value, "reached": self.reached.value}
         return {
-            "recipe": self.recipe.to_dict(),
+            "recipe": self.content,
             "figures": {self.title: rates},
             "warnings": self.warnings,
             "factor": self.factor,
@@ -237,6 +256,7 @@ def calibrate(
     *,
     workers: int = 1,
     executor: str = "processes",
+    transforms: Strings = (),
     source: Strings = (),
     target_cer: float | None = None,
     target_wer: float | None = None,
@@ -254,8 +274,10 @@ def calibrate(
     """Scale a recipe so that its expected CER or WER is the target (a share: 0.05 is 5%).
 
     `source` is clean text like the text that will be noised (default: the bundled demo text); at
-    most `TEXTS_MAX` texts of it are read. `values` ({'leet.rate': 0.1}) change parameters of the
-    recipe before it is scaled; `name` is the name of the new recipe. `tell` is called with notes
+    most `TEXTS_MAX` texts of it are read. `transforms` ('fing:rate=0.1') replace the recipe.
+    `values` ({'leet.rate': 0.1}) change parameters of the recipe before it is scaled. The recipe
+    file extends `recipe` by a factor; with `transforms`, `values` or a Recipe, which no file can
+    name, it has the whole recipe. `name` is the name of the new recipe. `tell` is called with notes
     for the user, `progress` with an event after every measurement. Raises NoisegenError.
     """
     return _calibrate(decode(CalibrateOptions, locals()))
@@ -264,8 +286,7 @@ def calibrate(
 def _calibrate(options: CalibrateOptions) -> Calibrated:
     """Run `calibrate` with checked options."""
     registry.load_code(*listed(options.code))
-    base = options.recipe if isinstance(options.recipe, Recipe) else Recipe.named(options.recipe)
-    base = base.with_values(options.values or {})
+    base = Recipe.chosen(options.recipe, options.transforms, options.values, options.lang)
     noising = Noising(normalize_language(options.lang), options.protect, options.tagger)
     if note := base.note_on(noising.lang):
         options.tell(note)
@@ -278,7 +299,13 @@ def _calibrate(options: CalibrateOptions) -> Calibrated:
     with executors.workers_reused():
         calibrated = calibrate_rate(base, estimator, target, options.progress)
     name = options.name or f"{base.name}-calibrated"
-    return replace(calibrated, recipe=replace(calibrated.recipe, name=name), dropped=dropped)
+    is_file = not (options.transforms or options.values or isinstance(options.recipe, Recipe))
+    return replace(
+        calibrated,
+        recipe=replace(calibrated.recipe, name=name),
+        dropped=dropped,
+        extends=str(options.recipe) if is_file else "",
+    )
 
 
 def _texts(options: CalibrateOptions, lang: str) -> tuple[list[str], Counter[str]]:
@@ -369,7 +396,7 @@ def _factor(
     low, high = _bracket(fine, rough, step, search.top)
     if fine(high) < -NEAR:
         raise search.out_of_reach()
-    return _root(fine, low, high, near=NEAR), rows
+    return float(f"{_root(fine, low, high, near=NEAR):.{DIGITS}g}"), rows
 
 
 class _Search:

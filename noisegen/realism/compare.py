@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from noisegen.augmentation import levels_in
+from noisegen.augmentation import Transforms, levels_in
 from noisegen.augmentation.on_the_fly import Noising
 from noisegen.augmentation.shards import factor_of
 from noisegen.data.pairs import Pairs, read_pairs
@@ -19,6 +19,7 @@ from noisegen.realism.two_sample import TwoSample, two_sample
 from noisegen.runs.manifest import Manifest, counted
 from noisegen.runs.options import ALONE, Folder, Lang, WorkerOptions
 from noisegen.runs.progress import Progress, Show, silent
+from noisegen.text.notebook import framed
 
 EXAMPLES = 8  # most example rows in the report
 ROWS_MAX = 10_000  # most rows of each set that are compared
@@ -68,6 +69,7 @@ class CompareOptions(PairOptions, WorkerOptions):
     recipe: Annotated[
         str | None, option("Noise the clean side of the pairs instead", metavar="NAME|FILE.yaml")
     ] = None
+    transforms: Transforms = ()
     seed: Annotated[int, option("Seed of the recipe's noise")] = 0
     strength: Annotated[
         Strings,
@@ -83,13 +85,18 @@ class CompareOptions(PairOptions, WorkerOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if bool(self.synthetic) == (self.recipe is not None):
-            raise UsageError("give either --synthetic or --recipe")
+        if bool(self.synthetic) == self.has_recipe:
+            raise UsageError("give either --synthetic or a recipe, with --recipe or -t")
         object.__setattr__(self, "strength", levels_in(self.strength))
-        if self.strength and self.recipe is None:
-            raise UsageError("--strength scales a recipe: name one with --recipe")
+        if self.strength and not self.has_recipe:
+            raise UsageError("--strength scales a recipe: name one with --recipe or -t")
         for strength in listed(self.strength):
             factor_of(strength)
+
+    @property
+    def has_recipe(self) -> bool:
+        """Tell whether a recipe, or transforms, make the synthetic pairs."""
+        return self.recipe is not None or bool(self.transforms)
 
     def compared(self, real: Pairs, synthetic: Pairs, name: str, note: str = "") -> "Realism":
         """Return the comparison of two sets; `name` names the synthetic set, `note` is a warning.
@@ -136,6 +143,14 @@ class Realism:
     examples: tuple[dict[str, str], ...] = ()
     levels: dict[str, "Realism"] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        auc = self.two_sample.all_rows
+        told = f"told apart {auc.value:.0%} of the time (50% is guessing)" if auc else "no AUC"
+        return f"<Realism {self.names[1] or 'synthetic'} against {self.names[0] or 'real'}: {told}>"
+
+    def _repr_html_(self) -> str:
+        return framed(self, "noisegen.realism.report_blocks:comparison_page")
+
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as plain data for JSON."""
         return asdict(self)
@@ -153,6 +168,7 @@ def compare(
     clean_file: str | Path | None = None,
     synthetic: Strings = (),
     recipe: str | None = None,
+    transforms: Strings = (),
     seed: int = 0,
     strength: Strings = (),
     limit: int = 10_000,
@@ -160,8 +176,9 @@ def compare(
 ) -> Realism:
     """Compare the noise in real pairs with synthetic pairs, or with the noise of a recipe.
 
-    A recipe noises the clean side of the real pairs, at each `strength` if there are some ('x0.5',
-    'x2'). Equal input gives equal figures. Raises NoisegenError, MissingExtra without scikit-learn.
+    A recipe, or `transforms` ('fing:rate=0.1') in their order, noises the clean side of the real
+    pairs, at each `strength` if there are some ('x0.5', 'x2'). Equal input gives equal figures.
+    Raises NoisegenError, MissingExtra without scikit-learn.
     """
     return _compare(decode(CompareOptions, locals()))
 
@@ -170,10 +187,11 @@ def _compare(options: CompareOptions) -> Realism:
     """Run `compare` with checked options."""
     options.progress(Progress("reading"))
     real = options.read(options.pairs)
-    if options.recipe is None:
+    if not options.has_recipe:
         sources = listed(options.synthetic)
         return options.compared(real, read_pairs(sources), ", ".join(map(_run_name, sources)))
-    recipe, clean = Recipe.named(options.recipe), real.sample(options.limit).clean
+    recipe = Recipe.chosen(options.recipe or "", options.transforms, lang=options.lang)
+    clean = real.sample(options.limit).clean
     factors = {strength: factor_of(strength) for strength in listed(options.strength)}
     name, note = f"recipe {recipe.name} (seed {options.seed})", recipe.note_on(options.lang)
     noising = Noising(options.lang)

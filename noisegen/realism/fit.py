@@ -17,15 +17,13 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import yaml
-
 from noisegen.augmentation import AnyRecipe
 from noisegen.augmentation.on_the_fly import Noising
 from noisegen.data.columns import by_reason
 from noisegen.data.pairs import Pairs, refuse_onto
 from noisegen.errors import UsageError
 from noisegen.noising import registry
-from noisegen.noising.recipe import FILE_ENDINGS, Recipe
+from noisegen.noising.recipe import FILE_ENDINGS, Recipe, file_text
 from noisegen.options import Strings, argument, decode, internal, listed, option, public
 from noisegen.realism.compare import Realism, compare_pairs
 from noisegen.realism.forms import Forms, chance_of, edited, without_addresses
@@ -52,6 +50,7 @@ from noisegen.runs.manifest import counted
 from noisegen.runs.options import Folder, Lang, TextColumn
 from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.languages import normalize_language
+from noisegen.text.notebook import framed
 from noisegen.text.resources import DEFAULT_RECIPE
 
 POSTS_MAX, CLEAN_MAX = 100_000, 20_000  # most posts and clean texts that are read
@@ -140,10 +139,15 @@ class Fitted:
     warnings: tuple[str, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return f"<Fitted {self.about[0]}>"
+
+    def _repr_html_(self) -> str:
+        return framed(self, "noisegen.realism.fit_blocks:fit_page")
+
     def to_yaml(self) -> str:
         """Return the text of the recipe file: comment lines, then the recipe."""
-        head = "".join(f"# {line}\n" for line in self.about)
-        return head + yaml.safe_dump(self.content, sort_keys=False, allow_unicode=True)
+        return file_text(self.content, self.about)
 
     def save(self, path: str | Path) -> None:
         """Write the recipe file, completely or not at all; raises OutputError."""

@@ -148,7 +148,8 @@ def _is_kept(clean: str, noisy: str, often: set[Form]) -> bool:
     """Tell whether the replacement of a word is stored: it is short, and frequent or a slip."""
     if clean == noisy:
         return True
-    if len(noisy) > FORM_MAX or len(token_spans(noisy)) > GAP_WORDS_MAX or _breaks(noisy):
+    words = sum(is_word(noisy[start]) for start, _ in token_spans(noisy))  # 'w/o' has two
+    if len(noisy) > FORM_MAX or words > GAP_WORDS_MAX or _breaks(noisy):
         return False
     is_slip = OSA.distance(clean, noisy) <= min(SLIP_MAX, len(clean) - 1)
     return is_slip or (clean, noisy) in often

@@ -32,6 +32,7 @@ from noisegen.runs.atomic import atomic, write_text, writing
 from noisegen.runs.folder import Layout, RunFolder
 from noisegen.runs.lock import STATE
 from noisegen.runs.options import ALONE, Folder, WorkerOptions
+from noisegen.text.notebook import folded
 from noisegen.version import __version__
 
 PAIRS_AT_ONCE = 2_000  # pairs that a worker counts per task
@@ -72,6 +73,13 @@ class Learned:
     warnings: list[str]
     dropped: dict[str, int]
     damaged: list[str]
+
+    def __repr__(self) -> str:
+        edits, pairs = (self.profile.totals[name] for name in ("edits", "pairs"))
+        return f"<Learned {self.profile.lang}: {edits:,} edits in {pairs:,} pairs>"
+
+    def _repr_html_(self) -> str:
+        return folded(repr(self), json.dumps(self.to_dict(), indent=1, ensure_ascii=False))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the totals of the profile and the notes as plain data for JSON."""

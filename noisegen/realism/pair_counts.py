@@ -1,5 +1,6 @@
 """Count the changes in real pairs: of words, of gaps between words, and of whole rows."""
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,7 @@ from noisegen.text.case import TITLE, bare, capitals, case_of, cased, lower
 
 ROW_WORDS_MAX = 200  # words; a row with more is counted as a row with this many
 EDITS_MAX = 60  # changed words or gaps; a row with more is counted as a row with this many
+_SLASH = re.compile(r"/\w*")
 _UNKNOWN = (-1, -1)  # stands for unknown offsets of a word in the noisy text
 
 CountedPair = tuple[tuple[str, str], int]  # ((clean text, noisy text), number of occurrences)
@@ -128,7 +130,7 @@ def row_of(clean: str, noisy: str) -> RowKeys:
     habits = _habits(clean, noisy)
     shown = next((habit.habit for habit in habits if habit.shown), "")
     changes = edits(clean, noisy)
-    aligned = list(_aligned(clean, noisy, changes))
+    aligned = _with_slashes(clean, noisy, list(_aligned(clean, noisy, changes)))
     words = []
     for number, (span, target) in enumerate(aligned):
         form = _form_at(noisy, target)
@@ -239,6 +241,24 @@ def _aligned(clean: str, noisy: str, changes: Sequence[TokenEdit]) -> Iterator[A
             yield from _targets(clean, noisy, [same], [noisy_same])
         yield from _targets(clean, noisy, ours[first:stop], theirs[noisy_first:noisy_stop])
         at, noisy_at = stop, noisy_stop
+
+
+def _with_slashes(clean: str, noisy: str, words: list[AlignedWord]) -> list[AlignedWord]:
+    """Return the words with a slash, and letters after it, as a part of a changed form.
+
+    'with' becomes 'w/' and 'without' 'w/o', not 'w' before another gap. A slash that the clean text
+    has stays in its gap, and so do letters of the next word.
+    """
+    nexts = [*(word.target for word in words[1:]), (len(noisy), len(noisy))]
+    joined = []
+    for (span, target), following in zip(words, nexts, strict=False):
+        if target and _UNKNOWN not in (target, following) and clean[span[1] : span[1] + 1] != "/":
+            is_changed = lower(noisy[slice(*target)]) != lower(clean[slice(*span)])
+            slash = _SLASH.match(noisy, target[1], following[0] if following else len(noisy))
+            if is_changed and slash:
+                target = target[0], slash.end()
+        joined.append(AlignedWord(span, target))
+    return joined
 
 
 def _targets(

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from noisegen.augmentation import AnyRecipe
+from noisegen.augmentation import AnyRecipe, Transforms
 from noisegen.augmentation.catalog import demo_texts
 from noisegen.augmentation.on_the_fly import Noising
 from noisegen.data.columns import by_reason
@@ -168,6 +168,7 @@ class PostsOptions:
     recipe: Annotated[AnyRecipe, option("Recipe of the noise", metavar="NAME|FILE.yaml")] = (
         DEFAULT_RECIPE
     )
+    transforms: Transforms = ()
     lang: Lang = "en"
     text_column: TextColumn = "text"
     seed: Annotated[int, option("Seed of the noise")] = 0
@@ -181,6 +182,7 @@ def compare_posts(
     clean: Strings,
     *,
     recipe: str | Recipe = "ugc",
+    transforms: Strings = (),
     lang: str = "en",
     text_column: str = "text",
     seed: int = 0,
@@ -203,7 +205,7 @@ def _compare_posts(options: PostsOptions) -> Unpaired:
         read_texts(listed(sources), options.text_column, options.limit, dropped)
         for sources in (options.posts, options.clean)
     )
-    recipe = options.recipe if isinstance(options.recipe, Recipe) else Recipe.named(options.recipe)
+    recipe = Recipe.chosen(options.recipe, options.transforms, lang=options.lang)
     lang = normalize_language(options.lang)
     found = compare_texts(posts, clean, recipe, lang, options.seed, options.progress)
     note = recipe.note_on(lang)

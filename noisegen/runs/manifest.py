@@ -21,6 +21,7 @@ import msgspec
 from noisegen.errors import OutputError
 from noisegen.runs.atomic import atomic, remove, write_text
 from noisegen.runs.store import output_path
+from noisegen.text.notebook import folded
 from noisegen.version import __version__
 
 # Packages whose version can change the output
@@ -199,6 +200,12 @@ class Manifest:
             for path in [*out.glob(pattern)]:
                 if name not in lists or path.name != lists[name]["file"]:
                     remove(path)
+
+    def __repr__(self) -> str:
+        return f"<Manifest of {_RUNS.get(self.kind, 'a mining run')}: {self.summary()}>"
+
+    def _repr_html_(self) -> str:
+        return folded(repr(self), self.to_json())
 
     def summary(self) -> str:
         """Return the result of the run as one line for the user."""

@@ -110,6 +110,7 @@ class TrainOptions:
     device: Device = "auto"
     resume: Annotated[bool, option("Resume from the newest checkpoint")] = False
     force: Annotated[bool, option("Overwrite the run in this folder")] = False
+    force_small: Annotated[bool, option("Train on fewer than 50 pairs")] = False
     dry_run: Annotated[
         bool, option("Time some updates, print size, cost and time; write nothing")
     ] = False

@@ -10,7 +10,7 @@ import yaml
 
 from noisegen.encoders.encoder import find_device
 from noisegen.encoders.stored import write_json
-from noisegen.errors import NoisegenError, OutputError, UsageError, resumable
+from noisegen.errors import NoisegenError, OutputError, SourceError, UsageError, resumable
 from noisegen.noising.registry import load_code
 from noisegen.options import Strings, decode, public
 from noisegen.runs.atomic import write_text
@@ -30,6 +30,7 @@ from noisegen.training.trainer import Method, Trainer
 from noisegen.version import __version__
 
 FEW_PAIRS = 1_000  # a run on fewer training pairs begins with a warning
+PAIRS_MIN = 50  # a run on fewer training pairs needs --force-small
 
 METHODS: Mapping[str, type[Method[Any]]] = {
     "distil": Distillation,
@@ -88,6 +89,7 @@ def train(
     device: str = "auto",
     resume: bool = False,
     force: bool = False,
+    force_small: bool = False,
     dry_run: bool = False,
     boards: bool = False,
     began: tuple[float, float] | None = None,
@@ -104,8 +106,8 @@ def train(
     nothing is written, and the estimated cost is returned. A time or CPU limit includes the
     teacher's vectors, validation and saving; it counts from `began` (values of `time.monotonic()`
     and `time.process_time()`; default: now). `sinks` get each row of the log, `tell` gets messages,
-    `progress` gets progress events. Raises UsageError, SourceError, OutputError, and NoisegenError
-    if training cannot continue.
+    `progress` gets progress events. Fewer than 50 pairs need `force_small`. Raises UsageError,
+    SourceError, OutputError, and NoisegenError if training cannot continue.
     """
     return _train(decode(TrainOptions, locals()))
 
@@ -191,6 +193,11 @@ def _open_run(
         with reading(options.progress, "reading DATA"):
             summary = method.read(options.sources, out / "data", resume=resume)
         options.tell(summary)
+        if method.rows < PAIRS_MIN and not (options.force_small or resume):
+            raise SourceError(
+                f"{counted(method.rows, 'pair')} to train on: a student needs at least "
+                f"{PAIRS_MIN}, and learns from thousands; give more DATA, or add --force-small"
+            )
         if method.rows < FEW_PAIRS:
             options.tell(
                 f"warning: {counted(method.rows, 'pair')} to train on: with fewer than "

@@ -62,6 +62,29 @@ def test_rows_without_ids_go_by_their_index(data, expected):
     assert mapped["noisy"][:] == expected
 
 
+def test_without_ids_a_text_is_its_own_id_as_in_noise(data):
+    texts = [*TEXTS, TEXTS[3], ""]
+    expected = noisegen.noise(texts, STEP, seed=7)
+    assert expected[3] == expected[40] != TEXTS[3]
+    mapped = type(data).from_dict({"text": texts}).map(Mapper(STEP, seed=7), batched=True)
+    assert mapped["noisy"][:] == expected
+    collator = Collator(STEP, seed=7)
+    assert collator([{"text": text} for text in texts])["noisy"] == expected
+    collator.set_epoch(1)
+    assert collator([{"text": text} for text in texts])["noisy"] != expected
+    assert Mapper(STEP)({"text": [None, "see you"]})["noisy"][0] is None
+
+
+def test_a_column_of_ids_that_was_named_or_is_needed_says_how_to_name_it():
+    remedy = "; name the column of ids with id_column=..."
+    for batch in ({"text": ["a"], "number": [1]}, {"text": ["a"]}):
+        with pytest.raises(UsageError, match=f"no column 'nr' among: .*{remedy}"):
+            Mapper(STEP, id_column="nr")(batch)
+    pairs = {"first": ["a"], "second": ["b"]}
+    with pytest.raises(UsageError, match=f"no column 'id' among: first, second{remedy}"):
+        Mapper(STEP, column=("first", "second"))(pairs)
+
+
 def test_streamed_rows_get_the_same_noise(data, expected):
     streamed = data.to_iterable_dataset().map(Mapper(STEP, seed=7), batched=True, batch_size=6)
 
@@ -122,7 +145,7 @@ def test_protected_spans_stay():
 @pytest.mark.parametrize(
     ("batch", "message"),
     [
-        ({"text": ["a"]}, "no column 'id'"),
+        ({"text": "a"}, "a Mapper takes a batch of columns, not a row: map with batched=True"),
         ({"Text": ["a"], "id": [1]}, "did you mean 'Text'"),
         ({"text": ["a"], "id": [None]}, "ids are integers or strings"),
         ({"text": ["a"], "id": [1.5]}, "ids are integers or strings"),
@@ -219,7 +242,7 @@ def test_numbers_of_other_libraries_are_ids(expected):
 
 def test_a_collator_names_the_column_that_a_row_lacks():
     with pytest.raises(UsageError, match="a row: no column 'id' among: text"):
-        Collator(STEP)([{"text": "see you"}])
+        Collator(STEP)([{"text": "see you", "id": 1}, {"text": "see you"}])
 
 
 def test_a_dataset_is_no_source_of_augment(data, tmp_path):

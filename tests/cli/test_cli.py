@@ -370,7 +370,7 @@ def test_a_language_without_some_data_is_hinted_at(tmp_path, capfd):
     run(["augment", str(DEMO), "-o", str(tmp_path / "out"), "--lang", "sw", "--workers", "1"])
 
     [hint, _] = capfd.readouterr().err.splitlines()
-    note = "ugc leaves out 14 of its 24 transforms in 'sw' (no data): drop, "
+    note = "ugc leaves out 14 of its 24 transforms in 'sw' (no data): init, "
     assert hint.startswith(f"hint: {note}")
     for words in (["preview", "See you."], ["augment", str(DEMO), "--dry-run"]):
         run([*words, "--lang", "sw"])

@@ -16,6 +16,8 @@ from noisegen.errors import EXTRAS
 RUNS = {  # command lines, and the extra that each asks for
     "augment DEMO -o OUT/pairs -t fing:rate=0.1 --workers 1": "",
     "augment hf:glue -o OUT/hf": "hf",
+    "augment s3://bucket/news.txt -o OUT/s3": "s3",
+    "augment RAW -o gs://bucket/out": "gcs",
     "augment RAW -o OUT/dask --text-column text --executor dask:127.0.0.1:1": "dask",
     "preview": "",
     "preview slang --tagger spacy -t slng": "en",
@@ -50,7 +52,7 @@ RUNS = {  # command lines, and the extra that each asks for
     "evaluate-task minilm -o OUT/task --train PAIRS --test en=PAIRS": "train",
     "train OUT/pairs -o OUT/run --steps 1": "train",
     "train --list": "",
-    "quickstart -o OUT/first": "train",
+    "quickstart -o OUT/first": "train,demo",
 }
 FUNCTIONS = {
     "evaluate": {"models": ["minilm"], "out": "report", "pairs": ["pairs.tsv"]},
@@ -78,10 +80,10 @@ sys.meta_path[:] = [Without(finder) for finder in sys.meta_path]
 from noisegen.cli import run
 results = {}
 for name, words in json.loads(sys.argv[2]).items():
-    error = io.StringIO()
-    with contextlib.redirect_stderr(error), contextlib.redirect_stdout(io.StringIO()):
+    error, output = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stderr(error), contextlib.redirect_stdout(output):
         code = run(words)
-    results[name] = code, error.getvalue()
+    results[name] = code, error.getvalue(), output.getvalue()
 import noisegen
 for name, given in json.loads(sys.argv[3]).items():
     try:
@@ -129,11 +131,12 @@ def test_every_command_is_run_here():
 @pytest.mark.parametrize("name", RUNS)
 def test_a_command_works_or_names_the_extra(results, name):
     extra = RUNS[name]
-    code, error = results[name]
+    code, error, output = results[name]
     if not extra:
         assert code in (0, 3), error
         return
     assert code == 1, error
+    assert output == ""
     *progress, line = error.splitlines()
     assert line.startswith("error: "), error
     assert f"is not installed; run: pip install 'noisegen[{extra}]'" in line
@@ -143,4 +146,5 @@ def test_a_command_works_or_names_the_extra(results, name):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_public_function_names_the_extra(results, name):
-    assert "pip install 'noisegen[train]'" in results[f"noisegen.{name}"][1]
+    extras = "train,demo" if name == "quickstart" else "train"
+    assert f"pip install 'noisegen[{extras}]'" in results[f"noisegen.{name}"][1]

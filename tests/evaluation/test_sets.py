@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from noisegen.augmentation.on_the_fly import Noising
+from noisegen.cli import run
 from noisegen.data.columns import read_columns
 from noisegen.data.sources import named_source
 from noisegen.errors import SourceError, UsageError
@@ -158,6 +159,23 @@ def test_recipes_alone_have_strengths_and_none_is_no_noise(text_file):
     assert changed[0] == 0
     assert changed == sorted(changed)
     assert changed[1] < changed[3]
+
+
+def test_transforms_are_the_noise_of_all_sets(tmp_path, text_file, capsys):
+    sts = write(tmp_path / "sts.tsv", STS)
+    steps = ("fing:rate=1", "spac")
+    similar, noise = sets_of(sts=sts, source=text_file, seeds=2, steps=steps).sets
+    recipe = Recipe.of(steps)
+    assert noise.name == "fing:rate=1 + spac"
+    assert list(noise.noisy[0]) == Noising().noise(recipe, noise.clean, 100)
+    assert "noise: fing:rate=1 + spac" in similar.note
+    first = similar.columns["first"]
+    assert list(similar.columns["first_noisy"]) == Noising().noise(recipe, first, 100)
+    words = ["evaluate", "m", "-o", "x", "--sts", sts, "-t", "fing"]
+    assert run([*words, "--transforms", "leet"]) == 2
+    assert "--transforms and -t exclude each other" in capsys.readouterr().err
+    assert run([*words, "--recipe", "ugc"]) == 2
+    assert "--recipe and -t exclude each other" in capsys.readouterr().err
 
 
 def test_equal_texts_are_on_one_side_of_the_split(tmp_path):

@@ -1,5 +1,7 @@
 """Plug-ins: as a function, as a word list, from a file, from an entry point."""
 
+from itertools import count
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -212,7 +214,7 @@ def test_parameters_are_checked(name, value, message):
         registry.get("echo").values({name: value})
 
 
-def test_check_transform_finds_what_breaks_the_promises():
+def test_check_transform_tells_an_author_what_to_mend():
     def identity_breaker(text, draws, *, rate: float = 0.5):
         """Break the identity: 'a' -> 'a!'."""
         return text + "!"
@@ -223,16 +225,37 @@ def test_check_transform_finds_what_breaks_the_promises():
 
         return text.upper() if rate and random.random() < rate else text
 
+    numbers = count()
+
+    def own_counter(text, draws, *, rate: float = 0.5):
+        """Count the rows: 'a' -> 'a1'."""
+        return f"{text}{next(numbers)}" if rate else text
+
+    def line_breaker(text, draws, *, rate: float = 0.5):
+        """Break lines: 'a b' -> 'a b'."""
+        return text.replace(" ", "\n") if draws.hit(rate) else text
+
     def undocumented(text, draws, *, rate: float = 0.5):
         return text
 
+    def without_example(text, draws, *, rate: float = 0.5):
+        """Do something."""
+        return text
+
+    example = "such as: Drop apostrophes: 'I don't know' -> 'I dont know'."
     for function, reason in (
-        (identity_breaker, "not the identity"),
-        (global_dice, "depends on|global random state"),
-        (undocumented, "no sentence"),
+        (identity_breaker, "with rate at 0 it must change nothing, but it made 'See you .*!'"),
+        (global_dice, r"take randomness from draws \(.*\), not from random.random\(\)"),
+        (
+            own_counter,
+            ".* became .*in another order of rows .*not from other rows, a counter or the",
+        ),
+        (line_breaker, "it must add no line break, but it made ' ' into"),
+        (undocumented, f"the first line of its docstring is no sentence; write one {example}"),
+        (without_example, f"the first line of its docstring needs an example, {example}"),
     ):
         noisegen.transform(function.__name__)(function)
-        with pytest.raises(AssertionError, match=reason):
+        with pytest.raises(AssertionError, match=f"^{function.__name__}: {reason}"):
             check_transform(function.__name__)
 
 

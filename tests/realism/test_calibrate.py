@@ -1,6 +1,7 @@
 """A recipe scaled to an expected error rate."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from rapidfuzz.distance import Levenshtein
@@ -206,6 +207,20 @@ def test_the_command_writes_a_recipe_that_augment_takes(tmp_path, capsys):
     assert [path.name for path in tmp_path.iterdir()] == ["five.yaml"]
 
 
+def test_the_file_has_the_difference_from_its_recipe(tmp_path):
+    made = noisegen.calibrate("ugc", target_cer=0.02, name="half")
+    made.save(tmp_path / "half.yaml")
+    *about, name, extends, scale = (tmp_path / "half.yaml").read_text("utf-8").splitlines()
+    assert (len(about), name, extends) == (3, "name: half", "extends: ugc")
+    assert scale == f"scale: {made.factor}"
+    assert Recipe.named(tmp_path / "half.yaml") == made.recipe.each_mix(
+        lambda mix: replace(mix, name="half")
+    )
+    changed = noisegen.calibrate("ugc", target_cer=0.02, values={"clip.p": 0.5}).to_yaml()
+    assert parse(changed, "whole").steps()[4].p < 0.5
+    assert noisegen.calibrate(Recipe.named("ugc"), target_cer=0.02).content["steps"]
+
+
 def test_without_a_file_the_recipe_goes_to_stdout(tmp_path, capsys):
     source = tmp_path / "clean.txt"
     source.write_text("A row of text.\nAnother one of the kind.\nAnd a third.\n", "utf-8")
@@ -220,7 +235,20 @@ def test_json_has_recipe_figures_and_rows(capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["figures"]["CER"]["target"] == 0.05
     assert found["reached"]["rows"] >= 4_000
-    assert found["recipe"]["steps"] == [{"fing": {"rate": pytest.approx(0.065, rel=0.1)}}]
+    assert Recipe.from_dict(found["recipe"]).steps()[0].values == {
+        "rate": pytest.approx(0.065, rel=0.1)
+    }
+
+
+def test_transforms_are_a_recipe_too(capsys):
+    steps = ["-t", "fing:rate=0.1", "-t", "spac", "--target-wer", "0.1", "-q"]
+    assert run(*steps, "--set", "spac.add_rate=0.2") == 0
+    made = parse(capsys.readouterr().out, "stdout")
+    assert [step.transform for step in made.steps()] == ["fing", "spac"]
+    fing, spac = (step.values for step in made.steps())
+    assert spac["add_rate"] == pytest.approx(2 * fing["rate"], rel=1e-4)
+    assert run(*steps, "--recipe", "ugc") == 2
+    assert "--recipe and -t exclude each other" in capsys.readouterr().err
 
 
 def test_wrong_use_exits_with_2(capsys):
@@ -234,7 +262,7 @@ def test_steps_without_data_for_the_language_are_named(capsys):
     assert run("--recipe", "mix_all", "--lang", "de", "--target-cer", "0.15") == 0
     said = capsys.readouterr()
     assert "mix_all leaves out 8 of its 12 transforms in 'de' (no data): abr1, abr2" in said.err
-    assert "abr1" in said.out  # the recipe is for all languages still
+    assert len(parse(said.out, "stdout").steps()) == 12  # the recipe is for all languages still
 
 
 def test_a_recipe_is_never_written_over_its_source(tmp_path, capfd):

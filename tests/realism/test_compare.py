@@ -16,9 +16,11 @@ from rich.console import Console
 from test_two_sample import TEXTS, noised
 
 from noisegen import augment
+from noisegen.augmentation.on_the_fly import Noising
 from noisegen.cli import run
-from noisegen.data.pairs import Pairs
+from noisegen.data.pairs import Pairs, read_pairs
 from noisegen.errors import MissingExtra, UsageError
+from noisegen.noising.recipe import Recipe
 from noisegen.realism.compare import (
     EXAMPLES,
     Realism,
@@ -279,7 +281,21 @@ def test_the_command_compares_with_a_folder_of_augment(source: Path, tmp_path, c
 @pytest.mark.parametrize("extra", [[], ["--recipe", "spac", "--synthetic", "x"]])
 def test_one_kind_of_synthetic_noise_must_be_chosen(source: Path, extra, capsys) -> None:
     assert run(["realism", "--pairs", str(source), *extra]) == 2
-    assert "give either --synthetic or --recipe" in capsys.readouterr().err
+    assert "give either --synthetic or a recipe, with --recipe or -t" in capsys.readouterr().err
+
+
+def test_transforms_are_a_recipe_too(source: Path, capsys) -> None:
+    steps = ["spac:drop_rate=0.3", "fing"]
+    noise = ["-t", steps[0], "-t", steps[1]]
+    assert run(["realism", "--pairs", str(source), *noise, "-n", "150", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["names"][1] == "recipe spac+fing (seed 0)"
+    clean = read_pairs([str(source)]).sample(150).clean
+    made = Noising("en").noise(Recipe.of(steps), clean, 0)
+    noise_of = dict(zip(clean, made, strict=True))
+    assert all(row["synthetic"] == noise_of[row["clean"]] for row in found["examples"])
+    assert run(["realism", "--pairs", str(source), *noise, "--recipe", "ugc"]) == 2
+    assert "--recipe and -t exclude each other" in capsys.readouterr().err
 
 
 def test_a_recipe_is_compared_at_each_strength(source: Path) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 from learned import learned_profile, noised_by, pairs_of
 
+import noisegen
 from noisegen.noising.profile import (
     FACTOR_BITS,
     SAME,
@@ -45,6 +46,9 @@ def told(clean, noisy):
         ("oh I'm going to go", "oh ima go", {"i'm going to": "ima"}, []),
         ("we want to go", "we wanna go", {"want to": "wanna"}, []),
         ("I don't know, so", "idk, so", {"i don't know": "idk"}, []),
+        ("we go without Ben", "we go w/o Ben", {"without": "w/o"}, []),
+        ("we go with Ben", "we go w/Ben", {"with": "w/"}, [(" ", "ben", "")]),
+        ("and/or none", "an/or none", {"and": "an"}, []),
         ("same as ever", "same as ever", {}, []),
         ("", "", {}, []),
     ],
@@ -78,6 +82,19 @@ def test_a_small_letter_behind_an_inserted_word_is_put_down_to_it():
 def test_a_capital_behind_a_dropped_word_is_put_down_to_it():
     profile = learned_profile([("Es alta", "Ella es alta"), ("Es", "Ella es")], min_count=1)
     assert profile.words[WordKey("ella", 3, "", TITLE_CASE)] == 2
+
+
+def test_a_word_and_its_slash_are_one_form_in_profile_and_noise(tmp_path):
+    pairs = tmp_path / "pairs.tsv"
+    lines = [f"{n} went w/o {n}\t{n} went without {n}\n" for n in range(60)]
+    lines += [f"{n} went w/ {n}\t{n} went with {n}\n" for n in range(60)]
+    pairs.write_text("noisy\tclean\n" + "".join(lines), "utf-8")
+    noisegen.learn(pairs, tmp_path / "profile")
+    recipe = f"channel:profile={tmp_path / 'profile'}"
+    rows = noisegen.noise(["he went with or without us"] * 60, recipe, id=range(60))
+    written = {row.removeprefix("he went ").removesuffix(" us") for row in rows}
+    assert "w/ or w/o" in written
+    assert written <= {f"{a} or {b}" for a in ("with", "w/") for b in ("without", "w/o")}
 
 
 def test_a_phrase_is_one_edit_where_several_pairs_have_it():

@@ -133,7 +133,7 @@ def test_a_plug_in_that_writes_them_is_refused():
         return text[1:2] + text[:1] + text[2:] if draws.hit(rate) else text
 
     registry.transform("fronted")(fronted)
-    with pytest.raises(AssertionError, match=r"fronted: .* has"):
+    with pytest.raises(AssertionError, match=r"fronted: it made .* which the script forbids"):
         check_transform("fronted", "hi", TEXTS["hi"])
 
 

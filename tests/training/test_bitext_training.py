@@ -118,7 +118,7 @@ def test_rows_of_bitext_that_cannot_be_read_are_counted(tmp_path, bitext, tiny_m
     }
     told = []
     run = tmp_path / "run"
-    noisegen.train([str(bitext)], run, preset="ct", values=values, tell=told.append)
+    noisegen.train([str(bitext)], run, "ct", values=values, force_small=True, tell=told.append)
     found = json.loads((run / "metrics.json").read_text())
     assert found["dropped"] == {"unreadable": 1, "empty_side": 1}
     assert "; dropped 1 unreadable, 1 empty_side" in told[0]
@@ -167,7 +167,8 @@ def test_the_last_weights_are_kept_if_they_are_asked_for(tmp_path, bitext, tiny_
     losses = {}
     for select_by in (None, "last"):
         out = tmp_path / str(select_by)
-        noisegen.train([str(bitext)], out, preset="ct", values=values | {"select_by": select_by})
+        settings = values | {"select_by": select_by}
+        noisegen.train([str(bitext)], out, preset="ct", values=settings, force_small=True)
         found = json.loads((out / "metrics.json").read_text())
         curve = [loss for _, loss in found["curve"]]
         losses[select_by] = found["validation"]["loss"], min(curve), curve[-1]
@@ -191,7 +192,7 @@ def test_bitext_trains_a_student_in_one_command(tmp_path, bitext, tiny_models):
         "batch_tokens": 512,
         "dropout": 0.0,
     }
-    noisegen.train([str(bitext)], tmp_path / "run", preset="ct", values=values)
+    noisegen.train([str(bitext)], tmp_path / "run", preset="ct", values=values, force_small=True)
     rows = log_rows(tmp_path / "run")
     losses = [row["validation_loss"] for row in rows if "validation_loss" in row]
     assert losses[-1] < 0.7 * losses[0]

@@ -1,6 +1,7 @@
 """Pre-training end to end on tiny models: it learns, it resumes bit by bit, its folder opens."""
 
 import json
+from itertools import permutations
 
 import pytest
 import torch
@@ -247,7 +248,8 @@ def test_bitext_is_no_noisy_text(train, tmp_path, sentences):
 @pytest.mark.parametrize("lost", ["rate", "script"])
 def test_a_run_with_nothing_to_predict_is_refused(train, tmp_path, sentences, lost):
     path = tmp_path / "pairs.tsv"
-    rows = [f"{number} {'漢字' * 5}\t{'漢' * 5}" for number in "一二三四五六七八九十"]
+    numbers = map("".join, permutations("一二三四五六七八九", 2))
+    rows = [f"{number} {'漢字' * 5}\t{'漢' * 5}" for number in numbers]
     path.write_text("\n".join(["clean\tnoisy", *rows]) + "\n")
     given = {"data": path} if lost == "script" else {"mask_rate": 1e-9}
     with pytest.raises(SourceError, match=r"no token of the .* pairs held out is masked"):

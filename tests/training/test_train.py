@@ -304,6 +304,22 @@ def test_data_without_pairs_is_refused(train, tmp_path, content, said):
         train(tmp_path / "run", data=path, recipe="stored")
 
 
+def test_few_pairs_need_an_option_that_the_error_names(pairs_file, tiny_bert, tmp_path, capsys):
+    few = tmp_path / "few.tsv"
+    few.write_text("\n".join(pairs_file.read_text().splitlines()[:41]) + "\n")
+    settings = [f"{name}={value}" for name, value in {**SHORT, "validation_rows": 5}.items()]
+    words = ["train", str(few), "-o", str(tmp_path / "run"), "--teacher", str(tiny_bert)]
+    words += ["--steps", "2", *(word for value in settings for word in ("--set", value))]
+    assert command(words) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("error: 36 pairs to train on: a student needs at least 50, ")
+    assert error.endswith("; give more DATA, or add --force-small")
+    assert not (tmp_path / "run").exists()
+    assert command([*words, "--force-small"]) == 0
+    assert "warning: 36 pairs to train on" in capsys.readouterr().err
+    assert command([*words, "--resume"]) == 0  # the run is allowed already
+
+
 def test_one_long_text_does_no_harm(train, tmp_path, sentences):
     path = tmp_path / "data.tsv"
     rows = [f"{text}\t{text}" for text in [*sentences[:80], "word " * 20_000]]

@@ -51,7 +51,8 @@ def run(tmp_path_factory, bitext, teacher):
 
 
 def trained(out, data, teacher, **values):
-    return train([str(one) for one in data], out, values={**SHORT, "teacher": teacher, **values})
+    values = {**SHORT, "teacher": teacher, **values}
+    return train([str(one) for one in data], out, values=values, force_small=True)
 
 
 def table(path: Path, *rows: str) -> Path:

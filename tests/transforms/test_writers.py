@@ -1,5 +1,6 @@
 """Writers: each row draws one, whose habits hold; a word changes once."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
@@ -289,6 +290,18 @@ def test_who_writes_dialect_writes_it_throughout_the_row(lang, text, dialect, ot
     assert sum(bool(row & dialect) for row in rows) > 150
     assert sum(bool(row & others) for row in rows) > 150
     assert not any(row & dialect and row & others for row in rows)
+
+
+@pytest.mark.parametrize("recipe", ["ugc", "ugc-light", "ugc-heavy", "tweets"])
+def test_no_verb_is_shortened_before_a_noun_that_lost_its_article(recipe):
+    """'going to the beach' may lose 'the', but never becomes 'gonna beach'."""
+    text, ids = "I am going to the beach. We want to go to an island.", range(4_000)
+    rows = [row.lower() for row in noise([text] * len(ids), recipe, id=ids)]
+    assert rows[:500] == [noise(text, recipe, id=at).lower() for at in ids[:500]]
+    for before in ("gonna", "gon", "imma", "wanna"):
+        assert not any(re.search(rf"\b{before} (the |da )?(beach|island)", row) for row in rows)
+    assert sum("wanna go" in row for row in rows) > 20
+    assert recipe == "tweets" or sum("going to beach" in row for row in rows) > 4
 
 
 @pytest.mark.parametrize(

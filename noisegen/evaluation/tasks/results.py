@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import fmean, stdev
+from textwrap import shorten
 from typing import Any, NamedTuple
 
 from rich.table import Table
@@ -13,6 +14,7 @@ from rich.text import Text
 from noisegen.data.labelled import OUTSIDE, LabelledRow
 from noisegen.encoders.stored import write_json
 from noisegen.evaluation.evaluate import write_csv
+from noisegen.evaluation.results import REPR_MAX
 from noisegen.evaluation.tasks.by_class import ClassCounts, ClassFigure, WonClasses, spans, won
 from noisegen.evaluation.tasks.fine_tuning import Answer
 from noisegen.evaluation.tasks.kinds import HALLUCINATED, METRICS, LabelledTask
@@ -181,6 +183,11 @@ class TaskResults:
     figures: Sequence[TaskFigure]
     settings: dict[str, Any]
     by_class: ClassCounts = field(default_factory=ClassCounts)
+
+    def __repr__(self) -> str:
+        models = ", ".join(dict.fromkeys(figure.model for figure in self.figures))
+        line = f"<TaskResults of {models} on {self.task.name}>"
+        return shorten(line, REPR_MAX, placeholder=" ...>")
 
     @property
     def classes(self) -> list[ClassFigure]:
