@@ -29,7 +29,7 @@ ALPHA = 0.05  # a difference is shown if its p-value after Holm's correction is 
 STYLES = 8  # colours that are legible as text; a ninth model has the first colour again
 _AGAINST_BASELINE = ("drift", "anchored_distance")  # need a model besides the baseline
 UNHARMED = 0.05  # greatest mean clean drift with which clean text counts as unharmed
-_GOLD_MIN = 99.9  # Spearman x 100 of a baseline whose own similarity is the gold score
+_GOLD_MIN = 99  # Spearman x 100 of a baseline whose own similarity is the gold score
 _UNHARMED = "clean text unharmed"
 _CLEAN = ("sts_clean", "accuracy_clean", "average_precision_clean")
 _COLOURS = {"better": "green", "worse": "red"}
@@ -166,7 +166,9 @@ class Findings:
         distances = self._distances(model, "pairs", "noise")
         if not distances:
             return ""
-        kind = "real" if any(one.name in distances for one in self.datasets("pairs")) else "made"
+        kind = (
+            "real" if any(one.name in distances for one in self.datasets("pairs")) else "synthetic"
+        )
         tests = [self.compared.get((model, name, "distance")) for name in distances]
         shown = {verdict(test) for test in tests if test}
         ratio = self._ratio(model)
@@ -175,9 +177,16 @@ class Findings:
         return f"{'no difference shown' if shown == {'same'} else said} on {kind} noise"
 
     def harm(self, model: str) -> str:
-        """Return what a model does to clean text in words, '' if it is not known."""
-        tests = [test for test in self.results.comparisons if test.model == model]
-        clean = [test for test in tests if test.metric in _CLEAN]
+        """Return what a model does to clean text in words, '' if it is not known.
+
+        Sets whose gold score is the baseline's own similarity do not count: no model can win there.
+        """
+        own = {dataset.name for dataset in self.results.datasets if self.gold(dataset)}
+        clean = [
+            test
+            for test in self.results.comparisons
+            if test.model == model and test.metric in _CLEAN and test.dataset not in own
+        ]
         worse = [metric_of(test.metric).title for test in clean if verdict(test) == "worse"]
         drift = self.drift(model)
         if worse:

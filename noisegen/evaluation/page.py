@@ -96,7 +96,7 @@ def page(results: Results) -> str:
         "again": _reproduction(findings),
     }
     model = {"model": findings.model_word}
-    warnings = [*results.settings.get("notes", []), *results.settings.get("damaged", [])]
+    damaged = results.settings.get("damaged", [])
     return pages.page(
         findings.headline,
         [
@@ -104,7 +104,7 @@ def page(results: Results) -> str:
             for name, found in blocks.items()
         ],
         kicker=f"noisegen: {models}{results.baseline.name} under noise",
-        head=[*_short(findings), *(Text(line, "warning") for line in warnings)],
+        head=[*_short(findings), *(Text(line, "warning") for line in damaged)],
         macros=_MACROS,
         script=True,
     )
@@ -133,6 +133,7 @@ def _facts(findings: Findings) -> dict[str, list[str]]:
         "noise recipe": [str(settings.get("recipe") or "")],
         "trained": [_trained(results.training or {})],
         "evaluated in": [_minutes(settings)],
+        "notes": settings.get("notes", []),
         "with": [", ".join(f"{name} {version}" for name, version in known)],
     }
     return {name: lines for name, lines in facts.items() if any(lines)}

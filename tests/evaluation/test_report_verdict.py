@@ -129,6 +129,8 @@ def test_the_headline_says_what_became_of_clean_text(results):
     worse = comparison("sts_clean", -3.0, 0.001, "sts-dev")
     harmed = Findings(replace(two, comparisons=(worse,))).headline
     assert harmed.endswith(", clean text worse (STS, both clean)")
+    own = with_scores(two, "sts_clean", minilm=100.0, student=97.0)  # its gold is minilm's cosine
+    assert Findings(replace(own, comparisons=(worse,))).headline.endswith("clean text unharmed")
 
 
 def test_of_several_models_the_nearest_that_harms_no_clean_text_is_named():
