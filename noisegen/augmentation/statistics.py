@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import pairwise, starmap
 from math import sqrt
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -50,8 +50,10 @@ class TransformFigures:
     """Counts for one transform.
 
     `rows` counts the rows for which it was drawn. `rows_alone` counts those for which no other
-    transform was drawn; `changed_alone` of them changed. `edits` counts the edits that it made,
-    alone or together with others; None if the shards have no column of edits.
+    transform was drawn; `changed_alone` of them changed. The other counts come from the column of
+    edits, and are None if the shards have none: `edits` that the transform made, alone or together
+    with others, `characters` that these edits inserted, deleted or replaced, and `changed` rows
+    that have such an edit.
     """
 
     name: str
@@ -60,6 +62,8 @@ class TransformFigures:
     changed_alone: int
     changed_alone_share: float | None
     edits: int | None
+    characters: int | None = None
+    changed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -168,13 +172,25 @@ class RunOrigin:
             return None
 
 
-@dataclass(frozen=True)
-class ChangedRow:
-    """A changed row and the transforms that it drew."""
+class WordChange(NamedTuple):
+    """Words before and after a change, with the names of the transforms that made it."""
 
     clean: str
     noisy: str
     transforms: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ChangedRow:
+    """A changed row, the transforms that it drew, and its changed words.
+
+    `changes` is empty if the shards have no column of edits.
+    """
+
+    clean: str
+    noisy: str
+    transforms: tuple[str, ...]
+    changes: tuple[WordChange, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -259,6 +275,41 @@ def edit_kind(clean: str, noisy: str) -> tuple[str, bool]:
     """Return the kind of an edit, one of KINDS, and whether its old or new text is white space."""
     kind = "insertion" if not clean else "substitution" if noisy else "deletion"
     return kind, clean.isspace() or noisy.isspace()
+
+
+def changed_words(
+    clean: str, noisy: str, edits: Sequence[Mapping[str, Any]]
+) -> tuple[WordChange, ...]:
+    """Return the words that the edits of a row change; edits of one word are joined.
+
+    `edits` are in the order of the text, and outside them both sides are equal.
+    """
+    words: list[list[Mapping[str, Any]]] = []
+    for edit in edits:
+        between = clean[words[-1][-1]["clean_end"] : edit["clean_start"]] if words else " "
+        if any(map(str.isspace, between)):
+            words.append([edit])
+        else:
+            words[-1].append(edit)
+    return tuple(_word_change(clean, noisy, word) for word in words)
+
+
+def _word_change(clean: str, noisy: str, edits: Sequence[Mapping[str, Any]]) -> WordChange:
+    """Return the words around edits that no white space separates."""
+    first, last = edits[0], edits[-1]
+    before = _word_length(clean[: first["clean_start"]][::-1])
+    after = _word_length(clean[last["clean_end"] :])
+    names = dict.fromkeys(name for edit in edits for name in edit["transform"].split("+"))
+    return WordChange(
+        clean[first["clean_start"] - before : last["clean_end"] + after],
+        noisy[first["noisy_start"] - before : last["noisy_end"] + after],
+        tuple(names),
+    )
+
+
+def _word_length(text: str) -> int:
+    """Return the number of characters before the first white space of a text."""
+    return next((at for at, character in enumerate(text) if character.isspace()), len(text))
 
 
 def wilson(share: float, n: int) -> tuple[float, float]:
@@ -398,6 +449,8 @@ class _TransformCounts:
     alone: int = 0
     changed_alone: int = 0
     edits: int = 0
+    characters: int = 0
+    changed: int = 0
 
 
 class _TypesAndTokens:
@@ -478,7 +531,7 @@ class _Counts:
             self._add_drawn(drawn or (), before != after)
             self._add_edits(before, after, row_edits or ())
             if before != after:
-                self._add_changed(before, after, drawn or ())
+                self._add_changed(before, after, drawn or (), row_edits or ())
         self.by_strength[strength] += self.sums - counted_before
 
     def _add_drawn(self, drawn: Sequence[str], is_changed: bool) -> None:
@@ -494,14 +547,22 @@ class _Counts:
 
     def _add_edits(self, clean: str, noisy: str, edits: Sequence[Mapping[str, Any]]) -> None:
         """Count the edits of one row, from the column `edits`."""
+        names = set[str]()
         for edit in edits:
             replaced = clean[edit["clean_start"] : edit["clean_end"]]
             written = noisy[edit["noisy_start"] : edit["noisy_end"]]
             self.kinds[edit_kind(replaced, written)] += 1
+            errors = character_errors(replaced, written)
             for name in edit["transform"].split("+"):
                 self.transforms[name].edits += 1
+                self.transforms[name].characters += errors
+                names.add(name)
+        for name in names:
+            self.transforms[name].changed += 1
 
-    def _add_changed(self, clean: str, noisy: str, drawn: Sequence[str]) -> None:
+    def _add_changed(
+        self, clean: str, noisy: str, drawn: Sequence[str], edits: Sequence[Mapping[str, Any]]
+    ) -> None:
         """Count the errors of a changed row."""
         errors = character_errors(clean, noisy)
         self.sums.update(changed=1, character_errors=errors, word_errors=word_errors(clean, noisy))
@@ -509,7 +570,9 @@ class _Counts:
         self.cer_bins[min(cer_bin, CER_BINS)] += 1
         if not self.has_edits:
             self.aligned.add(lambda: _aligned_kinds(clean, noisy))
-        self.examples.add(lambda: ChangedRow(clean, noisy, tuple(drawn)))
+        self.examples.add(
+            lambda: ChangedRow(clean, noisy, tuple(drawn), changed_words(clean, noisy, edits))
+        )
 
     def statistics(self, shards: int, origin: RunOrigin, unit: str) -> Statistics:
         """Return the statistics of all batches, with the arguments copied into them."""
@@ -550,6 +613,8 @@ class _Counts:
                 changed_alone=counts.changed_alone,
                 changed_alone_share=ratio(counts.changed_alone, counts.alone),
                 edits=counts.edits if self.has_edits else None,
+                characters=counts.characters if self.has_edits else None,
+                changed=counts.changed if self.has_edits else None,
             )
 
     def _edit_kinds(self) -> EditKinds:

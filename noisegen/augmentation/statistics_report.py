@@ -1,6 +1,6 @@
 """Report of the statistics of a run: tables on the terminal, a page, or a picture."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from noisegen.augmentation.statistics import (
     Statistics,
     TransformFigures,
     TransformsPerRow,
+    WordChange,
     ratio,
 )
 from noisegen.errors import UsageError, check_extras
@@ -55,7 +56,7 @@ def plot(figures: Statistics, path: Path) -> None:
     check_plot(path)
     if path.suffix.lower() == ".png":
         title = f"{counted(figures.rows, figures.unit)}, CER {percent(figures.cer, 2)}, "
-        content = picture(f"{title}WER {percent(figures.wer, 2)}", _charts(figures))
+        content = picture(f"{title}WER {percent(figures.wer, 2)}", _of_several(_charts(figures)))
     else:
         content = _page(figures).encode()
     with atomic(path) as file:
@@ -116,14 +117,31 @@ def _drawn_table(figures: Statistics) -> blocks.Table:
 
 
 def _transform_table(figures: Statistics) -> blocks.Table:
-    has_edits = any(line.edits is not None for line in figures.transforms)
-    heads = ("", f"{figures.unit}s", *["edits"] * has_edits, "changed alone", "share", "")
-    rows: list[blocks.Row] = [
-        (line.name, *_counts(line.rows, line.edits), *_changed_alone(line))
-        for line in figures.transforms
-    ]
-    title = f"transforms: {figures.unit}s that drew each (alone: and no other)"
-    return blocks.Table(title, heads, rows)
+    unit = figures.unit
+    if not _has_edits(figures):
+        alone: list[blocks.Row] = [
+            (line.name, *_counts(line.rows), *_changed_alone(line)) for line in figures.transforms
+        ]
+        title = f"transforms: {unit}s that drew each (alone: and no other)"
+        return blocks.Table(title, ("", f"{unit}s", "changed alone", "share", ""), alone)
+    most = max((line.characters or 0 for line in figures.transforms), default=0)
+    rows: list[blocks.Row] = []
+    for line in _by_characters(figures):
+        counts = _counts(line.rows, line.changed, line.characters)
+        rows.append((line.name, *counts, _bar(line.characters or 0, most)))
+    note = f"{unit}s that drew each, {unit}s that it changed, and characters that it changed"
+    return blocks.Table(
+        "transforms", ("", f"{unit}s", "changed", "characters", ""), rows, note=note
+    )
+
+
+def _has_edits(figures: Statistics) -> bool:
+    return any(line.edits is not None for line in figures.transforms)
+
+
+def _by_characters(figures: Statistics) -> list[TransformFigures]:
+    """Return the transforms with the most changed characters first."""
+    return sorted(figures.transforms, key=lambda line: (-(line.characters or 0), line.name))
 
 
 def _changed_alone(line: TransformFigures) -> tuple[blocks.Cell, blocks.Cell, blocks.Cell]:
@@ -183,9 +201,10 @@ def _bar(part: float, whole: float) -> blocks.Cell:
 
 
 def _page(figures: Statistics) -> str:
-    per_row, alone, kinds, cer = _charts(figures)
-    transforms, edit_kinds, lengths = _figure_tables(figures)
+    per_row, _, kinds, cer = _charts(figures)
+    transforms, _, lengths = _figure_tables(figures)
     examples = _examples(figures)
+    by = "the transform that made each" if _has_edits(figures) else "the transforms that each drew"
     sections = [
         blocks.Section(
             "strengths",
@@ -197,35 +216,51 @@ def _page(figures: Statistics) -> str:
             "examples",
             "Examples",
             [examples] if examples.examples else [],
-            f"Changed {figures.unit}s from all over the run, with the transforms that each drew.",
+            f"Changed {figures.unit}s from all over the run, with {by}.",
         ),
         blocks.Section(
             "transforms",
             "Transforms",
-            [per_row, alone, blocks.Folded("All figures", [_drawn_table(figures), transforms])],
+            [*([transforms] if transforms.rows else []), *_of_several([per_row])],
             "A transform that a row draws changes it only where it finds something to change.",
         ),
         blocks.Section(
             "edits",
             "Edits",
-            [kinds, cer, blocks.Folded("All figures", [edit_kinds, lengths])],
+            [*_of_several([kinds, cer]), lengths],
             "CER: errors over the characters of the clean text.",
         ),
+        blocks.Section("run", "The run", [_facts(figures)]),
     ]
-    head: list[blocks.Block] = [blocks.Text(" ".join(_sentences(figures))), _facts(figures)]
+    head = [blocks.Text(" ".join(_sentences(figures)))]
     rows = f"{figures.changed:,} of {counted(figures.rows, figures.unit)}"
-    title = f"{figures.origin.recipe_name or 'The run'} changed {rows}"
+    share = f" ({percent(figures.changed_share)})" if figures.rows else ""
+    title = f"{figures.origin.recipe_name or 'The run'} changed {rows}{share}"
     return pages.page(title, sections, kicker="noisegen: stats", head=head)
 
 
+def _of_several(charts: Sequence[blocks.Bars]) -> list[blocks.Bars]:
+    """Return the charts that have more than one bar per series."""
+    return [chart for chart in charts if len(chart.labels) > 1]
+
+
 def _examples(figures: Statistics) -> blocks.ExampleList:
-    """Return the changed rows with their differences marked."""
+    """Return the changed rows with their differences marked, and the transform of each."""
     shown = []
     for row in figures.examples:
         clean, noisy = blocks.differences(row.clean, row.noisy)
         versions = {"clean": clean, "noisy": noisy}
-        shown.append(blocks.Example(versions, ", ".join(row.transforms)))
+        if row.changes:
+            versions["by"] = [piece for change in row.changes for piece in _pieces(change)]
+        note = "" if row.changes else ", ".join(row.transforms)
+        shown.append(blocks.Example(versions, note))
     return blocks.ExampleList(shown)
+
+
+def _pieces(change: WordChange) -> list[blocks.Piece]:
+    """Return a changed word, marked, and its transforms; a word that is gone is shown as it was."""
+    word = change.noisy or f"{change.clean} → ‸"
+    return [(word, True), (f" {', '.join(change.transforms)}  ", False)]
 
 
 def _facts(figures: Statistics) -> blocks.Facts:
@@ -237,33 +272,52 @@ def _facts(figures: Statistics) -> blocks.Facts:
         "seed": [] if origin.seed is None else [str(origin.seed)],
         "language": [str(origin.options.get("lang") or "")],
     }
-    facts |= {name: [text] for name, text in _summary(figures)}
+    told = {"changed", "CER", "WER", "type/token"}  # in the title and the sentences of the page
+    facts |= {name: [text] for name, text in _summary(figures) if name not in told}
     return blocks.Facts({name: lines for name, lines in facts.items() if any(lines)})
 
 
 def _sentences(figures: Statistics) -> Iterator[str]:
     """Yield the main results of the run, each as a sentence."""
-    origin, tokens = figures.origin, figures.type_token_ratio
-    recipe = f"Recipe {origin.recipe_name}" if origin.recipe_name else "The run"
-    seed = "" if origin.seed is None else f" with seed {origin.seed}"
-    changed = f"changed {figures.changed:,} of {counted(figures.rows, figures.unit)}"
-    yield f"{recipe}{seed} {changed} ({percent(figures.changed_share)})."
+    tokens = figures.type_token_ratio
     if figures.changed:
         cer, wer = percent(figures.cer, 2), percent(figures.wer, 2)
         wrong = f"{cer} of the characters (CER) and {wer} of the words (WER) are wrong."
         yield f"In all {figures.unit}s, {wrong}"
-    tried = [line for line in figures.transforms if line.rows_alone >= _TRIED_MIN]
+    most = _by_characters(figures)[:1]
+    if figures.changed and _has_edits(figures) and len(figures.transforms) > 1:
+        total = sum(line.characters or 0 for line in figures.transforms)
+        share = percent(ratio(most[0].characters, total), 0)
+        yield f"Of the changed characters, {share} are the work of {most[0].name}."
+    tried = [
+        (found, drawn, line.name)
+        for line in figures.transforms
+        for found, drawn in [_tried(line)]
+        if drawn >= _TRIED_MIN
+    ]
     if tried:
-        weakest = min(tried, key=lambda line: line.changed_alone_share or 0)
+        found, drawn, name = min(tried, key=lambda one: one[0] / one[1])
+        alone = "" if _has_edits(figures) else " alone"
         yield (
-            f"The transform with the least effect is {weakest.name}: it changed "
-            f"{weakest.changed_alone:,} of the {counted(weakest.rows_alone, figures.unit)} "
-            "that drew it alone."
+            f"The transform with the least effect is {name}: it changed {found:,} of the "
+            f"{counted(drawn, figures.unit)} that drew it{alone}."
         )
     if tokens.quotient is not None and figures.changed:
         more = "more" if tokens.quotient >= 1 else "fewer"
         share = percent(abs(tokens.quotient - 1))
-        yield f"Noisy text has {share} {more} distinct words per word (type/token ratio)."
+        ratios = f"type/token ratio {tokens.clean:.4f} to {tokens.noisy:.4f}"
+        counts = f"{'a sample of ' * tokens.is_sample}{counted(tokens.rows, figures.unit)}"
+        yield f"Noisy text has {share} {more} distinct words per word ({ratios} in {counts})."
+
+
+def _tried(line: TransformFigures) -> tuple[int, int]:
+    """Return the rows that a transform changed, and the rows in which it could.
+
+    Without a column of edits these are rows that drew no other transform.
+    """
+    if line.changed is None:
+        return line.changed_alone, line.rows_alone
+    return line.changed, line.rows
 
 
 # Charts.
@@ -295,6 +349,20 @@ def _drawn_chart(figures: Statistics) -> blocks.Bars:
 
 
 def _effect_chart(figures: Statistics) -> blocks.Bars:
+    """Return a chart of the characters that each transform changed.
+
+    Without a column of edits, it shows the changed rows among those that drew it alone.
+    """
+    if _has_edits(figures):
+        lines = _by_characters(figures)
+        return blocks.Bars(
+            "Characters changed by each transform",
+            "characters (edits)",
+            [line.name for line in lines],
+            {"changed": [line.characters or 0 for line in lines]},
+            axis="transform",
+            counts={"changed": [line.edits or 0 for line in lines]},
+        )
     alone = [line for line in figures.transforms if line.rows_alone]
     alone.sort(key=lambda line: (-(line.changed_alone_share or 0), line.name))
     return blocks.Bars(

@@ -236,9 +236,9 @@ def realism(out: Path | None, as_json: bool, **options: Any) -> int:
     counted, and a classifier that sees no topics.
     """
     from noisegen.realism.compare import compare
-    from noisegen.realism.report_blocks import comparison_sections, page_of
+    from noisegen.realism.report_blocks import comparison_page, comparison_sections
     from noisegen.realism.unpaired import compare_posts
-    from noisegen.realism.unpaired_blocks import unpaired_sections
+    from noisegen.realism.unpaired_blocks import unpaired_page, unpaired_sections
     from noisegen.report.terminal import show as show_blocks
     from noisegen.runs.atomic import write_text
 
@@ -249,6 +249,7 @@ def realism(out: Path | None, as_json: bool, **options: Any) -> int:
         common.check_file(out, [*itertools.chain(*sources), *filter(None, files)])
     posts, clean, column = (options.pop(name) for name in ("posts", "clean", "text_column"))
     found: Any
+    page: Any
     with common.progress() as show:
         if posts or clean:
             common.refuse(PAIRS_ONLY, "{} does not go with --posts")
@@ -257,19 +258,19 @@ def realism(out: Path | None, as_json: bool, **options: Any) -> int:
             shared = {name: options[name] for name in ("transforms", "lang", "seed", "limit")}
             shared |= {"recipe": options["recipe"] or DEFAULT_RECIPE, "text_column": column}
             found = compare_posts(posts, clean, progress=show, **shared)
-            sections, shown = unpaired_sections(found), unpaired_sections(found, ROWS_PRINTED)
+            sections, page = unpaired_sections(found, ROWS_PRINTED), unpaired_page
         else:
             if not options["pairs"]:
                 raise UsageError("give --pairs, or --posts and --clean")
             found = compare(progress=show, **options)
-            sections = shown = comparison_sections(found)
+            sections, page = comparison_sections(found), comparison_page
     common.say(found.warnings, "warning")
     if out:  # before the terminal: a reader such as head may close it early
-        write_text(out, page_of("realism", sections, found.warnings))
+        write_text(out, page(found))
     if as_json:
         common.print_json(found.to_dict())
     else:
-        show_blocks(shown, common.terminal())
+        show_blocks(sections, common.terminal())
     if out:
         common.tell(f"wrote {out}")
     common.say(found.damaged, "damaged")

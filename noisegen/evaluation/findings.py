@@ -1,17 +1,26 @@
 """Put the results of an evaluation into words, for the terminal and for the report."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
+from statistics import fmean
 from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from noisegen.evaluation.metrics import KINDS, METRICS, NBSP, Metric, SetKind, metric_of
+from noisegen.evaluation.metrics import (
+    FACTOR_MIN,
+    KINDS,
+    METRICS,
+    NBSP,
+    Metric,
+    SetKind,
+    metric_of,
+)
 from noisegen.evaluation.results import Comparison, Dataset, Model, Results, Score
 from noisegen.evaluation.statistics import LEVELS, stars
 from noisegen.report.terminal import titled
@@ -19,6 +28,10 @@ from noisegen.report.terminal import titled
 ALPHA = 0.05  # a difference is shown if its p-value after Holm's correction is below this
 STYLES = 8  # colours that are legible as text; a ninth model has the first colour again
 _AGAINST_BASELINE = ("drift", "anchored_distance")  # need a model besides the baseline
+UNHARMED = 0.05  # greatest mean clean drift with which clean text counts as unharmed
+_GOLD_MIN = 99  # Spearman x 100 of a baseline whose own similarity is the gold score
+_UNHARMED = "clean text unharmed"
+_CLEAN = ("sts_clean", "accuracy_clean", "average_precision_clean")
 _COLOURS = {"better": "green", "worse": "red"}
 _NAME_COLUMNS, _WIDEST = 40, 1_000  # characters: widest column of names, widest table
 
@@ -112,6 +125,129 @@ class Findings:
             for kind in dict.fromkeys(kinds)
         )
 
+    @property
+    def headline(self) -> str:
+        """The main result of the evaluation in one line: that of the best model.
+
+        The best model leaves clean text unharmed if any model does, and comes nearest.
+        """
+        baseline, names = self.results.baseline.name, [model.name for model in self.students]
+        if not names:
+            return f"{baseline} under noise"
+        best = min(names, key=lambda name: (self.harm(name) != _UNHARMED, self._ratio(name)))
+        among = f" (best of {len(names)} models)" if len(names) > 1 else ""
+        found = ", ".join(filter(None, [self._nearness(best), self.harm(best)]))
+        return f"{best}{among}: {found}" if found else f"{best}{among} against {baseline}"
+
+    def _distances(self, model: str, *kinds: str) -> dict[str, tuple[float, float]]:
+        """Return {set: distances of baseline and model} for the first kind that has them."""
+        names = (self.results.baseline.name, model)
+        for kind in kinds:
+            found = {}
+            for dataset in self.datasets(kind):
+                before, after = (self.score(name, dataset.name, "distance") for name in names)
+                if before and after and before.value > 0:
+                    found[dataset.name] = before.value, after.value
+            if found:
+                return found
+        return {}
+
+    def _ratio(self, model: str) -> float:
+        """Return a model's mean distance divided by the baseline's, 1 if it is not known."""
+        found = self._distances(model, "pairs", "noise").values()
+        return (
+            fmean(after for _, after in found) / fmean(before for before, _ in found)
+            if found
+            else 1
+        )
+
+    def _nearness(self, model: str) -> str:
+        """Return how much nearer noisy text is to its clean form, such as '1.5 times nearer'."""
+        distances = self._distances(model, "pairs", "noise")
+        if not distances:
+            return ""
+        kind = (
+            "real" if any(one.name in distances for one in self.datasets("pairs")) else "synthetic"
+        )
+        tests = [self.compared.get((model, name, "distance")) for name in distances]
+        shown = {verdict(test) for test in tests if test}
+        ratio = self._ratio(model)
+        factor, way = (ratio, "farther") if ratio > 1 else (1 / ratio, "nearer")
+        said = f"{factor:.1f} times {way}" if factor >= FACTOR_MIN else "about as near"
+        return f"{'no difference shown' if shown == {'same'} else said} on {kind} noise"
+
+    def harm(self, model: str) -> str:
+        """Return what a model does to clean text in words, '' if it is not known.
+
+        Sets whose gold score is the baseline's own similarity do not count: no model can win there.
+        """
+        own = {dataset.name for dataset in self.results.datasets if self.gold(dataset)}
+        clean = [
+            test
+            for test in self.results.comparisons
+            if test.model == model and test.metric in _CLEAN and test.dataset not in own
+        ]
+        worse = [metric_of(test.metric).title for test in clean if verdict(test) == "worse"]
+        drift = self.drift(model)
+        if worse:
+            return f"clean text worse ({listed([*dict.fromkeys(worse)])})"
+        if drift is not None and drift > UNHARMED:
+            return f"clean text shifted by {drift:.3f}"
+        return _UNHARMED if clean or drift is not None else ""
+
+    def drift(self, model: str) -> float | None:
+        """Return a model's mean clean drift over the sets that have it, None if none has."""
+        sets = self.datasets("pairs", "noise")
+        scores = [self.score(model, dataset.name, "drift") for dataset in sets]
+        return fmean(score.value for score in scores if score) if any(scores) else None
+
+    def extremes(self, model: str) -> str:
+        """Return a model's best and worst noise with their distances, '' with fewer than two."""
+        found = self._distances(model, "noise", "pairs")
+        if len(found) < 2:
+            return ""
+        order = sorted(found, key=lambda name: found[name][1] / found[name][0])
+        best, worst = (
+            f"{name} ({METRICS['distance'].change(*found[name])})" for name in (order[0], order[-1])
+        )
+        return f"Distance to the clean form, best: {best}; worst: {worst}."
+
+    def nearly_nothing(self, metric: Metric, datasets: Sequence[Dataset]) -> str:
+        """Return a sentence on a metric whose chart would be empty, '' if there is more to see.
+
+        A chart is empty if all values are 0, or if no model makes more than one error on any set.
+        """
+        found = [
+            (score.value, model.name, dataset)
+            for dataset in datasets
+            for model in self.models
+            if (score := self.score(model.name, dataset.name, metric.name))
+        ]
+        value, name, widest = max(found, key=lambda one: one[0], default=(1.0, "", None))
+        if value == 0:
+            return f"{metric.title}: 0 for every model on every set."
+        if widest and metric.chart == "errors" and is_one_error(value, widest.rows):
+            most = f"at most one error in {widest.rows:,} sentences"
+            return f"{metric.title}: {most} for every model on every set (most: {name})."
+        return ""
+
+    def terms(self, metrics: Iterable[Metric]) -> str:
+        """Return the meanings of metrics as a sentence: 'drift: ...; anchored distance: ...'."""
+        said = {metric.title: metric.gloss for metric in metrics if metric.gloss}
+        return "; ".join(f"{title}: {gloss}" for title, gloss in said.items())
+
+    def gold(self, dataset: Dataset) -> str:
+        """Return a note if the gold score of a set is the baseline's own similarity, else ''."""
+        name = self.results.baseline.name
+        score = self.score(name, dataset.name, "sts_clean")
+        is_own = score is not None and score.value >= _GOLD_MIN
+        return f"the gold score is the similarity that {name} itself gives" if is_own else ""
+
+    @property
+    def model_word(self) -> str:
+        """The name of the model that is compared with the baseline; 'a model' if there are more."""
+        return self.students[0].name if len(self.students) == 1 else "a model"
+
     def by_metric(self, model: str, state: str) -> list[MetricFinding]:
         """Return the metrics in which a model has the verdict `state`, with the sets that show it.
 
@@ -175,6 +311,11 @@ class Findings:
         return ", ".join(filter(None, [change, test.items, p]))
 
 
+def is_one_error(percent: float, rows: int) -> bool:
+    """Tell whether an error rate in per cent stands for at most one error in so many rows."""
+    return percent * rows <= 100 + 1e-6
+
+
 def verdict(comparison: Comparison) -> str:
     """Return whether a model is 'better' or 'worse' than the baseline; 'same' if p >= `ALPHA`."""
     better = metric_of(comparison.metric).better
@@ -196,11 +337,14 @@ def listed(names: Sequence[str], most: int = 3) -> str:
 
 
 def render(results: Results, console: Console) -> None:
-    """Print a table per kind of set; a cell has the baseline's value, then the model's.
+    """Print the main result, then a table per kind of set, then what its columns mean.
 
-    Cells are not cut: on a narrow console the lines of a table are wider than the console.
+    A cell has the baseline's value, then the model's. Cells are not cut: on a narrow console the
+    lines of a table are wider than the console.
     """
-    findings = Findings(results)
+    findings, shown = Findings(results), dict[str, Metric]()
+    for line in _headlines(findings):
+        console.print(line, highlight=False)
     for kind in KINDS:
         datasets = findings.datasets(kind)
         if not datasets:
@@ -209,6 +353,29 @@ def render(results: Results, console: Console) -> None:
         table.width = console.measure(table, options=console.options.update(width=_WIDEST)).maximum
         console.print(table, crop=False)
         console.print()
+        shown |= {metric.headline: metric for metric in _table_metrics(findings, kind, datasets)}
+    for note in _legend(findings, shown):
+        console.print(note, style="dim", highlight=False, markup=False)
+
+
+def _headlines(findings: Findings) -> list[Text]:
+    """Return the main result and each model's best and worst noise; [] for a baseline alone."""
+    students = findings.students
+    if not students:
+        return []
+    said = {model.name: findings.extremes(model.name) for model in students}
+    names = {name: f"{name}: " if len(students) > 1 else "" for name in said}
+    lines = [Text(names[name] + line) for name, line in said.items() if line]
+    return [Text(findings.headline, "bold"), *lines, Text()]
+
+
+def _legend(findings: Findings, shown: Mapping[str, Metric]) -> Iterator[str]:
+    """Yield notes on gold scores, the meanings of columns {head: metric}, and notes on tests."""
+    results = findings.results
+    for dataset in results.datasets:
+        if (note := findings.gold(dataset)) and findings.students:
+            yield f"{dataset.name}: {note}"
+    yield from (f"{head}: {metric.gloss}" for head, metric in shown.items() if metric.gloss)
     if results.comparisons:
         levels = ", ".join(f"{stars(level / 2)} p < {level:g}" for level in LEVELS)
         tests = {test.test for test in results.comparisons}
@@ -217,14 +384,15 @@ def render(results: Results, console: Console) -> None:
             legend.append("t-tests over the seeds, uncorrected")
         if tests - {"t"}:
             legend.append("paired tests, Holm's correction")
-        console.print("; ".join(legend), style="dim", highlight=False)
+        yield "; ".join(legend)
 
 
 def _table(findings: Findings, kind: str, datasets: Sequence[Dataset]) -> Table:
     """Return the table of all sets of one kind: a row per set and model, a column per metric."""
     baseline, students = findings.results.baseline, findings.students
     metrics = _table_metrics(findings, kind, datasets)
-    table = titled(f"{KINDS[kind].title}: {baseline.name}{' → model' if students else ''}")
+    name = "model" if len(students) > 1 else findings.model_word
+    table = titled(f"{KINDS[kind].title}: {baseline.name}{f' → {name}' if students else ''}")
     for head in ["", "model"] if len(students) > 1 else [""]:
         table.add_column(head, justify="left", no_wrap=True, max_width=_NAME_COLUMNS)
     for head in ("rows", *(metric.headline for metric in metrics)):

@@ -13,6 +13,7 @@ from noisegen.evaluation.results import Score
 from noisegen.evaluation.statistics import stars
 
 NBSP = "\u00a0"  # no-break space, put between a value and its unit
+FACTOR_MIN = 1.15  # least factor between two values that is put into words
 _SMALL = 0.01  # smaller values without a unit are shown with one more digit
 _DIGITS = {
     "": (3, 3),
@@ -32,7 +33,8 @@ class Metric:
     at all. `headline` is the heading of the metric's column in the terminal; `kinds` are the kinds
     of sets whose tables have this column. With `leads` the metric comes first in summaries.
     `chart` is its chart, distance or errors, which shows the first of its metrics that was
-    measured. `null` is the mean against which a one-sample t-test tests the metric.
+    measured. `null` is the mean against which a one-sample t-test tests the metric. `gloss` is
+    the meaning in a few words, for readers of a summary.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Metric:
     leads: bool = False
     chart: str = ""
     null: float | None = None
+    gloss: str = ""
 
     @property
     def heading(self) -> str:
@@ -87,13 +90,13 @@ class Metric:
         """Describe a change as '0.302 to 0.121, 2.5 times lower'.
 
         The factor is given if low values are better, both values are above 0, and the factor is at
-        least 1.15.
+        least `FACTOR_MIN`.
         """
         text = f"{self.number(before)} to {self.with_unit(after)}"
         if self.better != "low" or min(before, after) <= 0:
             return text
         factor, way = (before / after, "lower") if after < before else (after / before, "higher")
-        return f"{text}, {factor:.1f} times {way}" if factor >= 1.15 else text
+        return f"{text}, {factor:.1f} times {way}" if factor >= FACTOR_MIN else text
 
 
 @dataclass(frozen=True)

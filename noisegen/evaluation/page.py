@@ -17,7 +17,16 @@ from typing import Any
 import yaml
 from markupsafe import Markup
 
-from noisegen.evaluation.findings import ALPHA, STYLES, Findings, listed, p_value, verdict
+from noisegen.evaluation.findings import (
+    ALPHA,
+    STYLES,
+    UNHARMED,
+    Findings,
+    is_one_error,
+    listed,
+    p_value,
+    verdict,
+)
 from noisegen.evaluation.metrics import METRICS, Metric, counted
 from noisegen.evaluation.results import Dataset, Model, Projection, Results, Score, StrengthCurve
 from noisegen.report import charts, pages
@@ -36,6 +45,7 @@ from noisegen.report.blocks import (
     Text,
     cut,
     differences,
+    figure,
 )
 from noisegen.report.charts import Curve, Dot, DotRow, Spot, curves, dots, fitting
 from noisegen.runs.atomic import write_text
@@ -54,6 +64,7 @@ _LEARNING = (  # titles of the learning curves, in the order of the report
     "validation xSIM error (%)",
     "learning rate",
 )
+_EXPLAINED_MIN = 0.3  # least share of the variance that the two axes of a map explain
 _POINTS_MAX = 160  # points of a learning curve; longer curves are averaged
 
 
@@ -72,7 +83,6 @@ def page(results: Results) -> str:
     models = f"{listed(students)} against " if students else ""
     natural, noises = findings.datasets("pairs"), findings.datasets("noise")
     blocks: dict[str, Sequence[Block]] = {
-        "short": _short(findings),
         "noise": _changes(findings, noises),
         "natural": [*_changes(findings, natural), *_comparisons(findings, natural)],
         "map": _heat_maps(findings, noises),
@@ -85,17 +95,24 @@ def page(results: Results) -> str:
         "figures": _all_figures(findings),
         "again": _reproduction(findings),
     }
+    model = {"model": findings.model_word}
+    damaged = results.settings.get("damaged", [])
     return pages.page(
-        f"{models}{results.baseline.name} under noise",
+        findings.headline,
         [
-            Section(name, words["title"], blocks[name], words.get("lead", ""))
-            for name, words in _WORDS.items()
+            Section(name, _WORDS[name]["title"].format(**model), found, _lead(name, findings))
+            for name, found in blocks.items()
         ],
-        kicker="noisegen: encoders under noise",
-        head=[Custom("models", findings), Facts(_facts(findings))],
+        kicker=f"noisegen: {models}{results.baseline.name} under noise",
+        head=[*_short(findings), *(Text(line, "warning") for line in damaged)],
         macros=_MACROS,
         script=True,
     )
+
+
+def _lead(name: str, findings: Findings) -> str:
+    words: str = _WORDS[name].get("lead", "")
+    return words.format(model=findings.model_word)
 
 
 def _capital(words: str) -> str:
@@ -104,7 +121,7 @@ def _capital(words: str) -> str:
 
 
 def _facts(findings: Findings) -> dict[str, list[str]]:
-    """Return the facts at the head of the report, {title: lines}; unknown facts are left out."""
+    """Return the facts at the end of the report, {title: lines}; unknown facts are left out."""
     results, settings = findings.results, findings.results.settings
     total = sum(dataset.rows for dataset in results.datasets)
     rows = counted(total, "sentence or pair", "sentences or pairs")
@@ -117,7 +134,6 @@ def _facts(findings: Findings) -> dict[str, list[str]]:
         "trained": [_trained(results.training or {})],
         "evaluated in": [_minutes(settings)],
         "notes": settings.get("notes", []),
-        "damaged": settings.get("damaged", []),
         "with": [", ".join(f"{name} {version}" for name, version in known)],
     }
     return {name: lines for name, lines in facts.items() if any(lines)}
@@ -157,30 +173,34 @@ def _minutes(known: Mapping[str, Any]) -> str:
 
 
 def _short(findings: Findings) -> list[Block]:
-    """Return the summary: a card of verdicts for each model, and a note on the tests."""
+    """Return the summary: a card of verdicts for each model, and a note on terms and tests."""
     words = _WORDS["short"]
     tested = {test.model for test in findings.results.comparisons}
-    cards = []
+    cards, named = [], set[str]()
     for model in findings.students:
         name = model.name
-        scores = [
-            findings.score(name, dataset.name, "drift")
-            for dataset in findings.datasets("pairs", "noise")
-        ]
+        states = {state: findings.by_metric(name, state) for state in _STATES if name in tested}
+        named |= {one.title for found in states.values() for one in found}
         cards.append(
             {
                 "name": name,
                 "style": findings.style(name),
-                "sentences": {
-                    state: findings.by_metric(name, state) for state in _STATES if name in tested
-                },
-                "drifts": [score.value for score in scores if score],
+                "extremes": findings.extremes(name),
+                "sentences": states,
+                "drift": findings.drift(name),
             }
         )
     if not cards:
         return [Text(words["alone"])]
-    note = words["note"].format(baseline=findings.results.baseline.name, alpha=ALPHA)
-    return [Custom("verdicts", cards), Text(note, "quiet")]
+    terms = findings.terms(metric for metric in METRICS.values() if metric.title in named)
+    note = words["note"].format(
+        baseline=findings.results.baseline.name, alpha=ALPHA, unharmed=UNHARMED
+    )
+    return [
+        Custom("verdicts", cards),
+        *([Text(f"{_capital(terms)}.", "quiet")] if terms else []),
+        Folded("How the verdict is made", [Text(note, "quiet")]),
+    ]
 
 
 def _changes(findings: Findings, datasets: Sequence[Dataset]) -> list[Block]:
@@ -190,8 +210,13 @@ def _changes(findings: Findings, datasets: Sequence[Dataset]) -> list[Block]:
     """
     if not findings.students:
         return []
-    figures = [_change_figure(findings, metric, datasets) for metric in findings.charted(datasets)]
-    return [figure for figure in figures if figure is not None]
+    blocks: list[Block] = []
+    for metric in findings.charted(datasets):
+        if nothing := findings.nearly_nothing(metric, datasets):
+            blocks.append(Text(_capital(nothing)))
+        elif drawn := _change_figure(findings, metric, datasets):
+            blocks.append(drawn)
+    return blocks
 
 
 def _change_figure(
@@ -259,12 +284,16 @@ def _comparisons(findings: Findings, datasets: Sequence[Dataset]) -> list[Block]
         if not rows:
             continue
         changed = "" if dataset.changed is None else f", {dataset.changed:,} of them changed"
-        about = f"{_kind(dataset)}, {dataset.rows:,} rows{changed}. {dataset.note}".strip()
+        note = "; ".join(filter(None, [dataset.note, findings.gold(dataset)]))
+        about = f"{_kind(dataset)}, {dataset.rows:,} rows{changed}. {note}".strip()
         heads = _heads(findings, "figure")
         blocks.append(Table(dataset.name, heads, rows, "compared", about, "compared"))
     if not blocks:
         return []
-    return [*blocks, Text(_WORDS["tasks"]["note"].format(alpha=ALPHA), "quiet")]
+    terms = findings.terms(findings.metrics(datasets))
+    note = _WORDS["tasks"]["note"].format(alpha=ALPHA, model=findings.model_word)
+    said = [Text(f"{_capital(terms)}.", "quiet")] if terms else []
+    return [*blocks, *said, Folded("How to read the tables", [Text(note, "quiet")])]
 
 
 def _compared(findings: Findings, dataset: Dataset, metric: Metric) -> Row:
@@ -273,12 +302,12 @@ def _compared(findings: Findings, dataset: Dataset, metric: Metric) -> Row:
     cells = [Cell(f"{metric.heading} {arrow}".strip(), title=f"{way} is better" if arrow else "")]
     for model in findings.models:
         score = findings.score(model.name, dataset.name, metric.name)
-        figure = _figure(metric, score)
+        cell = _figure(metric, score)
         if score:
             test = findings.compared.get((model.name, dataset.name, metric.name))
             state = verdict(test) if test else ""
-            figure = replace(figure, detail=(metric, score, test, state, p_value))
-        cells.append(figure)
+            cell = replace(cell, detail=(metric, score, test, state, p_value))
+        cells.append(cell)
     return cells
 
 
@@ -300,7 +329,8 @@ def _heat_maps(findings: Findings, datasets: Sequence[Dataset]) -> list[Block]:
     """Return a heat map per metric that has a chart: a row per set, a column per model."""
     tables = []
     for metric in findings.metrics(datasets):
-        if metric.chart:
+        is_told = findings.students and findings.nearly_nothing(metric, datasets)  # in _changes
+        if metric.chart and not is_told:
             heads, rows = _heads(findings, "noise"), _heat_rows(findings, metric, datasets)
             tables.append(Table(_capital(metric.heading), heads, rows, "heat sortable"))
     return [Custom("beside", tables)] if tables else []
@@ -346,10 +376,10 @@ def _all_figures(findings: Findings) -> list[Block]:
     ]
 
 
-def _captioned(panels: Sequence[Markup | None], caption: str) -> list[Figure]:
+def _captioned(panels: Sequence[Markup | None], caption: str, title: str = "") -> list[Figure]:
     """Combine the panels that are not None into one figure; return [] if all are None."""
     drawn = list(filter(None, panels))
-    return [Figure(drawn, caption)] if drawn else []
+    return [Figure(drawn, caption, title)] if drawn else []
 
 
 def _robustness(findings: Findings, datasets: Sequence[Dataset]) -> list[Figure]:
@@ -360,6 +390,8 @@ def _robustness(findings: Findings, datasets: Sequence[Dataset]) -> list[Figure]
     """
     drawn = []
     for metric in findings.charted(datasets):
+        if findings.nearly_nothing(metric, datasets):
+            continue
         spots: list[Spot] = []
         means: list[Spot] = []
         for model in findings.models:
@@ -409,8 +441,14 @@ def _strengths(findings: Findings) -> Iterator[Figure]:
     for dataset in dict.fromkeys(curve.dataset for curve in findings.results.doses):
         chosen = [curve for curve in findings.results.doses if curve.dataset == dataset]
         chosen.sort(key=lambda curve: order.index(curve.model) if curve.model in order else 99)
-        panels = [_strength_panel(findings, chosen, name) for name in ("distance", "xsim_error")]
-        yield from _captioned(panels, _WORDS["strength"]["caption"].format(dataset=dataset))
+        rows = next((one.rows for one in findings.results.datasets if one.name == dataset), 0)
+        caption: str = _WORDS["strength"]["caption"]
+        panels = [_strength_panel(findings, chosen, "distance")]
+        if all(is_one_error(error, rows) for curve in chosen for error in curve.xsim_error):
+            caption += f" xSIM error: at most one error in {rows:,} sentences at every strength."
+        else:
+            panels.append(_strength_panel(findings, chosen, "xsim_error"))
+        yield from _captioned(panels, caption, dataset)
 
 
 def _strength_panel(
@@ -431,12 +469,22 @@ def _strength_panel(
     )
 
 
-def _projections(findings: Findings) -> Iterator[Figure]:
-    """Yield a map per set, with a panel per model.
+def _projections(findings: Findings) -> Iterator[Figure | Text]:
+    """Yield a map per set, with a panel per model, or a text if a map would explain too little.
 
     An arrow leads from each noisy sentence to its clean form.
     """
+    poor = {
+        projection.dataset: sum(projection.explained)
+        for projection in findings.results.projections
+        if sum(projection.explained) < _EXPLAINED_MIN
+    }
+    if poor:
+        sets, most = listed(list(poor)), max(poor.values())
+        yield Text(_WORDS["space"]["poor"].format(sets=sets, most=most))
     for projection in findings.results.projections:
+        if projection.dataset in poor:
+            continue
         shown = {name: points[:_ARROWS_MAX] for name, points in projection.points.items()}
         frame = [point for arrows in shown.values() for point in _ends(arrows)]
         if not frame or not all(isfinite(x + y) for x, y in frame):
@@ -447,7 +495,7 @@ def _projections(findings: Findings) -> Iterator[Figure]:
             if shown.get(model.name):
                 style = findings.style(model.name)
                 panels.append(_arrows(model.name, style, shown[model.name], tips, frame))
-        yield Figure(panels, _space_caption(findings, projection))
+        yield Figure(panels, _space_caption(findings, projection), projection.dataset)
 
 
 def _ends(arrows: Sequence[tuple[float, float, float, float]]) -> Iterator[tuple[float, float]]:
@@ -492,7 +540,8 @@ def _learning(training: Mapping[str, Any]) -> list[Figure]:
     """Return the learning curves of a training log: losses, distances, errors, learning rate."""
     log = training.get("log") or []
     columns = list(dict.fromkeys(key for row in log for key in row))
-    panels = []
+    panels: list[Markup | None] = []
+    caption: str = _WORDS["learning"]["caption"]
     for title in _LEARNING:
         keys = [column for column in columns if _learning_chart(column) == title]
         drawn = []
@@ -501,8 +550,11 @@ def _learning(training: Mapping[str, Any]) -> list[Figure]:
             name = {"lr": "rate", "": title, "xsim_error": "error"}.get(part, part)
             drawn.append(Curve(name, number % STYLES, _thinned(log, key)))
         linear = not title.endswith("loss")
+        if drawn and not any(y for curve in drawn for _, y in curve.points):
+            caption += f" {_capital(title)}: 0 at every step."
+            continue
         panels.append(curves(drawn, title=_capital(title), x_title="step", linear=linear))
-    return _captioned(panels, _WORDS["learning"]["caption"])
+    return _captioned(panels, caption)
 
 
 def _learning_chart(column: str) -> str:
@@ -552,18 +604,25 @@ def _examples(findings: Findings) -> Iterator[Custom]:
         cards[example.kind].append(Example(versions, example.dataset, drawn))
     for kind, chosen in cards.items():
         if chosen:
-            yield Custom("examples", {"kind": kind, "cards": chosen})
+            yield Custom("examples", {"kind": kind, "cards": chosen, "model": findings.model_word})
 
 
 def _reproduction(findings: Findings) -> list[Block]:
-    """Return the blocks for repeating the evaluation: models with checksums, settings, citation."""
+    """Return the blocks for repeating the evaluation: facts, models, settings, citation."""
     results, baseline = findings.results, findings.results.baseline
     rows: list[Row] = [
-        [model.name, model.spec, Cell(f"{model.width:,}", model.width), model.digest]
+        [
+            Cell(model.name, kind=f"m{findings.style(model.name)} named"),
+            model.spec,
+            figure(model.width),
+            figure(model.parameters),
+            model.digest,
+        ]
         for model in findings.models
     ]
-    heads = ["model", "SPEC", "width", "digest"]
-    blocks: list[Block] = [Table("Models", heads, rows, "definitions")]
+    heads = ["model", "SPEC", "dimensions", "parameters", "digest"]
+    models = Table("Models, the baseline first", heads, rows, "definitions stacked")
+    blocks: list[Block] = [Facts(_facts(findings)), models]
     config = (results.training or {}).get("config")
     for name, settings in (("evaluation", results.settings), ("training", config)):
         if settings:
@@ -572,8 +631,8 @@ def _reproduction(findings: Findings) -> list[Block]:
             blocks.append(Folded(f"Settings of the {name}", [Custom("code", written)]))
     versions = results.settings.get("versions")
     version = versions.get("noisegen", __version__) if isinstance(versions, dict) else __version__
-    models = ", ".join(model.name for model in findings.students)
-    models += f" against {baseline.name} ({baseline.spec})" if models else baseline.name
+    cited = ", ".join(model.name for model in findings.students)
+    cited += f" against {baseline.name} ({baseline.spec})" if cited else baseline.name
     sets = findings.sets_in_words
-    cite = _WORDS["again"]["cite"].format(version=version, models=models, sets=sets)
+    cite = _WORDS["again"]["cite"].format(version=version, models=cited, sets=sets)
     return [*blocks, Text(cite)]

@@ -122,7 +122,8 @@ class Realism:
 
     `is_paired` tells whether the two sets share clean texts; then only the noise on these texts is
     compared. `names` and `pairs_read` are the names and sizes of the real and the synthetic set.
-    `warnings` are reasons to doubt the figures, `damaged` messages about damaged input.
+    `transforms` are those of the synthetic noise, () if they are not known. `warnings` are reasons
+    to doubt the figures, `damaged` messages about damaged input.
     `examples` are rows: {"clean": text, "real": text, "synthetic": text}.
 
     With --strength, `levels` has a comparison for each factor of the noise. The other figures are
@@ -140,6 +141,7 @@ class Realism:
     warnings: tuple[str, ...]
     damaged: tuple[str, ...] = ()
     names: tuple[str, str] = ("", "")
+    transforms: tuple[str, ...] = ()
     examples: tuple[dict[str, str], ...] = ()
     levels: dict[str, "Realism"] = field(default_factory=dict)
 
@@ -189,8 +191,26 @@ def _compare(options: CompareOptions) -> Realism:
     real = options.read(options.pairs)
     if not options.has_recipe:
         sources = listed(options.synthetic)
-        return options.compared(real, read_pairs(sources), ", ".join(map(_run_name, sources)))
+        manifests = [_manifest(source) for source in sources]
+        name = ", ".join(map(_run_name, sources, manifests))
+        found = options.compared(real, read_pairs(sources), name)
+        # Noise of unknown origin may have any transform
+        recipes = [Recipe.from_dict(made.recipe) for made in manifests if made]
+        is_known = len(recipes) == len(sources)
+        return replace(found, transforms=_transforms(recipes, options.lang) if is_known else ())
     recipe = Recipe.chosen(options.recipe or "", options.transforms, lang=options.lang)
+    found = _of_recipe(options, real, recipe)
+    return replace(found, transforms=_transforms([recipe], options.lang))
+
+
+def _transforms(recipes: Sequence[Recipe], lang: str) -> tuple[str, ...]:
+    """Return the names of the transforms in the recipes' mixes for a language."""
+    steps = (step for recipe in recipes for step in recipe.mix_of(lang).steps())
+    return tuple(dict.fromkeys(step.transform for step in steps))
+
+
+def _of_recipe(options: CompareOptions, real: Pairs, recipe: Recipe) -> Realism:
+    """Compare real pairs with a recipe's noise on their clean side, at each strength."""
     clean = real.sample(options.limit).clean
     factors = {strength: factor_of(strength) for strength in listed(options.strength)}
     name, note = f"recipe {recipe.name} (seed {options.seed})", recipe.note_on(options.lang)
@@ -238,11 +258,17 @@ def _joined(levels: dict[str, Realism], sets: Mapping[str, Pairs], name: str) ->
     )
 
 
-def _run_name(source: str) -> str:
-    """Return a name for `source`; if `augment` wrote it, the name includes recipe and seed."""
+def _manifest(source: str) -> Manifest | None:
+    """Return the manifest of a source that `augment` wrote, None for any other source."""
     try:
-        manifest = Manifest.load(source, "augment")
+        return Manifest.load(source, "augment")
     except NoisegenError:
+        return None
+
+
+def _run_name(source: str, manifest: Manifest | None) -> str:
+    """Return a name for `source`; if `augment` wrote it, the name includes recipe and seed."""
+    if manifest is None:
         return source
     return f"{source} (recipe {manifest.recipe.get('name')}, seed {manifest.seed})"
 

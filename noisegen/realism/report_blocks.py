@@ -3,15 +3,19 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from noisegen.noising import registry
 from noisegen.noising.profile import END, SAME, START, HabitKey, Profile
 from noisegen.realism.compare import Realism
 from noisegen.realism.figures import HISTOGRAMS, NoiseFigures
+from noisegen.realism.kinds import KIND_OPTIONS
 from noisegen.realism.two_sample import Auc, NgramContrast
 from noisegen.report import blocks, pages
 from noisegen.report.terminal import percent
 from noisegen.runs.manifest import counted
+from noisegen.text.resources import rows_of
 
 if TYPE_CHECKING:
     from noisegen.realism.calibrate import Calibrated
@@ -19,8 +23,9 @@ if TYPE_CHECKING:
 TOP = 15  # maximum lines per table in the report on a noise profile
 EDITS_SHOWN = 12  # last line of the table "edits per row": rows with this many edits or more
 _SIDES = ("real", "synthetic")
-KINDS_NAMED = 3  # maximum kinds of edit that a sentence calls too rare or too frequent
-# A sentence names a kind of edit if its real and synthetic share differ by at least this much
+_VERDICTS = Path(__file__).with_name("verdicts.tsv")  # word: the AUC up to which it is right
+KINDS_NAMED = 3  # maximum kinds of edit in the verdict
+# The verdict names a kind of edit if its real and synthetic share differ by at least this much
 DIFFERENCE_MIN = 0.02
 _OF_AUC = (
     "AUC: how often a classifier on character n-grams, trained on other texts, picks the synthetic "
@@ -52,29 +57,31 @@ class Line(NamedTuple):
     share: float
 
 
-def page_of(command: str, sections: Sequence[blocks.Section], warnings: Sequence[str]) -> str:
+def page_of(kicker: str, sections: Sequence[blocks.Section], warnings: Sequence[str]) -> str:
     """Return the report of a command as one self-contained HTML page.
 
-    The first section has the title and the main results; warnings are shown below these.
+    The first section has the title and the main results; warnings are shown below these. `kicker`
+    is the line above the title, after "noisegen: ".
     """
     about, *others = sections
     head = [*about.blocks, *(blocks.Text(line, "warning") for line in warnings)]
-    return pages.page(about.title, others, kicker=f"noisegen: {command}", head=head)
+    return pages.page(about.title, others, kicker=f"noisegen: {kicker}", head=head)
 
 
 def comparison_page(realism: Realism) -> str:
     """Return the report on a comparison as an HTML page."""
-    return page_of("realism", comparison_sections(realism), realism.warnings)
+    kicker = f"realism {_compared_names(realism)}".rstrip()
+    return page_of(kicker, comparison_sections(realism), realism.warnings)
 
 
 def comparison_sections(realism: Realism) -> list[blocks.Section]:
     """Return the sections of the report on a comparison.
 
-    The first section names both sets and the main results.
+    The first section states the verdict and what to change; the last one names both sets.
     """
     examples = [_example(versions) for versions in realism.examples]
     return [
-        _about(realism),
+        _verdict(realism),
         blocks.Section(
             "examples",
             "Examples",
@@ -90,7 +97,7 @@ def comparison_sections(realism: Realism) -> list[blocks.Section]:
         ),
         blocks.Section(
             "ngrams",
-            "What gives the noise away",
+            "Letters that give the noise away",
             [
                 ngram_table(one.two_sample.contrasts, _caption(name))
                 for name, one in _compared(realism).items()
@@ -98,6 +105,7 @@ def comparison_sections(realism: Realism) -> list[blocks.Section]:
             "Character n-grams that the classifier relies on, and the share of rows that "
             "contain them. ␣ is a space, ¶ the beginning or the end of a text.",
         ),
+        _about(realism),
     ]
 
 
@@ -155,7 +163,7 @@ def _auc(auc: Auc | None) -> blocks.Cell:
 
 
 def _about(realism: Realism) -> blocks.Section:
-    """Return the section that names the two sets and states the main results."""
+    """Return the section that names the two sets."""
     real, synthetic = realism.names
     how = "noise on the same clean texts" if realism.is_paired else "noise on different texts"
     facts = {
@@ -165,72 +173,108 @@ def _about(realism: Realism) -> blocks.Section:
         "language": [realism.lang],
     }
     known = blocks.Facts({name: lines for name, lines in facts.items() if any(lines)})
-    title = "How real the noise is"
-    if synthetic:
-        title = _FOLDERS.sub("", f"{synthetic} against {real}").replace("recipe ", "Recipe ", 1)
-    sentences = _sentences_on_levels(realism) if realism.levels else _sentences(realism)
-    return blocks.Section("about", title, [*map(blocks.Text, sentences), known])
+    return blocks.Section("about", "What was compared", [known])
 
 
-def _sentences(realism: Realism) -> Iterator[str]:
-    """Yield the main results as sentences."""
-    real, synthetic, auc = realism.real, realism.synthetic, realism.two_sample.all_rows
+def _compared_names(realism: Realism) -> str:
+    """Return the names of both sets without folders, '' if the synthetic set has none."""
+    real, synthetic = realism.names
+    return _FOLDERS.sub("", f"of {synthetic} against {real}") if synthetic else ""
+
+
+def verdict_word(auc: Auc) -> str:
+    """Return the word for an AUC, such as 'close': the first of verdicts.tsv that reaches it."""
+    return next(word for word, most in rows_of(_VERDICTS) if auc.value <= float(most))
+
+
+def _verdict(realism: Realism) -> blocks.Section:
+    """Return the section with the verdict in words and the kinds of edit to change.
+
+    With --strength, they are those of the strength that the classifier tells apart least.
+    """
+    one, at = realism, ""
+    judged = {
+        name: (level, auc)
+        for name, level in realism.levels.items()
+        if (auc := level.two_sample.all_rows)
+    }
+    if judged:
+        name = min(judged, key=lambda name: judged[name][1].value)
+        one, at = judged[name][0], f"at {name} "
+    elif realism.levels:
+        one, at = next((level, f"at {name} ") for name, level in realism.levels.items())
+    auc, synthetic = one.two_sample.all_rows, one.synthetic
+    title, sentences = "Too few texts for a classifier to judge the noise", list[str]()
     if auc:
-        interval = f"95% interval {auc.low:.0%} to {auc.high:.0%}"
-        yield (
-            "Shown one real and one synthetic text, a classifier picks the synthetic one "
-            f"{auc.value:.0%} of the time ({interval}; 50% is guessing)."
+        title = (
+            f"{verdict_word(auc).capitalize()}: {at}a classifier picks the synthetic text in "
+            f"{auc.value:.0%} of pairs (50% is guessing)"
         )
-    yield (
-        f"The synthetic noise changes {percent(synthetic.changed_share)} of the rows with a CER of "
-        f"{percent(synthetic.cer)}, the real noise {percent(real.changed_share)} with "
-        f"{percent(real.cer)}."
-    )
-    differences = _kind_differences(real, synthetic)
-    rare = sorted(differences, key=lambda kind: -kind.difference)[:KINDS_NAMED]
-    if named := [kind.words for kind in rare if kind.difference > DIFFERENCE_MIN]:
-        yield f"Too rare: {', '.join(named)}."
-    frequent = sorted(differences, key=lambda kind: kind.difference)[:KINDS_NAMED]
-    if named := [kind.words for kind in frequent if -kind.difference > DIFFERENCE_MIN]:
-        yield f"Too frequent: {', '.join(named)}."
-
-
-def _sentences_on_levels(realism: Realism) -> Iterator[str]:
-    """Yield the main results at all strengths as sentences."""
-    real, levels = realism.real, realism.levels.items()
-    aucs = [(strength, one.two_sample.all_rows) for strength, one in levels]
-    if found := [f"{auc.value:.0%} of the time at {strength}" for strength, auc in aucs if auc]:
-        picked = ", ".join(found)
-        yield (
-            "Shown one real and one synthetic text, a classifier picks the synthetic one "
-            f"{picked} (50% is guessing)."
+        sentences.append(
+            "A pair is a real and a synthetic text that the classifier was not trained on; "
+            f"95% interval {auc.low:.0%} to {auc.high:.0%}."
         )
-    changed = ", ".join(
-        f"{percent(one.synthetic.changed_share)} of the rows with a CER of "
-        f"{percent(one.synthetic.cer)} at {strength}"
-        for strength, one in levels
+    if len(judged) > 1:
+        others = (f"{auc.value:.0%} at {name}" for name, (_, auc) in judged.items())
+        sentences.append(f"It picks {', '.join(others)}.")
+    sentences.append(
+        f"The synthetic noise {at}changes {percent(synthetic.changed_share)} of the rows with a "
+        f"CER (character error rate) of {percent(synthetic.cer)}, the real noise "
+        f"{percent(one.real.changed_share)} with {percent(one.real.cer)}."
     )
-    yield (
-        f"The synthetic noise changes {changed}; the real noise {percent(real.changed_share)} with "
-        f"{percent(real.cer)}."
-    )
+    rows = [_change(difference, realism) for difference in _kind_differences(one)]
+    if not rows:
+        sentences.append(f"No kind of edit differs by {DIFFERENCE_MIN:.0%} of all edits or more.")
+    heads = ["kind of edit", "synthetic", "real", "what to do"]
+    caption = "What gives it away most: kinds of edit, with their share of all edits"
+    table = blocks.Table(caption, heads, rows, "stacked")
+    return blocks.Section("verdict", title, [table, *map(blocks.Text, sentences)])
 
 
 class _KindDifference(NamedTuple):
-    """A kind of edit in words, with its shares, and its real minus its synthetic share."""
+    """A kind of edit, with its shares of all real and of all synthetic edits."""
 
-    difference: float
-    words: str
+    kind: str
+    real: float
+    synthetic: float
 
 
-def _kind_differences(real: NoiseFigures, synthetic: NoiseFigures) -> list[_KindDifference]:
-    """Return, for each kind of edit, its share of real edits minus its share of synthetic edits."""
-    differences = []
-    for kind, count in real.kinds.items():
-        ours, theirs = count / max(1, real.edits), synthetic.kinds[kind] / max(1, synthetic.edits)
-        words = f"{kind} ({theirs:.0%} of edits, real {ours:.0%})"
-        differences.append(_KindDifference(ours - theirs, words))
-    return differences
+def _kind_differences(realism: Realism) -> list[_KindDifference]:
+    """Return the kinds of edit whose shares differ most, at most `KINDS_NAMED` of them."""
+    real, synthetic = realism.real, realism.synthetic
+    differences = [
+        _KindDifference(
+            kind, count / max(1, real.edits), synthetic.kinds[kind] / max(1, synthetic.edits)
+        )
+        for kind, count in real.kinds.items()
+    ]
+    differences.sort(key=lambda found: -abs(found.real - found.synthetic))
+    least = DIFFERENCE_MIN
+    return [found for found in differences if abs(found.real - found.synthetic) >= least][
+        :KINDS_NAMED
+    ]
+
+
+def _change(found: _KindDifference, realism: Realism) -> blocks.Row:
+    """Return a table row: a kind of edit, its shares, and the options that change them.
+
+    Only the transforms of the recipe, if they are known, can make too many edits.
+    """
+    options, known = dict(rows_of(KIND_OPTIONS))[found.kind].split(), realism.transforms
+    is_rare = found.real > found.synthetic
+    if is_rare:
+        options = [
+            name
+            for name in options
+            if registry.get(name.partition(".")[0]).has_language(realism.lang or "en")
+        ]
+    elif known:
+        options = [name for name in options if name.partition(".")[0] in known]
+        options = options or [f"{name}.p" for name in known if len(known) == 1]
+    verb = "raise" if is_rare else "lower"
+    advice = f"{verb} {' or '.join(options)}" if options else "no option changes it alone"
+    shares = (blocks.figure(share, ".0%") for share in (found.synthetic, found.real))
+    return [found.kind, *shares, advice]
 
 
 def _example(versions: Mapping[str, str]) -> blocks.Example:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from noisegen.realism.report_blocks import ngram_table
+from noisegen.realism.report_blocks import ngram_table, page_of, verdict_word
 from noisegen.realism.two_sample import Auc
 from noisegen.realism.unpaired import ROWS_SHOWN, Mark, Unpaired
 from noisegen.report import blocks
@@ -22,13 +22,24 @@ _OF_MARKS = (
 )
 
 
+def unpaired_page(found: Unpaired) -> str:
+    """Return the report on noise beside posts as an HTML page."""
+    return page_of("realism", unpaired_sections(found), found.warnings)
+
+
 def unpaired_sections(found: Unpaired, rows: int = ROWS_SHOWN) -> list[blocks.Section]:
     """Return the sections of the report on noise beside posts: the main results come first.
 
     `rows` is the number of posts that are shown, each beside a noisy text.
     """
     marks = sorted(found.marks, key=lambda mark: -abs(mark.difference))[:MARKS_SHOWN]
-    title = f"{found.names[1]} beside {counted(found.read[0], 'post')}"
+    auc = found.classifier.all_rows
+    title = "Too few texts for a classifier: give at least 20 posts and 20 clean texts"
+    if auc:
+        title = (
+            f"{verdict_word(auc).capitalize()}: a classifier picks the noisy text in "
+            f"{auc.value:.0%} of pairs of a post and a noisy text (50% is guessing)"
+        )
     return [
         blocks.Section("about", title, list(map(blocks.Text, _sentences(found)))),
         rows_section(found.rows[:rows]),
@@ -53,16 +64,14 @@ def rows_section(rows: Sequence[tuple[str, str]]) -> blocks.Section:
 
 def _sentences(found: Unpaired) -> Iterator[str]:
     """Yield the main results and their limits as sentences."""
+    yield f"{found.names[1].capitalize()}, beside {counted(found.read[0], 'post')}."
     noise, clean = found.classifier.all_rows, found.classifier.clean_sides
-    if noise and clean:
+    if noise and clean and found.floor:
         yield (
-            f"Shown a post and a noisy text, a classifier picks the noisy text {percent(noise)} of "
-            f"the time; 50% is guessing. With clean text without noise it is {percent(clean)}"
-            + (f", with two halves of the posts {percent(found.floor)}." if found.floor else ".")
+            f"The share is {percent(noise)}. With clean text without noise it is {percent(clean)}, "
+            f"with two halves of the posts {percent(found.floor)}."
         )
         yield LIMITS
-    else:
-        yield "Too few texts for a classifier: give at least 20 posts and 20 clean texts."
     far = sorted(found.marks, key=lambda mark: -abs(mark.difference))
     for name, sign in (("too rare", -1), ("too frequent", 1)):
         if named := [mark.name for mark in far if mark.difference * sign > _NOTABLE][:3]:

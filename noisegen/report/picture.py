@@ -14,22 +14,24 @@ _LABELS_MAX = 16  # charts with more labels make the picture higher
 
 
 def picture(title: str, panels: Sequence[Bars]) -> bytes:
-    """Return a PNG picture of the four bar charts in `panels`, below the common `title`.
+    """Return a PNG picture of the bar charts in `panels`, two a row, below the common `title`.
 
     Raises MissingExtra if matplotlib is not installed.
     """
     with naming_extras("matplotlib"):
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-    longest = max(len(panel.labels) for panel in panels)
+    longest = max((len(panel.labels) for panel in panels), default=0)
     height = 8 + max(0, longest - _LABELS_MAX) * 0.25  # height of the picture in inches
     drawn = Figure(figsize=(11, height), layout="constrained")
     drawn.suptitle(title, fontsize=13)
-    for axes, panel in zip(drawn.subplots(2, 2).flat, panels, strict=True):
+    lines = -(-len(panels) // 2)
+    for index, panel in enumerate(panels, 1):
+        axes = drawn.add_subplot(lines, 2, index)
         thickness, labels = 0.8 / len(panel.series), bar_labels(panel)
-        for number, (name, values) in enumerate(panel.series.items()):
-            rows = [row + number * thickness for row in range(len(values))]
-            bars = axes.barh(rows, values, thickness, color=_COLORS[number], label=name)
+        for order, (name, values) in enumerate(panel.series.items()):
+            rows = [row + order * thickness for row in range(len(values))]
+            bars = axes.barh(rows, values, thickness, color=_COLORS[order], label=name)
             axes.bar_label(bars, labels[name], padding=2, fontsize=7)
         axes.margins(x=0.15)
         axes.set_yticks(range(len(panel.labels)), panel.labels, parse_math=False)

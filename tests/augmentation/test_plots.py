@@ -32,7 +32,7 @@ def test_the_page_needs_no_other_file(found: Statistics, tmp_path: Path) -> None
     statistics_report.plot(found, tmp_path / "plot.html")
     page = (tmp_path / "plot.html").read_text("utf-8")
     assert page.startswith("<!doctype html>")
-    assert "<h1>mix_all changed 3 of 5 rows</h1>" in page
+    assert "<h1>mix_all changed 3 of 5 rows (60.0%)</h1>" in page
     assert "13.79% of the characters (CER) and 58.33% of the words (WER) are wrong" in page
     for title in ("Transforms per row", "Edits by kind", "CER of the changed rows"):
         assert title in page
@@ -52,7 +52,8 @@ def test_the_page_says_what_was_asked_and_shows_changed_rows(tmp_path: Path) -> 
     assert all(row.clean != row.noisy for row in measured.examples)
     statistics_report.plot(measured, tmp_path / "plot.html")
     page = (tmp_path / "plot.html").read_text("utf-8")
-    assert "Recipe mix_all with seed 7 changed" in page
+    assert f"<h1>mix_all changed {measured.changed} of 40 rows" in page
+    assert page.index('class="card"') < page.index(str(clean))  # what was asked stands at the end
     assert f"<dd><bdi>{clean}</bdi></dd>" in page
     cards = re.findall(r'<li class="card".*?</li>', page, re.DOTALL)
     assert len(cards) == len(measured.examples)
@@ -62,6 +63,32 @@ def test_the_page_says_what_was_asked_and_shows_changed_rows(tmp_path: Path) -> 
         assert texts == [row.clean, row.noisy]
         assert '<mark class="noisy">' in card
         assert ", ".join(row.transforms) in card
+
+
+def test_each_changed_word_has_its_transform(found: Statistics, tmp_path: Path) -> None:
+    assert [row.changes for row in found.examples] == [
+        (("see", "c", ("abr1",)), ("you", "u", ("abr1",))),
+        (("the station", "thestation", ("spac",)),),
+        (("two", "tw0", ("leet",)), ("once", "on ce", ("leet", "spac"))),
+    ]
+    statistics_report.plot(found, tmp_path / "plot.html")
+    page = (tmp_path / "plot.html").read_text("utf-8")
+    said = re.findall(r"<dt>by</dt><dd>\s*<bdi>(.*?)</bdi>", page, re.DOTALL)
+    assert re.sub("<[^>]*>", "", said[0]).split() == ["c", "abr1", "u", "abr1"]
+
+
+def test_a_figure_is_told_once_and_a_chart_has_several_bars(tmp_path: Path) -> None:
+    clean = tmp_path / "news.txt"
+    clean.write_text("".join(f"the news of day {number}\n" for number in range(30)))
+    augment(clean, tmp_path / "out", transforms=["long:rate=1"], edits=True)
+    measured = statistics.measure(tmp_path / "out")
+    statistics_report.plot(measured, tmp_path / "plot.html")
+    statistics_report.plot(measured, tmp_path / "plot.png")
+    page = (tmp_path / "plot.html").read_text("utf-8")
+    assert "Transforms per row" not in page  # all rows drew one transform
+    shown = re.sub("<[^>]*>|<style>.*?</style>", " ", page, flags=re.DOTALL)
+    for figure in (f"{100 * measured.cer:.2f}%", f"{100 * measured.wer:.2f}%"):
+        assert shown.count(figure) == 1
 
 
 def test_charts_say_what_their_axes_are_and_how_many_rows_a_bar_is(

@@ -53,16 +53,23 @@ def test_rows_and_rates_are_exact(found: Statistics) -> None:
 
 def test_transforms_are_counted_alone_and_together(found: Statistics) -> None:
     assert found.transforms == (
-        TransformFigures("abr1", 1, 1, 1, 1.0, 2),
-        TransformFigures("leet", 1, 0, 0, None, 2),
-        TransformFigures("spac", 3, 2, 1, 0.5, 2),
+        TransformFigures("abr1", 1, 1, 1, 1.0, 2, 5, 1),
+        TransformFigures("leet", 1, 0, 0, None, 2, 2, 1),
+        TransformFigures("spac", 3, 2, 1, 0.5, 2, 2, 2),
     )
 
 
-def test_a_transform_that_is_never_alone_is_said_to_be_so(found: Statistics) -> None:
+def test_a_transform_that_is_never_alone_is_said_to_be_so(tmp_path: Path) -> None:
+    text = printed(statistics.measure(shard(tmp_path, ROWS)))
+    lines = {line.split()[0]: line.split() for line in text.splitlines() if line}
+    assert lines["abr1"][1:6] == ["1", "1", "of", "1", "100.0%"]
+    assert lines["leet"][1:] == ["1", "never", "alone"]
+
+
+def test_edits_tell_of_transforms_that_are_never_alone(found: Statistics) -> None:
     lines = {line.split()[0]: line.split() for line in printed(found).splitlines() if line}
-    assert lines["abr1"][1:7] == ["1", "2", "1", "of", "1", "100.0%"]
-    assert lines["leet"][1:] == ["1", "2", "never", "alone"]
+    assert lines["leet"][1:4] == ["1", "1", "2"]
+    assert lines["spac"][1:4] == ["3", "2", "2"]
 
 
 def test_edit_kinds_come_from_the_column(found: Statistics) -> None:
@@ -231,7 +238,7 @@ def test_the_tables_look_like_this(found: Statistics) -> None:
         "    rows   share   expected",
         "─" * 54,
     ]
-    assert "spac      3       2          1 of 2    50.0%   ████████████" in lines
+    assert "abr1      1         1            5   ████████████████████████" in lines
 
 
 def test_a_bar_shows_what_is_not_nothing() -> None:

@@ -2,7 +2,7 @@
 
 from html.parser import HTMLParser
 
-ALL = "short noise natural map drift strength space learning tasks examples figures again".split()  # noqa: SIM905
+ALL = "noise natural map drift strength space learning tasks examples figures again".split()  # noqa: SIM905
 VOID = {"meta", "link", "input", "img", "br"}
 
 

@@ -108,10 +108,10 @@ def test_examples_beyond_the_first_six_are_folded_away(results):
     assert folded.count('<li class="card"') == 14
 
 
-def test_notes_of_the_evaluation_stand_in_the_head(results):
+def test_notes_stand_at_the_end_and_damage_at_the_head(results):
     html = page(replace(results, settings={"notes": ["half <of> it"], "damaged": ["a: 3 rows"]}))
-    assert "half &lt;of&gt; it" in html
-    assert "a: 3 rows" in html
+    end = html.index('<section id="again"')
+    assert html.index("a: 3 rows") < html.index("<section") < end < html.index("half &lt;of&gt; it")
 
 
 @pytest.mark.parametrize("width", [20, 60, 200])

@@ -1,14 +1,17 @@
 """The three sentences of the report: what got better, what did not move, what got worse."""
 
+import io
 import re
 from dataclasses import replace
 
 import pytest
 from made_results import made
+from rich.console import Console
 
+from noisegen.evaluation.findings import Findings, render
 from noisegen.evaluation.metrics import METRICS
 from noisegen.evaluation.page import page
-from noisegen.evaluation.results import Comparison, Results
+from noisegen.evaluation.results import Comparison, Results, Score
 
 
 @pytest.fixture(scope="module")
@@ -88,3 +91,80 @@ def test_a_model_without_tests_is_said_to_have_none(results):
 
 def test_one_model_alone_is_compared_with_nothing():
     assert "there is nothing to compare it with" in page(made(1, 2))
+
+
+# The headline.
+
+
+def with_scores(results: Results, metric: str, **values: float) -> Results:
+    """The results with one value of a metric for each model, on every set that has the metric."""
+    scores = {
+        model: {
+            name: found | ({metric: Score(values[model])} if metric in found else {})
+            for name, found in sets.items()
+        }
+        for model, sets in results.scores.items()
+    }
+    return replace(results, scores=scores)
+
+
+@pytest.mark.parametrize(
+    ("distance", "said"),
+    [
+        (0.2, "1.5 times nearer on real noise"),
+        (0.29, "about as near on real noise"),
+        (0.6, "2.0 times farther on real noise"),
+    ],
+)
+def test_the_headline_says_how_much_nearer_noisy_text_is(distance, said):
+    found = with_scores(made(2), "distance", minilm=0.3, student=distance)
+    assert Findings(replace(found, comparisons=())).headline.startswith(f"student: {said}, ")
+
+
+def test_the_headline_says_what_became_of_clean_text(results):
+    two = made(2)
+    assert Findings(two).headline.endswith(", clean text unharmed")
+    far = with_scores(two, "drift", minilm=0.0, student=0.06)
+    assert Findings(far).headline.endswith(", clean text shifted by 0.060")
+    worse = comparison("sts_clean", -3.0, 0.001, "sts-dev")
+    harmed = Findings(replace(two, comparisons=(worse,))).headline
+    assert harmed.endswith(", clean text worse (STS, both clean)")
+    own = with_scores(two, "sts_clean", minilm=100.0, student=97.0)  # its gold is minilm's cosine
+    assert Findings(replace(own, comparisons=(worse,))).headline.endswith("clean text unharmed")
+
+
+def test_of_several_models_the_nearest_that_harms_no_clean_text_is_named():
+    eight = made(8)  # the last one is nearest, but its vectors have collapsed
+    assert re.match(r"long-run \(best of 7 models\): 1\.\d times nearer", Findings(eight).headline)
+
+
+def test_a_difference_that_no_test_shows_is_none(results):
+    tests = [comparison("distance", -0.1, 0.4, name) for name in ("jfleg", "cweb-g", "vilexnorm")]
+    found = Findings(replace(made(2), comparisons=tuple(tests)))
+    assert found.headline.startswith("student: no difference shown on real noise")
+
+
+def test_best_and_worst_noise_are_named_on_page_and_terminal():
+    two = made(2)
+    worst = {**two.scores["student"]["abr2"], "distance": Score(0.03)}
+    scores = two.scores | {"student": two.scores["student"] | {"abr2": worst}}
+    found = replace(two, scores=scores)
+    best = r"best: \w+ \(0\.\d+ to 0\.\d+, \d\.\d times lower\);"
+    said = rf"{best}\s+worst: abr2 \(0\.019 to 0\.030, 1\.6 times higher"
+    shown = io.StringIO()
+    render(found, Console(file=shown, width=80))
+    assert shown.getvalue().startswith(Findings(found).headline)
+    assert re.search(said, shown.getvalue())
+    html = page(found)
+    assert f"<h1>{Findings(found).headline}</h1>" in html
+    assert re.search(said, html)
+
+
+def test_one_name_stands_for_the_model_throughout():
+    two = made(2)
+    shown = io.StringIO()
+    render(two, Console(file=shown, width=200))
+    assert "natural pairs: minilm → student" in shown.getvalue()
+    html = page(two)
+    assert "How student learned" in html
+    assert "the model " not in re.sub("<(style|script)>.*?</\\1>", "", html, flags=re.DOTALL)

@@ -30,7 +30,8 @@ from noisegen.realism.compare import (
 )
 from noisegen.realism.doubts import languages_differ
 from noisegen.realism.figures import HISTOGRAMS, jensen_shannon, measure
-from noisegen.realism.report_blocks import comparison_page, comparison_sections
+from noisegen.realism.report_blocks import comparison_page, comparison_sections, verdict_word
+from noisegen.realism.two_sample import Auc
 from noisegen.report.terminal import show
 
 pytest.importorskip("sklearn")
@@ -197,7 +198,9 @@ def test_the_page_names_recipe_and_data_and_shows_whole_rows(source: Path, tmp_p
     found = compare(source, recipe="fing:rate=0.1", seed=3)
     assert found.names == (str(source), "recipe fing:rate=0.1 (seed 3)")
     page = comparison_page(found)
-    assert f"<h1>Recipe fing:rate=0.1 (seed 3) against {source.name}</h1>" in page
+    assert f"realism of recipe fing:rate=0.1 (seed 3) against {source.name}</p>" in page
+    assert page.index("<h1>") < page.index('class="facts"')  # the verdict before what was compared
+    assert page.index('id="ngrams"') < page.index('class="facts"')
     cards = re.findall(r'<li class="card".*?</li>', page, re.DOTALL)
     assert len(cards) == len(found.examples) == EXAMPLES
     real = {text: noisy for noisy, text in pairs_of(source)}
@@ -226,13 +229,35 @@ def test_a_folder_of_augment_is_named_with_its_recipe_and_seed(source: Path, tmp
     assert found.names[1] == f"{tmp_path / 'out'} (recipe {name}, seed 5)"
 
 
-def test_the_main_results_are_said_in_words(found: Realism) -> None:
-    text = " ".join(printed(found).split())
-    assert f"picks the synthetic one {found.two_sample.all_rows.value:.0%} of the time" in text
-    too_rare, too_frequent = text.split("Too rare: ")[1].split(". Too frequent: ")
-    assert "word dropped" not in too_rare
-    assert too_frequent.startswith("split (")  # spac adds spaces inside words
-    assert f"real {found.real.kinds['split'] / found.real.edits:.0%})" in too_frequent
+def test_the_first_line_is_the_verdict_in_words(found: Realism) -> None:
+    auc = found.two_sample.all_rows
+    text = printed(found)
+    said = f"Obvious: a classifier picks the synthetic text in {auc.value:.0%} of pairs (50%"
+    assert text.startswith(said)
+    rows = {kind: others for kind, *others in kind_rows(found)}
+    share = found.real.kinds["split"] / found.real.edits
+    assert rows["split"][1:] == [f"{share:.0%}", "lower spac.add_rate or join.p"]  # spac splits
+    assert rows["substitution"][2] == "raise fing.p"
+
+
+def test_a_recipe_is_told_of_its_own_transforms(source: Path) -> None:
+    found = compare(source, recipe="spac:add_rate=0.05", limit=200)
+    assert found.transforms == ("spac",)
+    assert {kind: others for kind, *others in kind_rows(found)}["split"][2] == "lower spac.add_rate"
+
+
+def kind_rows(found: Realism) -> list[list[str]]:
+    """The rows of the table in the verdict, as texts."""
+    table = comparison_sections(found)[0].blocks[0]
+    return [[getattr(cell, "text", cell) for cell in row] for row in table.rows]
+
+
+@pytest.mark.parametrize(
+    ("value", "word"),
+    [(0.4, "indistinguishable"), (0.6, "close"), (0.8, "visible"), (0.81, "obvious")],
+)
+def test_an_auc_has_a_word(value, word) -> None:
+    assert verdict_word(Auc(value, value, value, 99, 99)) == word
 
 
 def test_examples_of_different_texts_are_of_each_set(real: Pairs) -> None:
@@ -303,7 +328,8 @@ def test_a_recipe_is_compared_at_each_strength(source: Path) -> None:
     found = compare(source, recipe="ugc", seed=3, strength="x0,x1,x3", limit=120)
     assert list(found.levels) == levels
     alone = compare(source, recipe="ugc", seed=3, limit=120)
-    assert replace(found.levels["x1"], names=alone.names) == alone
+    same = replace(found.levels["x1"], names=alone.names, transforms=alone.transforms)
+    assert same == alone
     rates = [found.levels[strength].synthetic.cer for strength in levels]
     assert 0 == rates[0] < rates[1] < rates[2]
     assert found.synthetic == found.levels["x0"].synthetic
@@ -325,7 +351,8 @@ def test_the_command_shows_a_column_for_each_strength(source: Path, tmp_path, ca
     assert rates[0].split() == ["rate", "real", "x0.5", "x1", "x2"]
     assert [len(line.split()) for line in rates[2:6]] == [5, 5, 5, 5]
     assert re.search(r"^AUC( +0\.\d{3} ±0\.\d{3}){3}$", text, re.MULTILINE)
-    assert "of the time at x0.5" in " ".join(text.split())
+    assert re.match(r"\w+: at x0.5 a classifier picks the synthetic text in \d+%", text)
+    assert re.search(r"It picks \d+% at x0.5, \d+% at x1, \d+% at x2\.", text)
     assert max(cell_len(line) for line in text.splitlines()) <= 80
     page = out.read_text("utf-8")
     for strength in ("x0.5", "x1", "x2"):

@@ -193,5 +193,5 @@ def test_the_command_prints_and_writes_a_page(tmp_path, capfd):
     assert "95% interval" in shown.err
     assert "almost clean" in shown.err
     text = page.read_text("utf-8")
-    assert "What gives the noise away" in text
+    assert "Letters that give the noise away" in text
     assert "It cannot see" in text

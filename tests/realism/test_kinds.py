@@ -1,13 +1,17 @@
 """Every edit has exactly one kind, the one that the documentation says."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisegen.realism.kinds import KINDS, kind_of
+from noisegen import noise
+from noisegen.noising import registry
+from noisegen.realism.kinds import KIND_OPTIONS, KINDS, kind_of
 from noisegen.text.alignment import edits, is_initialism
+from noisegen.text.resources import DEMO, rows_of
 
 DOCS = Path(__file__).parents[2] / "docs" / "guides" / "realism.md"
 
@@ -111,3 +115,31 @@ def test_an_initialism_is_made_of_a_beginning_of_every_word(words: list[str], sh
     is_short = len(short) < 0.6 * sum(map(len, words))
     expected = short == initials or (short in made and is_short)
     assert is_initialism(words, short) == expected
+
+
+def test_options_make_their_kind_of_edit():
+    rows = [line.split("\t") for line in DEMO.read_text("utf-8").splitlines()[1:]]
+    texts = {lang: [row[0] for row in rows if row[-1] == lang] for lang in ("en", "fr", "hi")}
+    made = {}
+    for kind, options in rows_of(KIND_OPTIONS):
+        for name in options.split():
+            transform, _, parameter = name.partition(".")
+            assert parameter == "p" or parameter in registry.get(transform).parameters
+            if transform not in made:
+                made[transform] = kinds_of(transform, texts)
+            assert made[transform][kind], name
+
+
+def kinds_of(transform, texts):
+    """How often a transform makes each kind of edit in texts of its languages."""
+    found = Counter()
+    for lang, clean in texts.items():
+        if registry.get(transform).has_language(lang):
+            noisy = noise(clean, transform, lang=lang)
+            for before, after in zip(clean, noisy, strict=True):
+                found.update(kind_of(before, after, one, lang) for one in edits(before, after))
+    return found
+
+
+def test_every_kind_has_a_line_of_options():
+    assert [kind for kind, _ in rows_of(KIND_OPTIONS)] == list(KINDS)
