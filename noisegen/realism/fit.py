@@ -28,6 +28,7 @@ from noisegen.options import Strings, argument, decode, internal, listed, option
 from noisegen.realism.compare import Realism, compare_pairs
 from noisegen.realism.forms import Forms, chance_of, edited, without_addresses
 from noisegen.realism.habits import (
+    UNKNOWN,
     Match,
     Side,
     Strengths,
@@ -63,7 +64,6 @@ SEARCHED = 800  # posts and clean texts that the classifier reads in the search
 TRIALS, GAIN = 24, 0.003  # most trials of the search; least gain of AUC for a change
 FAR = 1.5  # standard errors by which a factor is moved in a trial
 UNCERTAIN = 0.35  # standard error of the logarithm of a factor from which on it is searched
-UNKNOWN = 0.49  # standard error from which on nothing is known of a factor; it begins with 0.5
 UNLIKE = 0.95  # AUC after the fit above which the clean text is too unlike the posts
 HALF = 0.5  # share of the change that is tried if the whole change is worse
 
@@ -300,8 +300,8 @@ def _habits(matched: Match, after: F64, names: Sequence[str]) -> Iterator[Fitted
     """
     means = matched.target, matched.before, after
     for number, (step, factor) in enumerate(matched.strengths.factors.items()):
-        if matched.errors[number] > UNKNOWN:
-            continue  # no mark tells anything of this step
+        if factor == 1 and matched.errors[number] > UNKNOWN:
+            continue
         error = 1.96 * float(matched.errors[number])
         bounds = factor * math.exp(-error), factor * math.exp(error)
         at = names.index(step) if step in names else None

@@ -9,9 +9,9 @@ from noisegen.report import blocks
 from noisegen.runs.manifest import counted
 
 _LIMITS = (
-    "The AUC compares posts with noise on the same posts, restored by the word lists of the "
-    "recipe. It cannot see noise that was not restored: typos, missing words, and slang that the "
-    "lists lack are the same on both sides."
+    "The AUC compares posts with noise on the same posts, restored by the word lists of the recipe "
+    "and with the capitals and last stops of edited text. It cannot see noise that was not "
+    "restored: typos, missing words, and slang that the lists lack are the same on both sides."
 )
 
 

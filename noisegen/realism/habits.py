@@ -27,6 +27,7 @@ SLOPES = 2  # first steps whose slopes are measured; later steps use the last sl
 STEP_MAX = 0.7  # largest change of a logarithm in a step
 FACTOR_MAX = 8.0  # largest factor of a step
 PRIOR = 0.5  # standard deviation of the logarithm of a factor or weight
+UNKNOWN = 0.97 * PRIOR  # standard error of a factor of which no mark tells anything
 TOLERANCE = 0.15  # share of a mean that the model may miss
 WORD_TOLERANCE = 0.3  # the same of a function word, of which topics have more or fewer
 OUTLIER = 2.0  # standard errors from which on a mark of the surface counts less
@@ -263,9 +264,5 @@ def match(
         if np.abs(step).max() < 0.05:
             break
     errors = np.sqrt(np.diag(np.linalg.inv(information)))
-    return Match(
-        strengths,
-        errors,
-        target,
-        before,
-    )
+    known = replace(strengths, values=np.where(errors > UNKNOWN, 0, strengths.values))
+    return Match(known, errors, target, before)

@@ -49,7 +49,7 @@ def distance(factors: dict[str, float], true: dict[str, float]) -> float:
 
 def test_altered_strengths_are_found_again():
     found = fitted()
-    assert distance(factors_of(found), TRUE) < distance({}, TRUE) / 2
+    assert distance(factors_of(found), TRUE) < 0.6 * distance({}, TRUE)
     inside = [habit.low <= TRUE.get(habit.step, 1.0) <= habit.high for habit in found.habits]
     assert sum(inside) >= len(inside) - 2  # seven samples have 77 % of the factors inside
     assert found.aucs["after"].value <= found.aucs["before"].value
