@@ -173,7 +173,7 @@ def verdict_word(auc: Auc) -> str:
 def _verdict(realism: Realism) -> blocks.Section:
     """Return the section with the verdict in words and the kinds of edit to change.
 
-    With --strength, they are those of the strength that the classifier tells apart least.
+    With --strength, the verdict is on the strength that the classifier tells apart least.
     """
     one, at = realism, ""
     judged = {
