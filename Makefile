@@ -54,7 +54,7 @@ $(VENV)/all: $(VENV)/core
 	$(PIP) -e ".[en,zh,ja,7z,punkt,lid,laser,social,hf,s3,plot,dask,realism,review,train,use,e5,demo,tensorboard,st]" $(TEST_PACKAGES)
 	touch $@
 
-$(VENV)/docs: $(VENV)/all
+$(VENV)/docs: $(VENV)/core
 	$(PIP) "mkdocs-material>=9.6" "mkdocstrings[python]>=0.30"
 	touch $@
 

@@ -132,7 +132,8 @@ def _pages(browser: Browser, folder: Path, out: Path) -> None:
         strengths="x1,x1.5,x2",
         limit=300,
     )
-    with prepare(path, port=0).in_thread() as server:
+    server = prepare(path, port=0)
+    with server.in_thread():
         for name, options in (("light", {}), ("dark", {"color_scheme": "dark"})):
             page = browser.new_page(viewport={"width": 960, "height": 860}, **options)
             _start(page, server, f"Ana ({name})")
@@ -152,7 +153,8 @@ def _right_to_left(browser: Browser, folder: Path, out: Path) -> None:
     rows = {"id": [0], "clean": [HEBREW[0]], "noisy": [HEBREW[1]], "lang": ["he"]}
     pq.write_table(pa.table(rows), made / "part-00000.parquet")
     review.make(made, folder / "hebrew.sqlite")
-    with prepare(folder / "hebrew.sqlite", port=0).in_thread() as server:
+    server = prepare(folder / "hebrew.sqlite", port=0)
+    with server.in_thread():
         page = browser.new_page(viewport={"width": 400, "height": 640})
         _start(page, server, "Ana")
         page.screenshot(path=out / "review-phone.png")

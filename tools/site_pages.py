@@ -1,8 +1,8 @@
 """A hook of mkdocs (`make docs`): pages of the site from outside docs/, and the Python reference.
 
-README.md is the home page; the changelog, the contributing guide and the page of word lists join
-the site. Relative links are rewritten to the place of their target on the site, or to the file in
-the repository where the target is no page.
+The changelog, the contributing guide and the page of word lists join the site. Relative links are
+rewritten to the place of their target on the site, or to the file in the repository where the
+target is no page; links to README.md lead to the home page.
 """
 
 import re
@@ -17,12 +17,11 @@ import noisegen
 
 ROOT = Path(__file__).parents[1]
 SOURCES = {  # page on the site: file in the repository
-    "index.md": "README.md",
     "development/changelog.md": "CHANGELOG.md",
     "development/contributing.md": "CONTRIBUTING.md",
     "reference/dictionaries.md": "noisegen/dictionaries/README.md",
 }
-PAGES = {source: page for page, source in SOURCES.items()}
+PAGES = {source: page for page, source in SOURCES.items()} | {"README.md": "index.md"}
 API = "reference/api.md"
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?(?=\))")
 

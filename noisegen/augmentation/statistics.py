@@ -172,7 +172,7 @@ class RunOrigin:
             return None
 
 
-class WordChange(NamedTuple):
+class ChangedWord(NamedTuple):
     """Words before and after a change, with the names of the transforms that made it."""
 
     clean: str
@@ -190,7 +190,7 @@ class ChangedRow:
     clean: str
     noisy: str
     transforms: tuple[str, ...]
-    changes: tuple[WordChange, ...] = ()
+    changes: tuple[ChangedWord, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -279,7 +279,7 @@ def edit_kind(clean: str, noisy: str) -> tuple[str, bool]:
 
 def changed_words(
     clean: str, noisy: str, edits: Sequence[Mapping[str, Any]]
-) -> tuple[WordChange, ...]:
+) -> tuple[ChangedWord, ...]:
     """Return the words that the edits of a row change; edits of one word are joined.
 
     `edits` are in the order of the text, and outside them both sides are equal.
@@ -291,16 +291,16 @@ def changed_words(
             words.append([edit])
         else:
             words[-1].append(edit)
-    return tuple(_word_change(clean, noisy, word) for word in words)
+    return tuple(_changed_word(clean, noisy, word) for word in words)
 
 
-def _word_change(clean: str, noisy: str, edits: Sequence[Mapping[str, Any]]) -> WordChange:
+def _changed_word(clean: str, noisy: str, edits: Sequence[Mapping[str, Any]]) -> ChangedWord:
     """Return the words around edits that no white space separates."""
     first, last = edits[0], edits[-1]
     before = _word_length(clean[: first["clean_start"]][::-1])
     after = _word_length(clean[last["clean_end"] :])
     names = dict.fromkeys(name for edit in edits for name in edit["transform"].split("+"))
-    return WordChange(
+    return ChangedWord(
         clean[first["clean_start"] - before : last["clean_end"] + after],
         noisy[first["noisy_start"] - before : last["noisy_end"] + after],
         tuple(names),

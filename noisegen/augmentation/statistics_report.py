@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noisegen.augmentation.statistics import (
+    ChangedWord,
     Statistics,
     TransformFigures,
     TransformsPerRow,
-    WordChange,
     ratio,
 )
 from noisegen.errors import UsageError, check_extras
@@ -257,7 +257,7 @@ def _examples(figures: Statistics) -> blocks.ExampleList:
     return blocks.ExampleList(shown)
 
 
-def _pieces(change: WordChange) -> list[blocks.Piece]:
+def _pieces(change: ChangedWord) -> list[blocks.Piece]:
     """Return a changed word, marked, and its transforms; a word that is gone is shown as it was."""
     word = change.noisy or f"{change.clean} → ‸"
     return [(word, True), (f" {', '.join(change.transforms)}  ", False)]
@@ -351,7 +351,7 @@ def _drawn_chart(figures: Statistics) -> blocks.Bars:
 def _effect_chart(figures: Statistics) -> blocks.Bars:
     """Return a chart of the characters that each transform changed.
 
-    Without a column of edits, it shows the changed rows among those that drew it alone.
+    Without a column of edits, each bar has the changed share of the rows with no other transform.
     """
     if _has_edits(figures):
         lines = _by_characters(figures)

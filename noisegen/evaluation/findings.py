@@ -127,7 +127,7 @@ class Findings:
 
     @property
     def headline(self) -> str:
-        """The main result of the evaluation in one line: that of the best model.
+        """The main result of the best model, in one line.
 
         The best model leaves clean text unharmed if any model does, and comes nearest.
         """
@@ -177,9 +177,9 @@ class Findings:
         return f"{'no difference shown' if shown == {'same'} else said} on {kind} noise"
 
     def harm(self, model: str) -> str:
-        """Return what a model does to clean text in words, '' if it is not known.
+        """Return the effect of a model on clean text in words, '' if it is not known.
 
-        Sets whose gold score is the baseline's own similarity do not count: no model can win there.
+        A set with the baseline's own similarity as gold score is left out: no model can win there.
         """
         own = {dataset.name for dataset in self.results.datasets if self.gold(dataset)}
         clean = [
@@ -312,7 +312,7 @@ class Findings:
 
 
 def is_one_error(percent: float, rows: int) -> bool:
-    """Tell whether an error rate in per cent stands for at most one error in so many rows."""
+    """Tell whether an error rate in per cent means at most one error in `rows` rows."""
     return percent * rows <= 100 + 1e-6
 
 

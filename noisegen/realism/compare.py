@@ -122,7 +122,7 @@ class Realism:
 
     `is_paired` tells whether the two sets share clean texts; then only the noise on these texts is
     compared. `names` and `pairs_read` are the names and sizes of the real and the synthetic set.
-    `transforms` are those of the synthetic noise, () if they are not known. `warnings` are reasons
+    `transforms` names the transforms of the synthetic noise, () if unknown. `warnings` are reasons
     to doubt the figures, `damaged` messages about damaged input.
     `examples` are rows: {"clean": text, "real": text, "synthetic": text}.
 

@@ -183,14 +183,14 @@ def _compared_names(realism: Realism) -> str:
 
 
 def verdict_word(auc: Auc) -> str:
-    """Return the word for an AUC, such as 'close': the first of verdicts.tsv that reaches it."""
-    return next(word for word, most in rows_of(_VERDICTS) if auc.value <= float(most))
+    """Return the word for an AUC: the first of verdicts.tsv whose bound its interval keeps."""
+    return next(word for word, most in rows_of(_VERDICTS) if auc.high <= float(most))
 
 
 def _verdict(realism: Realism) -> blocks.Section:
     """Return the section with the verdict in words and the kinds of edit to change.
 
-    With --strength, they are those of the strength that the classifier tells apart least.
+    With --strength, the verdict is on the strength that the classifier tells apart least.
     """
     one, at = realism, ""
     judged = {
@@ -214,6 +214,8 @@ def _verdict(realism: Realism) -> blocks.Section:
             "A pair is a real and a synthetic text that the classifier was not trained on; "
             f"95% interval {auc.low:.0%} to {auc.high:.0%}."
         )
+        if changed := one.two_sample.changed_rows:
+            sentences.append(f"Among changed rows alone it picks {changed.value:.0%}.")
     if len(judged) > 1:
         others = (f"{auc.value:.0%} at {name}" for name, (_, auc) in judged.items())
         sentences.append(f"It picks {', '.join(others)}.")

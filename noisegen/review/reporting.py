@@ -167,8 +167,9 @@ def report(path: str | Path, out: str | Path | None = None) -> ReviewReport:
     with store.reading(Path(path)), closing(store.connect(Path(path))) as opened:
         figures = measure(opened)
     if out is not None:
-        head, *sections = compose(figures)
-        page = pages.page("Realism review", sections, kicker="noisegen: review", head=[head])
+        headline, summary, *sections = compose(figures)
+        kicker = "noisegen: realism review"
+        page = pages.page(headline.text, sections, kicker=kicker, head=[summary])
         write_text(Path(out), page)
     return figures
 
@@ -392,8 +393,11 @@ _SHARES = "lang", "recipe", "strength", "judged", "realistic", "interval", "mode
 _SOURCES = "lang", "recipe", "strength", "rows", "unchanged", "too long"
 
 
-def compose(report: ReviewReport) -> tuple[Text, *tuple[Section, ...]]:
-    """Return a summary line of a review, and the sections of its report."""
+def compose(report: ReviewReport) -> tuple[Text, Text, *tuple[Section, ...]]:
+    """Return the result and a summary line of a review, and the sections of its report.
+
+    As long as the review is not finished, sections that have nothing to show are left out.
+    """
     judged = f"{report.judged:,} of {counted(report.items, 'row')} judged"
     people = counted(len(report.reviewers), "reviewer")
     answers = f"{counted(report.answers, 'answer')} (changes counted)"
@@ -405,6 +409,7 @@ def compose(report: ReviewReport) -> tuple[Text, *tuple[Section, ...]]:
         "meaning unchanged."
     )
     return (
+        Text(_headline(report), "named"),
         Text(f"{judged}; {people}, {answers}"),
         Section("verdicts", "The strength to choose", _verdict_blocks(report), cut_off),
         Section("groups", "Realism by strength", _group_blocks(report), shares),
@@ -415,8 +420,31 @@ def compose(report: ReviewReport) -> tuple[Text, *tuple[Section, ...]]:
     )
 
 
+def _headline(report: ReviewReport) -> str:
+    """Return the result of a review in one line."""
+    if not report.judged:
+        return "Nothing is judged yet"
+    words = {True: "reaches the cut-off", False: "is below the cut-off", None: "is not decided yet"}
+    if len(report.verdicts) == 1:
+        verdict = report.verdicts[0]
+        at = "" if verdict.strength is None else f" at {verdict.strength}"
+        return f"{verdict.recipe}{at} {words[verdict.passes]}"
+    passes = [verdict.passes for verdict in report.verdicts]
+    if not passes:
+        return f"{report.judged:,} of {counted(report.items, 'row')} judged"
+    states = {state: cell.text for state, cell in _PASSES.items() if state in passes}
+    counts = ", ".join(f"{passes.count(state)} {word}" for state, word in states.items())
+    return f"{len(passes)} languages and recipes: {counts}"
+
+
+def _is_finished(report: ReviewReport) -> bool:
+    return all(verdict.passes is not None for verdict in report.verdicts)
+
+
 def _verdict_blocks(report: ReviewReport) -> Sequence[Block]:
     rows: list[Row] = []
+    if not report.judged:
+        return []
     for verdict in report.verdicts:
         name = [verdict.lang, verdict.recipe, verdict.strength or "-"]
         rows.append([*name, _PASSES[verdict.passes], verdict.reason])
@@ -427,6 +455,8 @@ def _group_blocks(report: ReviewReport) -> Sequence[Block]:
     shares: list[Row] = []
     sources: list[Row] = []
     for group in report.groups:
+        if not group.judged and not _is_finished(report):
+            continue
         name = [group.lang, group.recipe, group.strength]
         judged = Cell(f"{group.judged:,}/{group.items:,}", group.judged)
         interval = Cell("-", kind="quiet") if group.realistic is None else _interval(group)
@@ -434,10 +464,11 @@ def _group_blocks(report: ReviewReport) -> Sequence[Block]:
         shares.append([*name, judged, figure(group.realistic, ".1%"), interval, *others])
         counts = group.rows, group.rows - group.changed, group.too_long
         sources.append([*name, *map(figure, counts)])
+    of_sources = Table("Rows of the sources", _SOURCES, sources)
     return [
         *_intervals(report),
-        Table("Shares by strength", _SHARES, shares),
-        Table("Rows of the sources", _SOURCES, sources),
+        *([Table("Shares by strength", _SHARES, shares)] if shares else []),
+        *([of_sources] if _is_finished(report) else []),
     ]
 
 
@@ -476,7 +507,7 @@ def _kind_blocks(report: ReviewReport) -> Sequence[Block]:
     names = judged[0].shares if judged else {}
     used = [name for name in names if any(language.shares[name] for language in judged)]
     if not used:
-        return [Text("No kind was named yet.", "quiet")]
+        return [Text("No kind was named.", "quiet")] if _is_finished(report) else []
     rows: list[Row] = []
     for name in used:
         rows.append([name, *(_kind_cell(name, each.lang, each.shares[name]) for each in judged)])
@@ -509,7 +540,8 @@ def _agreement_blocks(report: ReviewReport) -> Sequence[Block]:
         if answers.items
     ]
     if not rows:
-        return [Text("Agreement needs rows judged by two reviewers.", "quiet")]
+        missing = Text("Agreement needs rows judged by two reviewers.", "quiet")
+        return [missing] if _is_finished(report) else []
     note = (
         "Krippendorff's alpha: 1 is full agreement, 0 is chance. It is undefined (-) where "
         "all answers are the same."
@@ -530,6 +562,6 @@ def _reviewer_blocks(report: ReviewReport) -> Sequence[Block]:
         for reviewer in report.reviewers
     ]
     if not rows:
-        return [Text("Nobody has reviewed yet.", "quiet")]
+        return []
     heads = ["reviewer", "judged", "complete", "realistic", "seconds per row", "comments"]
     return [Table("Reviewers", heads, rows)]

@@ -10,6 +10,7 @@ from noisegen.augmentation import statistics, statistics_report
 from noisegen.realism.report_blocks import comparison_page
 from noisegen.report import pages
 from noisegen.report.blocks import Cell, Section, Table
+from noisegen.review.review_file import ReviewFile
 from noisegen.text.resources import DEMO
 
 pytest.importorskip("sklearn")
@@ -30,6 +31,12 @@ def folder(tmp_path_factory) -> Path:
     realism = compare(folder / "real", synthetic=folder / "out")
     (folder / "realism.html").write_text(comparison_page(realism), "utf-8")
     review.make(folder / "out", folder / "review.sqlite", rows=3)
+    opened = ReviewFile(folder / "review.sqlite")
+    key = opened.join("Ana", None)["reviewer"]
+    for item in (1, 2, 3):
+        opened.answer(key, item, "realism", "realistic", f"{item}")
+        opened.answer(key, item, "kinds", [1], f"{item} kinds")
+    opened.close()
     review.report(folder / "review.sqlite", folder / "review.html")
     return folder
 
@@ -79,12 +86,15 @@ def test_rows_of_text_are_stacked_on_a_phone_and_each_cell_is_named(opened):
         ]
         tops = row.locator("td").evaluate_all("all => all.map((one) => one.offsetTop)")
         assert tops == sorted(set(tops))
-    assert tables.count() == 3
+    assert tables.count() == 4
 
 
-def test_a_shadow_says_that_a_table_goes_on(opened):
-    page = opened("stats")
-    wide = page.locator(".wide").filter(has_text="alone: and no other")
+def test_a_shadow_says_that_a_table_goes_on(opened, folder):
+    heads = [f"column {number}" for number in range(9)]
+    table = Table(f"a table {'with many columns ' * 4}", heads, [heads])
+    content = pages.page("Wide", [Section("wide", "Wide", [table])])
+    (folder / "wide.html").write_text(content, "utf-8")
+    wide = opened("wide").locator(".wide")
     assert wide.evaluate("one => one.scrollWidth > one.clientWidth")
     shades = "one => getComputedStyle(one).backgroundAttachment"
     assert wide.evaluate(shades) == "local, local, scroll, scroll"  # covered where the table ends

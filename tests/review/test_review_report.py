@@ -59,9 +59,11 @@ def test_an_untouched_review_has_a_report(path, tmp_path):
     assert (found.items, found.judged, found.answers) == (45, 0, 0)
     assert {(one.passes, one.reason) for one in found.verdicts} == {(None, "nothing is judged yet")}
     assert "0 of 45 rows judged; 0 reviewers" in shown(found)
+    assert shown(found).startswith("Nothing is judged yet")
+    assert len(shown(found).split()) == 15
     page = (tmp_path / "report.html").read_text()
-    assert "Nobody has reviewed yet" in page
-    assert "No kind was named yet" in page
+    assert "<h1>Nothing is judged yet</h1>" in page
+    assert re.findall(r'<section id="(\w+)"', page) == []
 
 
 def test_a_review_half_answered_says_what_is_missing(path):
@@ -76,7 +78,19 @@ def test_a_review_half_answered_says_what_is_missing(path):
         ("Ana", 20, 20),
         ("Ben", 0, 0),
     ]
-    shown(found)
+    text = shown(found)
+    assert text.splitlines()[0].endswith(" is not decided yet")
+    assert "Rows of the sources" not in text
+    assert "kind was named" not in text
+
+
+def test_an_unfinished_report_has_only_what_is_judged(path):
+    low = [item for item, strength in rows_of(path, STRENGTH) if strength == "low"]
+    judge(path, "Ana", {item: {"realism": "realistic"} for item in low[:5]})
+    text = shown(review.report(path))
+    assert re.findall(r"(\w+) +\d+/15", text) == ["low"]
+    for empty in ("Agreement", "Kinds of noise", "Rows of the sources", "Comments"):
+        assert empty not in text
 
 
 def test_shares_and_intervals_are_those_of_the_items(path):
@@ -121,7 +135,9 @@ def test_the_cut_off_is_95_per_cent_of_15_and_60(path, unrealistic, passes):
     assert [one.strength for one in review.report(path).verdicts] == ["middle"]
     review.more(path, rows=60)
     judge(path, "Ana", verdicts(path, {"high": 5, "low": 5, "middle": unrealistic}))
-    (verdict,) = review.report(path).verdicts
+    found = review.report(path)
+    (verdict,) = found.verdicts
+    assert ("reaches the cut-off" if passes else "is below the cut-off") in shown(found)[:60]
     assert verdict.passes is passes  # 72 of 75 is 96 %, 71 is 94.7 %
     assert "of 75 rows realistic" in verdict.reason
     assert "fewer" not in verdict.reason
@@ -212,6 +228,9 @@ def test_a_language_in_which_nothing_changed_holds_nobody_up(tmp_path):
     judge(path, "Ana", {1: {"realism": "realistic", "meaning": "yes"}})
     reasons = {one.lang: one.reason for one in review.report(path).verdicts}
     assert reasons["zh"] == "no row was drawn"
+    opened = ReviewFile(path)
+    assert opened.languages() == ["en"]  # those that the page offers, all ticked
+    opened.close()
     with pytest.raises(SourceError, match="nothing to review"):  # only en, and no new text
         review.more(path)
 
