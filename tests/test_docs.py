@@ -293,6 +293,42 @@ def folder(tmp_path, monkeypatch):
         yield tmp_path
 
 
+# Programs of a shell block that the test of the first pages leaves out, and commands of noisegen
+# that take minutes or train an encoder: these are only parsed.
+LEFT_OUT = ("git", "cd", "make", "source", "pip", "echo", "cat", "eval")
+SLOW = ("quickstart", "train", "evaluate")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
+def test_the_commands_of_the_first_pages_run_in_a_fresh_folder(page, folder, capfd):
+    """They run one after another, as a reader types them."""
+    pytest.importorskip("sklearn")
+    for block in blocks(read(page)):
+        if block.kind == "console":
+            lines = [line[2:] for line in block.body.splitlines() if line.startswith("$ ")]
+        else:
+            lines = WRITTEN.sub("", block.body).splitlines() if block.kind == "sh" else []
+        for file, body in WRITTEN.findall(block.body):
+            (folder / file).write_text(body, "utf-8")
+        for line in lines:
+            command, _, target = line.partition(" > ")
+            words = shlex.split(command, comments=True)
+            if not words or words[0] in LEFT_OUT or words[0].startswith("_NOISEGEN"):
+                continue
+            assert words[0] == "noisegen", line
+            if words[1] in SLOW:
+                files = [word for word in words if re.fullmatch(r"\w+\.(tsv|txt)", word)]
+                assert [file for file in files if not (folder / file).exists()] == []
+                continue
+            capfd.readouterr()
+            with fresh():
+                code = cli.run(words[1:])
+            shown = capfd.readouterr()
+            assert code == 0, (line, shown.err)
+            if target:
+                (folder / target.split()[0]).write_text(shown.out, "utf-8")
+
+
 def shown_by(command: str) -> str:
     """Run `noisegen ...` and return what a terminal shows of it."""
     program, *arguments = shlex.split(command)

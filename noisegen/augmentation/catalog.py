@@ -13,7 +13,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from noisegen.augmentation.on_the_fly import Noising
-from noisegen.errors import UsageError
+from noisegen.errors import UsageError, did_you_mean
 from noisegen.noising import registry
 from noisegen.noising.lexicon import head_of
 from noisegen.noising.recipe import Recipe, recipe_names
@@ -22,7 +22,7 @@ from noisegen.report.blocks import Block, Cell, Row, Table, figure
 from noisegen.report.blocks import Text as Paragraph
 from noisegen.testing import noise_with
 from noisegen.text.alignment import character_errors, word_errors
-from noisegen.text.resources import DEMO, DICTIONARIES, RECIPES
+from noisegen.text.resources import DEMO, DICTIONARIES, EXAMPLE_PAIRS, RECIPES
 
 
 @dataclass(frozen=True)
@@ -148,6 +148,36 @@ def demo_texts() -> dict[str, list[str]]:
 
 RATE_ROWS = 4_000  # noisy rows on which an error rate is measured
 RATE_TEXTS_MIN = 20  # demo texts that a language needs, at least, for its error rates to be shown
+
+
+# Packaged example data by name: what it is. All of it was written for noisegen.
+EXAMPLES = {
+    "text": "clean English sentences, one per line",
+    "posts": "English posts as people write them, one per line",
+    "pairs": "the same posts and their clean form, a table with columns noisy and clean",
+}
+EXAMPLES_FROM = "written for noisegen, Apache-2.0"  # source and licence
+
+
+def example(name: str) -> str:
+    """Return the packaged example data of a name in EXAMPLES; raises UsageError for another."""
+    if name not in EXAMPLES:
+        near = did_you_mean(name, EXAMPLES) or f"; known: {', '.join(EXAMPLES)}"
+        raise UsageError(f"no example {name!r}{near}")
+    if name == "text":
+        return "".join(f"{text}\n" for text in demo_texts()["en"])
+    pairs = EXAMPLE_PAIRS.read_text("utf-8")
+    if name == "pairs":
+        return pairs
+    _, *rows = pairs.splitlines()
+    noisy = (row.partition("\t")[0] for row in rows)
+    return "".join(f"{text}\n" for text in noisy)
+
+
+def example_table() -> Table:
+    """Return a table of the example data: names, what they are, source and licence."""
+    rows = [[name, what, EXAMPLES_FROM] for name, what in EXAMPLES.items()]
+    return Table("example data", ["name", "what it is", "source"], rows)
 
 
 @dataclass(frozen=True)

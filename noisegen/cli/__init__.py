@@ -26,6 +26,7 @@ GROUPS = {  # heading in the help -> commands below it -> file of this package t
         "recipes": "catalog",
         "transforms": "catalog",
         "calibrate": "realism",
+        "example": "catalog",
     },
     "Mine": {
         "prepare": "mine",

@@ -117,3 +117,26 @@ def transforms(transform: str | None, code: tuple[str, ...], as_json: bool) -> N
         one = catalog.describe(catalog.info(transform)) if transform else None
         shown = one or catalog.table(catalog.list_transforms())
         common.terminal().print(shown, highlight=False)
+
+
+@click.command(epilog=common.example("example pairs"))
+@click.argument("name", required=False, metavar="[NAME]")
+@common.output
+def example(name: str | None, as_json: bool) -> None:
+    """List the packaged example data, or print some.
+
+    NAME: text, posts or pairs. They were written for noisegen (Apache-2.0), to try its commands on.
+    """
+    from noisegen.augmentation import catalog
+    from noisegen.report.terminal import show
+
+    if name:
+        content = catalog.example(name)
+        if as_json:
+            common.print_json({"name": name, "lines": content.splitlines()})
+        else:
+            click.echo(content, nl=False)
+    elif as_json:
+        common.print_json({"examples": catalog.EXAMPLES, "source": catalog.EXAMPLES_FROM})
+    else:
+        show([catalog.example_table()], common.terminal())

@@ -22,12 +22,14 @@ from noisegen.encoders.sentence_encoder import SentenceEncoder, encoding_on, pre
 from noisegen.encoders.stored import read_json, write_json
 from noisegen.encoders.tokens import Packed, Padded, Rows, plan, sizes, upload
 from noisegen.errors import NoisegenError, UsageError
+from noisegen.evaluation.similarity import cosine_distances
 from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.resources import cache_folder
 from noisegen.training.clock import UNLIMITED, Clock
 from noisegen.training.computation import Computation, Workers
 from noisegen.training.held_out import HeldOut, ValidationPairs, read_validation
 from noisegen.training.losses import Batch, Output
+from noisegen.training.model_card import ImprovedPair
 from noisegen.training.noisy_words import Words, add_noisy_words, find_noisy_words, pieces_of
 from noisegen.training.objectives import WeightedSum
 from noisegen.training.pair_method import PairChunk, PairMethod
@@ -49,6 +51,8 @@ from noisegen.training.trainer import Trainer
 
 _VECTORS_SHARE = 0.25  # maximum share of the time left, for the teacher's vectors
 _WORDS_SHARE = 0.25  # maximum share of the time then left, for noisy words
+# Characters of both sides of the pair in the model card, and held-out pairs it is chosen from
+SHOWN_MAX, SHOWN_AMONG = 160, 200
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ class Distillation(PairMethod[PairChunk]):
     These keys are prefixes of the names of validation figures: "loss" and "given_loss".
     """
 
-    card = "student.md"
+    card, task = "student.md", "sentence-similarity"
     settings: DistilSettings
     network: SentenceEncoder
     vectors: TeacherVectors
@@ -407,6 +411,30 @@ class Distillation(PairMethod[PairChunk]):
                 add_noisy_words(start, self.noisy_words)
             interpolate(self.network, start, self.settings.interpolate)
         return {**super().export(trainer), "not_kept": not_kept(self.network, self.teacher)}
+
+    def improved_pair(self) -> ImprovedPair | None:
+        """Return the short held-out pair that training improved most; None if it improved none.
+
+        Its noisy side is compared with the teacher's vector of its clean side.
+        """
+        held_out = self.held_out[""]
+        pairs = list(zip(held_out.noisy, held_out.clean, strict=True))
+        short = [len(noisy + clean) <= SHOWN_MAX and noisy != clean for noisy, clean in pairs]
+        rows = np.flatnonzero(short)[:SHOWN_AMONG]
+        if not len(rows):
+            return None
+        noisy, clean = zip(*(pairs[row] for row in rows), strict=True)
+        start = make_student(self.settings, self.teacher)
+        if self.settings.noisy_words:
+            add_noisy_words(start, self.noisy_words)
+        before, after = (
+            cosine_distances(student.encode(noisy), held_out.teacher[rows])
+            for student in (start, self.network)
+        )
+        if not (after < before).any():
+            return None
+        best = int(np.argmax(before - after))
+        return ImprovedPair(noisy[best], clean[best], float(before[best]), float(after[best]))
 
     def save(self, folder: Path) -> None:
         """Write the student into a folder that SentenceTransformer and `open_encoder` open."""

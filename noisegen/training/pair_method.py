@@ -22,6 +22,7 @@ from noisegen.evaluation.xsim_search import xsim
 from noisegen.runs.atomic import write_text
 from noisegen.training.checkpoint import writing_weights
 from noisegen.training.computation import Computation, flop_per_token
+from noisegen.training.model_card import ImprovedPair, front_matter
 from noisegen.training.pairs import PIECE_ROWS, NoiseSource, PairData, Reading, read_pairs
 from noisegen.training.settings import DistilSettings, PretrainSettings
 from noisegen.training.summary import tables
@@ -58,6 +59,7 @@ class PairMethod(Method[P]):
     """A method whose student learns from pairs of noisy and clean text, and gets a model card."""
 
     card: ClassVar[str]  # file name of the model card's template
+    task: ClassVar[str]  # the student's task, as the Hugging Face Hub calls it
     settings: DistilSettings | PretrainSettings
     pairs: PairData
     noise: NoiseSource
@@ -193,6 +195,10 @@ class PairMethod(Method[P]):
         write_text(folder / "README.md", self._model_card(trainer.recorded, metrics))
         return metrics
 
+    def improved_pair(self) -> ImprovedPair | None:
+        """Return a held-out pair that training improved; None if the method knows none."""
+        return None
+
     def _model_card(self, recorded: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:
         """Return the model card, from the contents of config.yaml and metrics.json."""
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -201,9 +207,13 @@ class PairMethod(Method[P]):
         templates = Environment(
             loader=loader, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True
         )
-        values = {"select_by": None, **recorded, **metrics}
+        values = {"select_by": None, "recipe": "", **recorded, **metrics}
         values["settings"] = yaml.safe_dump(dict(recorded), sort_keys=False, allow_unicode=True)
         values["tables"] = tables(metrics)
+        langs = {self.settings.lang, *self.pairs.langs}
+        values["languages"] = ", ".join(sorted(langs))
+        values["front_matter"] = front_matter(recorded, recorded["data"], langs, self.task)
+        values["improved"] = self.improved_pair() if metrics["best_step"] else None
         values["usage"] = self.computation.student.usage
         values["prepare"] = getattr(self.computation.student.tokenizer, "preparation", "")
         # "validation" is a list of sources in `recorded`, but figures in `metrics` and `values`.

@@ -67,7 +67,7 @@ class Pretraining(PairMethod[MaskedChunk]):
     With the objective `mlm` alone, there is no contrastive loss.
     """
 
-    card = "language_model.md"
+    card, task = "language_model.md", "fill-mask"
     settings: PretrainSettings
     network: MaskedModel
     held_out: Masked  # held-out texts, noisy sides before clean sides; the masks never change

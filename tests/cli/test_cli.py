@@ -18,6 +18,7 @@ import noisegen
 from noisegen import cli
 from noisegen.augmentation.catalog import demo_texts
 from noisegen.cli import run
+from noisegen.data.pairs import read_pairs
 from noisegen.noising.recipe import recipe_names
 
 COMMANDS = sorted(cli.noisegen.commands)
@@ -29,6 +30,7 @@ RUNS = {
     "recipes": ["rolaser"],
     "transforms": [],
     "stats": ["MADE"],
+    "example": ["pairs"],
     "mine-wiki": ["DUMP", "-o", "OUT", "--workers", "1"],
     "mine-lang8": ["FILE", "-o", "OUT", "--workers", "1"],
     "mine-pairs": ["PAIRS", "-o", "OUT", "--workers", "1"],
@@ -39,7 +41,7 @@ RUNS = {
     "calibrate": [str(DEMO), *("--recipe", "fing", "--target-cer", "0.02", "-o", "OUT.yaml")],
     "realism": ["--pairs", "PAIRS", "--recipe", "fing"],
     "review": ["make", str(DEMO), "-o", "OUT", *FING, "--strengths", "0.1,0.2", "--rows", "5"],
-    "train": ["MADE", "-o", "OUT", "--teacher", "TINY", "--steps", "1"],
+    "train": ["MADE", "-o", "OUT", "--teacher", "TINY", "--steps", "1", "--force-small"],
     "evaluate": ["TINY", "-o", "OUT", "--pairs", "POSTS", "--no-hard"],
     "evaluate-task": [
         "TINY",
@@ -601,3 +603,21 @@ def test_a_preview_without_text_shows_the_demo_text_of_the_language(capfd):
     for lang, begun in (("en", "The city council"), ("de", "Der Stadtrat")):
         assert run(["preview", "--lang", lang, "-n", "1", "-t", "fing:rate=0", "-q"]) == 0
         assert begun in capfd.readouterr().out
+
+
+def test_the_packaged_examples_are_what_they_say(tmp_path, capsys):
+    assert run(["example"]) == 0
+    listed = capsys.readouterr().out
+    assert "written for noisegen, Apache-2.0" in listed
+    for name, rows in (("text", 300), ("posts", 123), ("pairs", 124)):
+        assert name in listed
+        assert run(["example", name]) == 0
+        path = tmp_path / f"{name}.tsv"
+        path.write_text(capsys.readouterr().out, "utf-8")
+        lines = path.read_text("utf-8").splitlines()
+        assert (len(lines), len(set(lines))) == (rows, rows)
+    pairs = read_pairs([str(tmp_path / "pairs.tsv")])
+    assert pairs.noisy == (tmp_path / "posts.tsv").read_text("utf-8").splitlines()
+    assert all(noisy != clean for noisy, clean in zip(pairs.noisy, pairs.clean, strict=True))
+    assert run(["example", "pair"]) == 2
+    assert "did you mean 'pairs'" in capsys.readouterr().err

@@ -20,6 +20,8 @@ RUNS = {  # command lines, and the extra that each asks for
     "augment RAW -o gs://bucket/out": "gcs",
     "augment RAW -o OUT/dask --text-column text --executor dask:127.0.0.1:1": "dask",
     "preview": "",
+    "example": "",
+    "example pairs": "",
     "preview slang --tagger spacy -t slng": "en",
     "recipes rolaser": "",
     "transforms": "",

@@ -47,7 +47,7 @@ def validations(run):
     return [row["validation_loss"] for row in log_rows(run) if "validation_loss" in row]
 
 
-def test_a_student_learns_and_its_folder_opens(train, tmp_path):
+def test_a_student_learns_and_its_folder_opens(train, tmp_path, tiny_bert, pairs_file):
     found = train(
         tmp_path / "run", steps=60, validate_every=20, student="layers:0", objective="two_term"
     )
@@ -59,6 +59,22 @@ def test_a_student_learns_and_its_folder_opens(train, tmp_path):
     said = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
     assert (said["steps"], said["preset"]) == (60, "quickstart")
     card = (tmp_path / "run" / "student" / "README.md").read_text()
+    _, head, body = card.split("---\n", 2)
+    assert yaml.safe_load(head) == {
+        "license": "other",
+        "language": ["en"],
+        "base_model": tiny_bert.name,
+        "library_name": "sentence-transformers",
+        "pipeline_tag": "sentence-similarity",
+        "tags": ["sentence-transformers", "noisegen", "robustness"],
+    }
+    assert f"Training data: `{pairs_file}` (" in body
+    [before, after] = re.findall(r"fell from\s(\S+) to (\S+)\.\n", body)[0]
+    assert float(after) < float(before)
+    [shown] = re.findall(r"\| noisy \| clean \|\n\| --- \| --- \|\n\| (.*) \|\n", body)
+    noisy, clean = shown.split(" | ")
+    assert clean != noisy
+    assert f"{clean}\t" in pairs_file.read_text()
     assert "ugc" in card
     assert f"{found['validation']['drift']:.4f}" in card
 

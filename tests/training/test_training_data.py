@@ -112,6 +112,7 @@ def test_a_run_prints_what_was_dropped_and_metrics_have_it(tmp_path, tiny_bert, 
         "1",
         "--set",
         "precision=fp32",
+        "--force-small",
     ]
     assert command(given) == 0
     said = capsys.readouterr()
