@@ -2,7 +2,7 @@
 
 from tools.asr_pairs import aligned, pairs_of
 from tools.confusables import look_alikes
-from tools.ocr_profiles import work_of, write_pairs, written_today
+from tools.ocr_profiles import outlines, work_of, write_pairs, written_today
 
 REFERENCE = """token|speaker|ts|endTs|punctuation|case|tags|wer_tags
 Good|0||||UC|[]|[]
@@ -42,6 +42,13 @@ def test_lines_are_split_by_work_and_written_as_today(tmp_path):
     assert 0 < sizes["test"] < sizes["train"]
     assert written_today("fa\u0364llt ‐ er’s") == "fällt - er's"
     assert work_of("a/b/000012.png") == "a/b"
+
+
+def test_lines_of_a_page_have_an_outline_and_a_text():
+    alto = """<alto xmlns="http://www.loc.gov/standards/alto/ns-v4#"><TextBlock><TextLine>
+    <Shape><Polygon POINTS="5 9 40,9 40.0 2"/></Shape><String CONTENT="The end."/></TextLine>
+    <TextLine><String CONTENT="without an outline"/></TextLine></TextBlock></alto>"""
+    assert [*outlines(alto.encode())] == [([(5, 9), (40, 9), (40, 2)], "The end.")]
 
 
 def test_a_call_becomes_pairs_of_sentences(tmp_path):

@@ -16,10 +16,11 @@ from noisegen.testing import check_transform
 from noisegen.text.resources import DEMO, DICTIONARIES
 
 LANGS = ("de", "en", "es", "ga", "is", "pt", "ru", "uk", "zh")
-SCANNED = ("de", "fr")
+SCANNED = ("cs", "de", "en", "es", "fr")
 PROFILES = [*(("channel", lang) for lang in LANGS), *(("ocr", lang) for lang in SCANNED)]
 LICENCES = {"Apache-2.0", "CC-BY-4.0", "CC-BY-SA-3.0", "CC-BY-SA-4.0", "MIT"}
 TEXTS = {
+    "cs": "Dnes ráno jsme šli do města, ale obchody byly ještě zavřené a nikdo tam nebyl.",
     "ga": "Tá sé ag dul abhaile anois agus níl a fhios agam cén fáth a bhfuil sé anseo.",
     "is": "Það er gott að vera hérna en ég veit ekki hvað ég á að gera á morgun.",
     "nl": "De kinderen zijn vanmorgen met hun vader naar het oude huis bij de rivier gegaan.",
@@ -67,7 +68,9 @@ def test_another_language_is_told_what_to_do():
     wanted = "no packaged profile for language 'ko' .*learn one with noisegen learn PAIRS"
     with pytest.raises(UsageError, match=wanted):
         noisegen.noise("친구", "channel", lang="ko")
-    with pytest.raises(UsageError, match="ocr has no data for language 'ko'; it has de, fr"):
+    with pytest.raises(
+        UsageError, match="ocr has no data for language 'ko'; it has cs, de, en, es, fr"
+    ):
         noisegen.noise("친구", "ocr", lang="ko")
 
 
@@ -77,7 +80,9 @@ def cer(rate, texts, lang):
     return wrong / sum(map(len, texts))
 
 
-@pytest.mark.parametrize(("lang", "scanned"), [("de", 0.088), ("fr", 0.083)])
+@pytest.mark.parametrize(
+    ("lang", "scanned"), [("cs", 0.059), ("de", 0.088), ("en", 0.024), ("es", 0.034), ("fr", 0.083)]
+)
 def test_ocr_misreads_as_much_as_in_its_scans(lang, scanned):
     """The texts are modern and have other words than old prints."""
     check_transform("ocr", lang)

@@ -16,7 +16,8 @@ from noisegen.transforms.speech import hesitant
 
 NAMES = ("nums", "mute", "fill", "near")
 TEXT = "In 1887, the “well-known” house cost $1,250; on the 22nd (they said) 3.5% of it was “lost”."
-SPEAKING = ("de", "en", "es", "fr", "it", "nl", "pt")
+SPEAKING = sorted(path.parent.name for path in DICTIONARIES.glob("*/fill.tsv"))
+COUNTING = sorted(path.parent.name for path in DICTIONARIES.glob("*/nums.tsv"))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -32,6 +33,11 @@ def test_mute_keeps_them_in_other_languages(lang):
 @pytest.mark.parametrize("lang", SPEAKING)
 def test_fill_keeps_them_in_other_languages(lang):
     check_transform("fill", lang)
+
+
+@pytest.mark.parametrize("lang", COUNTING)
+def test_nums_keeps_them_in_other_languages(lang):
+    check_transform("nums", lang, ("5 %, 1 887, 2.000, 3,05", "€ 20 1.250 £ 99 1999"))
 
 
 NUMBER = st.from_regex(
@@ -81,10 +87,49 @@ def test_any_numbers_agree_with_the_oracle(numbers):
         ("3.1.4", "3.1.4"),
         ("x7", "x7"),
         ("7x", "7x"),
+        ("5 %", "five percent"),
+        ("€1", "one euro"),
     ],
 )
 def test_numbers_in_words(number, words):
     assert noised("nums", f"so {number}. (and {number})", rate=1) == [f"so {words}. (and {words})"]
+
+
+@pytest.mark.parametrize(
+    ("lang", "text", "words"),
+    [
+        ("cs", "3 Kč a 2,5 Kč", "tři koruny a dva čárka pět koruny"),
+        ("da", "1887, 21 kr", "attenhundrede og syvogfirs, enogtyve kroner"),
+        ("de", "1887 waren es 1.250 €", "achtzehnhundertsiebenundachtzig waren es {} Euro"),
+        ("de", "3,5 % und 007", "drei Komma fünf Prozent und null null sieben"),
+        ("el", "21 €, 21 £", "είκοσι ένα ευρώ, είκοσι μία λίρες"),
+        ("es", "21 €, el 3º", "veintiún euros, el tercero"),
+        ("fi", "1 €, 5 €", "yksi euro, viisi euroa"),
+        ("fr", "le 1er, 10 000 €, 91", "le premier, dix mille euros, quatre-vingt-onze"),
+        ("hu", "5 Ft", "öt forint"),
+        ("id", "Rp 5.000", "lima ribu rupiah"),
+        ("it", "il 2º, 31%", "il secondo, trentun per cento"),
+        ("nb", "21 kr", "tjueén kroner"),
+        ("nl", "de 2e, 1985", "de tweede, negentienvijfentachtig"),
+        ("pl", "1 zł, 22 zł, 25 zł", "jeden złoty, dwadzieścia dwa złote, {} złotych"),
+        ("pt", "R$ 21, 0,5 %", "vinte e um reais, zero vírgula cinco por cento"),
+        ("ro", "3 $, 20 $", "trei dolari, douăzeci de dolari"),
+        ("ru", "21 $, 2 $, 5-й", "двадцать один доллар, два доллара, пятый"),
+        ("sk", "5 €, 3 €", "päť eur, tri eurá"),
+        ("sv", "den 2:a, 1 kr", "den andra, en krona"),
+        ("tr", "%5, 1.250 ₺", "yüzde beş, bin iki yüz elli lira"),
+        ("uk", "21 ₴, 5 ₴", "двадцять одна гривня, п'ять гривень"),
+        ("vi", "1.250 ₫", "một nghìn hai trăm năm mươi đồng"),
+    ],
+)
+def test_numbers_in_words_of_other_languages(lang, text, words):
+    middle = {"de": "eintausendzweihundertfünfzig", "pl": "dwadzieścia pięć"}.get(lang, "")
+    assert noised("nums", text, lang=lang, rate=1) == [words.format(middle)]
+
+
+def test_an_ordinal_without_words_stays_in_digits():
+    [noisy] = noised("nums", "21001-й и 21001", lang="ru", rate=1)
+    assert noisy == "21001-й и двадцать одна тысяча один"
 
 
 @pytest.mark.parametrize(
@@ -157,9 +202,10 @@ def test_asr_leaves_links_and_numbers_where_asked():
 def test_asr_in_another_language_has_the_steps_that_it_has():
     steps = {step.transform for step in Recipe.named("asr").mix_of("de").steps()}
     assert {"mute", "caps"} <= steps
-    with pytest.warns(UserWarning, match="leaves out 3 of its 7 .*: nums, homo, near"):
+    with pytest.warns(UserWarning, match="leaves out 2 of its 7 .*: homo, near"):
         noisy = noisegen.noise("Das Haus, „klein“, ist von 1887.", "asr", lang="de", seed=1)
     assert noisy == noisy.lower()
     assert "," not in noisy
-    with pytest.raises(UsageError, match="nums has no data for language 'de'; it has en"):
-        noisegen.noise("Das Haus von 1887.", "nums", lang="de")
+    assert "achtzehnhundertsiebenundachtzig" in noisy
+    with pytest.raises(UsageError, match="nums has no data for language 'th'; it has cs, da, de"):
+        noisegen.noise("1887", "nums", lang="th")
