@@ -54,7 +54,7 @@ class TransformInfo:
 
 
 def list_transforms() -> list[TransformInfo]:
-    """Describe every transform, plug-ins included."""
+    """Describe every transform, plug-ins included; raises NoisegenError for a broken plug-in."""
     return [info(name) for name in registry.names()]
 
 

@@ -219,7 +219,7 @@ def realism(out: Path | None, as_json: bool, **options: Any) -> int:
     """Compare synthetic noise with real noise.
 
     The comparison has kinds and positions of edits, and how well a classifier tells synthetic from
-    real noise (AUC).
+    real noise (AUC). In Python this command is noisegen.compare.
     """
     from noisegen.realism.compare import compare
     from noisegen.realism.report_blocks import comparison_page, comparison_sections

@@ -48,7 +48,11 @@ _NOT_EXTENDED = ("languages", "steps", "strength")
 
 @dataclass(frozen=True)
 class Recipe(Mix):
-    """A mix of transforms; `languages` maps the codes of some languages to other mixes for them."""
+    """A mix of transforms; `languages` maps the codes of some languages to other mixes for them.
+
+    Make one with `named`, `from_yaml` or `of`. `name` is shown to users, `root` is the group of all
+    steps; `strength` and `writers` are those of `Mix`.
+    """
 
     languages: dict[str, "Recipe"] = field(default_factory=dict)
 
