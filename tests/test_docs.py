@@ -106,6 +106,13 @@ def test_every_public_name_is_on_the_python_page():
     assert [name for name in noisegen.__all__ if not re.search(rf"\b{name}\b", page)] == []
 
 
+def test_the_command_realism_and_its_function_name_each_other():
+    assert "noisegen.compare" in (cli.noisegen.commands["realism"].help or "")
+    assert "command `realism`" in noisegen.compare.__doc__.partition("\n")[0]
+    for page in ("docs/reference/python.md", "docs/guides/realism.md"):
+        assert re.search(r"the command `realism`", read(page))
+
+
 def test_the_reference_has_parameters_errors_and_an_example_of_every_name():
     page = api_page.reference()
     sections = dict(re.findall(r"^::: noisegen\.\S*\.(\w+)$(.*?)(?=^:::|\Z)", page, re.M | re.S))

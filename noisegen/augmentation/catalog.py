@@ -175,7 +175,7 @@ def example(name: str) -> str:
 
 
 def example_table() -> Table:
-    """Return a table of the example data: names, what they are, source and licence."""
+    """Return a table of the example data: name, description, source and licence."""
     rows = [[name, what, EXAMPLES_FROM] for name, what in EXAMPLES.items()]
     return Table("example data", ["name", "what it is", "source"], rows)
 

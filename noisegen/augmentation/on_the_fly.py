@@ -374,7 +374,7 @@ class Mapper(_OnTheFly):
     """Callable for `dataset.map(Mapper("ugc", seed=7), batched=True)`: adds a column of noisy text.
 
     `recipe`, `seed`, `lang`, `protect` and `tagger` are the options of `noise`. `noisy_column` is
-    the name of the new column. Wrong options raise UsageError.
+    the name of the new column. Raises UsageError for a wrong option.
 
     `id_column` has the ids of the rows. Without it, the text is its own id, as in `noise`: equal
     texts get equal noise. With `with_indices=True` in `map`, the indices are the ids, and the noise

@@ -50,8 +50,8 @@ _NOT_EXTENDED = ("languages", "steps", "strength")
 class Recipe(Mix):
     """A mix of transforms; `languages` maps the codes of some languages to other mixes for them.
 
-    Make one with `named`, `from_yaml` or `of`. `name` is shown to users, `root` is the group of all
-    steps; `strength` and `writers` are those of `Mix`.
+    `named`, `from_yaml` and `of` make a recipe. Users see its `name`; its group `root` has all
+    steps; `strength` and `writers` are explained in `Mix`.
     """
 
     languages: dict[str, "Recipe"] = field(default_factory=dict)
