@@ -20,6 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+import api_page
 import click
 import pytest
 import yaml
@@ -120,6 +121,32 @@ def test_every_command_and_option_is_on_its_page():
 def test_every_public_name_is_on_the_python_page():
     page = read("docs/reference/python.md")
     assert [name for name in noisegen.__all__ if not re.search(rf"\b{name}\b", page)] == []
+
+
+def test_the_command_realism_and_its_function_name_each_other():
+    assert "noisegen.compare" in (cli.noisegen.commands["realism"].help or "")
+    assert "command `realism`" in noisegen.compare.__doc__.partition("\n")[0]
+    for page in ("docs/reference/python.md", "docs/guides/realism.md"):
+        assert re.search(r"the command `realism`", read(page))
+
+
+def test_the_reference_has_parameters_errors_and_an_example_of_every_name():
+    page = api_page.reference()
+    sections = dict(re.findall(r"^::: noisegen\.\S*\.(\w+)$(.*?)(?=^:::|\Z)", page, re.M | re.S))
+    assert sorted(sections) == sorted(noisegen._MODULES)
+    for name, section in sections.items():
+        if name not in api_page.MADE:
+            assert "**Errors**" in section
+            assert f"noisegen.{name}" in section.partition("**Example**")[2]
+    assert "| `target_cer` | Character error rate | `None` |" in sections["calibrate"]
+    with pytest.raises(LookupError, match=r"python.md has no example of noisegen\.nothing"):
+        api_page.example("nothing")
+
+    def noise_all(texts: list[str], rate: float = 0.1) -> None:
+        """Noise `texts`."""
+
+    with pytest.raises(LookupError, match="noise_all: its docstring does not name `rate`"):
+        api_page.parameters("noise_all", noise_all)
 
 
 @pytest.mark.parametrize("one", built_in(), ids=lambda one: one.name)

@@ -9,11 +9,10 @@ import re
 from pathlib import Path, PurePosixPath
 from posixpath import normpath, relpath
 
+import api_page
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
-
-import noisegen
 
 ROOT = Path(__file__).parents[1]
 SOURCES = {  # page on the site: file in the repository
@@ -31,7 +30,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for page, source in SOURCES.items():
         content = (ROOT / source).read_text("utf-8")
         files.append(File.generated(config, page, content=content))
-    files.append(File.generated(config, API, content=_reference()))
+    files.append(File.generated(config, API, content=api_page.reference()))
     return files
 
 
@@ -50,11 +49,3 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return relpath(target_page, PurePosixPath(on_site).parent) + (link[2] or "")
 
     return LINK.sub(rewritten, markdown)
-
-
-def _reference() -> str:
-    """Return the page of the public names: functions first, then classes."""
-    modules = noisegen._MODULES
-    names = sorted(modules, key=lambda name: (name[0].isupper(), name))
-    blocks = (f"::: noisegen.{modules[name]}.{name}" for name in names)
-    return "\n\n".join(["# Python API", *blocks]) + "\n"

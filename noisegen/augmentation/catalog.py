@@ -54,7 +54,7 @@ class TransformInfo:
 
 
 def list_transforms() -> list[TransformInfo]:
-    """Describe every transform, plug-ins included."""
+    """Describe every transform, plug-ins included; raises NoisegenError for a broken plug-in."""
     return [info(name) for name in registry.names()]
 
 
@@ -175,7 +175,7 @@ def example(name: str) -> str:
 
 
 def example_table() -> Table:
-    """Return a table of the example data: names, what they are, source and licence."""
+    """Return a table of the example data: name, description, source and licence."""
     rows = [[name, what, EXAMPLES_FROM] for name, what in EXAMPLES.items()]
     return Table("example data", ["name", "what it is", "source"], rows)
 

@@ -373,6 +373,9 @@ def check_epoch(epoch: object) -> None:
 class Mapper(_OnTheFly):
     """Callable for `dataset.map(Mapper("ugc", seed=7), batched=True)`: adds a column of noisy text.
 
+    `recipe`, `seed`, `lang`, `protect` and `tagger` are the options of `noise`. `noisy_column` is
+    the name of the new column. Raises UsageError for a wrong option.
+
     `id_column` has the ids of the rows. Without it, the text is its own id, as in `noise`: equal
     texts get equal noise. With `with_indices=True` in `map`, the indices are the ids, and the noise
     is that of `augment`. Another `epoch` gives other noise.
@@ -410,9 +413,10 @@ class Collator(_OnTheFly):
     """Callable for `DataLoader(rows, collate_fn=Collator(...))`: adds noisy text to rows.
 
     A row is a mapping with an id in `id_column`, or without one: then its text is the id, as in
-    `noise`. The other options and the noise are the same as
-    for `Mapper`. A batch is a dict of lists, or the result of `collate` for the list of noisy rows.
-    Call `set_epoch` before each pass for new noise; persistent workers keep their first epoch.
+    `noise`. The other options and the noise are the same as for `Mapper`: `recipe`, `seed`,
+    `column`, `noisy_column`, `lang`, `protect`, `epoch`, `tagger`, `spans`, `lang_column`. A batch
+    is a dict of lists, or the result of `collate` for the list of noisy rows. Call `set_epoch`
+    before each pass for new noise; persistent workers keep their first epoch.
     """
 
     collate: Callable[[list[dict[str, Any]]], Any] | None = None

@@ -233,7 +233,8 @@ def realism(out: Path | None, as_json: bool, **options: Any) -> int:
 
     The comparison has kinds and positions of edits, and how well a classifier tells synthetic from
     real noise (AUC). With --posts and --clean no pairs are needed: it has habits that can be
-    counted, and a classifier that sees no topics.
+    counted, and a classifier that sees no topics. In Python these are noisegen.compare and
+    noisegen.compare_posts.
     """
     from noisegen.realism.compare import compare
     from noisegen.realism.report_blocks import comparison_page, comparison_sections

@@ -137,7 +137,7 @@ def mine_lang8(
     tell: Callable[[str], None] = silent,
     with_uncorrected: bool = False,
 ) -> Manifest:
-    """Mine learners' sentences from Lang-8 entries (a JSON array per line) or M2 files.
+    """Mine learners' sentences from `files`: Lang-8 entries (a JSON array per line) or M2 files.
 
     `with_uncorrected` keeps a sentence that nobody corrected as a pair of equal sides. A threshold
     of None has the default of the filter profile. Raises NoisegenError.

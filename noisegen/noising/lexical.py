@@ -351,11 +351,13 @@ def lexical(
     tags: str = "",
     kind: Kind = "habit",
 ) -> None:
-    """Register a word list as a transform: each match is replaced with chance `rate`.
+    """Register a word list as the transform `name`: each match is replaced with chance `rate`.
 
-    `path` is a TSV file (its head names source, license and lang) or a mined dictionary in Parquet;
-    '{lang}' in the path stands for the language. `kind` matters in recipes with writers: a 'habit'
-    is drawn once for all occurrences of a phrase in a row, a 'slip' for each occurrence.
+    `summary` is its help text. Raises LexiconError for a file that cannot be read, and UsageError
+    for unknown `tags`. `path` is a TSV file (its head names source, license and lang) or a mined
+    dictionary in Parquet; '{lang}' in the path stands for the language. `kind` matters in recipes
+    with writers: a 'habit' is drawn once for all occurrences of a phrase in a row, a 'slip' for
+    each occurrence.
 
     `tags` limits the matches that are replaced:
 

@@ -51,7 +51,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Lexicon:
-    """A word list: entries, and a head with at least name, lang, source and license.
+    """A word list: its `entries`, and a `head` with at least name, lang, source and license.
 
     With `of: 1000` in the head, the weight of an entry is the chance, out of 1000, that the phrase
     becomes this replacement when it is hit. If the weights of a phrase sum to less than 1000, the

@@ -96,9 +96,9 @@ def noise(
     tagger: str = "rule",
     edits: bool = False,
 ) -> Any:
-    """Return a text with noise; a list of texts gives a list.
+    """Return `text`, or each text of a list, with noise.
 
-    The same seed and `id` give the same noise, equal to the noise of a row with this id in a run
+    The same `seed` and `id` give the same noise, equal to the noise of a row with this id in a run
     with this seed. For a list, `id` is a list. Without `id` the text itself is the id: equal texts
     get equal noise.
 

@@ -48,7 +48,11 @@ _NOT_EXTENDED = ("languages", "steps", "strength")
 
 @dataclass(frozen=True)
 class Recipe(Mix):
-    """A mix of transforms; `languages` maps the codes of some languages to other mixes for them."""
+    """A mix of transforms; `languages` maps the codes of some languages to other mixes for them.
+
+    `named`, `from_yaml` and `of` make a recipe. Users see its `name`; its group `root` has all
+    steps; `strength` and `writers` are explained in `Mix`.
+    """
 
     languages: dict[str, "Recipe"] = field(default_factory=dict)
 

@@ -408,13 +408,14 @@ def load_code(*paths: str | Path) -> None:
 def transform(
     name: str, langs: Sequence[str] | str = ("*",), keeps_meaning: bool = True, kind: Kind = "slip"
 ) -> Callable[[F], F]:
-    """Register a plain function `(text, draws, *, rate, ...) -> str` as a transform.
+    """Register a plain function `(text, draws, *, rate, ...) -> str` as the transform `name`.
 
     The first line of the function's docstring is the help text of the transform; its keyword-only
     parameters are the parameters of the transform. Parameters named rate or *_rate are multiplied
     by the strength that a row draws. `langs` are the languages of the transform (default: any).
     `keeps_meaning` is False if the transform may add or drop content. `kind` matters in recipes
     with writers: a 'slip' changes words, each at most once; a 'style' may change the whole row.
+    Raises UsageError for a name that is taken, and for a wrong kind or default.
     """
     given = [langs] if isinstance(langs, str) else langs
     languages = [lang if lang == "*" else normalize_language(lang) for lang in given]

@@ -176,7 +176,7 @@ def compare(
     limit: int = 10_000,
     progress: Show = silent,
 ) -> Realism:
-    """Compare the noise in real pairs with synthetic pairs, or with the noise of a recipe.
+    """Compare the noise in real pairs with synthetic pairs or a recipe's noise: command `realism`.
 
     A recipe, or `transforms` ('fing:rate=0.1') in their order, noises the clean side of the real
     pairs, at each `strength` if there are some ('x0.5', 'x2'). Equal input gives equal figures.

@@ -3,7 +3,7 @@
 1. The posts are restored (`forms`): noisy forms that the recipe can write become clean again.
 2. Strengths are searched under which noise on restored posts has as many marks of each step as
    the posts, and noise on clean text (`--clean`) the capitals, signs and words of the posts.
-   Without clean text, the restored posts get the capitals and last stops of edited text.
+   Without clean text, the restored posts get a capital, and a stop after their last word.
 3. With clean text, a classifier that sees function words, noisy forms and the shapes of words
    searches the strengths that the marks left uncertain.
 4. The classifier judges recipes on held-out posts. If it tells these from the noise of the fitted
@@ -185,8 +185,8 @@ def fit(
     """Fit a recipe to unpaired noisy posts, and write it to `out` if that is set.
 
     `posts` and `clean` are files, folders or `hf:NAME` with a column of text. `clean` is text like
-    that to be noised. Without it, capitals and last stops are fitted as if the posts should have
-    those of edited text, and commas, quotes and missing words keep the strengths of `extends`.
+    that to be noised. Without it, capitals and stops are fitted as if each post should begin with a
+    capital and end with a stop; commas, quotes and missing words keep their strengths.
     Equal input gives an equal recipe. Raises NoisegenError.
     """
     return _fit(decode(FitOptions, locals()))

@@ -111,7 +111,7 @@ class SurfaceMarks:
         return np.repeat([TOLERANCE, WORD_TOLERANCE], [surface, len(self.frequent)])
 
     def of(self, text: str) -> F64:
-        """Return the marks of a text: those of starts and ends are 0 or 1, others per ten words."""
+        """Return the marks of a text: 0 or 1 for starts and ends, else a number per ten words."""
         if text not in self.cache:
             words = [text[a:b] for a, b in word_spans(text)]
             first = next((c for c in text if c.isalpha()), "")

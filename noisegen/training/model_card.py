@@ -33,8 +33,8 @@ def front_matter(
 ) -> str:
     """Return the front matter of a model card as YAML, its two fences included.
 
-    `settings` are those of the run, `data` its sources, `langs` the languages of its texts; `task`
-    is the Hub's name of the task, such as 'sentence-similarity'.
+    `settings` has the settings of the run, `data` its sources, `langs` the languages of its texts.
+    `task` is the Hub's name of the task, such as 'sentence-similarity'.
     """
     teacher, student = (str(settings.get(name) or "") for name in ("teacher", "student"))
     starts_as_teacher = not student or student.partition(":")[0] in ("copy", "layers", "char")
