@@ -365,7 +365,7 @@ def test_inputs_with_other_columns(failed, file, tmp_path):
         (["--recipe", "mix_all", "--set", "leeet.rate=1"], "did you mean 'leet'?"),
         (["--set", "clip.rate=2"], "outside 0 to 1"),
         (["--set", "clipp.rate=1"], "did you mean 'clip'?"),
-        (["--set", "leet.rate=1"], "recipe ugc has no such step; its steps: drop, init, "),
+        (["--set", "leet.rate=1"], "recipe ugc has no such step; its steps: init, join, "),
         (["--set", "leet"], "write TRANSFORM.PARAM=VALUE"),
         (["-t", "abr1", "--lang", "sw"], "abr1 has no data for language 'sw'; it has en"),
         (["--part", "0/3"], "write I/N with I from 1 to N"),
