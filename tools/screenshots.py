@@ -114,7 +114,9 @@ def _statistics(folder: Path) -> Path:
     with DEMO.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     with chdir(folder):  # the page names its source as it is given
-        text = "".join(f"{row['text']}\n" for row in rows if row["lang"] == "en")
+        texts = [row["text"] for row in rows if row["lang"] == "en"]
+        # ASCII alone: a picture does not depend on which emoji the fonts of a machine have
+        text = "".join(f"{text}\n" for text in texts if text.isascii())
         Path("demo.txt").write_text(text, "utf-8")
         recipe = ["--recipe", "ugc", "--seed", "7", "--edits", "--quiet"]
         cli.run(["augment", "demo.txt", "-o", "noisy", *recipe])
@@ -149,9 +151,9 @@ def _pages(browser: Browser, folder: Path, out: Path) -> None:
 
 def _right_to_left(browser: Browser, folder: Path, out: Path) -> None:
     made = folder / "hebrew"
-    made.mkdir()
+    (made / "data").mkdir(parents=True)
     rows = {"id": [0], "clean": [HEBREW[0]], "noisy": [HEBREW[1]], "lang": ["he"]}
-    pq.write_table(pa.table(rows), made / "part-00000.parquet")
+    pq.write_table(pa.table(rows), made / "data" / "part-00000.parquet")
     review.make(made, folder / "hebrew.sqlite")
     server = prepare(folder / "hebrew.sqlite", port=0)
     with server.in_thread():

@@ -295,14 +295,21 @@ def changed_words(
 
 
 def _changed_word(clean: str, noisy: str, edits: Sequence[Mapping[str, Any]]) -> ChangedWord:
-    """Return the words around edits that no white space separates."""
+    """Return the words around edits that no white space separates.
+
+    White space at the end of whole words that are dropped or added is left out.
+    """
     first, last = edits[0], edits[-1]
-    before = _word_length(clean[: first["clean_start"]][::-1])
-    after = _word_length(clean[last["clean_end"] :])
+    replaced = clean[first["clean_start"] : last["clean_end"]]
+    longer = max(replaced, noisy[first["noisy_start"] : last["noisy_end"]], key=len)
+    has_words = not longer.isspace()
+    starts, ends = (has_words and side.isspace() for side in (longer[:1], longer[-1:]))
+    before = 0 if starts else _word_length(clean[: first["clean_start"]][::-1])
+    after = 0 if ends else _word_length(clean[last["clean_end"] :])
     names = dict.fromkeys(name for edit in edits for name in edit["transform"].split("+"))
     return ChangedWord(
-        clean[first["clean_start"] - before : last["clean_end"] + after],
-        noisy[first["noisy_start"] - before : last["noisy_end"] + after],
+        clean[first["clean_start"] - before : last["clean_end"] + after].strip(),
+        noisy[first["noisy_start"] - before : last["noisy_end"] + after].strip(),
         tuple(names),
     )
 

@@ -371,7 +371,7 @@ def _all_figures(findings: Findings) -> list[Block]:
     heads = _heads(findings, "set", "kind", "metric")
     everything = Table("All figures", heads, rows, "sortable copied filtered")
     return [
-        Table("What the figures mean", titles, meanings, "definitions"),
+        Table("What the figures mean", titles, meanings, "definitions stacked"),
         Folded(f"All {len(rows):,} rows of figures", [everything]),
     ]
 

@@ -228,8 +228,8 @@ def _verdict(realism: Realism) -> blocks.Section:
     if not rows:
         sentences.append(f"No kind of edit differs by {DIFFERENCE_MIN:.0%} of all edits or more.")
     heads = ["kind of edit", "synthetic", "real", "what to do"]
-    caption = "What gives it away most: kinds of edit, with their share of all edits"
-    table = blocks.Table(caption, heads, rows, "stacked")
+    note = "kinds of edit, and their share of all edits"
+    table = blocks.Table("What gives it away most", heads, rows, "stacked", note)
     return blocks.Section("verdict", title, [table, *map(blocks.Text, sentences)])
 
 

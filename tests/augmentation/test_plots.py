@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
-from shard_files import MIX_ALL, ROWS, edits_column, shard
+from shard_files import EDITS_TYPE, MIX_ALL, ROWS, SPAN, edits_column, shard
 
 from noisegen import augment
 from noisegen.augmentation import statistics, statistics_report
@@ -75,6 +76,22 @@ def test_each_changed_word_has_its_transform(found: Statistics, tmp_path: Path) 
     page = (tmp_path / "plot.html").read_text("utf-8")
     said = re.findall(r"<dt>by</dt><dd>\s*<bdi>(.*?)</bdi>", page, re.DOTALL)
     assert re.sub("<[^>]*>", "", said[0]).split() == ["c", "abr1", "u", "abr1"]
+
+
+@pytest.mark.parametrize(
+    ("clean", "noisy", "spans", "words"),
+    [
+        ("on the road", "on road", (3, 7, 3, 3), ("the", "")),
+        ("so I think", "so uh I think", (3, 3, 3, 6), ("", "uh")),
+        ("a lot, now", "alot, now", (1, 2, 1, 1), ("a lot,", "alot,")),
+        ("He is late", "he is late", (0, 1, 0, 1), ("He", "he")),
+    ],
+)
+def test_a_changed_word_is_whole_and_alone(tmp_path, clean, noisy, spans, words) -> None:
+    rows = [{"clean": clean, "noisy": noisy, "transforms": ["x"]}]
+    edits = pa.array([[dict(zip(SPAN, ("x", *spans), strict=True))]], EDITS_TYPE)
+    found = statistics.measure(shard(tmp_path, rows, edits=edits))
+    assert found.examples[0].changes == ((*words, ("x",)),)
 
 
 def test_a_figure_is_told_once_and_a_chart_has_several_bars(tmp_path: Path) -> None:
