@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-# Packaged models by SPEC: their names on the Hub and licences
+# Packaged models by SPEC: their names on the Hub (of USE on TensorFlow Hub) and licences
 PACKAGED = {
     "minilm": ("sentence-transformers/all-MiniLM-L6-v2", "apache-2.0"),
     "e5": ("intfloat/multilingual-e5-small", "mit"),
