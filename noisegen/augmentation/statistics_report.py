@@ -305,9 +305,9 @@ def _sentences(figures: Statistics) -> Iterator[str]:
     if tokens.quotient is not None and figures.changed:
         more = "more" if tokens.quotient >= 1 else "fewer"
         share = percent(abs(tokens.quotient - 1))
-        ratios = f"type/token ratio {tokens.clean:.4f} to {tokens.noisy:.4f}"
+        ratios = f"{tokens.noisy:.4f} per word, {tokens.clean:.4f} in clean text"
         counts = f"{'a sample of ' * tokens.is_sample}{counted(tokens.rows, figures.unit)}"
-        yield f"Noisy text has {share} {more} distinct words per word ({ratios} in {counts})."
+        yield f"Noisy text has {share} {more} different words ({ratios}; {counts})."
 
 
 def _tried(line: TransformFigures) -> tuple[int, int]:
