@@ -1,5 +1,6 @@
 """Results as an evaluation yields them, made up: for tests of the report and for looking at it."""
 
+from dataclasses import replace
 from itertools import product
 from math import exp, log
 
@@ -82,6 +83,19 @@ def made(models: int = 3, noises: int = 13, *, seed: int = 7) -> Results:
             "versions": {"noisegen": "0.1.0", "torch": "2.13.0", "numpy": "2.4.0"},
         },
     )
+
+
+def with_scores(results: Results, values: float | dict[str, float], *metrics: str) -> Results:
+    """Return results with another value of metrics: one for all models, or one for each."""
+    of = values if isinstance(values, dict) else dict.fromkeys(results.scores, values)
+    scores = {
+        model: {
+            name: {m: Score(of[model]) if m in metrics else score for m, score in found.items()}
+            for name, found in sets.items()
+        }
+        for model, sets in results.scores.items()
+    }
+    return replace(results, scores=scores)
 
 
 _OTHERS = (

@@ -5,7 +5,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from made_results import made
+from made_results import made, with_scores
 from read_page import ALL, Read
 
 from noisegen.errors import OutputError
@@ -139,18 +139,6 @@ def test_what_was_evaluated_stands_at_the_end(html):
         assert html.index(said) > end, said
 
 
-def scored(results: Results, value: float, *metrics: str) -> Results:
-    """The results with one value for these metrics, whatever the model and set."""
-    scores = {
-        model: {
-            name: {m: Score(value) if m in metrics else score for m, score in found.items()}
-            for name, found in sets.items()
-        }
-        for model, sets in results.scores.items()
-    }
-    return replace(results, scores=scores)
-
-
 @pytest.mark.parametrize(
     ("value", "said"),
     [
@@ -159,7 +147,7 @@ def scored(results: Results, value: float, *metrics: str) -> Results:
     ],
 )
 def test_a_chart_with_nothing_in_it_is_a_sentence(results, value, said):
-    shown = page(scored(results, value, "xsim_error", "xsim_hard_error"))
+    shown = page(with_scores(results, value, "xsim_error", "xsim_hard_error"))
     noise = shown[shown.index('<section id="noise"') : shown.index('<section id="natural"')]
     assert said.replace("XSIM", "xSIM") in noise
     assert noise.count("<h3>") == 1  # the distance alone is drawn
@@ -185,7 +173,7 @@ def test_a_map_is_drawn_if_it_shows_most_of_what_tells_vectors_apart(html, resul
 def test_a_gold_score_that_is_the_baselines_own_is_named(results):
     assert "the gold score is" not in page(results)
     assert "the gold score is the similarity that minilm itself gives" in page(
-        scored(results, 100.0, "sts_clean")
+        with_scores(results, 100.0, "sts_clean")
     )
 
 

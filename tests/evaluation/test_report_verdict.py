@@ -5,7 +5,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from made_results import made
+from made_results import made, with_scores
 from rich.console import Console
 
 from noisegen.evaluation.findings import Findings, render
@@ -96,18 +96,6 @@ def test_one_model_alone_is_compared_with_nothing():
 # The headline.
 
 
-def with_scores(results: Results, metric: str, **values: float) -> Results:
-    """The results with one value of a metric for each model, on every set that has the metric."""
-    scores = {
-        model: {
-            name: found | ({metric: Score(values[model])} if metric in found else {})
-            for name, found in sets.items()
-        }
-        for model, sets in results.scores.items()
-    }
-    return replace(results, scores=scores)
-
-
 @pytest.mark.parametrize(
     ("distance", "said"),
     [
@@ -117,19 +105,21 @@ def with_scores(results: Results, metric: str, **values: float) -> Results:
     ],
 )
 def test_the_headline_says_how_much_nearer_noisy_text_is(distance, said):
-    found = with_scores(made(2), "distance", minilm=0.3, student=distance)
+    found = with_scores(made(2), {"minilm": 0.3, "student": distance}, "distance")
     assert Findings(replace(found, comparisons=())).headline.startswith(f"student: {said}, ")
 
 
 def test_the_headline_says_what_became_of_clean_text(results):
     two = made(2)
     assert Findings(two).headline.endswith(", clean text unharmed")
-    far = with_scores(two, "drift", minilm=0.0, student=0.06)
+    far = with_scores(two, {"minilm": 0.0, "student": 0.06}, "drift")
     assert Findings(far).headline.endswith(", clean text shifted by 0.060")
     worse = comparison("sts_clean", -3.0, 0.001, "sts-dev")
     harmed = Findings(replace(two, comparisons=(worse,))).headline
     assert harmed.endswith(", clean text worse (STS, both clean)")
-    own = with_scores(two, "sts_clean", minilm=100.0, student=97.0)  # its gold is minilm's cosine
+    own = with_scores(
+        two, {"minilm": 100.0, "student": 97.0}, "sts_clean"
+    )  # its gold is minilm's cosine
     assert Findings(replace(own, comparisons=(worse,))).headline.endswith("clean text unharmed")
 
 
