@@ -55,7 +55,7 @@ def test_a_report_is_written_and_a_table_printed(model, pairs, tmp_path, capsys)
     out = tmp_path / "report"
     assert cli.run(["evaluate", model, f"other={model}/.", "-o", str(out), "--pairs", pairs]) == 0
     said = capsys.readouterr()
-    assert "natural pairs: tiny → model" in said.out
+    assert "natural pairs: tiny → other" in said.out
     assert "posts" in said.out
     assert f"wrote {out / 'report.html'}" in said.err
     names = {"means.csv", "metrics.json", "metrics.csv", "results.json", "report.html"}
