@@ -33,7 +33,7 @@ from tools.paths import paths  # noqa: E402
 OUT = Path(__file__).parents[1] / "noisegen/dictionaries/zh/homo.tsv"
 WORDS, CHARACTERS = 6_000, 2_500  # the most frequent ones, which may change
 CANDIDATES = 40_000  # words among which candidates are looked for
-WORD_FORMS, CHARACTER_FORMS = 5, 6  # alternatives of each, the likeliest
+WORD_FORMS, CHARACTER_FORMS = 5, 10  # alternatives of each, the likeliest
 POWER = 0.6  # exponent of a frequency: rare characters give way to common ones
 STAYS = 4  # how much more a word weighs than a candidate of its frequency
 WHOLE_WORD = 2.0  # a word for a word, against a character for a character
@@ -41,7 +41,7 @@ SAME_TONE, OTHER_TONE, NEAR = 1.0, 0.5, 0.25
 ALIKE = (("zh", "z"), ("ch", "c"), ("sh", "s"))
 ENDS_ALIKE = (("ang", "an"), ("eng", "en"), ("ing", "in"))
 LISTED = 0.03  # least relative frequency: rarer characters come far below in a list of candidates
-LEAST = 15  # thousandths of an alternative; few write what is rarer
+LEAST = 8  # thousandths of an alternative; few write what is rarer
 MOST = 400  # thousandths of all alternatives: a rare word, too, is mostly typed as it is
 COUNTS = {"的": 3_000_000}  # jieba has a tenth of it, fewer than of 了
 # Readings that pypinyin gives no word of one character.
