@@ -381,10 +381,10 @@ def _scan_files(settings: Settings, _: Mapping[str, Any]) -> list[Path]:
 
 @kernel("ocr", _scan_files, _SCANS.languages, keeps_meaning=False)
 def ocr(settings: Settings, *, rate: Annotated[float, RATE_MAX] = 1.0) -> ChannelKernel:
-    """Misread text as OCR does: 'the first hour' -> 'the firat hour'.
+    """Misread text as OCR does: 'the children came home' -> 'the ohildren came hone'.
 
-    The noise was learned from scans of old books and newspapers. `rate` multiplies the chances of
-    all errors: 1 makes as many errors as OCR made in these scans.
+    The noise was learned from scans of old books and typed reports. `rate` multiplies the chances
+    of all errors: 1 makes as many errors as OCR made in these scans.
     """
     chances, counts = _profile(_SCANS.of(settings.lang))
     return ChannelKernel(chances, counts.factors, settings.rates(rate), counts.consistency)

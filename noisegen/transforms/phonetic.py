@@ -168,7 +168,7 @@ def phon(settings: Settings, *, rate: float = 0.15) -> Respelling:
 FORMS_MAX = 8  # most Latin forms of a word; the likeliest forms are kept
 WHOLE = 1 << 40  # sum of the weights of all Latin forms of a word, apart from rounding
 GROUP_MAX = 4  # most letters of a group that a letter table writes as a whole
-FULL_STOPS = "।॥։"  # full stops that the tokenizer takes for the last letter of a word
+FINAL_SIGNS = "।॥։،؛؟۔"  # signs that the tokenizer takes for the last letter of a word
 _LETTER_TABLES = LanguageFiles("latn.tsv")
 
 # Letter or group of letters -> place in the word -> weighted Latin spellings.
@@ -192,7 +192,7 @@ def latinised(word: str, table: LetterTable, spoken: Callable[[str], str] = str)
     function that first spells the word as it is spoken, such as `with_schwas` (default: no change).
     """
     plain = unicodedata.normalize("NFC", word.lower())
-    core = plain.rstrip(FULL_STOPS)
+    core = plain.rstrip(FINAL_SIGNS)
     whole = table.get(core, {}).get("word")
     units = [whole] if whole else _units(spoken(core), table)
     if core and not units:

@@ -1,5 +1,6 @@
 """`latn`: words of other scripts written in Latin letters."""
 
+import re
 from functools import cache
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from test_engine import ANY_TEXT, KINDS, both, compare, single
 from test_transforms import noised, outcomes
 
+import noisegen
 from noisegen.noising.engine import Engine
 from noisegen.noising.plan import Streams
 from noisegen.noising.registry import Settings, examples_in, get
@@ -18,8 +20,10 @@ from noisegen.text.resources import DICTIONARIES
 from noisegen.transforms.phonetic import letters_of, with_schwas
 
 SAMPLES = {
+    "ar": ["صباح الخير، كيف حالك؟", "أنا مش عارف ليش ما جاء أمس.", "مكتبُ الوزير شكراً"],
     "bg": ["Какво правиш днес?", "Ще дойда утре, защо не."],
     "el": ["Καλημέρα, τι κάνεις;", "Θα έρθω αύριο και εγώ."],
+    "fa": ["سلام، چطوری؟", "من نمی‌دانم چرا دیروز نیامد."],
     "hi": ["तुम क्या कर रहे हो?", "मैं घर जा रहा हूँ। समझना ज़रूर।"],
     "hy": ["Բարև, ինչպես ես։", "Ուզում եմ տուն գնալ։"],
     "ka": ["გამარჯობა, როგორ ხარ?", "კარგად, შენ?"],
@@ -27,6 +31,7 @@ SAMPLES = {
     "ru": ["Привет, как дела?", "Ты что делаешь сейчас? ЩУКА Ёж съел."],
     "sr": ["Шта радиш данас?", "Ђак љуби џеп, Његош."],
     "uk": ["Привіт, що робиш?", "Дякую, п'ятниця й м’яч."],
+    "ur": ["آپ کیسے ہیں؟", "کل ملتے ہیں، دوست۔"],
 }
 LIVELY_TEXT = st.lists(
     st.sampled_from(
@@ -152,9 +157,30 @@ def test_words_that_the_table_cannot_write_stay_whole(text):
 def test_a_word_is_latin_throughout_or_not_at_all():
     for lang, texts in SAMPLES.items():
         for noisy in noised("latn", texts * 50, lang, rate=0.5):
-            for word in noisy.replace(".", " ").split():
+            for word in re.split("[\\s.\u200c]+", noisy):  # a zero-width space ends a word, too
                 letters = [c for c in word if c.isalpha()]
                 assert len({c < "\u0250" for c in letters}) <= 1, word
+
+
+@pytest.mark.parametrize(
+    ("lang", "text", "latin"),
+    [
+        ("ar", "والله أنا مش عارف، شكرا!", r"(wallah?|wlh) ana m[ei]?sh 3ar[e]?f, sh[ou]kran!"),
+        ("fa", "سلام، خیلی ممنون", "(salam|slm), (kh|x)e[yi]li (mamn(oo|u)n|mer30)"),
+        ("ur", "آپ کیسے ہیں؟", r"aa?p k(ai|e)se (hain|hn)\?"),
+    ],
+)
+def test_common_words_are_written_as_in_chats(lang, text, latin):
+    for noisy in outcomes("latn", text, 50, lang=lang):
+        assert re.match(latin, noisy), noisy
+
+
+@pytest.mark.parametrize("lang", ["ar", "el", "fa", "hi", "ur"])
+def test_some_writers_of_ugc_take_latin_letters(lang):
+    rows = [f"{SAMPLES[lang][0]} {n}" for n in range(400)]
+    noisy = noisegen.noise(rows, "ugc", lang=lang, seed=1)
+    latin = [row for row in noisy if not re.search("[^\\W\\d_a-zA-Z]", row)]
+    assert 0.05 < len(latin) / len(rows) < 0.7
 
 
 def test_words_are_hit_at_the_rate():
