@@ -45,7 +45,7 @@ ALL = COMMANDS | {
     "augment, Dask": f"{_AUGMENT} --executor CLUSTER",
     "learn": "learn INPUTS/pairs.tsv -o out/profile",
     "train": "train INPUTS/few.tsv -o out -q --teacher INPUTS/bert --recipe stored --steps 12 "
-    "--set validate_every=2",
+    "--force-small --set validate_every=2",
     REVIEW: "review serve out/review.sqlite --port 0",
 }
 AT_ONCE = ("augment, one file", "learn")  # has no --resume

@@ -191,7 +191,7 @@ _STS = _joined(
 )
 _AUGMENT = "-o FOLDER/out -t fing:rate=0.1 --rows-per-shard 25 --workers 1 --force"
 _MINE = "-o FOLDER/out --workers 1 --force --profile all"
-_TRAIN = "-q --teacher BERT --recipe stored --steps 4"
+_TRAIN = "-q --teacher BERT --recipe stored --steps 4 --force-small"
 
 
 @dataclass(frozen=True)

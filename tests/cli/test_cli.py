@@ -233,7 +233,7 @@ def test_an_unknown_command_is_wrong_usage(capfd):
     ("words", "said"),
     [
         ("stats", "missing argument 'OUT'; see: noisegen stats --help"),
-        ("realism", "missing option '--pairs'; see: noisegen realism --help"),
+        ("realism", "give --pairs, or --posts and --clean"),
         ("learn show", "missing argument 'PROFILE'; see: noisegen learn show --help"),
         ("augment news.txt", "name the output: -o FOLDER, -o FILE or -o -"),
         ("prepare news.txt", "name the output: -o FOLDER"),
