@@ -22,14 +22,11 @@ if TYPE_CHECKING:
 PATH = click.Path(path_type=Path)
 WORKERS = ("workers", "executor")
 ROWS_PRINTED = 8  # posts that `realism --posts` prints, each beside a noisy text
+# Options of `realism` that have no use with --posts
 PAIRS_ONLY = (
-    "pairs",
-    "synthetic",
-    "strength",
-    "clean_file",
-    "noisy_column",
-    "clean_column",
-)  # options of `realism --pairs`
+    *("pairs", "synthetic", "strength", "clean_file", "noisy_column", "clean_column"),
+    *WORKERS,
+)
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _recipe_file = click.option(
     "-o",

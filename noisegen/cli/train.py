@@ -1,5 +1,6 @@
 """`noisegen train` and `noisegen quickstart`."""
 
+import os
 import re
 import textwrap
 import time
@@ -97,6 +98,8 @@ def _fitted(posts: tuple[str, ...], options: TrainOptions) -> str:
     common.refuse(("timed", "dry_run"), "{} writes nothing, --posts a recipe: fit it first")
     if not options.out:
         raise UsageError("give -o RUN, the folder of the run")
+    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        raise UsageError("--posts is for one process: noisegen fit first, then train --recipe FILE")
     settings = settings_of(options).to_dict()
     path, recipe = f"{options.out.rstrip('/')}.yaml", settings["recipe"]
     if not options.resume:

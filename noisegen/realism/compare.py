@@ -230,7 +230,7 @@ def _of_recipe(options: CompareOptions, real: Pairs, recipe: Recipe) -> Realism:
 
 
 def _joined(levels: dict[str, Realism], sets: Mapping[str, Pairs], name: str) -> Realism:
-    """Return the comparisons at all strengths as one, whose synthetic set is called `name`.
+    """Return one comparison for all strengths; its synthetic set is called `name`.
 
     `sets` are the synthetic pairs. The examples are those of the last strength. A warning that not
     all strengths share names its strength.

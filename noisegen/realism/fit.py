@@ -1,4 +1,4 @@
-"""Fit a recipe to posts alone: strengths of its steps and weights of its writers, without pairs.
+"""Fit the steps and writers of a recipe to posts alone, without pairs.
 
 1. The posts are restored (`forms`): noisy forms that the recipe can write become clean again.
 2. Strengths are searched under which noise on restored posts has as many marks of each step as
@@ -244,7 +244,7 @@ def fit_texts(
             "right? Give more posts"
         )
     matched = match(base, noising, sides, steps, seed, progress)
-    judge = _Judge(base, lang, held, [edited(forms.restored(text)) for text in held], seed)
+    judge = _Judge(base, lang, held, [edited(forms.restored(text), lang) for text in held], seed)
     chooser = judge
     if clean:
         kept = forms.counted.union(frequent_words(clean))
@@ -301,7 +301,7 @@ def _habits(matched: Match, after: F64, names: Sequence[str]) -> Iterator[Fitted
     means = matched.target, matched.before, after
     for number, (step, factor) in enumerate(matched.strengths.factors.items()):
         if factor == 1 and matched.errors[number] > UNKNOWN:
-            continue
+            continue  # no mark tells how strong the step is
         error = 1.96 * float(matched.errors[number])
         bounds = factor * math.exp(-error), factor * math.exp(error)
         at = names.index(step) if step in names else None
@@ -331,7 +331,7 @@ def _sides(
     counts = Counter(form.step for text in both for form in forms.found(text))
     labels = [step.label for step in base.steps() if chance_of(base, step.label)]
     of_words = tuple(label for label in labels if counts[label] >= MARKS_MIN)
-    surface = _rows(clean) if clean else list(map(edited, restored))
+    surface = _rows(clean) if clean else [edited(text, noising.lang) for text in restored]
     sides = [
         Side(restored, posts, WordMarks(forms, of_words)),
         Side(surface, some, SurfaceMarks(frequent_words(clean))),

@@ -108,16 +108,18 @@ def word_spans(text: str) -> list[Span]:
     ]
 
 
-def edited(text: str) -> str:
+def edited(text: str, lang: str) -> str:
     """Return a text with the capitals and the last stop of edited text: 'i came' -> 'I came.'.
 
-    The pronoun I is English; other languages have no word "i". Scripts without capitals stay.
+    Only English has the pronoun I; "i" is "and" in Croatian and "in" in Danish. Text in scripts
+    without capitals stays as it is.
     """
     if text == text.swapcase():
         return text
     text = text.lower() if text.isupper() and len(text) > SHOUTED_MIN else text
     text = _START.sub(lambda start: start[1] + start[2].upper(), text)
-    text = re.sub(r"\bi\b", "I", text).rstrip()
+    text = re.sub(r"\bi\b", "I", text) if lang == "en" else text
+    text = text.rstrip()
     return f"{text}." if text[-1:].isalnum() else text
 
 

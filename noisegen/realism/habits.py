@@ -9,7 +9,7 @@ rare marks stay near the base recipe.
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -199,6 +199,25 @@ def mean_marks(recipe: Recipe, noising: Noising, sides: Sequence[Side], seed: in
     return np.concatenate(parts)
 
 
+def _slopes(base: Recipe, at: Strengths, mean: F64, noise: Callable[[Recipe], F64]) -> F64:
+    """Return the derivatives of mean marks by the strengths, shape (marks, strengths).
+
+    `mean` are the mean marks at the strengths `at`; `noise` returns those of a recipe.
+    """
+    columns = []
+    for number in range(len(at.steps)):
+        moved = at.values.copy()
+        moved[number] += PROBE
+        columns.append((noise(replace(at, values=moved).recipe(base)) - mean) / PROBE)
+    if at.writers:
+        recipe, weights = base.with_factors(at.factors), at.weights(base)
+        of_writers = [noise(replace(recipe, writers=(own,))) for own in recipe.writers]
+        shares = np.array(list(weights.values())) / sum(weights.values())
+        mixed = shares @ np.array(of_writers)
+        columns += [share * (own - mixed) for share, own in zip(shares, of_writers, strict=True)]
+    return np.array(columns).T
+
+
 def match(
     base: Recipe,
     noising: Noising,
@@ -221,23 +240,6 @@ def match(
     def noise(recipe: Recipe) -> F64:
         return mean_marks(recipe, noising, sides, seed)
 
-    def slopes_at(at: Strengths, mean: F64) -> F64:
-        """Return the derivatives of the mean marks by the strengths, shape (marks, strengths)."""
-        columns = []
-        for number in range(len(steps)):
-            moved = at.values.copy()
-            moved[number] += PROBE
-            columns.append((noise(replace(at, values=moved).recipe(base)) - mean) / PROBE)
-        if writers:
-            recipe, weights = base.with_factors(at.factors), at.weights(base)
-            of_writers = [noise(replace(recipe, writers=(own,))) for own in recipe.writers]
-            shares = np.array(list(weights.values())) / sum(weights.values())
-            mixed = shares @ np.array(of_writers)
-            columns += [
-                share * (own - mixed) for share, own in zip(shares, of_writers, strict=True)
-            ]
-        return np.array(columns).T
-
     prior = np.full(len(strengths.values), PRIOR**-2)
     before = noise(base)
     rows = min(len(side.clean) for side in sides)
@@ -245,7 +247,7 @@ def match(
         progress(Progress("matching marks", number, ROUNDS, unit="rounds"))
         mean = noise(strengths.recipe(base))
         if number < SLOPES:
-            slopes = slopes_at(strengths, mean)
+            slopes = _slopes(base, strengths, mean, noise)
         floor = 1 / posts
         variance = np.maximum(sampled, target * np.clip(1 - target, 0, 1) / posts)
         variance = np.maximum(variance, floor**2) / (target + floor) ** 2

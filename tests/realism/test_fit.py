@@ -89,10 +89,11 @@ def test_without_clean_text_capitals_and_last_stops_are_those_of_edited_text():
 
 
 def test_edited_text_has_capitals_and_a_last_stop():
-    assert edited("hi tom. so i came") == "Hi tom. So I came."
-    assert edited("WHAT IS THIS THING?") == "What is this thing?"
-    assert edited("NATO") == "NATO."
-    assert edited("你好") == "你好"
+    assert edited("hi tom. so i came", "en") == "Hi tom. So I came."
+    assert edited("WHAT IS THIS THING?", "en") == "What is this thing?"
+    assert edited("NATO", "en") == "NATO."
+    assert edited("你好", "zh") == "你好"
+    assert edited("mi i vi", "hr") == "Mi i vi."
 
 
 def test_another_language():

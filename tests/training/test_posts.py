@@ -37,3 +37,9 @@ def test_it_writes_a_file_so_it_is_no_dry_run(command, tmp_path, capsys):
     assert run([*command, "--dry-run"]) == 2
     assert "--dry-run writes nothing" in capsys.readouterr().err
     assert not (tmp_path / "run.yaml").exists()
+
+
+def test_several_processes_take_a_recipe_that_was_fitted_before(command, monkeypatch, capsys):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert run(command) == 2
+    assert "noisegen fit first" in capsys.readouterr().err
