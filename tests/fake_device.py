@@ -229,6 +229,8 @@ class FakeDevice(TorchDispatchMode):
                 "set_rng_state": lambda *_: None,
             }.items():
                 patched.setattr(torch.cuda, name, answer)
+            # A build for CUDA would ask the driver, which is missing, whether it records a graph.
+            patched.setattr(torch.accelerator, "current_accelerator", lambda *_, **__: None)
             patched.setattr(torch.backends.cudnn, "is_acceptable", lambda *_: False)
             patched.setattr(torch.Tensor, "pin_memory", pinned)
             # Inference mode hands whole operations to a dispatch mode, without their parts.
