@@ -22,13 +22,12 @@ from noisegen.augmentation import AnyRecipe, Code, Protect, Tagger, Transforms
 from noisegen.augmentation.catalog import demo_texts
 from noisegen.augmentation.on_the_fly import Noising
 from noisegen.data.columns import by_reason
-from noisegen.data.rows import Columns
-from noisegen.data.sources import expand, read, shard_ranges
 from noisegen.errors import UsageError
 from noisegen.noising import registry
 from noisegen.noising.recipe import Recipe, file_text
 from noisegen.noising.scaling import DIGITS
 from noisegen.options import Strings, argument, decode, internal, listed, option, public
+from noisegen.realism.unpaired import read_texts
 from noisegen.runs import executors
 from noisegen.runs.atomic import write_text
 from noisegen.runs.manifest import counted
@@ -321,15 +320,7 @@ def _texts(options: CalibrateOptions, lang: str) -> tuple[list[str], Counter[str
         rows = counted(len(texts), f"{lang!r} row")
         options.tell(f"no SOURCE given: using the {rows} of the bundled demo text")
         return texts, dropped
-    named, columns = expand(listed(options.source)), Columns.of_texts(options.text_column)
-    inputs = [item for item in named if not item.skipped]
-    dropped.update(["unread_file"] * (len(named) - len(inputs)))
-    texts = []
-    for shard in shard_ranges(inputs, columns, TEXTS_MAX, TEXTS_MAX):
-        for batch in read(shard, columns):
-            texts += batch.table["clean"].to_pylist()
-            dropped.update(batch.dropped)
-    return texts, dropped
+    return read_texts(listed(options.source), options.text_column, TEXTS_MAX, dropped), dropped
 
 
 def calibrate_rate(
