@@ -528,8 +528,9 @@ def _changed(job: ShardJob, target: Target, schema: pa.Schema, noised: pa.Table)
     columns = job.columns.of(names)
     if target.holds_pairs:
         sides = ("clean", "noisy", "edits")
-        return {_PAIR: pa.StructArray.from_arrays([one_chunk(noised[s]) for s in sides], sides)}
-    new = {"edits": noised["edits"]} if job.edits else {}
+        pair = job.with_sides(noised)
+        return {_PAIR: pa.StructArray.from_arrays([one_chunk(pair[s]) for s in sides], sides)}
+    new = {"edits": job.with_sides(noised)["edits"]} if job.edits else {}
     if columns.is_annotated:
         moved = RowLayout.of(columns, names).columns
         new |= {name: noised[name] for name in moved if name in noised.column_names}

@@ -105,7 +105,9 @@ def read_lexicon_file(path: Path) -> bytes:
 
 
 def parser_of(path: Path) -> Parser:
-    """Return the parser for a file: Parquet if its name ends in .parquet, else TSV."""
+    """Return the parser for a file: codespell's dictionary, Parquet by its name, else TSV."""
+    if path.name == "dictionary.txt":
+        return parse_codespell
     return parse_parquet if path.suffix == ".parquet" else parse_tsv
 
 
