@@ -9,6 +9,7 @@ import click
 
 from noisegen.augmentation import NOISE, AugmentOptions, Request
 from noisegen.cli import common
+from noisegen.cli.parameters import click_options
 from noisegen.errors import UsageError, one_line
 from noisegen.options import decode
 from noisegen.text.resources import DEFAULT_RECIPE
@@ -77,7 +78,7 @@ def augment(
 @click.option("--clean", metavar="SOURCE", help="Clean text like that which is meant")
 @click.option("--pairs", metavar="SOURCE", help="Real pairs of noisy and clean text to learn from")
 @click.option("--words-only", is_flag=True, help="Leave capitals and last stops as they are")
-@common.click_options(AugmentOptions, only={"lang", "protect"})
+@click_options(AugmentOptions, only={"lang", "protect"})
 @common.run_options(
     AugmentOptions,
     skip={"sources", "out", *NOISE, "copies", "with_clean", "strength", "group_by"},
@@ -90,9 +91,9 @@ def normalize(
     as_json: bool,
     **given: Any,
 ) -> int:
-    """Write noisy text as edited text is written: the way back from noise.
+    """Write noisy text as edited text is written.
 
-    SOURCE and the outputs are those of augment; the shards have the given text as `noisy` and the
+    It is the way back from noise. SOURCE and outputs are those of augment; shards have the given text as `noisy` and the
     result as `clean`. Nothing is drawn: the same text always gives the same result. Words that
     are not understood stay as they are.
     """

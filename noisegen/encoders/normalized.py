@@ -33,5 +33,6 @@ def open_normalized(rest: str) -> NormalizedEncoder:
     """Open the encoder behind `normalize` that LANG:SPEC names; raises UsageError."""
     lang, _, spec = rest.partition(":")
     if not spec:
-        raise UsageError(f"normalized:{rest}: write a language and a model, as normalized:en:minilm")
+        example = "write a language and a model, as normalized:en:minilm"
+        raise UsageError(f"normalized:{rest}: {example}")
     return NormalizedEncoder(open_encoder(spec), normalize_language(lang))

@@ -129,9 +129,7 @@ def _of_pairs(dataset: PairSet, store: VectorStore, anchor: Vectors | None) -> M
     return measured
 
 
-def _by_kind(
-    dataset: PairSet, store: VectorStore, anchor: Vectors
-) -> dict[str, tuple[float, ...]]:
+def _by_kind(dataset: PairSet, store: VectorStore, anchor: Vectors) -> dict[str, tuple[float, ...]]:
     """Return the anchored distance that the edits of each kind make alone, by metric.
 
     It is the sum over the pairs that have such edits, divided by the number of all pairs: so the

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import index
-from typing import Any, Literal, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast, overload
 
 import numpy as np
 import pyarrow as pa
@@ -151,8 +151,7 @@ def normalize(
     values = {"recipe": recipe, "clean": clean, "pairs": pairs, "style": not words_only}
     given = {name: value for name, value in values.items() if value is not None}
     step = Step("normalize", values=given)
-    made: Any = noise(text, [step], lang=lang, protect=protect, edits=edits)
-    return made
+    return cast(Any, noise)(text, [step], lang=lang, protect=protect, edits=edits)
 
 
 def _with_edits(

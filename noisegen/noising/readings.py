@@ -25,7 +25,7 @@ from noisegen.text.case import bare, cased_as
 # Share of an unknown word of n letters among all words: UNKNOWN * SHORTER ** n, times ODD if it has
 # letters and digits (gr8), a letter three times in a row (sooo) or no vowel (brk). A number has at
 # least the share NUMBER. Of the values tried, these were best on the dev parts of MultiLexNorm2.
-UNKNOWN, SHORTER, ODD, NUMBER = 3e-4, 0.5, 0.05, 2e-3
+UNKNOWN, SHORTER, ODD, NUMBER = 3e-4, 0.5, 0.05, 2e-2
 LENGTHENED = 0.05  # chance that a writer who lengthens words lengthens this one
 SLIP, SLIP_MIN, SLIP_KNOWN = 0.005, 5, 3  # chance of a typing error, fewest letters, least count
 KEPT_MIN = 0.3  # least chance that a word is written as it is
@@ -69,7 +69,7 @@ class Readings:
         own = Neighbours.of([*clean, *(clean for _, clean in pairs)])
         if own.words:
             neighbours = neighbours.joined(own) if neighbours.words else own
-        listed = defaultdict[str, Counter[str]](Counter)
+        listed = defaultdict[str, dict[str, float]](dict)
         for step in mix.steps():
             entries = list(listed_entries(step, lang))
             totals = Counter[str]()
@@ -79,7 +79,8 @@ class Readings:
             for entry in entries:
                 noisy, word = as_counted(entry.noisy), as_counted(entry.clean)
                 if chance and noisy != word and word and totals[entry.clean]:
-                    listed[noisy][word] += chance * entry.weight / totals[entry.clean]
+                    share = chance * entry.weight / totals[entry.clean]
+                    listed[noisy][word] = listed[noisy].get(word, 0.0) + share
         rules = {"apos": 0.0, "diac": 0.0}
         for step in mix.steps():
             if step.transform in rules:
@@ -124,7 +125,7 @@ class Readings:
             known = 1 / len(self._listed_words)
         unknown = UNKNOWN * SHORTER ** len(word) * (ODD if _ODD.search(word) else 1)
         known = max(known, NUMBER if word.isdecimal() else unknown)
-        meant[word] = meant.get(word, 0.0) + known * max(KEPT_MIN, 1 - self._lost[word])
+        meant[word] = meant.get(word, 0.0) + known * max(KEPT_MIN, 1 - self._lost.get(word, 0.0))
         total = sum(meant.values())
         return {form: p / total for form, p in meant.items()}
 
@@ -142,7 +143,7 @@ class Readings:
 
     def _written_as(self, word: str) -> Mapping[str, float]:
         """Return the clean forms of a word other than itself, and how often each is written so."""
-        found = Counter(self.listed.get(word, {}))
+        found = defaultdict[str, float](float, self.listed.get(word, {}))
         for rule, forms in self._by_rule.items():
             for form in forms.get(word, ()):
                 found[form] = max(found[form], self.rules[rule])
@@ -179,12 +180,13 @@ class Readings:
         return "".join(letter for letter, _ in counts.most_common(60))
 
     @cached_property
-    def _lost(self) -> Counter[str]:
+    def _lost(self) -> dict[str, float]:
         """How often each clean form is written in another way that a list has."""
-        lost = Counter[str]()
+        lost = defaultdict[str, float](float)
         for forms in self.listed.values():
-            lost.update(forms)
-        return lost
+            for form, chance in forms.items():
+                lost[form] += chance
+        return dict(lost)
 
     @cached_property
     def _listed_words(self) -> frozenset[str]:

@@ -19,7 +19,9 @@ from typing import Any, NamedTuple
 from noisegen.data.pairs import read_pairs
 from noisegen.data.sources import expand
 from noisegen.data.texts import read_texts
+from noisegen.noising import registry
 from noisegen.noising.edits import Edits
+from noisegen.noising.mix import Mix, step_values
 from noisegen.noising.neighbours import FILE, as_counted
 from noisegen.noising.profile import END, START
 from noisegen.noising.readings import Readings
@@ -29,13 +31,14 @@ from noisegen.noising.rng import RowDraws, Strengths
 from noisegen.text.buffers import U64, Texts
 from noisegen.text.rows import Memo, Row, RowEdit, overlaps
 from noisegen.text.spans import NO_SPANS, Spans
-from noisegen.transforms import LanguageFiles, remembered
+from noisegen.transforms import LanguageFiles, existing, remembered
 
 NEIGHBOURS = 0.3  # weight of the word before; best on the dev parts of MultiLexNorm2
 WORDS_MAX = 2  # most words that are read as one: "air plane"
 KEPT_MAX = 30  # most readings of a text that are followed at a time, by their last words
 SHOUTED_MIN = 10  # fewest characters of a text in capitals that is written in small letters
 CLEAN_MAX = 200_000  # most clean texts that are read
+_COUNTS = LanguageFiles(FILE)
 # What stands before and behind a word that may be changed; 'u-18', 'o.o' and '<3' stay.
 _BEFORE = re.compile(r"""(?:^|[\s"'“„«‘([¿¡…])$""")
 _BEHIND = re.compile(r"""(?:[.,!?;:…"'”“»’)\]]*(?:\s|$))""")
@@ -94,9 +97,9 @@ class Normalizer:
             form = self._styled(row, words_read[0], form) if self.style else form
             if form != text[start:stop]:
                 edits.append((start, stop, form))
-        end = len(text.rstrip())
-        if self.style and end and self._lacks_stop(row, end):
-            edits.append((end, end, "."))
+        last = words[-1] if words else None
+        if self.style and last and not last.fixed and last.stop == len(text.rstrip()):
+            edits.append((last.stop, last.stop, "."))
         return edits
 
     def _words(self, row: Row) -> list[_Word]:
@@ -176,10 +179,6 @@ class Normalizer:
             return form[:1].upper() + form[1:]
         return form
 
-    def _lacks_stop(self, row: Row, end: int) -> bool:
-        """Tell whether the text ends without a stop: in a letter, and not in a link or a name."""
-        return row.text[end - 1].isalnum() and not overlaps((end - 1, end), row.protected)
-
 
 @remembered
 def _own_texts(path: Path) -> list[str]:
@@ -192,13 +191,21 @@ def _own_pairs(path: Path) -> list[tuple[str, str]]:
     return list(zip(pairs.noisy, pairs.clean, strict=True))
 
 
-def _files(_: Settings, values: Mapping[str, Any]) -> list[Path]:
-    """Return the files of the user that a kernel with these values reads."""
+def _files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
+    """Return the files that a kernel with these values reads: word lists, counts, the user's."""
+    paths = [*existing(_COUNTS.of(settings.lang))]
+    for step in _mix(values["recipe"], settings.lang).steps():
+        paths += registry.get(step.transform).data(settings, step_values(step))
     given = [str(values[name]) for name in ("clean", "pairs") if values.get(name)]
-    return [Path(item.path) for item in expand(given)] if given else []
+    paths += [Path(item.path) for item in expand(given)] if given else []
+    return list(dict.fromkeys(paths))
 
 
-@kernel("normalize", data=_files, languages=LanguageFiles(FILE).languages, kind="repair")
+def _mix(recipe: str, lang: str) -> Mix:
+    return Recipe.named(recipe).for_language(lang)[0]
+
+
+@kernel("normalize", data=_files, languages=_COUNTS.languages, kind="repair")
 def normalize(
     settings: Settings,
     *,
@@ -208,7 +215,8 @@ def normalize(
     style: bool = True,
 ) -> Normalizer:
     """Write noisy words as edited text has them: 'ppl cant w8' -> 'People can't wait.'."""
-    mix, _ = Recipe.named(recipe).for_language(settings.lang)
     own = _own_texts(Path(clean)) if clean else []
     real = _own_pairs(Path(pairs)) if pairs else []
-    return Normalizer(Readings.of(mix, settings.lang, own, real), settings.lang, style)
+    return Normalizer(
+        Readings.of(_mix(recipe, settings.lang), settings.lang, own, real), settings.lang, style
+    )
