@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from noisegen.errors import UsageError
-from noisegen.noising.neighbours import FILE, Neighbours
+from noisegen.noising.neighbours import FILE, NeighbourCounts
 from noisegen.text.languages import MATCHED_BY, normalize_language
 from noisegen.text.resources import DICTIONARIES
 
@@ -57,12 +57,14 @@ def main(ntrex_folder: str, tatoeba_folder: str) -> None:
         if not any(texts):
             print(f"{lang}: no text")
             continue
-        counts = Neighbours.of([*texts[0], *texts[1]])
+        counts = NeighbourCounts.of([*texts[0], *texts[1]])
         pairs = Counter({pair: n for pair, n in counts.pairs.items() if n >= PAIR_MIN})
         sources = [name for name, some in zip((NTREX, TATOEBA), texts, strict=True) if some]
         license_ = "CC-BY-SA-4.0" if texts[0] else "CC-BY-2.0-FR"
         head = {"source": "; ".join(sources) + "; by tools/neighbours.py", "license": license_}
-        Neighbours(counts.words, pairs, counts.usual).save(folder / FILE, {"lang": lang, **head})
+        NeighbourCounts(counts.words, pairs, counts.usual).save(
+            folder / FILE, {"lang": lang, **head}
+        )
         size = (folder / FILE).stat().st_size >> 10
         print(
             f"{lang}: {sum(map(len, texts)):,} sentences, {len(counts.words):,} words, "

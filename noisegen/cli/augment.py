@@ -93,9 +93,9 @@ def normalize(
 ) -> int:
     """Write noisy text as edited text is written.
 
-    It is the way back from noise. SOURCE and outputs are those of augment; shards have the given text as `noisy` and the
-    result as `clean`. Nothing is drawn: the same text always gives the same result. Words that
-    are not understood stay as they are.
+    This is the way back from noise. SOURCE and outputs are as in `augment`, but shards have the
+    given text as `noisy` and the result as `clean`. The same text always gives the same result.
+    Unknown words stay as they are.
     """
     values = {"recipe": recipe, "clean": clean, "pairs": pairs, "style": not words_only}
     settings = {f"normalize.{name}": value for name, value in values.items() if value is not None}

@@ -31,7 +31,7 @@ OWN_MAX = 12  # most times that a small text of the user counts beside the packa
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class NeighbourCounts:
     """Counts of words in lower case, and of pairs of them.
 
     START and END stand for the edges of a text. `usual` has the usual form of words that have a
@@ -43,7 +43,7 @@ class Neighbours:
     usual: Mapping[str, str]
 
     @classmethod
-    def of(cls, texts: Iterable[str]) -> "Neighbours":
+    def of(cls, texts: Iterable[str]) -> "NeighbourCounts":
         """Count the words and signs of texts."""
         words, pairs = Counter[str](), Counter[tuple[str, str]]()
         inside = defaultdict[str, Counter[str]](Counter)
@@ -58,21 +58,21 @@ class Neighbours:
         return cls(words, pairs, dict(_usual(inside)))
 
     @classmethod
-    def load(cls, lang: str) -> "Neighbours":
+    def load(cls, lang: str) -> "NeighbourCounts":
         """Return the packaged counts of a language; they are empty for other languages."""
         return _packaged(DICTIONARIES / lang / FILE)
 
-    def joined(self, own: "Neighbours") -> "Neighbours":
-        """Return the sum of these counts and a user's own, which count as much in total.
+    def joined(self, own: "NeighbourCounts") -> "NeighbourCounts":
+        """Return the sum of these counts and of a user's `own` counts.
 
-        A small text counts `OWN_MAX` times at most.
+        The `own` counts are multiplied so that both sums are equal, but at most by `OWN_MAX`.
         """
         ours, theirs = self.words.total(), own.words.total()
         times = max(1, min(OWN_MAX, round(ours / max(1, theirs))))
         words, pairs = self.words.copy(), self.pairs.copy()
         words.update({word: times * count for word, count in own.words.items()})
         pairs.update({pair: times * count for pair, count in own.pairs.items()})
-        return Neighbours(words, pairs, {**self.usual, **own.usual})
+        return NeighbourCounts(words, pairs, {**self.usual, **own.usual})
 
     def share(self, word: str) -> float:
         """Return the share of a word among all words; unseen words have a small share too."""
@@ -123,10 +123,10 @@ def _usual(inside: Mapping[str, Counter[str]]) -> Iterator[tuple[str, str]]:
 
 
 @lru_cache(maxsize=4)
-def _packaged(path: Path) -> Neighbours:
+def _packaged(path: Path) -> NeighbourCounts:
     words, pairs, usual = Counter[str](), Counter[tuple[str, str]](), dict[str, str]()
     if not path.exists():
-        return Neighbours(words, pairs, usual)
+        return NeighbourCounts(words, pairs, usual)
     try:
         for batch in bounded_batches(path, list(COLUMNS)):
             columns = (batch.column(name).to_pylist() for name in COLUMNS)
@@ -139,4 +139,4 @@ def _packaged(path: Path) -> Neighbours:
                     usual[word] = form
     except (OSError, ValueError, pa.ArrowException) as error:
         raise LexiconError(f"cannot read {path}: {one_line(error)}") from error
-    return Neighbours(words, pairs, usual)
+    return NeighbourCounts(words, pairs, usual)

@@ -139,9 +139,9 @@ def normalize(
 ) -> Any:
     """Return `text`, or each text of a list, as edited text is written: 'c u' -> 'See you.'.
 
-    `recipe` is the noise that is undone: a packaged recipe or a .yaml file, such as one that `fit`
-    made. `clean` is a file or folder of clean text like that which is meant, `pairs` one of real
-    noisy and clean texts; both make the result better. With `words_only`, capitals and last stops
+    `recipe` is the noise to undo: a packaged recipe or a .yaml file, such as one that `fit` made.
+    `clean` is a file or folder of clean text of the same kind, `pairs` is a file or folder of real
+    pairs of noisy and clean text; both make the result better. With `words_only`, capitals and last stops
     stay as they are. `lang` and `protect` are as in `noise`. With `edits` a text is returned as an
     `EditedText`, whose `moved` moves spans of the given text.
 

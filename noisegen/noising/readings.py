@@ -1,9 +1,9 @@
 """Readings: the clean forms that a noisy word may stand for, each with its chance.
 
-They are found by Bayes' rule: the chance that a word is meant, times the chance that somebody who
-means it writes what is there. The first comes from counts of clean text (`neighbours`). The second
-comes from a recipe, whose steps say how often and how people change words: its word lists, and its
-chances that apostrophes, diacritics and repeated letters are changed. Real pairs correct both.
+By Bayes' rule, the chance of a clean form is proportional to two factors: how frequent the form is
+in clean text (`neighbours`), and how often somebody who means it writes the noisy word. The steps
+of a recipe give the second factor: their word lists, and their chances that apostrophes, diacritics
+and repeated letters are changed. Real pairs of noisy and clean text correct both factors.
 """
 
 import re
@@ -17,7 +17,7 @@ from noisegen.errors import LexiconError
 from noisegen.noising import registry
 from noisegen.noising.lexicon import Entry, parser_of, read_lexicon_file
 from noisegen.noising.mix import Mix, Step, chance_of, step_values
-from noisegen.noising.neighbours import Neighbours, as_counted
+from noisegen.noising.neighbours import NeighbourCounts, as_counted
 from noisegen.noising.registry import Settings
 from noisegen.text.alignment import aligned_words
 from noisegen.text.case import bare, cased_as
@@ -28,6 +28,8 @@ from noisegen.text.case import bare, cased_as
 UNKNOWN, SHORTER, ODD, NUMBER = 3e-4, 0.5, 0.05, 2e-2
 LENGTHENED = 0.05  # chance that a writer who lengthens words lengthens this one
 SLIP, SLIP_MIN, SLIP_KNOWN = 0.005, 5, 3  # chance of a typing error, fewest letters, least count
+SLIP_TEXT = 300_000  # fewest words of clean text that tell a typing error from a rare word
+KNOWN = 0.1  # share of the chance of a rule that counts for a word of clean text: its, for it's
 KEPT_MIN = 0.3  # least chance that a word is written as it is
 OWN, LISTED = 1.0, 1.5  # pairs that count as much as the same words in other case, and as lists
 LEAST = 1e-4  # readings with a smaller chance are left out
@@ -46,7 +48,7 @@ class Readings:
     ('diac'). `seen` has noisy word -> clean form -> count in real pairs, as they are written.
     """
 
-    neighbours: Neighbours
+    neighbours: NeighbourCounts
     listed: Mapping[str, Mapping[str, float]]
     rules: Mapping[str, float] = field(default_factory=dict)
     seen: Mapping[str, Counter[str]] = field(default_factory=dict)
@@ -65,8 +67,8 @@ class Readings:
         count as clean text too.
         """
         pairs = list(pairs)
-        neighbours = Neighbours.load(lang)
-        own = Neighbours.of([*clean, *(clean for _, clean in pairs)])
+        neighbours = NeighbourCounts.load(lang)
+        own = NeighbourCounts.of([*clean, *(clean for _, clean in pairs)])
         if own.words:
             neighbours = neighbours.joined(own) if neighbours.words else own
         listed = defaultdict[str, dict[str, float]](dict)
@@ -75,9 +77,11 @@ class Readings:
             totals = Counter[str]()
             for entry in entries:
                 totals[entry.clean] += entry.weight
-            chance = _chance(mix, step)
+            chance, is_slip = _chance(mix, step), registry.get(step.transform).kind == "slip"
             for entry in entries:
                 noisy, word = as_counted(entry.noisy), as_counted(entry.clean)
+                if is_slip and neighbours.words[noisy]:
+                    continue  # a real word: one word before it does not tell that another is meant
                 if chance and noisy != word and word and totals[entry.clean]:
                     share = chance * entry.weight / totals[entry.clean]
                     listed[noisy][word] = listed[noisy].get(word, 0.0) + share
@@ -146,7 +150,8 @@ class Readings:
         found = defaultdict[str, float](float, self.listed.get(word, {}))
         for rule, forms in self._by_rule.items():
             for form in forms.get(word, ()):
-                found[form] = max(found[form], self.rules[rule])
+                caution = KNOWN if self.neighbours.words[word] else 1
+                found[form] = max(found[form], caution * self.rules[rule])
         if _HELD.search(word) and len(set(word)) > 1:
             for short in {_HELD.sub(r"\1", word), _HELD.sub(r"\1\1", word)}:
                 if self.neighbours.words[short]:
@@ -160,7 +165,7 @@ class Readings:
     def _one_slip_away(self, word: str) -> Iterator[str]:
         """Yield the known words that become `word` by one typing error."""
         counts = self.neighbours.words
-        if not word.isalpha() or not counts:
+        if not word.isalpha() or counts.total() < SLIP_TEXT:
             return
         cuts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
         near = {head + tail[1:] for head, tail in cuts if tail}

@@ -1,9 +1,9 @@
-"""`normalize`, the way back: writes noisy words as edited text has them.
+"""`normalize`, the way back: it writes noisy words as edited text has them.
 
-Each word has the clean forms that it may stand for (`noising.readings`). Of all ways to read a
-text, the one with the highest product of two factors is written (Viterbi's algorithm): the chance
-of each word's reading, and how much more often than elsewhere a word follows the word before it,
-to the power of `NEIGHBOURS`. Nothing is drawn: the same text is always written the same way.
+Each word has the clean forms that it may stand for (`noising.readings`). The kernel writes the
+reading of a text with the highest product of two factors (Viterbi's algorithm): the chance of each
+word's form, and how much more often than elsewhere the form follows the word before it, to the
+power of `NEIGHBOURS`. Nothing is drawn: the same text is always written in the same way.
 """
 
 import math
@@ -41,6 +41,7 @@ CLEAN_MAX = 200_000  # most clean texts that are read
 _COUNTS = LanguageFiles(FILE)
 # What stands before and behind a word that may be changed; 'u-18', 'o.o' and '<3' stay.
 _BEFORE = re.compile(r"""(?:^|[\s"'“„«‘([¿¡…])$""")
+_NAME_BEHIND = re.compile(r"\. +[^\W\d_a-z]")  # behind a title: 'Prof. Renwick'
 _BEHIND = re.compile(r"""(?:[.,!?;:…"'”“»’)\]]*(?:\s|$))""")
 
 
@@ -103,15 +104,18 @@ class Normalizer:
         return edits
 
     def _words(self, row: Row) -> list[_Word]:
-        """Return the words of a row; one that a list has with a stroke, as "w/", includes it."""
+        """Return the words of a row.
+
+        A word includes the stroke behind it if a word list has it so: "w/".
+        """
         words, text = list[_Word](), row.text
         for number in range(len(row.words)):
             start, stop = row.span(number)
             if text[stop : stop + 1] == "/" and f"{as_counted(text[start:stop])}/" in self._listed:
                 stop += 1
-            fixed = overlaps((start, stop), row.protected) or not (
-                _BEFORE.search(text, 0, start) and _BEHIND.match(text, stop)
-            )
+            stands_alone = _BEFORE.search(text, 0, start) and _BEHIND.match(text, stop)
+            is_title = text[start].isupper() and _NAME_BEHIND.match(text, stop)
+            fixed = overlaps((start, stop), row.protected) or not stands_alone or bool(is_title)
             words.append(_Word(start, stop, fixed, number))
         return words
 
@@ -194,7 +198,8 @@ def _own_pairs(path: Path) -> list[tuple[str, str]]:
 def _files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
     """Return the files that a kernel with these values reads: word lists, counts, the user's."""
     paths = [*existing(_COUNTS.of(settings.lang))]
-    for step in _mix(values["recipe"], settings.lang).steps():
+    steps = _mix(values["recipe"], settings.lang).steps() if "recipe" in values else []
+    for step in steps:
         paths += registry.get(step.transform).data(settings, step_values(step))
     given = [str(values[name]) for name in ("clean", "pairs") if values.get(name)]
     paths += [Path(item.path) for item in expand(given)] if given else []

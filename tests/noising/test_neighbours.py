@@ -6,7 +6,7 @@ import pytest
 
 from noisegen.errors import LexiconError
 from noisegen.noising import neighbours
-from noisegen.noising.neighbours import FILE, Neighbours
+from noisegen.noising.neighbours import FILE, NeighbourCounts
 from noisegen.noising.profile import END, START
 from noisegen.text.resources import DICTIONARIES
 
@@ -19,7 +19,7 @@ TEXTS = [
 
 
 def test_words_and_neighbours_are_counted_in_lower_case():
-    counts = Neighbours.of(TEXTS)
+    counts = NeighbourCounts.of(TEXTS)
     assert counts.words["ann"] == 3
     assert counts.words["ann's"] == 1
     assert counts.words[START] == len(TEXTS)
@@ -29,12 +29,12 @@ def test_words_and_neighbours_are_counted_in_lower_case():
 
 
 def test_a_word_with_a_capital_inside_sentences_has_a_usual_form():
-    assert Neighbours.of(TEXTS).usual == {"rome": "Rome"}  # Ann stands inside a sentence twice
-    assert Neighbours.of([text.lower() for text in TEXTS]).usual == {}
+    assert NeighbourCounts.of(TEXTS).usual == {"rome": "Rome"}  # Ann stands inside a sentence twice
+    assert NeighbourCounts.of([text.lower() for text in TEXTS]).usual == {}
 
 
 def test_neighbours_make_a_word_more_or_less_likely():
-    counts = Neighbours.load("en")
+    counts = NeighbourCounts.load("en")
     assert counts.lift("going", "to") > 1 > 0 > counts.lift("going", "dog")
     assert counts.lift("qwxz", "to") == 0
     shares = [counts.share(word) for word in (*counts.words, "qwxz")]
@@ -43,7 +43,7 @@ def test_neighbours_make_a_word_more_or_less_likely():
 
 
 def test_own_text_counts_as_much_as_the_packaged_text():
-    ours, own = Neighbours.load("en"), Neighbours.of(["zorb zorb zorb"] * 10)
+    ours, own = NeighbourCounts.load("en"), NeighbourCounts.of(["zorb zorb zorb"] * 10)
     joined = ours.joined(own)
     assert joined.words["zorb"] == neighbours.OWN_MAX * 30
     assert joined.words["the"] == ours.words["the"]
@@ -51,11 +51,11 @@ def test_own_text_counts_as_much_as_the_packaged_text():
 
 def test_counts_are_stored_and_read(tmp_path, monkeypatch):
     (tmp_path / "xx").mkdir()
-    counts = Neighbours.of(TEXTS)
+    counts = NeighbourCounts.of(TEXTS)
     counts.save(tmp_path / "xx" / FILE, {"source": "made up", "license": "CC0-1.0"})
     monkeypatch.setattr(neighbours, "DICTIONARIES", tmp_path)
-    assert Neighbours.load("xx") == counts
-    assert Neighbours.load("yy").words == {}
+    assert NeighbourCounts.load("xx") == counts
+    assert NeighbourCounts.load("yy").words == {}
 
 
 def test_a_damaged_file_is_one_line(tmp_path, monkeypatch):
@@ -63,10 +63,10 @@ def test_a_damaged_file_is_one_line(tmp_path, monkeypatch):
     (tmp_path / "xx" / FILE).write_bytes(b"PAR1 no")
     monkeypatch.setattr(neighbours, "DICTIONARIES", tmp_path)
     with pytest.raises(LexiconError, match=r"cannot read .*neighbours\.parquet: "):
-        Neighbours.load("xx")
+        NeighbourCounts.load("xx")
     pq.write_table(pa.table({"before": [""], "word": ["a" * 2_000]}), tmp_path / "xx" / FILE)
     with pytest.raises(LexiconError, match="cannot read"):
-        Neighbours.load("xx")
+        NeighbourCounts.load("xx")
 
 
 @pytest.mark.parametrize(
@@ -77,4 +77,4 @@ def test_packaged_counts_name_source_and_licence(path):
     assert "NTREX-128" in head["source"]
     assert head["license"] == "CC-BY-SA-4.0"
     assert head["lang"] == path.parent.name
-    assert Neighbours.load(path.parent.name).words.total() > 10_000
+    assert NeighbourCounts.load(path.parent.name).words.total() > 10_000
