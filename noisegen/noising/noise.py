@@ -141,9 +141,9 @@ def normalize(
 
     `recipe` is the noise to undo: a packaged recipe or a .yaml file, such as one that `fit` made.
     `clean` is a file or folder of clean text of the same kind, `pairs` is a file or folder of real
-    pairs of noisy and clean text; both make the result better. With `words_only`, capitals and last stops
-    stay as they are. `lang` and `protect` are as in `noise`. With `edits` a text is returned as an
-    `EditedText`, whose `moved` moves spans of the given text.
+    pairs of noisy and clean text; both make the result better. With `words_only`, capitals and last
+    stops stay as they are. `lang` and `protect` are as in `noise`. With `edits` a text is returned
+    as an `EditedText`, whose `moved` moves spans of the given text.
 
     The result is the same at every call. Raises UsageError for a text that is not a string, for a
     wrong option, and for a language without counts of words.

@@ -34,6 +34,8 @@ KEPT_MIN = 0.3  # least chance that a word is written as it is
 OWN, LISTED = 1.0, 1.5  # pairs that count as much as the same words in other case, and as lists
 LEAST = 1e-4  # readings with a smaller chance are left out
 
+RULES = ("apos", "diac")  # transforms whose rule is read backwards
+
 _HELD = re.compile(r"([^\W\d_])\1\1+")
 _ODD = re.compile(rf"{_HELD.pattern}|[^\W\d_]\d|\d[^\W\d_]|^[b-df-hj-np-tv-xz]+$")
 _APOSTROPHE = "'"
@@ -71,29 +73,8 @@ class Readings:
         own = NeighbourCounts.of([*clean, *(clean for _, clean in pairs)])
         if own.words:
             neighbours = neighbours.joined(own) if neighbours.words else own
-        listed = defaultdict[str, dict[str, float]](dict)
-        for step in mix.steps():
-            entries = list(listed_entries(step, lang))
-            totals = Counter[str]()
-            for entry in entries:
-                totals[entry.clean] += entry.weight
-            chance, is_slip = _chance(mix, step), registry.get(step.transform).kind == "slip"
-            for entry in entries:
-                noisy, word = as_counted(entry.noisy), as_counted(entry.clean)
-                if is_slip and neighbours.words[noisy]:
-                    continue  # a real word: one word before it does not tell that another is meant
-                if chance and noisy != word and word and totals[entry.clean]:
-                    share = chance * entry.weight / totals[entry.clean]
-                    listed[noisy][word] = listed[noisy].get(word, 0.0) + share
-        rules = {"apos": 0.0, "diac": 0.0}
-        for step in mix.steps():
-            if step.transform in rules:
-                rules[step.transform] = _chance(mix, step)
-        seen = defaultdict[str, Counter[str]](Counter)
-        for noisy, meant in pairs:
-            for form, word in aligned_words(noisy, meant):
-                seen[form][word] += 1
-        return cls(neighbours, listed, rules, seen)
+        rules = {s.transform: _chance(mix, s) for s in mix.steps() if s.transform in RULES}
+        return cls(neighbours, _listed(mix, lang, neighbours), rules, _seen(pairs))
 
     def of_word(self, word: str) -> dict[str, float]:
         """Return the clean forms that a word may stand for, the word itself included.
@@ -101,14 +82,10 @@ class Readings:
         The chances sum to 1. Clean forms are in the case of the word, or as the pairs have them.
         """
         chances = {_like(word, form): p for form, p in self._without_pairs(word).items()}
-        small = as_counted(word)
-        for counts, weight in ((self._seen_small.get(small), LISTED), (self.seen.get(word), OWN)):
-            if counts:
-                total = counts.total() + weight
-                chances = {form: weight * p / total for form, p in chances.items()}
-                for form, count in counts.items():
-                    form = _like(word, form) if counts is not self.seen.get(word) else form
-                    chances[form] = chances.get(form, 0.0) + count / total
+        small = self._seen_small.get(as_counted(word), Counter[str]())
+        in_case = Counter({_like(word, form): count for form, count in small.items()})
+        chances = _corrected(chances, in_case, LISTED)
+        chances = _corrected(chances, self.seen.get(word, Counter[str]()), OWN)
         return {form: p for form, p in chances.items() if p >= LEAST}
 
     @cached_property
@@ -208,6 +185,45 @@ class Readings:
             if "diac" in found and (plain := bare(word)) != word:
                 found["diac"][plain].append(word)
         return {rule: dict(forms) for rule, forms in found.items()}
+
+
+def _listed(mix: Mix, lang: str, neighbours: NeighbourCounts) -> Mapping[str, Mapping[str, float]]:
+    """Return the forms in the word lists of a mix: noisy -> clean -> chance, in lower case.
+
+    Slips that make a real word are left out: one word before it does not tell that another is
+    meant.
+    """
+    listed = defaultdict[str, dict[str, float]](dict)
+    for step in mix.steps():
+        entries, totals = list(listed_entries(step, lang)), Counter[str]()
+        for entry in entries:
+            totals[entry.clean] += entry.weight
+        chance, is_slip = _chance(mix, step), registry.get(step.transform).kind == "slip"
+        for entry in entries:
+            noisy, word = as_counted(entry.noisy), as_counted(entry.clean)
+            is_kept = noisy != word and word and not (is_slip and neighbours.words[noisy])
+            if chance and is_kept and totals[entry.clean]:
+                share = chance * entry.weight / totals[entry.clean]
+                listed[noisy][word] = listed[noisy].get(word, 0.0) + share
+    return listed
+
+
+def _seen(pairs: Iterable[tuple[str, str]]) -> Mapping[str, Counter[str]]:
+    """Return the words in (noisy, clean) pairs of texts: noisy word -> clean form -> count."""
+    seen = defaultdict[str, Counter[str]](Counter)
+    for noisy, clean in pairs:
+        for form, word in aligned_words(noisy, clean):
+            seen[form][word] += 1
+    return dict(seen)
+
+
+def _corrected(
+    chances: Mapping[str, float], counts: Counter[str], weight: float
+) -> dict[str, float]:
+    """Return chances corrected by counts of pairs; `chances` weigh as much as `weight` pairs."""
+    total = counts.total() + weight
+    forms = dict.fromkeys([*chances, *counts])
+    return {form: (weight * chances.get(form, 0.0) + counts[form]) / total for form in forms}
 
 
 def listed_entries(step: Step, lang: str) -> Iterator[Entry]:
