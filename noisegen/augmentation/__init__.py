@@ -176,8 +176,11 @@ def levels_in(given: Strings) -> tuple[str, ...]:
     >>> levels_in("x0.5,1")
     ('x0.5', 'x1')
     """
-    parts = [part.strip() for text in listed(given) for part in text.split(",")]
-    levels = [f"x{part}" if part[:1].isdigit() or part[:1] == "." else part for part in parts]
+    levels = [
+        f"x{level}" if level[:1].isdigit() else level
+        for text in listed(given)
+        for level in map(str.strip, text.split(","))
+    ]
     if len({*levels}) < len(levels):
         raise UsageError(f"--strength {','.join(levels)}: write each factor once")
     return tuple(levels)
