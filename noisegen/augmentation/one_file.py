@@ -263,13 +263,14 @@ def _is_one_file(out: str, to: str | None, ending: str) -> bool:
 def _format_of(to: str | None, ending: str, source: str, plan: AugmentPlan) -> str:
     """Return the format of the output file, given the format of its ending and of the source.
 
-    Files with a token per line are often named .tsv. If all sources are such files, an output named
-    .tsv keeps their format.
+    Files with a token per line are often named .tsv or .txt. An output with the ending of such
+    sources, or of sources with an unknown ending, keeps their format.
     """
     kind = to or ending or source
-    if ending == "tsv" and not to and source in FORMATS and FORMATS[source].has_token_lines:
+    is_plain = ending in ("tsv", "txt") and not to
+    if is_plain and source in FORMATS and FORMATS[source].has_token_lines:
         sources = listed(plan.request.sources)
-        if all(file_of(name).format == "tsv" for name in sources):
+        if all(file_of(name).format in (ending, "") for name in sources):
             kind = source
     return kind if kind in WRITTEN else "jsonl"
 

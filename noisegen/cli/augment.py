@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from noisegen.runs.manifest import Manifest
 
 
+_MANY = 20  # rows; if so many stay clean, it is hardly by chance
+_NOTHING = "no row changed: the texts lack what this noise changes, or its rates are low"
+_LOOK = "; see what a dictionary holds: noisegen dictionary show DICTIONARY"
+
+
 @click.command(epilog=common.example("augment news.txt -o out --seed 7"))
 @click.argument("sources", nargs=-1, metavar="SOURCE...")
 @click.option(
@@ -134,6 +139,9 @@ def _tell(written: "Manifest", plan: "AugmentPlan", out: str, as_json: bool) -> 
     else:
         common.tell(f"{'standard output' if out == '-' else out}: {written.summary()}")
     common.say(written.totals.get("warnings", ()), "warning")
+    if written.totals["rows"] >= _MANY and not written.totals["changed"]:
+        is_mined = any(used["transform"] == "wiki" for used in written.dictionaries)
+        common.hint(_NOTHING + (_LOOK if is_mined else ""))
     if "not_utf8" in written.totals["dropped"]:
         files = (item for item in plan.inputs if not item.encoding)
         advice = ((item.path, advice_on_file(item, "--encoding")) for item in files)
