@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import torch
 
-from noisegen.encoders import character_folder, code_points
+from noisegen.encoders import character_folder, code_points, static
 from noisegen.encoders.character_cnn import WordTokenizer
 from noisegen.encoders.code_points import CodePointTokenizer
 from noisegen.encoders.encoder import LENGTH_MAX, Tokenizer, open_encoder
@@ -59,8 +59,14 @@ _ONE_THREAD = RLock()
 _NETWORKS = {
     "Transformer": f"{_PACKAGE}.Transformer",
     "CharacterTransformer": f"{character_folder.__name__}.CharacterTransformer",
+    "StaticEmbedding": f"{_PACKAGE}.StaticEmbedding",
 }
-_WITH_WEIGHTS = ("Transformer", "Dense", "LayerNorm")  # modules whose folders hold weights
+_WITH_WEIGHTS = (
+    "Transformer",
+    "StaticEmbedding",
+    "Dense",
+    "LayerNorm",
+)  # modules whose folders hold weights
 _WEIGHTS, _USAGE = "model.safetensors", "config_sentence_transformers.json"
 _UNFIT = "; its weights do not fit its config.json"
 Weighted = list[tuple[HeadStep, Mapping[str, torch.Tensor]]]  # steps of a head and their weights
@@ -144,13 +150,16 @@ def open_folder(
     folder = Path(folder)
     entries = _read_entries(folder)
     inner = folder / entries[0].path if entries else folder
-    if not (inner / "config.json").is_file():
+    is_static = bool(entries) and entries[0].kind == "StaticEmbedding"
+    if not (is_static or (inner / "config.json").is_file()):
         raise SourceError(f"{folder} is no model: no config.json; give a Hugging Face folder")
     network: Any
     tokenizer: Tokenizer
-    config = read_json(inner / "config.json")
+    config = {} if is_static else read_json(inner / "config.json")
     check_config(config, inner / "config.json")
-    if config.get("model_type") == character_folder.KIND:
+    if is_static:
+        network, tokenizer = static.open_static(inner)
+    elif config.get("model_type") == character_folder.KIND:
         network, tokenizer = character_folder.open_network(inner)
     else:
         network, tokenizer = _open_network(inner), _open_tokenizer(inner)
@@ -161,7 +170,9 @@ def open_folder(
     if (prepared := inner / PREPARATION_FILE).is_file():
         tokenizer = with_preparation(tokenizer, read_json(prepared, Preparation).preparation)
     usage = _read_usage(folder)
-    steps = _pooler_steps(network, folder) if _reads_pooler(inner) else []
+    steps: Weighted = [(Pooling(), {})] if is_static else []
+    if not is_static and _reads_pooler(inner):
+        steps = _pooler_steps(network, folder)
     steps += _read_steps(folder, entries[1:], usage.prompt, is_pooled=bool(steps))
     name = name or str(folder)
     encoder = SentenceEncoder(network, tokenizer, head or HeadSettings(), name, usage)
@@ -439,6 +450,9 @@ def save_folder(encoder: SentenceEncoder, folder: Path) -> None:
     if isinstance(plain, WordTokenizer):
         network_type = _NETWORKS["CharacterTransformer"]
         character_folder.save_network(encoder.network, tokenizer, folder)
+    elif isinstance(encoder.network, static.StaticNetwork):
+        network_type = _NETWORKS["StaticEmbedding"]
+        static.save_static(encoder, folder)
     else:
         network_type = _NETWORKS["Transformer"]
         save_network(encoder.network, folder)
@@ -450,6 +464,8 @@ def save_folder(encoder: SentenceEncoder, folder: Path) -> None:
         write_json(folder / _USAGE, usage)
     entries, head = [("", network_type)], encoder.head
     for number, (step, module) in enumerate(zip(head.settings.steps, head.steps, strict=True)):
+        if number == 0 and network_type == _NETWORKS["StaticEmbedding"]:
+            continue  # this module pools by itself
         kind = type(step).__name__
         path = folder / f"{number + 1}_{kind}"
         path.mkdir(exist_ok=True)

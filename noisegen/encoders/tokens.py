@@ -7,7 +7,7 @@ reference.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from copy import deepcopy
@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
-from transformers import AttentionInterface, AttentionMaskInterface
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedTokenizerFast
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
@@ -35,7 +35,7 @@ from noisegen.encoders.encoder import (
     replace_surrogates,
 )
 from noisegen.encoders.stored import write_json
-from noisegen.encoders.word_ids import KnownWords, is_local
+from noisegen.encoders.word_ids import KnownWords, ends, is_local
 from noisegen.errors import SourceError, UsageError
 from noisegen.text.normalize import laser_text, social_text
 
@@ -104,6 +104,11 @@ class PieceTokenizer:
         """A hex digest of the vocabulary, the rules of splitting, and `max_length`."""
         return digest_of(self.max_length, self._backend.to_str())
 
+    def alone(self, tokens: Iterable[int]) -> Ragged:
+        """Return a row for each of these tokens: the token between the ends of a text."""
+        before, after = ends(self._backend)
+        return Ragged.of([[*before, token, *after] for token in tokens])
+
     def tokenize(self, texts: Sequence[str]) -> Ragged:
         """Return one row of token ids per text, cut to `max_length`."""
         texts = list(map(replace_surrogates, texts))
@@ -155,6 +160,17 @@ def lowered(tokenizer: PieceTokenizer) -> PieceTokenizer:
     rules = [normalizers.Lowercase(), *filter(None, [backend.normalizer])]
     backend.normalizer = normalizers.Sequence(rules)
     return PieceTokenizer(tokenizer.tokenizer, tokenizer.max_length)
+
+
+def keeping_rules(pieces: Any) -> Any:
+    """Return the tokenizer as a PreTrainedTokenizerFast, which keeps changed rules when saved.
+
+    A model's own tokenizer class, such as XLMRobertaTokenizer, would reset the rules.
+    """
+    kept = ("model_max_length", "model_input_names", "padding_side", "truncation_side")
+    options = {name: getattr(pieces, name) for name in kept} | pieces.special_tokens_map
+    backend = pieces.backend_tokenizer
+    return PreTrainedTokenizerFast(tokenizer_object=backend, **options)  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True)

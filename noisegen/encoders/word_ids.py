@@ -40,12 +40,7 @@ class KnownWords:
 
     def __init__(self, backend: Any, max_length: int) -> None:
         self._backend, self._max_length = backend, max_length
-        sample, inner = (
-            backend.encode("a", add_special_tokens=special).ids for special in (True, False)
-        )
-        first = next(at for at in range(len(sample)) if sample[at : at + len(inner)] == inner)
-        self._before = np.array(sample[:first], np.int32)
-        self._after = np.array(sample[first + len(inner) :], np.int32)
+        self._before, self._after = ends(backend)
         self._known: dict[str, int] = {}  # word -> its row in `_ids`
         self._ids = Ragged.of([])
         self._lock = Lock()
@@ -101,6 +96,13 @@ class KnownWords:
         target = inner + np.repeat(offsets[:-1] + before, lengths)
         values[target] = rows.values[inner + np.repeat(rows.offsets[:-1], lengths)]
         return Ragged(values, offsets)
+
+
+def ends(backend: Any) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Return the token ids that a tokenizer without padding puts before and after each text."""
+    sample, inner = (backend.encode("a", add_special_tokens=each).ids for each in (True, False))
+    first = next(at for at in range(len(sample)) if sample[at : at + len(inner)] == inner)
+    return np.array(sample[:first], np.int32), np.array(sample[first + len(inner) :], np.int32)
 
 
 def is_local(backend: Any) -> bool:

@@ -19,6 +19,7 @@ import torch
 from noisegen.encoders.encoder import open_encoder, precision_name
 from noisegen.encoders.folders import save_folder
 from noisegen.encoders.sentence_encoder import SentenceEncoder, encoding_on, prepared
+from noisegen.encoders.static import static_form
 from noisegen.encoders.stored import read_json, write_json
 from noisegen.encoders.tokens import Packed, Padded, Rows, plan, sizes, upload
 from noisegen.errors import NoisegenError, UsageError
@@ -46,7 +47,13 @@ from noisegen.training.stores import (
     sampled_seconds,
     write_hard_texts,
 )
-from noisegen.training.students import interpolate, make_student, not_kept
+from noisegen.training.students import (
+    STATIC,
+    interpolate,
+    make_student,
+    not_kept,
+    refuse_for_static,
+)
 from noisegen.training.trainer import Trainer
 
 _VECTORS_SHARE = 0.25  # maximum share of the time left, for the teacher's vectors
@@ -73,6 +80,7 @@ class Distillation(PairMethod[PairChunk]):
     card, task = "student.md", "sentence-similarity"
     settings: DistilSettings
     network: SentenceEncoder
+    untaught: SentenceEncoder | None  # encoder that a static student starts as a copy of
     vectors: TeacherVectors
     negatives: Negatives
     held_out: dict[str, HeldOut]
@@ -84,8 +92,11 @@ class Distillation(PairMethod[PairChunk]):
         self.teacher = open_encoder(settings.teacher)
         if settings.prepare not in (None, "plain"):
             self.teacher = prepared(self.teacher, settings.prepare)
-        self.start = self.teacher
-        self.network = make_student(settings, self.teacher).to(workers.device)
+        self.start, self.untaught = self.teacher, None
+        if settings.student == STATIC:
+            refuse_for_static(settings)
+            self.teacher, self.untaught = static_form(self.teacher, tell=tell)
+        self.network = self.new_student().to(workers.device)
         if settings.noisy_words:  # raises UsageError before slow work
             pieces_of(self.network)
         self.objective = WeightedSum.parse(settings.objective)
@@ -406,10 +417,7 @@ class Distillation(PairMethod[PairChunk]):
         that it had before training.
         """
         if self.changes_best_weights:
-            start = make_student(self.settings, self.teacher)
-            if self.settings.noisy_words:
-                add_noisy_words(start, self.noisy_words)
-            interpolate(self.network, start, self.settings.interpolate)
+            interpolate(self.network, self._untrained(), self.settings.interpolate)
         return {**super().export(trainer), "not_kept": not_kept(self.network, self.teacher)}
 
     def improved_pair(self) -> ImprovedPair | None:
@@ -424,17 +432,25 @@ class Distillation(PairMethod[PairChunk]):
         if not len(rows):
             return None
         noisy, clean = zip(*(pairs[row] for row in rows), strict=True)
-        start = make_student(self.settings, self.teacher)
-        if self.settings.noisy_words:
-            add_noisy_words(start, self.noisy_words)
         before, after = (
             cosine_distances(student.encode(noisy), held_out.teacher[rows])
-            for student in (start, self.network)
+            for student in (self._untrained(), self.network)
         )
         if not (after < before).any():
             return None
         best = int(np.argmax(before - after))
         return ImprovedPair(noisy[best], clean[best], float(before[best]), float(after[best]))
+
+    def new_student(self) -> SentenceEncoder:
+        """Return the student as it is before it knows noisy words; raises UsageError."""
+        return make_student(self.settings, self.teacher, self.untaught)
+
+    def _untrained(self) -> SentenceEncoder:
+        """Return the student as it is before its first update."""
+        student = self.new_student()
+        if self.settings.noisy_words:
+            add_noisy_words(student, self.noisy_words)
+        return student
 
     def save(self, folder: Path) -> None:
         """Write the student into a folder that SentenceTransformer and `open_encoder` open."""

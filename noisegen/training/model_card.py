@@ -37,7 +37,9 @@ def front_matter(
     `task` is the Hub's name of the task, such as 'sentence-similarity'.
     """
     teacher, student = (str(settings.get(name) or "") for name in ("teacher", "student"))
-    starts_as_teacher = not student or student.partition(":")[0] in ("copy", "layers", "char")
+    starts_as_teacher = not student or student.partition(":")[0] in (
+        *("copy", "layers", "char", "static"),
+    )
     base, licence = origin(teacher if starts_as_teacher and teacher else student)
     datasets = [name.split(":")[1] for name in data if name.startswith("hf:")]
     content = {

@@ -22,7 +22,6 @@ import numpy as np
 import torch
 from msgspec import Meta
 from tokenizers import AddedToken, Regex, normalizers, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
 
 from noisegen.encoders.encoder import Tokenizer
 from noisegen.encoders.sentence_encoder import SentenceEncoder
@@ -30,6 +29,7 @@ from noisegen.encoders.tokens import (
     PREPARATIONS,
     PieceTokenizer,
     PreparedTokenizer,
+    keeping_rules,
     piece_tokenizer,
 )
 from noisegen.encoders.word_ids import WHOLE_WORD
@@ -224,7 +224,7 @@ def _with_words_at_spaces(pieces: Any) -> Any:
     backend.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
     if state == _SPLIT_METASPACE.__getstate__():
         _add_rules(backend, _SINGLE_SPACES)
-    return _keeping_rules(pieces)
+    return keeping_rules(pieces)
 
 
 def _replacements(pieces: Any, words: Words, max_rules: int) -> dict[str, list[str]]:
@@ -281,7 +281,7 @@ def _with_replacements(pieces: Any, replacements: Mapping[str, list[str]]) -> An
         forms = [form for forms in replacements.values() for form in forms]
         rules.insert(0, normalizers.Replace(_whole_word(forms, r"\A(?=%s)"), "▁"))
     _add_rules(backend, rules)
-    return _keeping_rules(pieces)
+    return keeping_rules(pieces)
 
 
 def _add_rules(backend: Any, rules: Iterable[Any]) -> None:
@@ -296,17 +296,6 @@ def _whole_word(forms: list[str], where: str = "%s") -> Regex:
     `where` is a pattern around this expression, such as "^%s".
     """
     return Regex(where % (WHOLE_WORD % "|".join(map(re.escape, forms))))
-
-
-def _keeping_rules(pieces: Any) -> Any:
-    """Return the tokenizer as a PreTrainedTokenizerFast, which keeps changed rules when saved.
-
-    A model's own tokenizer class, such as XLMRobertaTokenizer, would reset the rules.
-    """
-    kept = ("model_max_length", "model_input_names", "padding_side", "truncation_side")
-    options = {name: getattr(pieces, name) for name in kept} | pieces.special_tokens_map
-    backend = pieces.backend_tokenizer
-    return PreTrainedTokenizerFast(tokenizer_object=backend, **options)  # type: ignore[no-untyped-call]
 
 
 def _is_uncased(pieces: Any) -> bool:

@@ -54,7 +54,8 @@ class TrainOptions:
     student: Annotated[
         Text,
         option(
-            "Student: copy, layers:0,3,5, char, char:FOLDER, e5, a folder or hf:NAME",
+            "Student: copy, layers:0,3,5, static (a vector per token, very fast), char, "
+            "char:FOLDER, e5, a folder or hf:NAME",
             metavar="SPEC",
         ),
     ] = None
@@ -205,7 +206,7 @@ class DistilSettings(RunSettings):
     method: Literal["distil"] = "distil"
     teacher: Annotated[str, option("SPEC of the teacher")] = "minilm"
     student: Annotated[
-        str, option("copy, layers:0,3,5, char, char:FOLDER, or a SPEC of a folder")
+        str, option("copy, layers:0,3,5, static, char, char:FOLDER, or a SPEC of a folder")
     ] = "copy"
     objective: Annotated[str, option("Objectives with weights: two_term+0.2*info_nce")] = "two_term"
     # Sources of noise, joined by "+": each row draws one of them per epoch.

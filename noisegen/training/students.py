@@ -25,20 +25,24 @@ from noisegen.encoders.tokens import (
 from noisegen.errors import UsageError
 from noisegen.training.settings import DistilSettings
 
+STATIC = "static"  # setting `student` for a student of one vector per token
 # Dotted paths under which networks of the library transformers have their list of layers.
 _LAYERS = ("encoder.layer", "encoder.layers", "layers", "transformer.layer")
 
 
-def make_student(settings: DistilSettings, teacher: Encoder) -> SentenceEncoder:
+def make_student(
+    settings: DistilSettings, teacher: Encoder, start: SentenceEncoder | None = None
+) -> SentenceEncoder:
     """Return the student that the settings describe, before training.
 
-    It has the teacher's prompts, similarity and truncation for sentence-transformers. If the
+    `start` is the encoder that it starts as a copy of; by default the settings name it. The student
+    has the teacher's prompts, similarity and truncation for sentence-transformers. If the
     teacher has no such settings, it has those settings of the encoder it starts as.
 
     Raises UsageError for a student that cannot be trained, or whose width is not the teacher's.
     """
     torch.manual_seed(settings.seed)  # new layers get random weights
-    start = _start(settings.student, teacher)
+    start = _start(settings.student, teacher) if start is None else deepcopy(start)
     head = _head(settings, start.head.settings, teacher)
     tokenizer = _tokenizer(settings, start.tokenizer, teacher)
     usage: Usage = getattr(teacher, "usage", PLAIN)
@@ -59,6 +63,18 @@ def make_student(settings: DistilSettings, teacher: Encoder) -> SentenceEncoder:
     if not any(weight.requires_grad for weight in student.parameters()):
         raise UsageError(f"freeze {', '.join(settings.freeze)!r} leaves no weight to train")
     return student
+
+
+def refuse_for_static(settings: DistilSettings) -> None:
+    """Raise UsageError for settings that a static student cannot have.
+
+    Other libraries pool the vectors of its tokens by their mean, and scale the mean to length 1.
+    """
+    for name in ("pooling", "project", "prepare", "lower"):
+        if value := getattr(settings, name):
+            raise UsageError(f"a static student has no setting {name} ({value}): leave it out")
+    if settings.normalize is False:
+        raise UsageError("a static student has vectors of length 1: leave normalize=false out")
 
 
 def _head(settings: DistilSettings, before: HeadSettings, teacher: Encoder) -> HeadSettings:
