@@ -38,6 +38,7 @@ if TYPE_CHECKING:  # only for editors and type checkers, which cannot run `__get
     from noisegen.realism.learn import learn as learn
     from noisegen.realism.unpaired import compare_posts as compare_posts
     from noisegen.runs.manifest import Manifest as Manifest
+    from noisegen.training.export import export as export
     from noisegen.training.train import train as train
 
 _MODULES = {  # public name -> module within noisegen that defines it
@@ -56,6 +57,7 @@ _MODULES = {  # public name -> module within noisegen that defines it
     "compare_posts": "realism.unpaired",
     "evaluate": "evaluation.evaluate",
     "evaluate_task": "evaluation.tasks.evaluate_task",
+    "export": "training.export",
     "fit": "realism.fit",
     "learn": "realism.learn",
     "lexical": "noising.lexical",

@@ -101,7 +101,7 @@ def test_signature_and_dataclass_agree(function: Callable[..., Any], options: An
 
 
 def test_all_public_functions_with_options_are_compared() -> None:
-    assert len(list(decoding_functions())) == 18
+    assert len(list(decoding_functions())) == 19
 
 
 def test_text_becomes_what_the_type_asks() -> None:

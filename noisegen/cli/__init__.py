@@ -45,7 +45,7 @@ GROUPS = {  # heading in the help -> commands below it -> file of this package t
         "evaluate": "evaluate",
         "evaluate-task": "evaluate",
     },
-    "Train": {"train": "train", "quickstart": "train"},
+    "Train": {"train": "train", "export": "train", "quickstart": "train"},
 }
 _MODULES = {name: module for group in GROUPS.values() for name, module in group.items()}
 _EXAMPLES = """\b

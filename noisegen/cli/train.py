@@ -15,7 +15,7 @@ from noisegen.demo import QuickstartOptions
 from noisegen.errors import UsageError
 from noisegen.options import decode, parse_values
 from noisegen.text.resources import DEFAULT_RECIPE
-from noisegen.training.settings import TrainOptions
+from noisegen.training.settings import ExportOptions, TrainOptions
 
 
 @click.command(epilog=common.example("train out -o run --time-limit 10m"))
@@ -157,6 +157,30 @@ def _print_bench(speeds: dict[str, Any]) -> None:
     ):
         click.echo(f"{what:<26}{speed:>12,.0f} tokens/s" + (f"  mfu {mfu:.1%}" if mfu else ""))
     click.echo(f"the loader costs {speeds['loader_cost']:.1%}")
+
+
+@click.command(epilog=common.example("export run/student -o robust-minilm"))
+@click_options(ExportOptions)
+@common.output
+def export(as_json: bool, **options: Any) -> None:
+    """Write a student for the Hub: safetensors, ONNX, ONNX of int8.
+
+    STUDENT is RUN/student or another model in pieces of words. The folder opens in
+    sentence-transformers, and in onnxruntime without torch; its model card shows how.
+    """
+    from noisegen.training.export import export as run
+
+    with common.progress() as show:
+        figures = run(**options, progress=show)
+    if as_json:
+        common.print_json(figures)
+    elif not common.is_quiet():
+        for name, file in figures.items():
+            line = f"{name}: {file['bytes'] / 1e6:.1f} MB"
+            if "mean" in file:
+                line += f", vectors {file['mean']:.1g} from the student's (most {file['max']:.1g})"
+            common.print_lines(line)
+        common.print_lines(f"wrote {options['out']}")
 
 
 @click.command(epilog=common.example("quickstart -o first"))

@@ -110,8 +110,9 @@ def static_form(
         raise UsageError(f"teacher {teacher.name} is static already: give --student copy")
     advice = "a static student needs a teacher of pieces"
     whole = piece_tokenizer(teacher.tokenizer, f"teacher {teacher.name}", advice)
-    tell(f"the teacher encodes each of its {len(whole.tokenizer):,} tokens for the static student")
-    vectors = teacher.encode_ids(whole.alone(range(len(whole.tokenizer))))
+    count = max(whole.tokenizer.get_vocab().values()) + 1
+    tell(f"the teacher encodes each of its {count:,} tokens for the static student")
+    vectors = teacher.encode_ids(whole.alone(range(count)))
     _, directions = np.linalg.eigh(vectors.T @ vectors)  # by rising variance
     kept = np.ascontiguousarray(directions[:, ::-1][:, :width])
     pieces = _without_ends(whole.tokenizer)

@@ -12,6 +12,7 @@ PACKAGED = {
     "e5": ("intfloat/multilingual-e5-small", "mit"),
     "use": ("google/universal-sentence-encoder-multilingual", "apache-2.0"),
 }
+TEMPLATES = Path(__file__).parent / "templates"
 OTHER = "other"  # the Hub's word for a licence that is not known, or not in its list
 _FENCE = "---\n"  # line before and after the front matter
 
@@ -44,7 +45,7 @@ def front_matter(
     datasets = [name.split(":")[1] for name in data if name.startswith("hf:")]
     content = {
         "license": licence,
-        "language": sorted(langs),
+        **({"language": sorted(langs)} if langs else {}),
         "base_model": base,
         **({"datasets": datasets} if datasets else {}),
         "library_name": "sentence-transformers" if teacher else "transformers",
@@ -52,6 +53,32 @@ def front_matter(
         "tags": ["sentence-transformers", "noisegen", "robustness"],
     }
     return _FENCE + yaml.safe_dump(content, sort_keys=False, allow_unicode=True) + _FENCE
+
+
+def rendered(template: str, values: Mapping[str, Any]) -> str:
+    """Return a template of model cards, filled in with values."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    loader = FileSystemLoader(TEMPLATES)
+    templates = Environment(
+        loader=loader, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True
+    )
+    return templates.get_template(template).render(values)
+
+
+def exported_card(spec: str, about: Mapping[str, Any]) -> str:
+    """Return the model card of an exported folder: the model's own card, then its files.
+
+    A model without a card gets front matter and a title. `about` has the values of the template
+    export.md.
+    """
+    card = Path(spec) / "README.md"
+    try:
+        text = card.read_text("utf-8")
+    except (OSError, ValueError):
+        front = front_matter({"teacher": spec, "student": "copy"}, [], [], "sentence-similarity")
+        text = f"{front}\n# {origin(spec)[0]}\n"
+    return f"{text.rstrip()}\n\n{rendered('export.md', about)}"
 
 
 def origin(spec: str) -> tuple[str, str]:

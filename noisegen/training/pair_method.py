@@ -22,7 +22,7 @@ from noisegen.evaluation.xsim_search import xsim
 from noisegen.runs.atomic import write_text
 from noisegen.training.checkpoint import writing_weights
 from noisegen.training.computation import Computation, flop_per_token
-from noisegen.training.model_card import ImprovedPair, front_matter
+from noisegen.training.model_card import ImprovedPair, front_matter, rendered
 from noisegen.training.pairs import PIECE_ROWS, NoiseSource, PairData, Reading, read_pairs
 from noisegen.training.settings import DistilSettings, PretrainSettings
 from noisegen.training.summary import tables
@@ -32,7 +32,6 @@ from noisegen.training.trainer import Chunk, Method, Rehearsal, Trainer
 _TRAINED_BYTES = 16
 _FROZEN_BYTES = 4
 _REHEARSED = 50  # maximum held-out pairs that a dry run validates on
-_TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True)
@@ -202,12 +201,6 @@ class PairMethod(Method[P]):
 
     def _model_card(self, recorded: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:
         """Return the model card, from the contents of config.yaml and metrics.json."""
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-        loader = FileSystemLoader(_TEMPLATES)
-        templates = Environment(
-            loader=loader, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True
-        )
         values = {"select_by": None, "recipe": "", **recorded, **metrics}
         values["settings"] = yaml.safe_dump(dict(recorded), sort_keys=False, allow_unicode=True)
         values["tables"] = tables(metrics)
@@ -219,7 +212,7 @@ class PairMethod(Method[P]):
         values["prepare"] = getattr(self.computation.student.tokenizer, "preparation", "")
         # "validation" is a list of sources in `recorded`, but figures in `metrics` and `values`.
         values["validation_pairs"] = recorded.get("validation")
-        return templates.get_template(self.card).render(values)
+        return rendered(self.card, values)
 
 
 def xsim_error(noisy: Vectors, clean: Vectors, owners: npt.NDArray[np.integer]) -> float:

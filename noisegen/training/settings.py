@@ -131,6 +131,16 @@ class TrainOptions:
         return cast(tuple[str, ...], self.data)
 
 
+@dataclass(frozen=True)
+class ExportOptions:
+    """Options of `noisegen export`."""
+
+    student: Annotated[str, argument("STUDENT")]
+    out: Annotated[str, option("Folder for the Hub", "-o", "--out", metavar="OUT")]
+    force: Annotated[bool, option("Overwrite an earlier export in this folder")] = False
+    progress: Annotated[Show, internal()] = silent
+
+
 LIMITS = ("time_limit", "cpu_limit")
 LENGTHS = ("epochs", "steps", *LIMITS)
 DEFAULT = "quickstart"
