@@ -220,7 +220,10 @@ def _seen(pairs: Iterable[tuple[str, str]]) -> Mapping[str, Counter[str]]:
 def _corrected(
     chances: Mapping[str, float], counts: Counter[str], weight: float
 ) -> dict[str, float]:
-    """Return chances corrected by counts of pairs; `chances` weigh as much as `weight` pairs."""
+    """Return the chances of clean forms, corrected by the counts of the forms in real pairs.
+
+    The given chances weigh as much as `weight` pairs.
+    """
     total = counts.total() + weight
     forms = dict.fromkeys([*chances, *counts])
     return {form: (weight * chances.get(form, 0.0) + counts[form]) / total for form in forms}
