@@ -212,7 +212,7 @@ def target_of(out: str, to: str | None, plan: AugmentPlan) -> Target | None:
 
 
 def _like_source(target: Target, plan: AugmentPlan, first: FileRange) -> Target:
-    """Return the target with separator, encoding and so on of `first`, the first input with rows."""
+    """Return the target with the separator and encoding of `first`, the first input with rows."""
     return replace(
         target,
         separator=first.separator,
