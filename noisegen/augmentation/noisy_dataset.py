@@ -58,8 +58,8 @@ class NoisyDataset:
     n, a row gets the noise of its copy n in the output of `augment`.
 
     `recipe`, `seed`, `lang`, `protect`, `epoch`, `tagger`, `noisy_column`, `column`, `spans` and
-    `lang_column` are options of `Mapper`; wrong ones raise UsageError. Noisy text comes in a new
-    column, or in place where `column` is a path or names several columns.
+    `lang_column` are options of `Mapper`. Raises UsageError for a wrong option. Noisy text comes in
+    a new column, or in place where `column` is a path or names several columns.
 
     Noise is made for `block_rows` rows at once. With `__getitem__`, a block is made when one of its
     rows is first used, and kept until the next epoch in a temporary folder, which the workers of a
