@@ -51,7 +51,7 @@ $(VENV)/core: $(VENV)/python pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/all: $(VENV)/core
-	$(PIP) -e ".[en,zh,ja,7z,punkt,lid,laser,social,hf,s3,plot,dask,realism,review,train,use,e5,demo,tensorboard,st]" $(TEST_PACKAGES)
+	$(PIP) -e ".[en,zh,ja,7z,punkt,lid,laser,social,hf,s3,plot,dask,realism,review,train,use,e5,demo,onnx,tensorboard,st]" $(TEST_PACKAGES)
 	touch $@
 
 $(VENV)/docs: $(VENV)/core

@@ -193,6 +193,14 @@ def posts(folder: str, part: str = "train|dev") -> Iterator[Pair]:
     Indonesian normal form alone has no capitals and masks names; here both sides have the names and
     no capitals, as other sets do.
     """
+    for sides in post_tokens(folder, part):
+        words = _unmasked(*sides) if folder == "id" else sides
+        noisy, clean = (_joined(side, folder) for side in words)
+        yield noisy, clean
+
+
+def post_tokens(folder: str, part: str = "train|dev") -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the tokens of posts of MultiLexNorm2, and the normal form of each, which may be ''."""
     git = ["git", "-C", str(_folder(MULTILEXNORM2))]
     names = subprocess.check_output([*git, "ls-tree", "-r", "--name-only", "HEAD", "data/"])
     for path in names.decode().splitlines():
@@ -200,10 +208,7 @@ def posts(folder: str, part: str = "train|dev") -> Iterator[Pair]:
             continue
         content = subprocess.check_output([*git, "show", f"HEAD:{path}"])
         for table in norm_tables([content]):
-            for sides in zip(*(table[side].to_pylist() for side in NORM), strict=True):
-                words = _unmasked(*sides) if folder == "id" else sides
-                noisy, clean = (_joined(side, folder) for side in words)
-                yield noisy, clean
+            yield from zip(*(table[side].to_pylist() for side in NORM), strict=True)
 
 
 def _unmasked(noisy: list[str], clean: list[str]) -> tuple[list[str], list[str]]:

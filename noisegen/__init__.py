@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # only for editors and type checkers, which cannot run `__get
     from noisegen.noising.lexical import lexical as lexical
     from noisegen.noising.lexicon import Lexicon as Lexicon
     from noisegen.noising.noise import noise as noise
+    from noisegen.noising.noise import normalize as normalize
     from noisegen.noising.recipe import Recipe as Recipe
     from noisegen.noising.registry import transform as transform
     from noisegen.noising.rng import Draws as Draws
@@ -65,6 +66,7 @@ _MODULES = {  # public name -> module within noisegen that defines it
     "mine_pairs": "mining.mine",
     "mine_wiki": "mining.mine",
     "noise": "noising.noise",
+    "normalize": "noising.noise",
     "prepare": "preparation.prepare",
     "quickstart": "demo.quickstart",
     "train": "training.train",

@@ -145,9 +145,10 @@ def decode(
 ) -> Options:
     """Make an object of the dataclass `options`; each value is converted to its field's type.
 
-    Text becomes a number for a field of numbers ("3" -> 3), a path becomes text, and a single value
-    becomes a tuple for a field of several values. Raises UsageError for an unknown name, a wrong
-    type or a value out of bounds; the message names a field by `label(name)` (default: its flag).
+    Text becomes a number for a field of numbers ("3" -> 3), a number or path becomes text for a
+    field of text (2 -> "2"), and a single value becomes a tuple for a field of several values.
+    Raises UsageError for an unknown name, a wrong type or a value out of bounds; the message names
+    a field by `label(name)` (default: its flag).
     """
     known = fields_of(options)
     if not values.keys() <= known.keys():
@@ -233,7 +234,7 @@ class OptionField:
             return value
         if value is None and self.is_optional:
             return None
-        given = _without_paths(value if self.length == 1 else _as_list(value))
+        given = _as_text(value if self.length == 1 else _as_list(value), self.kinds)
         is_empty = given == "" or (isinstance(given, list) and "" in given)
         if is_empty and self.default not in ("", MISSING):
             raise UsageError(f"{label or self.flag} is empty: give a value, or leave it out")
@@ -286,11 +287,15 @@ def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
 
 
-def _without_paths(value: Any) -> Any:
-    """Return a value with every path in it, or in its list, turned into text."""
+def _as_text(value: Any, kinds: tuple[Any, ...]) -> Any:
+    """Return a value with every path in it, or in its list, turned into text.
+
+    Numbers become text too if a value may only be text: `kinds` are the types that it may have.
+    """
     if isinstance(value, list):
-        return [_without_paths(item) for item in value]
-    return str(value) if isinstance(value, Path) else value
+        return [_as_text(item, kinds) for item in value]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if isinstance(value, Path) or (is_number and kinds == (str,)) else value
 
 
 def _refuse_dataset(value: Any) -> None:

@@ -418,6 +418,25 @@ def test_an_unknown_recipe(failed):
     assert "no recipe or transform named 'mix_al'; did you mean 'mix_all'?" in line
 
 
+def test_a_profile_is_no_recipe(failed, tmp_path):
+    (tmp_path / "profile").mkdir()
+    (tmp_path / "profile" / "profile.json").write_text("{}")
+    code, [line] = failed(DEMO, "--recipe", tmp_path / "profile")
+
+    assert code == 2
+    assert f"use it as -t channel:profile={tmp_path / 'profile'}" in line
+
+
+def test_a_run_that_changes_nothing_says_so(failed, file, tmp_path):
+    head = "# name: none\n# lang: en\n# source: mine\n# license: CC0-1.0\nclean\tnoisy\tcount\n"
+    file("none.tsv", f"{head}xylem\txilem\t1\n")
+    code, lines = failed(DEMO, "-t", f"wiki:dictionary={tmp_path / 'none.tsv'}")
+
+    assert code == 0
+    assert lines[-1].startswith("hint: no row changed: ")
+    assert "noisegen dictionary show" in lines[-1]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

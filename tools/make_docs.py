@@ -15,12 +15,13 @@ from pathlib import Path
 import click
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from noisegen.augmentation.catalog import TransformInfo, list_transforms
 from noisegen.cli import GROUPS
 from noisegen.cli import noisegen as program
+from noisegen.noising import neighbours, registry
 from noisegen.noising import profile as profiles
-from noisegen.noising import registry
 from noisegen.noising.engine import Engine
 from noisegen.noising.lexicon import head_of
 from noisegen.noising.mix import Step
@@ -84,6 +85,10 @@ MEANINGS = {
 MEANINGS_OF = {  # a parameter of one transform
     ("punc", "drop_rate"): "Chance per text to drop its final punctuation.",
     ("codeswitch", "dictionary"): "A bilingual dictionary (default: the packaged one).",
+    ("normalize", "recipe"): "Noise that is undone: a packaged recipe or a .yaml file.",
+    ("normalize", "clean"): "Clean text like that which is meant, a file or folder.",
+    ("normalize", "pairs"): "Real pairs of noisy and clean text to learn from, a file or folder.",
+    ("normalize", "style"): "Write capitals and last stops too.",
 }
 MATCH_RATE = "Chance per match of the word list."
 LISTED = 6  # languages; of more, the number is given
@@ -267,8 +272,9 @@ def _gallery_of(rows: Sequence[Row], lang: str, name: str) -> str:
 def lists_part() -> str:
     """Return the table of noisegen/dictionaries/README.md."""
     lists = map(_list_line, DICTIONARIES.glob("*/*.tsv"))
+    counts = map(_counts_line, DICTIONARIES.glob(f"*/{neighbours.FILE}"))
     learned = map(_profile_line, DICTIONARIES.glob(f"*/*/{profiles.HEAD}"))
-    lines = sorted([*lists, *learned])
+    lines = sorted([*lists, *counts, *learned])
     return "\n" + table(("file", "language", "entries", "source", "licence"), lines)
 
 
@@ -280,6 +286,12 @@ def _list_line(path: Path) -> tuple[str, ...]:
     entries = sum(not line.startswith("# ") for line in lines) - 1
     name, head = path.relative_to(DICTIONARIES).as_posix(), head_of(path, *_HEAD)
     return f"[{name}]({name})", head["lang"], f"{entries:,}", head["source"], head["license"]
+
+
+def _counts_line(path: Path) -> tuple[str, ...]:
+    name, head = path.relative_to(DICTIONARIES).as_posix(), head_of(path, *_HEAD)
+    rows = f"{pq.read_metadata(path).num_rows:,}"
+    return f"[{name}]({name})", head["lang"], rows, head["source"], head["license"]
 
 
 def _profile_line(path: Path) -> tuple[str, ...]:

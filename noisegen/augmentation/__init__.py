@@ -171,10 +171,16 @@ class Request(NoiseRequest):
 def levels_in(given: Strings) -> tuple[str, ...]:
     """Return the factors in values of --strength; raises UsageError if one occurs twice.
 
-    >>> levels_in("x0.5,x1")
+    A plain number is a factor too.
+
+    >>> levels_in("x0.5,1")
     ('x0.5', 'x1')
     """
-    levels = [part.strip() for text in listed(given) for part in text.split(",")]
+    levels = [
+        f"x{level}" if level[:1].isdigit() else level
+        for text in listed(given)
+        for level in map(str.strip, text.split(","))
+    ]
     if len({*levels}) < len(levels):
         raise UsageError(f"--strength {','.join(levels)}: write each factor once")
     return tuple(levels)

@@ -487,9 +487,10 @@ def one_per_text(noised: pa.Table) -> pa.Table:
 
 
 class Settled(NamedTuple):
-    """Masks of noised rows, without a text and to be dropped, and counts of rows without noise.
+    """What becomes of noised rows that get no noise.
 
-    `lost` counts the rows without noise by reason, `kept` those of them that are not dropped.
+    `is_empty` is the mask of rows without a text, `is_gone` the mask of rows to be dropped. `lost`
+    counts the rows without noise by reason, `kept` those of them that are not dropped.
     """
 
     is_empty: Mask

@@ -421,6 +421,7 @@ def _card(plan: AugmentPlan, manifest: Manifest, shards: Collection[Shard]) -> s
         template=Path(__file__).with_name("card.txt"),
         values={
             "columns": _input_columns(plan, manifest),
+            "is_way_back": plan.job.is_way_back,
             "transforms": dict.fromkeys(step.transform for step in plan.recipe.steps()),
             "word_lists": [note for note in manifest.dictionaries if note["transform"] in drawn],
         },

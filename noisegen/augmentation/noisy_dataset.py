@@ -71,9 +71,9 @@ class NoisyDataset:
     def __init__(
         self,
         dataset: Any,
-        column: Strings = "text",
         recipe: RecipeLike = DEFAULT_RECIPE,
         seed: int = 0,
+        column: Strings = "text",
         id_column: str | None = None,
         noisy_column: str = "noisy",
         lang: str | None = None,

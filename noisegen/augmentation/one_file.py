@@ -212,7 +212,7 @@ def target_of(out: str, to: str | None, plan: AugmentPlan) -> Target | None:
 
 
 def _like_source(target: Target, plan: AugmentPlan, first: FileRange) -> Target:
-    """Return the file to write with what it takes over from `first`, the first input with rows."""
+    """Return the target with the separator and encoding of `first`, the first input with rows."""
     return replace(
         target,
         separator=first.separator,
@@ -263,13 +263,14 @@ def _is_one_file(out: str, to: str | None, ending: str) -> bool:
 def _format_of(to: str | None, ending: str, source: str, plan: AugmentPlan) -> str:
     """Return the format of the output file, given the format of its ending and of the source.
 
-    Files with a token per line are often named .tsv. If all sources are such files, an output named
-    .tsv keeps their format.
+    Files with a token per line are often named .tsv or .txt. An output with the ending of such
+    sources, or of sources with an unknown ending, keeps their format.
     """
     kind = to or ending or source
-    if ending == "tsv" and not to and source in FORMATS and FORMATS[source].has_token_lines:
+    is_plain = ending in ("tsv", "txt") and not to
+    if is_plain and source in FORMATS and FORMATS[source].has_token_lines:
         sources = listed(plan.request.sources)
-        if all(file_of(name).format == "tsv" for name in sources):
+        if all(file_of(name).format in (ending, "") for name in sources):
             kind = source
     return kind if kind in WRITTEN else "jsonl"
 
@@ -528,8 +529,9 @@ def _changed(job: ShardJob, target: Target, schema: pa.Schema, noised: pa.Table)
     columns = job.columns.of(names)
     if target.holds_pairs:
         sides = ("clean", "noisy", "edits")
-        return {_PAIR: pa.StructArray.from_arrays([one_chunk(noised[s]) for s in sides], sides)}
-    new = {"edits": noised["edits"]} if job.edits else {}
+        pair = job.with_sides(noised)
+        return {_PAIR: pa.StructArray.from_arrays([one_chunk(pair[s]) for s in sides], sides)}
+    new = {"edits": job.with_sides(noised)["edits"]} if job.edits else {}
     if columns.is_annotated:
         moved = RowLayout.of(columns, names).columns
         new |= {name: noised[name] for name in moved if name in noised.column_names}

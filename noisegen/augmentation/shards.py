@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from itertools import accumulate, pairwise
 from operator import itemgetter
 from pathlib import Path
@@ -26,7 +26,7 @@ from noisegen.data.sources import no_column, read
 from noisegen.data.tables import is_string
 from noisegen.errors import OutputError, RecipeError, SourceError, UsageError
 from noisegen.noising import registry
-from noisegen.noising.engine import Engine
+from noisegen.noising.engine import EDITS, Engine
 from noisegen.noising.mix import read_factor
 from noisegen.noising.plan import Streams
 from noisegen.noising.recipe import Recipe
@@ -200,6 +200,20 @@ class ShardJob:
             value = pa.scalar(getattr(version, name), kind)
             table = table.append_column(name, pa.repeat(value, len(table)))
         return table
+
+    @cached_property
+    def is_way_back(self) -> bool:
+        """Whether all steps of the recipe repair noise: then the given text is the noisy side."""
+        return all(registry.get(step.transform).kind == "repair" for step in self.recipe.steps())
+
+    def with_sides(self, table: pa.Table) -> pa.Table:
+        """Return a table with its columns named by side: after repairs, the result is clean."""
+        if not self.is_way_back:
+            return table
+        names = table.column_names
+        if "edits" in names:
+            table = annotated.replaced(table, "edits", _turned(one_chunk(table["edits"])))
+        return table.rename_columns([_OTHER_SIDE.get(name, name) for name in names])
 
     @property
     def group_column(self) -> str | None:
@@ -395,8 +409,28 @@ def _in_order(job: ShardJob, noised: pa.Table, version: Version) -> pa.Table:
             schema = with_features(table.schema, found | {"noisy_labels": found[labels]})
             schema = with_list(schema, "noisy_labels")
             table = table.replace_schema_metadata(schema.metadata)
+    table = job.with_sides(table)
     shown = job.columns.shown(table.column_names)
     return table if shown == table.column_names else table.rename_columns(shown)
+
+
+_OTHER_SIDE = {
+    "clean": "noisy",
+    "noisy": "clean",
+    "noisy_tokens": "clean_tokens",
+    "noisy_labels": "clean_labels",
+}
+
+
+def _turned(edits: pa.Array) -> pa.Array:
+    """Return a column of edits with the ranges of both sides exchanged."""
+    if pa.types.is_list(edits.type.value_type):  # a list per text
+        return pa.ListArray.from_arrays(edits.offsets, _turned(edits.values), type=edits.type)
+    name, *ranges = edits.values.flatten()
+    turned = pa.StructArray.from_arrays(
+        [name, *ranges[2:], *ranges[:2]], fields=[*EDITS.value_type]
+    )
+    return pa.ListArray.from_arrays(edits.offsets, turned, type=edits.type)
 
 
 # Labels.

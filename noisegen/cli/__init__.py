@@ -22,6 +22,7 @@ from noisegen.version import __version__
 GROUPS = {  # heading in the help -> commands below it -> file of this package that defines them
     "Noise": {
         "augment": "augment",
+        "normalize": "augment",
         "preview": "catalog",
         "recipes": "catalog",
         "transforms": "catalog",

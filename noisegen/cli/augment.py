@@ -9,12 +9,19 @@ import click
 
 from noisegen.augmentation import NOISE, AugmentOptions, Request
 from noisegen.cli import common
+from noisegen.cli.parameters import click_options
 from noisegen.errors import UsageError, one_line
 from noisegen.options import decode
+from noisegen.text.resources import DEFAULT_RECIPE
 
 if TYPE_CHECKING:
     from noisegen.augmentation.plan import AugmentPlan
     from noisegen.runs.manifest import Manifest
+
+
+_MANY = 20  # rows; if so many stay clean, it is hardly by chance
+_NOTHING = "no row changed: the texts lack what this noise changes, or its rates are low"
+_LOOK = "; see what a dictionary holds: noisegen dictionary show DICTIONARY"
 
 
 @click.command(epilog=common.example("augment news.txt -o out --seed 7"))
@@ -50,18 +57,66 @@ def augment(
 
     One file instead of shards: -o noisy.jsonl keeps rows and columns; -o - streams.
     """
-    from noisegen.augmentation.augment import make
-    from noisegen.augmentation.plan import make_plan
-    from noisegen.runs.store import output_path
-
     earlier = _earlier(manifest)
     if not (earlier or given["sources"]):
         raise UsageError("name at least one SOURCE (or --from MANIFEST)")
     run = common.run_values(given) | {"to": given.pop("to"), "out": out or ""}
     options = _options_again(earlier, given, run) if earlier else _options(given, run)
-    if dry_run:
-        return _dry_run(options, as_json)
-    if out is None:
+    return _dry_run(options, as_json) if dry_run else _make(options, as_json, earlier)
+
+
+@click.command(epilog=common.example("normalize posts.txt -o clean.txt"))
+@click.argument("sources", nargs=-1, metavar="SOURCE...", required=True)
+@click.option(
+    "-o",
+    "--out",
+    required=True,
+    metavar="FOLDER|FILE|-",
+    help="Folder for the shards, a file such as clean.jsonl, or - for standard output",
+)
+@click.option(
+    "--recipe",
+    default=DEFAULT_RECIPE,
+    metavar="NAME|FILE.yaml",
+    help="Noise that is undone, such as a recipe that fit made (default: ugc)",
+)
+@click.option("--clean", metavar="SOURCE", help="Clean text like that which is meant")
+@click.option("--pairs", metavar="SOURCE", help="Real pairs of noisy and clean text to learn from")
+@click.option("--words-only", is_flag=True, help="Leave capitals and last stops as they are")
+@click_options(AugmentOptions, only={"lang", "protect"})
+@common.run_options(
+    AugmentOptions,
+    skip={"sources", "out", *NOISE, "copies", "with_clean", "strength", "group_by"},
+)
+def normalize(
+    recipe: str,
+    clean: str | None,
+    pairs: str | None,
+    words_only: bool,
+    as_json: bool,
+    **given: Any,
+) -> int:
+    """Write noisy text as edited text is written.
+
+    This is the way back from noise. SOURCE and outputs are as in `augment`, but shards have the
+    given text as `noisy` and the result as `clean`. The same text always gives the same result.
+    Unknown words stay as they are.
+    """
+    values = {"recipe": recipe, "clean": clean, "pairs": pairs, "style": not words_only}
+    settings = {f"normalize.{name}": value for name, value in values.items() if value is not None}
+    chosen = {"transforms": ("normalize",), "values": settings, "to": given.pop("to")}
+    run = common.run_values(given)
+    return _make(decode(AugmentOptions, {**given, **run, **chosen}), as_json)
+
+
+def _make(options: AugmentOptions, as_json: bool, earlier: "Manifest | None" = None) -> int:
+    """Run `augment` or `normalize` with checked options, and return the exit code."""
+    from noisegen.augmentation.augment import make
+    from noisegen.augmentation.plan import make_plan
+    from noisegen.runs.store import output_path
+
+    out = str(options.out)
+    if not out:
         raise UsageError("name the output: -o FOLDER, -o FILE or -o -")
     common.refuse_memory(out)
     if out == "-" and as_json:
@@ -84,6 +139,9 @@ def _tell(written: "Manifest", plan: "AugmentPlan", out: str, as_json: bool) -> 
     else:
         common.tell(f"{'standard output' if out == '-' else out}: {written.summary()}")
     common.say(written.totals.get("warnings", ()), "warning")
+    if written.totals["rows"] >= _MANY and not written.totals["changed"]:
+        is_mined = any(used["transform"] == "wiki" for used in written.dictionaries)
+        common.hint(_NOTHING + (_LOOK if is_mined else ""))
     if "not_utf8" in written.totals["dropped"]:
         files = (item for item in plan.inputs if not item.encoding)
         advice = ((item.path, advice_on_file(item, "--encoding")) for item in files)

@@ -35,7 +35,8 @@ def evaluate(is_list: bool, strengths: str, **options: Any) -> int:
 
     Prints and writes metrics, significance and a report.
 
-    A MODEL is minilm, use, a folder, hf:NAME, laser2:FOLDER, rolaser:FOLDER or npy:FILE; NAME=MODEL
+    A MODEL is minilm, use, a folder, hf:NAME, laser2:FOLDER, rolaser:FOLDER, npy:FILE or, for a
+    model whose texts are normalised first, normalized:LANG:MODEL; NAME=MODEL
     names it in the tables, as NAME=SOURCE does with sets.
     """
     if is_list:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from noisegen.data import conll, tables
-from noisegen.data.decoders import SMALL
+from noisegen.data.decoders import SMALL, compression_of
 from noisegen.data.features import (
     class_names,
     features,
@@ -113,17 +113,23 @@ def _expanded(source: str) -> Iterator[FileRange]:
 
 
 def _named_file(path: Path) -> FileRange:
-    """Return a file that the user named; a text named as bitext, such as corpus.de, is plain text.
+    """Return a file that the user named.
 
-    Files that are found in a folder are not read by such names: x.pl may be a program.
+    A text named as bitext, such as corpus.de, is plain text. A text with another unknown ending and
+    a token per line, such as eng.testa, is CoNLL. Files that are found in a folder are not read by
+    such names: x.pl may be a program.
     """
     if path.name == SPLIT_FILES[0] and is_split(path.parent):
         return slot_file(str(path))
     file = file_of(path)
-    is_bitext = file.skipped and path.is_file() and bitext_ending(path)
-    if is_bitext and b"\0" not in head_of_text(str(path), SMALL):
-        return replace(file, format="txt", skipped="")
-    return file
+    if not file.skipped or not path.is_file():
+        return file
+    is_bitext = bitext_ending(path)
+    if compression_of(path) and not is_bitext:
+        return file
+    head = head_of_text(str(path), SMALL)
+    is_text = b"\0" not in head and (is_bitext or conll.has_token_lines(head, []))
+    return replace(file, format="txt", skipped="") if is_text else file
 
 
 def _in_local_folder(folder: str) -> Iterator[FileRange]:

@@ -119,6 +119,7 @@ def _of_pairs(dataset: PairSet, store: VectorStore, anchor: Vectors | None) -> M
             rows["accuracy_pool"] = _percent(nearest.correct)
         by_seed.append((rows, figures))
     measured = _over_seeds(by_seed)
+    measured.seeds.update(_by_kind(dataset, store, clean if anchor is None else anchor))
     if anchor is None:  # the baseline: its computed drift would be rounding errors
         del measured.rows["drift"]
         measured.seeds["drift"] = (0.0,) * len(dataset.noisy)
@@ -126,6 +127,21 @@ def _of_pairs(dataset: PairSet, store: VectorStore, anchor: Vectors | None) -> M
         if hasattr(tokenizer, "tokenize"):
             measured.seeds.update(_type_token_ratios(dataset, tokenizer.tokenize))
     return measured
+
+
+def _by_kind(dataset: PairSet, store: VectorStore, anchor: Vectors) -> dict[str, tuple[float, ...]]:
+    """Return the anchored distance that the edits of each kind make alone, by metric.
+
+    It is the sum over the pairs that have such edits, divided by the number of all pairs: so the
+    kinds can be added up. {} for a model whose width is not the baseline's.
+    """
+    if anchor.shape[1] != store.encoder.width:
+        return {}
+    sums = {
+        kind: float(similarity.cosine_distances(store(texts), anchor[rows]).sum())
+        for kind, (rows, texts) in dataset.kinds.items()
+    }
+    return {f"anchored_{kind}": (total / len(dataset),) for kind, total in sums.items()}
 
 
 def pair_distances(noisy: Vectors, clean: Vectors, anchor: Vectors) -> Rows:

@@ -26,6 +26,7 @@ from noisegen.data.columns import (
 from noisegen.data.pairs import read_pairs
 from noisegen.data.sources import named_source
 from noisegen.errors import SourceError, UsageError
+from noisegen.evaluation.edit_kinds import by_kind
 from noisegen.evaluation.negatives import (
     HardNegatives,
     NoLinesError,
@@ -65,6 +66,7 @@ class PairSet:
     people). Sets of the same `group` have the same clean texts, so the bootstrap draws the same
     rows for all of them. The clean form of a noisy text is searched in `clean` and in the list
     `pool`. `strengths` maps a factor on all rates of the recipe to the noisy texts made with it.
+    `kinds` maps a kind of edit to rows and their texts with edits of this kind (`edit_kinds`).
     """
 
     name: str
@@ -77,6 +79,7 @@ class PairSet:
     note: str = ""
     pool: Sequence[str] = ()
     strengths: Mapping[float, Sequence[str]] = field(default_factory=dict)
+    kinds: Mapping[str, tuple[list[int], list[str]]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.clean)
@@ -90,7 +93,9 @@ class PairSet:
     def texts(self) -> Iterator[str]:
         """Yield every text that models encode, with duplicates."""
         hard = self.negatives.texts if self.negatives else ()
-        return chain(self.clean, *self.noisy, hard, self.pool, *self.strengths.values())
+        of_kinds = (texts for _, texts in self.kinds.values())
+        sides = *self.noisy, *self.strengths.values(), *of_kinds
+        return chain(self.clean, hard, self.pool, *sides)
 
 
 @dataclass(frozen=True)
@@ -258,6 +263,7 @@ class _SetReader:
                 negatives=hard,
                 note="; ".join(notes),
                 pool=pool,
+                kinds=by_kind(clean, rows["noisy"]),
             )
         ]
 

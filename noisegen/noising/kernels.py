@@ -38,6 +38,7 @@ from noisegen.text.rows import Memo, Row, RowEdit
 
 _SPACES = Texts.from_strings(["", " "]).to_arrow()
 _BLANKS, _WHITE = (0x20, 0x09), (0x20, 0x09, 0x0A, 0x0D)
+_JOINERS, _JOINER_BYTES = ("\u200c", "\u200d"), 3
 _DIGITS, _OF_NUMBERS = [*b"0123456789"], [*b"0123456789.,:"]
 _WITHIN_NUMBER = re.compile("[0-9][0-9.,:]|[.,:][0-9]")
 
@@ -286,7 +287,8 @@ class WordKernel:
 
     The kernel skips words for which the rule has no forms: words of fewer than `bytes_min` bytes
     and, if `needs` is not empty, words with none of these bytes. With `names_stay`, it also skips
-    names: words that have a capital but begin no sentence.
+    names: words that have a capital but begin no sentence. With `drops_joiners`, a zero-width
+    joiner or non-joiner between two replaced words goes with them.
 
     `propose` has a cache of words: `hashes` (ascending) has the hash of each word, `groups` the
     group of its forms in `choices`, -1 for a word without forms. Form f of the cache has the text
@@ -300,6 +302,7 @@ class WordKernel:
     bytes_min: int = 0
     one_way: bool = False
     names_stay: bool = False
+    drops_joiners: bool = False
 
     def __post_init__(self) -> None:
         needed = b"[%s]" % re.escape(self.needs)
@@ -334,7 +337,10 @@ class WordKernel:
                 bounds, texts = forms
                 form = texts[bisect_right(bounds, drawn)]
                 if form != word and not (self.names_stay and row.is_name(number)):
-                    edits.append((*row.span(number), form))
+                    start, stop = row.span(number)
+                    if self.drops_joiners and edits and row.text[edits[-1][1] : start] in _JOINERS:
+                        edits[-1] = edits[-1][0], start, edits[-1][2]
+                    edits.append((start, stop, form))
         return edits
 
     def _forms_of(self, word: str) -> RowForms | None:
@@ -366,8 +372,14 @@ class WordKernel:
         if self.names_stay:
             others = np.flatnonzero(~are_names(texts, words, hit))
             hit, chosen = hit.take(others), chosen.take(others)
-        edges = words.starts.take(hit), words.stops.take(hit)
-        return Edits(words.rows.take(hit), *edges, chosen, self.pool)
+        starts, stops, rows = words.starts.take(hit), words.stops.take(hit), words.rows.take(hit)
+        if self.drops_joiners:
+            at = np.flatnonzero(
+                (starts[1:] - stops[:-1] == _JOINER_BYTES) & (rows[1:] == rows[:-1])
+            )
+            joined = at[np.isin(code_points(texts.values, stops[at]), [*map(ord, _JOINERS)])]
+            stops[joined] = starts[joined + 1]
+        return Edits(rows, starts, stops, chosen, self.pool)
 
     def _forget(self) -> None:
         """Clear the cache of words that `propose` uses."""

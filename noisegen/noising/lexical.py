@@ -34,9 +34,23 @@ BEHIND_GAPS = (
 BEFORE_VERBS = "(?i)(a|gon)$"  # end of 'gonna', 'gotta', 'imma' and 'gon', which need a verb next
 # Words before which "to" introduces a place or a person, not a verb: "going to the shop".
 NO_VERBS = (
-    "a all an any bed both church class college court dinner each every heaven hell her him his "
-    "home it jail lunch me my no one our prison school some that the their them these this those "
-    "town university us war what where which work you your"
+    "a all an another any bed being both breakfast church class college court dinner doing each "
+    "every everyone everything getting going having heaven hell her him his home it jail law lunch "
+    "me my no one our parties prison school sea some someone something that the their them these "
+    "this those town university us war what where which work you your"
+)
+# Forms of "have" behind a modal verb, and the words after which they help a verb, besides those in
+# -ed: "should have seen it", but not "should have one".
+HAVE = "have could've have might've must've should've would've"
+PARTICIPLES = (
+    "already also always become been begun bet bitten blown born bought bound broken brought "
+    "built burnt caught chosen come cost cut dealt done drawn dreamt driven drunk dug easily "
+    "eaten ever fallen felt flown forgiven forgot forgotten fought found frozen given gone got "
+    "gotten grown had heard held hidden hit hung hurt just kept known laid lain learnt left lent "
+    "let lit lost made meant met never not paid probably put quit read really ridden risen rung "
+    "run said sat seen sent set shaken shown shrunk shut slept smelt sold spelt spent spoken "
+    "spread stolen stood struck stuck sung sunk sworn swum taken taught thought thrown told torn "
+    "understood won worn written"
 )
 TAGS = ("", "equal", "no-verb", "no-name", "clitic", "infinitive")  # explained in `lexical`
 
@@ -46,6 +60,7 @@ def _hashes_of(words: str) -> U64:
 
 
 _GAP_HASHES, _NO_VERB_HASHES = _hashes_of(BEHIND_GAPS), _hashes_of(NO_VERBS)
+_HAVE_HASHES, _PARTICIPLE_HASHES = _hashes_of(HAVE), _hashes_of(PARTICIPLES)
 _TO = int(_hashes_of("to")[0])
 
 
@@ -225,16 +240,22 @@ def _is_alone(row: Row, table: PhraseTable, match: RowMatch, written: str) -> bo
 
 
 def _leads_to_noun(row: Row, table: PhraseTable, match: RowMatch, written: str) -> bool:
-    """Tell whether a noun follows a replacement such as "gonna", which needs a verb."""
+    """Tell whether a noun follows a replacement such as "gonna" or "coulda", which needs a verb."""
     first, last, _ = match
-    if row.hashes[last] != _TO or first == last or not row.is_followed(last):
+    if not row.is_followed(last) or re.search(BEFORE_VERBS, written) is None:
         return False
-    is_noun = row.hashes[last + 1] in _NO_VERB_HASH_SET or row.is_name(last + 1)
-    return is_noun and re.search(BEFORE_VERBS, written) is not None
+    following = row.hashes[last + 1]
+    if row.hashes[last] in _HAVE_HASH_SET:
+        ends_in_ed = row.words[last + 1].lower().endswith("ed")
+        return following not in _PARTICIPLE_HASH_SET and not ends_in_ed
+    is_noun = following in _NO_VERB_HASH_SET or row.is_name(last + 1)
+    return is_noun and row.hashes[last] == _TO and first < last
 
 
 _GAP_HASH_SET = frozenset(_GAP_HASHES.tolist())
 _NO_VERB_HASH_SET = frozenset(_NO_VERB_HASHES.tolist())
+_HAVE_HASH_SET = frozenset(_HAVE_HASHES.tolist())
+_PARTICIPLE_HASH_SET = frozenset(_PARTICIPLE_HASHES.tolist())
 _ROW_MISFITS = {"no-name": _is_name, "clitic": _is_alone, "infinitive": _leads_to_noun}
 
 
@@ -252,10 +273,13 @@ def _are_alone(texts: Texts, table: PhraseTable, matches: Matches) -> Bool:
 
 def _lead_to_nouns(texts: Texts, table: PhraseTable, matches: Matches) -> Bool:
     words, nexts = table.words(texts), np.minimum(matches.lasts + 1, len(table.words(texts)) - 1)
-    end_in_to = (words.hashes.take(matches.lasts) == _TO) & (matches.firsts < matches.lasts)
-    are_nouns = np.isin(words.hashes.take(nexts), _NO_VERB_HASHES)
-    are_nouns |= are_names(texts, words, nexts)
-    lead: Bool = end_in_to & (words.gaps(matches.lasts) == ord(" ")) & are_nouns
+    ends, following = words.hashes.take(matches.lasts), words.hashes.take(nexts)
+    are_nouns = np.isin(following, _NO_VERB_HASHES) | are_names(texts, words, nexts)
+    lead: Bool = (ends == _TO) & (matches.firsts < matches.lasts) & are_nouns
+    stops, small = words.stops.take(nexts) - words.base, words.window | 32  # a bit of small letters
+    end_in_ed = (small.take(stops - 2, mode="clip") == ord("e")) & (small[stops - 1] == ord("d"))
+    lead |= np.isin(ends, _HAVE_HASHES) & ~np.isin(following, _PARTICIPLE_HASHES) & ~end_in_ed
+    lead &= words.gaps(matches.lasts) == ord(" ")
     return lead
 
 
@@ -366,7 +390,8 @@ def lexical(
     - 'no-verb': the match is not a verb;
     - 'no-name': the match does not begin with a capital within a sentence;
     - 'clitic': a replacement that ends in a clitic, such as "you've", needs a word after it;
-    - 'infinitive': a replacement such as "gonna" needs a verb after it.
+    - 'infinitive': a replacement such as "gonna" needs a verb after it, one such as "coulda" a
+      participle.
     """
     where = Path(path)
     langs = head_of(where, "lang").get("lang", "*") if where.exists() else "*"

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import chain, takewhile
@@ -105,7 +106,9 @@ def read_lexicon_file(path: Path) -> bytes:
 
 
 def parser_of(path: Path) -> Parser:
-    """Return the parser for a file: Parquet if its name ends in .parquet, else TSV."""
+    """Return the parser for a file: codespell's dictionary, Parquet by its name, else TSV."""
+    if path.name == "dictionary.txt":
+        return parse_codespell
     return parse_parquet if path.suffix == ".parquet" else parse_tsv
 
 
@@ -124,10 +127,23 @@ def head_of(path: Path, *keys: str) -> dict[str, str]:
         head = CODESPELL
     elif path.name == "profile.json":
         head = _json_fields(path)
+    elif path.suffix == ".parquet":
+        head = _parquet_fields(path)
     else:
         with path.open(encoding="utf-8", errors="replace") as file:
             head = _head_fields(takewhile(lambda line: line.startswith("#"), file))
     return {key: head[key] for key in keys or ("source", "license") if key in head}
+
+
+def _parquet_fields(path: Path) -> dict[str, str]:
+    """Return the text fields in the head of a Parquet file; {} if the file is damaged."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with suppress(OSError, pa.ArrowException, UnicodeDecodeError):
+        metadata = pq.read_schema(path).metadata or {}
+        return {key.decode(): value.decode() for key, value in metadata.items()}
+    return {}
 
 
 def _json_fields(path: Path) -> dict[str, str]:

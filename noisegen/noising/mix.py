@@ -137,6 +137,19 @@ def step_values(step: Step) -> dict[str, Any]:
     return registry.get(step.transform).values(step.values)
 
 
+def chance_of(mix: Mix, label: str) -> float:
+    """Return the chance that a row gets the step with this label, over all writers of a mix."""
+    (p,) = [float(step.p) for step in mix.steps() if step.label == label]
+    total = sum(writer.weight for writer in mix.writers)
+    if not total:
+        return p
+    own = (
+        (writer.weight, float(writer.habits[label].p) if label in writer.habits else p)
+        for writer in mix.writers
+    )
+    return sum(weight * chance for weight, chance in own) / total
+
+
 def over_members(member: Member, change: Callable[[Member], Member | None]) -> Member:
     """Return a group with each member replaced by `change(member)`, or dropped if that is None.
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import index
-from typing import Any, Literal, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast, overload
 
 import numpy as np
 import pyarrow as pa
@@ -28,21 +28,21 @@ RecipeLike = str | Recipe | Sequence[str | Step]
 
 
 @dataclass(frozen=True)
-class NoisyText:
-    """A noisy text with the edits that made it of its clean text.
+class EditedText:
+    """A text with the text that was given, and the edits that made one of the other.
 
     The edits ascend; the text outside of them is equal on both sides.
     """
 
     text: str
-    clean: str
+    given: str
     edits: list[Edit]
 
     def __str__(self) -> str:
         return self.text
 
     def moved(self, start: int, end: int) -> tuple[int, int] | None:
-        """Return the offsets in the noisy text of a span of the clean text; None if it is lost.
+        """Return the offsets in `text` of a span of the given text; None if it is lost.
 
         `Moves.moved` explains what becomes of a span that an edit touches. Raises TypeError for
         offsets that are no whole numbers.
@@ -51,7 +51,7 @@ class NoisyText:
             first, last = index(start), index(end)
         except TypeError:
             raise TypeError(f"offsets are whole numbers, not {start!r}, {end!r}") from None
-        return Moves(self.clean, self.text, self.edits).moved(first, last)
+        return Moves(self.given, self.text, self.edits).moved(first, last)
 
 
 class _Options(TypedDict, total=False):
@@ -75,7 +75,7 @@ def noise(
 @overload
 def noise(
     text: str, recipe: RecipeLike = ..., *, edits: Literal[True], **options: Unpack[_Options]
-) -> NoisyText: ...
+) -> EditedText: ...
 @overload
 def noise(
     text: list[str] | tuple[str, ...],
@@ -83,7 +83,7 @@ def noise(
     *,
     edits: Literal[True],
     **options: Unpack[_Options],
-) -> list[NoisyText]: ...
+) -> list[EditedText]: ...
 @public
 def noise(
     text: Any,
@@ -106,8 +106,8 @@ def noise(
     for one transform, or a list of such steps, applied in order. `lang` is a code or English name
     of a language, such as pt-BR, deu or Chinese. `protect` names the kinds of span to leave
     unchanged, such as 'url,number,/[A-Z]{3}/', or is 'none'. `tagger` ('rule' or 'spacy') finds
-    the parts of speech for slng and abr3. With `edits` a text is returned as a `NoisyText`, which
-    also has the edits, and moves spans of the clean text.
+    the parts of speech for slng and abr3. With `edits` a text is returned as a `EditedText`, which
+    also has the edits, and moves spans of the given text.
 
     Warns once of transforms that have no data for the language. Raises UsageError for a text that
     is not a string, and for a wrong option.
@@ -125,15 +125,44 @@ def noise(
     return noisy[0] if is_one else noisy
 
 
+@public
+def normalize(
+    text: Any,
+    lang: str = "en",
+    *,
+    recipe: str = DEFAULT_RECIPE,
+    clean: str | None = None,
+    pairs: str | None = None,
+    words_only: bool = False,
+    protect: str = PROTECTED,
+    edits: bool = False,
+) -> Any:
+    """Return `text`, or each text of a list, as edited text is written: 'c u' -> 'See you.'.
+
+    `recipe` is the noise to undo: a packaged recipe or a .yaml file, such as one that `fit` made.
+    `clean` is a file or folder of clean text of the same kind, `pairs` is a file or folder of real
+    pairs of noisy and clean text; both make the result better. With `words_only`, capitals and last
+    stops stay as they are. `lang` and `protect` are as in `noise`. With `edits` a text is returned
+    as an `EditedText`, whose `moved` moves spans of the given text.
+
+    The result is the same at every call. Raises UsageError for a text that is not a string, for a
+    wrong option, and for a language without counts of words.
+    """
+    values = {"recipe": recipe, "clean": clean, "pairs": pairs, "style": not words_only}
+    given = {name: value for name, value in values.items() if value is not None}
+    step = Step("normalize", values=given)
+    return cast(Any, noise)(text, [step], lang=lang, protect=protect, edits=edits)
+
+
 def _with_edits(
     engine: Engine, texts: Sequence[str], streams: Streams, protect: tuple[str, ...]
-) -> list[NoisyText]:
+) -> list[EditedText]:
     """Return the texts with noise, each with its edits."""
     clean = Texts.from_strings(list(texts))
     noised = engine.noise(clean.to_arrow(pa.string()), streams, protect, with_record=True)
     edits = engine.edits(clean, Texts.from_arrow(noised.noisy), noised.record).to_pylist()
     return [
-        NoisyText(noisy, text, [Edit(**edit) for edit in of_text])
+        EditedText(noisy, text, [Edit(**edit) for edit in of_text])
         for text, noisy, of_text in zip(texts, noised.noisy.to_pylist(), edits, strict=True)
     ]
 

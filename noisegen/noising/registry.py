@@ -27,7 +27,7 @@ from noisegen.text.buffers import I64, U64, Texts
 from noisegen.text.languages import MATCHED_BY, normalize_language
 from noisegen.text.resources import RECIPES
 from noisegen.text.rows import Row, RowEdit
-from noisegen.text.spans import Spans
+from noisegen.text.spans import NO_SPANS, Spans
 
 ENTRY_POINTS = "noisegen.transforms"  # entry-point group: transform = module to import
 FAMILIES = "noisegen.transform_families"  # group: name before ':' = maker of transforms
@@ -36,8 +36,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 # - habit: a way to write a word, the same wherever a writer uses the word;
 # - slip: a single error in a word that no habit and no other slip has changed;
 # - script: a habit that concerns letters, and also applies to changed words;
-# - style: a change of the whole row, such as its capitals or punctuation.
-Kind = Literal["habit", "slip", "script", "style"]
+# - style: a change of the whole row, such as its capitals or punctuation;
+# - repair: the way back, from noisy to clean text.
+Kind = Literal["habit", "slip", "script", "style", "repair"]
 HABIT_KINDS = ("habit", "script")  # kinds that change a word alike wherever a writer uses it
 
 
@@ -99,6 +100,25 @@ def edits_of_one(kernel: Kernel, row: Row, draws: RowDraws) -> list[RowEdit]:
         for ends in (edits.starts, edits.stops)
     )
     return list(zip(starts, stops, edits.written().to_strings(), strict=True))
+
+
+def proposed_by_row(
+    kernel: RowKernel, texts: Texts, keys: U64, strengths: Strengths, protected: Spans = NO_SPANS
+) -> Edits:
+    """Return the edits of all rows, made by the kernel's `edit_row` one row after another."""
+    edits: list[tuple[int, int, int]] = []
+    written: list[str] = []
+    cleans = zip(texts.to_strings(), texts.offsets.tolist(), keys.tolist(), strict=False)
+    for number, (clean, base, key) in enumerate(cleans):
+        indices = {name: of_rows[number] for name, of_rows in strengths.items()}
+        row = Row(clean, protected.in_text(clean, base))
+        for start, stop, new in kernel.edit_row(row, RowDraws(key, indices)):
+            start, stop = (base + len(clean[:end].encode()) for end in (start, stop))
+            edits.append((number, start, stop))
+            written.append(new)
+    rows, starts, stops = np.array(edits, np.int64).reshape(-1, 3).T
+    pool = Texts.from_strings(written).to_arrow()
+    return Edits(rows, starts, stops, np.arange(len(edits)), pool)
 
 
 @dataclass(frozen=True)
@@ -504,18 +524,7 @@ class RowFunction:
 
     def propose(self, texts: Texts, keys: U64, strengths: Strengths) -> Edits:
         """Run the function on every row, and return the differences between rows and results."""
-        edits: list[tuple[int, int, int]] = []
-        written: list[str] = []
-        cleans = zip(texts.to_strings(), texts.offsets.tolist(), keys.tolist(), strict=False)
-        for row, (clean, base, key) in enumerate(cleans):
-            indices = {name: of_rows[row] for name, of_rows in strengths.items()}
-            for start, stop, new in self.edit_row(Row(clean), RowDraws(key, indices)):
-                start, stop = (base + len(clean[:end].encode()) for end in (start, stop))
-                edits.append((row, start, stop))
-                written.append(new)
-        rows, starts, stops = np.array(edits, np.int64).reshape(-1, 3).T
-        pool = Texts.from_strings(written).to_arrow()
-        return Edits(rows, starts, stops, np.arange(len(edits)), pool)
+        return proposed_by_row(self, texts, keys, strengths)
 
     @cached_property
     def _scaled(self) -> dict[str, list[float]]:

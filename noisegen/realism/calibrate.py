@@ -22,12 +22,12 @@ from noisegen.augmentation import AnyRecipe, Code, Protect, Tagger, Transforms
 from noisegen.augmentation.catalog import demo_texts
 from noisegen.augmentation.on_the_fly import Noising
 from noisegen.data.columns import by_reason
+from noisegen.data.texts import read_texts
 from noisegen.errors import UsageError
 from noisegen.noising import registry
 from noisegen.noising.recipe import Recipe, file_text
 from noisegen.noising.scaling import DIGITS
 from noisegen.options import Strings, argument, decode, internal, listed, option, public
-from noisegen.realism.unpaired import read_texts
 from noisegen.runs import executors
 from noisegen.runs.atomic import write_text
 from noisegen.runs.manifest import counted

@@ -21,12 +21,14 @@ from noisegen.augmentation import AnyRecipe
 from noisegen.augmentation.on_the_fly import Noising
 from noisegen.data.columns import by_reason
 from noisegen.data.pairs import Pairs, refuse_onto
+from noisegen.data.texts import read_texts
 from noisegen.errors import UsageError
 from noisegen.noising import registry
+from noisegen.noising.mix import chance_of
 from noisegen.noising.recipe import FILE_ENDINGS, Recipe, file_text
 from noisegen.options import Strings, argument, decode, internal, listed, option, public
 from noisegen.realism.compare import Realism, compare_pairs
-from noisegen.realism.forms import Forms, chance_of, edited, without_addresses
+from noisegen.realism.forms import Forms, edited, without_addresses
 from noisegen.realism.habits import (
     UNKNOWN,
     Match,
@@ -42,7 +44,6 @@ from noisegen.realism.unpaired import (
     ROWS_SHOWN,
     frequent_words,
     posts_forms,
-    read_texts,
     shuffled,
     topic_free_pairs,
 )

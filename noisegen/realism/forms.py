@@ -9,20 +9,20 @@ out.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from noisegen.errors import LexiconError
 from noisegen.noising import registry
-from noisegen.noising.lexicon import parser_of, read_lexicon_file
-from noisegen.noising.mix import Mix, Step, step_values
+from noisegen.noising.mix import Mix, Step, chance_of
+from noisegen.noising.readings import listed_entries
 from noisegen.noising.recipe import Recipe
-from noisegen.noising.registry import HABIT_KINDS, Settings
+from noisegen.noising.registry import HABIT_KINDS
 from noisegen.text.alignment import Span, token_spans
 from noisegen.text.buffers import APOSTROPHES
+from noisegen.text.case import cased_as
 from noisegen.text.spans import PROTECTED, protect_kinds, protected_in
 
 WORDS_MAX = 5  # words of a clean form: "be right back"
@@ -75,7 +75,7 @@ class Forms:
         for start, stop in word_spans(text):
             word = text[start:stop]
             if form := self.form_of(word.lower()):
-                parts += [text[at:start], _cased_as(word, form.clean)]
+                parts += [text[at:start], cased_as(word, form.clean)]
                 at = stop
         return "".join([*parts, text[at:]])
 
@@ -137,12 +137,6 @@ def words_of(text: str) -> list[str]:
     return [text[start:stop].lower() for start, stop in word_spans(text)]
 
 
-def _cased_as(noisy: str, clean: str) -> str:
-    if len(noisy) > 1 and noisy.isupper():
-        return clean.upper()
-    return clean[:1].upper() + clean[1:] if noisy[:1].isupper() else clean
-
-
 def forms_of(
     mix: Recipe, lang: str, texts: Sequence[str], known: Collection[str] = (), seed: int = 0
 ) -> Forms:
@@ -177,26 +171,8 @@ def forms_of(
 
 def listed_words(mix: Mix, lang: str) -> set[str]:
     """Return the single words that the word lists of a mix have as clean forms, in lower case."""
-    words = set[str]()
-    for step in mix.steps():
-        for path in registry.get(step.transform).data(Settings(lang), step_values(step)):
-            with suppress(LexiconError, ValueError):  # other data than a word list
-                entries = parser_of(path)(read_lexicon_file(path), str(path)).entries
-                words.update(entry.clean.lower() for entry in entries if " " not in entry.clean)
-    return words
-
-
-def chance_of(mix: Mix, label: str) -> float:
-    """Return the chance that a row gets the step with this label, over all writers of a mix."""
-    (p,) = [float(step.p) for step in mix.steps() if step.label == label]
-    total = sum(writer.weight for writer in mix.writers)
-    if not total:
-        return p
-    own = (
-        (writer.weight, float(writer.habits[label].p) if label in writer.habits else p)
-        for writer in mix.writers
-    )
-    return sum(weight * chance for weight, chance in own) / total
+    entries = chain.from_iterable(listed_entries(step, lang) for step in mix.steps())
+    return {entry.clean.lower() for entry in entries if " " not in entry.clean}
 
 
 def _may_be_form(clean: str, noisy: str, known: Collection[str]) -> bool:

@@ -4,7 +4,7 @@ A classifier that sees function words, noisy forms, signs and the shapes of all 
 noise on clean text from the posts. Marks say how often both have a habit (`habits`).
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, replace
 from typing import Annotated, Any
@@ -16,13 +16,13 @@ from noisegen.augmentation.catalog import demo_texts
 from noisegen.augmentation.on_the_fly import Noising
 from noisegen.data.columns import by_reason
 from noisegen.data.pairs import Pairs
-from noisegen.data.rows import Columns
-from noisegen.data.sources import expand, no_column, read, shard_ranges
+from noisegen.data.texts import read_texts
 from noisegen.errors import UsageError
+from noisegen.noising.mix import chance_of
 from noisegen.noising.recipe import Recipe
 from noisegen.noising.rng import name_number, splitmix
 from noisegen.options import Strings, decode, internal, listed, option, public
-from noisegen.realism.forms import Forms, chance_of, forms_of, without_addresses, words_of
+from noisegen.realism.forms import Forms, forms_of, without_addresses, words_of
 from noisegen.realism.habits import AnyMarks, SurfaceMarks, WordMarks, table_of
 from noisegen.realism.two_sample import Auc, TwoSample, auc, ngram_texts, topic_free, two_sample
 from noisegen.runs.options import Lang, TextColumn
@@ -34,7 +34,6 @@ KNOWN_SHARE = 0.3  # least frequency in clean text, as a share of that in posts,
 LEARNED_MAX = 5_000  # most posts whose noisy forms are learned
 POSTS_MAX = 10_000  # most posts and clean texts that a comparison reads
 JUDGED_MAX = 2_000  # most posts, and clean texts, that the classifier reads
-AUTHOR_POSTS = 5  # posts of one author that are read as one text
 FUNCTION_WORDS = 25  # most frequent words of the clean text whose share is a mark
 ROWS_SHOWN = 50  # posts in a report, each beside a noisy text
 
@@ -78,38 +77,6 @@ class Unpaired:
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as plain data for JSON."""
         return asdict(self)
-
-
-def read_texts(
-    sources: Sequence[str],
-    column: str,
-    most: int,
-    dropped: Counter[str],
-    group_by: str | None = None,
-) -> list[str]:
-    """Return the texts of sources; with `group_by`, up to `AUTHOR_POSTS` of an author joined.
-
-    Adds the dropped rows and unread files to `dropped`, by reason.
-    """
-    named, columns = expand(sources), Columns.of_texts(column)
-    inputs = [item for item in named if not item.skipped]
-    dropped.update(["unread_file"] * (len(named) - len(inputs)))
-    texts, of_author = list[str](), defaultdict[Any, list[str]](list)
-    for shard in shard_ranges(inputs, columns, most, most):
-        for batch in read(shard, columns):
-            rows = batch.table["clean"].to_pylist()
-            dropped.update(batch.dropped)
-            if group_by is None:
-                texts += rows
-                continue
-            if group_by not in batch.table.column_names:
-                raise no_column(inputs[0].path, group_by, batch.table.column_names)
-            for author, text in zip(batch.table[group_by].to_pylist(), rows, strict=True):
-                of_author[author].append(text)
-    for written in of_author.values():
-        starts = range(0, len(written), AUTHOR_POSTS)
-        texts += ["\n".join(written[at : at + AUTHOR_POSTS]) for at in starts]
-    return [text for text in texts if text and not text.isspace()]
 
 
 def shuffled(texts: Sequence[str]) -> list[str]:

@@ -80,6 +80,24 @@ def token_spans(text: str) -> list[Span]:
     return [match.span() for match in _TOKEN.finditer(text)]
 
 
+def aligned_words(noisy: str, clean: str, most: int = 4) -> Iterator[tuple[str, str]]:
+    """Yield each token of a noisy text with the clean token or phrase that it stands for.
+
+    A phrase has up to `most` tokens. Tokens that stand for nothing of the kind are left out.
+    """
+    spans = token_spans(clean)
+    ours = [clean[start:stop] for start, stop in spans]
+    theirs = [noisy[start:stop] for start, stop in token_spans(noisy)]
+    for is_equal, block in groupby(aligned(ours, theirs), itemgetter(0)):
+        parts = list(block)
+        first, stop = parts[0][1], parts[-1][2]
+        words, forms = ours[first:stop], theirs[parts[0][3] : parts[-1][4]]
+        if not is_equal and len(forms) == 1 < len(words) <= most:
+            words = [clean[spans[first][0] : spans[stop - 1][1]]]
+        if len(words) == len(forms):
+            yield from zip(forms, words, strict=True)
+
+
 def edits(clean: str, noisy: str) -> list[TokenEdit]:
     """Return the edits that turn a clean text into a noisy one, in order.
 

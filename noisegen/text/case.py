@@ -46,6 +46,13 @@ def capitalize(text: str) -> str:
     return upper(text[:1]) + text[1:]
 
 
+def cased_as(word: str, form: str) -> str:
+    """Return a form in lower case in the case of a word: 'Ppl', 'people' -> 'People'."""
+    if len(word) > 1 and word.isupper():
+        return form.upper()
+    return form[:1].upper() + form[1:] if word[:1].isupper() else form
+
+
 def case_classes(values: U8, starts: I64, stops: I64, any_script: bool = False) -> I64:
     """Return the `case_class` of each byte range `starts` to `stops` of UTF-8 text."""
     first, follow = values[starts], values.take(starts + 1, mode="clip")

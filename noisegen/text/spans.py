@@ -138,6 +138,15 @@ class Spans:
         order = order[starts.take(order) < stops.take(order)]
         return cls(starts.take(order), stops.take(order))
 
+    def in_text(self, text: str, base: int) -> list[tuple[int, int]]:
+        """Return the spans inside a text, in characters; its first byte has the position `base`."""
+        if not len(self.starts):
+            return []
+        content = text.encode()
+        first, last = np.searchsorted(self.starts, (base, base + len(content))).tolist()
+        edges = zip(self.starts[first:last] - base, self.stops[first:last] - base, strict=True)
+        return [(len(content[:a].decode()), len(content[:b].decode())) for a, b in edges]
+
     def touch(self, starts: I64, stops: I64) -> Bool:
         """Tell for each range [start, stop) whether it overlaps a span.
 

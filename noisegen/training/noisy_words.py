@@ -16,8 +16,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
-from itertools import groupby
-from operator import itemgetter
 from typing import Annotated, Any
 
 import numpy as np
@@ -35,7 +33,7 @@ from noisegen.encoders.tokens import (
     piece_tokenizer,
 )
 from noisegen.encoders.word_ids import WHOLE_WORD
-from noisegen.text.alignment import aligned, token_spans
+from noisegen.text.alignment import aligned_words
 from noisegen.training.pairs import PIECE_ROWS, VALIDATION_EPOCH, NoiseSource, PairData
 
 SEEN = 3  # minimum occurrences of a noisy form in noisy text; chosen on development tweets
@@ -94,14 +92,19 @@ def find_noisy_words(
         noisy, clean = fold(prepare(noisy)), fold(prepare(clean))
         usual.update({*WORD.findall(clean), *_PART.findall(clean)})
         if noisy != clean:
-            for form, word in _aligned_words(noisy, clean):
-                seen[form][word] += 1
+            for form, word in aligned_words(noisy, clean, PHRASE):
+                if form != word and _is_form(form) and _WORDS.fullmatch(word):
+                    seen[form][word] += 1
     found = {}
     for form, words in seen.items():
         if words.total() >= SEEN and _is_noisy(pieces, form, words, usual[form]):
             rare = RARE * words.total()
             found[form] = {word: count for word, count in words.items() if count >= rare}
     return found
+
+
+def _is_form(word: str) -> bool:
+    return bool(WORD.fullmatch(word)) and not word.isdecimal()
 
 
 def _is_noisy(pieces: Any, form: str, words: Counter[str], usual: int) -> bool:
@@ -149,23 +152,6 @@ def _rows(
             read += len(piece)
         if not noise.is_drawn:
             return
-
-
-def _aligned_words(noisy: str, clean: str) -> Iterator[tuple[str, str]]:
-    """Yield each changed word of the noisy text, with the clean word or phrase that it replaced."""
-    ours = [clean[start:stop] for start, stop in token_spans(clean)]
-    theirs = [noisy[start:stop] for start, stop in token_spans(noisy)]
-    for is_equal, block in groupby(aligned(ours, theirs), itemgetter(0)):
-        if is_equal:
-            continue
-        parts = list(block)
-        words, forms = ours[parts[0][1] : parts[-1][2]], theirs[parts[0][3] : parts[-1][4]]
-        if len(forms) == 1 < len(words) <= PHRASE:
-            words = [" ".join(words)]
-        if len(words) == len(forms):
-            for word, form in zip(words, forms, strict=True):
-                if _WORDS.fullmatch(word) and WORD.fullmatch(form) and not form.isdecimal():
-                    yield form, word
 
 
 def add_noisy_words(

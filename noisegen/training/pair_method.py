@@ -76,6 +76,7 @@ class PairMethod(Method[P]):
             lang=settings.lang,
             held_out=settings.validation_rows,
             seed=settings.seed,
+            text_column=settings.text_column,
         )
         if isinstance(settings, PretrainSettings):
             reading = replace(reading, share=settings.validation_share)

@@ -39,6 +39,7 @@ PIECE_ROWS = 16_384  # rows noised and tokenised at a time; noise is half as fas
 VALIDATION_EPOCH = 2**20  # epoch that seeds the noise of held-out pairs; training ends earlier
 _CLEAN = (("clean",), ("text",))  # columns that may have the clean text, in order of preference
 _ADVICE = f"{PAIRS_ARE}; clean text alone needs a recipe, such as --recipe ugc"
+_COLUMN = "; name yours: --text-column NAME"
 _STORED = "stored"
 _TEXTS = 65_536  # clean texts read at once when a hash chooses the held-out texts
 
@@ -95,7 +96,8 @@ class Reading:
     With `clean_only`, DATA is clean text, and both sides of a pair are the same text. `lang` is the
     language of clean text whose source is not written LANG=SOURCE. From bitext, at most `most` rows
     per language pair are read. About `held_out` pairs are held out, but at most the share `share`
-    of all pairs; `seed` determines the choice.
+    of all pairs; `seed` determines the choice. `text_column` names the column of clean text
+    (default: clean, else text); UsageError is raised if DATA is pairs.
     """
 
     clean_only: bool = False
@@ -104,6 +106,14 @@ class Reading:
     held_out: int = 500
     seed: int = 0
     share: float = 0.1
+    text_column: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.text_column and not self.clean_only:
+            raise UsageError(
+                "--text-column names clean text, but DATA is pairs here: name a recipe, such as "
+                "--recipe ugc, or leave it out"
+            )
 
     def pairs(self, sources: Sequence[str], dropped: Counter[str]) -> Iterator[Pair]:
         """Yield the pairs of DATA, pairs from bitext last; raises SourceError.
@@ -129,7 +139,9 @@ class Reading:
     def _clean_texts(self, source: str, lang: str, dropped: Counter[str]) -> Iterator[Pair]:
         """Yield a pair for each clean text of a source: both sides are this text."""
         read = TextColumns({}, dropped)
-        for (text,) in stream_columns(shards_of(source), _CLEAN, "training", read):
+        named = self.text_column
+        columns, advice = (((named,),), "") if named else (_CLEAN, _COLUMN)
+        for (text,) in stream_columns(shards_of(source), columns, "training", read, advice):
             yield Pair(text, text, lang)
         if read.damaged:
             raise damage(read.damaged)

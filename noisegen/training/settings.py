@@ -20,8 +20,8 @@ Sink = Callable[[dict[str, Any]], None]  # takes one row of figures
 Tell = Callable[[str], None]  # takes a message for the user
 # Settings that have their own option on the command line; --set NAME=VALUE sets any other.
 OPTIONS = (
-    *("teacher", "student", "objective", "recipe", "lang", "seed", "epochs", "steps"),
-    *("time_limit", "cpu_limit", "max_drift", "validation"),
+    *("teacher", "student", "objective", "recipe", "lang", "text_column", "seed"),
+    *("epochs", "steps", "time_limit", "cpu_limit", "max_drift", "validation"),
 )
 Text = str | None  # None: the preset's value
 
@@ -71,6 +71,9 @@ class TrainOptions:
         ),
     ] = None
     lang: Annotated[Text, option("Language of the clean text", metavar="LANG")] = None
+    text_column: Annotated[
+        Text, option("Column of the clean text (default: clean, else text)", metavar="COLUMN")
+    ] = None
     seed: Annotated[int | None, option("Seed of batches, noise and new weights", ge=0)] = None
     epochs: Annotated[float | None, option("Passes over the data")] = None
     steps: Annotated[int | None, option("Number of updates", ge=1)] = None
@@ -219,6 +222,7 @@ class DistilSettings(RunSettings):
     # Sources of noise, joined by "+": each row draws one of them per epoch.
     recipe: str = "stored"
     lang: Annotated[str, option("Language of clean text")] = "en"
+    text_column: Annotated[str | None, option("Column of clean text")] = None
     bitext_rows: Annotated[int | None, option("Rows read per language pair and set", ge=1)] = None
     # How texts are changed before they are tokenized; "plain" means not at all. None: as for the
     # encoder that the student starts as, else as for a LASER teacher.
@@ -311,6 +315,7 @@ class PretrainSettings(RunSettings):
     objective: Annotated[str, option("mlm, or mlm+NAME with a contrast")] = "mlm+nt_xent"
     recipe: str = "stored"  # as in DistilSettings
     lang: Annotated[str, option("Language of clean text")] = "en"
+    text_column: Annotated[str | None, option("Column of clean text")] = None
     batch_pairs: Annotated[
         int, option("Pairs per update, over all processes", ge=2, le=CHUNK_ROWS)
     ] = 2048

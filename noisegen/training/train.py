@@ -78,6 +78,7 @@ def train(
     objective: str | None = None,
     recipe: str | None = None,
     lang: str | None = None,
+    text_column: str | None = None,
     seed: int | None = None,
     epochs: float | None = None,
     steps: int | None = None,

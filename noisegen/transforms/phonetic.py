@@ -296,4 +296,5 @@ def latn(settings: Settings, *, rate: float = 1.0) -> WordKernel:
     spoken = with_schwas if settings.lang == "hi" else str
     table = letters_of(_LETTER_TABLES.of(settings.lang))
     rule = partial(latinised, table=table, spoken=spoken)
-    return WordKernel(rule, settings.limits(rate), words_alike=settings.words_alike)
+    alike = settings.words_alike
+    return WordKernel(rule, settings.limits(rate), words_alike=alike, drops_joiners=True)

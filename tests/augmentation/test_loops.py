@@ -173,7 +173,7 @@ def test_each_way_gives_the_rows_of_augment(case, way, epoch):
 
 def test_a_row_that_changes_gets_its_own_noise():
     rows = [{"id": n, "m": [{"t": ENGLISH}], "lang": "en"} for n in range(9)]
-    dataset = NoisyDataset(rows, "m[].t", RECIPE, SEED)
+    dataset = NoisyDataset(rows, RECIPE, SEED, "m[].t")
     list(dataset)
     rows[5]["m"][0]["t"], rows[6]["lang"] = ENGLISH[::2], "de"
 
@@ -186,7 +186,7 @@ def test_objects_beside_the_texts_are_neither_copied_nor_stored():
     rows = [{"m": [{"image": image}, {"t": "I do not know"}]}]
 
     for made in (
-        NoisyDataset(rows, "m[].t", "cont")[0],
+        NoisyDataset(rows, "cont", column="m[].t")[0],
         Collator("cont", column="m[].t", collate=list)([{"id": 0, **rows[0]}])[0],
     ):
         assert made["m"][0]["image"] is image

@@ -215,6 +215,21 @@ def test_tokens_are_replaced_and_labels_carried(tmp_path, kind):
     assert made == wanted
 
 
+@pytest.mark.parametrize("name", ["train.txt", "eng.testa", "train.tsv"])
+def test_sentences_with_a_token_per_line_stay_so_under_any_name(tmp_path, name):
+    lines = ["EU B-ORG", "rejects O", "it O", "", "Ann B-PER", "calls O", ""]
+    content = "".join(f"{line}\n".replace(" ", "\t" if ".tsv" in name else " ") for line in lines)
+    (tmp_path / name).write_text(content)
+    out = tmp_path / f"noisy.{'tsv' if '.tsv' in name else 'txt'}"
+
+    augment(tmp_path / name, out, transforms="caps:rate=0")
+    assert out.read_text() == content
+
+    (tmp_path / "words.txt").write_text("EU\nrejects\n\nAnn\ncalls\n")
+    augment(tmp_path / "words.txt", tmp_path / "lines.txt", transforms="caps:rate=0")
+    assert (tmp_path / "lines.txt").read_text() == "EU\nrejects\n\nAnn\ncalls\n"
+
+
 @pytest.mark.parametrize(
     ("name", "options", "error", "message"),
     [

@@ -172,9 +172,15 @@ def test_a_column_strength_of_the_source_is_no_strength_of_the_run(tmp_path):
     assert measure(tmp_path / "out").strengths == ()
 
 
+@pytest.mark.parametrize("strength", [[0.5, 2], "0.5,2", ["x0.5", 2]])
+def test_a_strength_may_be_a_plain_number(rows, tmp_path, strength):
+    augment(rows, tmp_path / "out", strength=strength)
+    assert {row["strength"] for row in table(tmp_path / "out").to_pylist()} == {"x0.5", "x2"}
+
+
 @pytest.mark.parametrize(
     ("strength", "message"),
-    [("0.5", "no factor: write x0.5"), ("x", "not a number"), ("x1,x1", "each factor once")],
+    [("half", "no factor: write x0.5"), ("x", "not a number"), ("x1,x1", "each factor once")],
 )
 def test_a_wrong_strength_is_refused(rows, tmp_path, strength, message):
     with pytest.raises(UsageError, match=message):

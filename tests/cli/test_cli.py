@@ -30,6 +30,7 @@ RUNS = {
     "recipes": ["rolaser"],
     "transforms": [],
     "stats": ["MADE"],
+    "normalize": ["NOISY", "-o", "OUT"],
     "example": ["pairs"],
     "mine-wiki": ["DUMP", "-o", "OUT", "--workers", "1"],
     "mine-lang8": ["FILE", "-o", "OUT", "--workers", "1"],

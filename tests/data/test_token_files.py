@@ -79,6 +79,8 @@ CONLL_NER = [(["EU", "rejects", "#"], ["B-ORG", "O", "O"]), (["Ann"], ["B-PER"])
         ("a.iob2", UNER, [(["Tom", "is"], ["B-PER", "O"]), (["#yes"], ["O"])]),
         ("a.bio", WIKI, [(["Rome", "calls"], ["B-LOC", "O"]), (["#hi", "ä"], ["O", "O"])]),
         ("a.tsv", WIKI, [(["Rome", "calls"], ["B-LOC", "O"]), (["#hi", "ä"], ["O", "O"])]),
+        ("a.txt", WIKI, [(["Rome", "calls"], ["B-LOC", "O"]), (["#hi", "ä"], ["O", "O"])]),
+        ("eng.testa", CONLL, CONLL_NER),
         ("a.conll", b"a DT\nfox NN", [(["a", "fox"], ["DT", "NN"])]),
     ],
 )

@@ -366,7 +366,7 @@ def test_the_command_shows_a_column_for_each_strength(source: Path, tmp_path, ca
     ("noise", "strength", "said"),
     [
         (["--synthetic", "x"], "x2", "--strength scales a recipe: name one with --recipe"),
-        (["--recipe", "ugc"], "2", "is no factor: write x0.5"),
+        (["--recipe", "ugc"], "two", "is no factor: write x0.5"),
         (["--recipe", "ugc"], "x1,x1", "write each factor once"),
     ],
 )

@@ -114,14 +114,18 @@ def test_a_compiled_network_has_no_breaks_and_one_shape(tiny_bert, sentences, de
 
 @pytest.mark.nightly
 def test_bf16_learns_as_fp32(train):
-    """By the loss of every logged update and of held-out pairs."""
+    """By the loss of every logged update and of held-out pairs.
+
+    At the rate of the other tests the loss rises, and small differences grow.
+    """
     (_, exact), (_, rounded) = (
-        train(precision, precision=precision, packed=False) for precision in ("fp32", "bf16")
+        train(precision, precision=precision, packed=False, lr=1e-4)
+        for precision in ("fp32", "bf16")
     )
     assert [row["step"] for row in rounded] == [row["step"] for row in exact]
     for ours, theirs in zip(rounded, exact, strict=True):
         for name in {"loss", "validation_loss", "validation_distance"} & theirs.keys():
-            assert ours[name] == pytest.approx(theirs[name], rel=0.03), name
+            assert ours[name] == pytest.approx(theirs[name], rel=0.03), (name, rounded, exact)
 
 
 @pytest.mark.nightly

@@ -76,6 +76,18 @@ def test_text_without_a_column_to_read_is_one_clear_line(tmp_path):
         prepare_data(tmp_path / "data", [str(path)], Reading(clean_only=True, held_out=5))
 
 
+def test_clean_text_is_read_from_the_column_that_the_user_names(tmp_path, sentences):
+    path = tmp_path / "table.tsv"
+    path.write_text("\n".join(["text\tbody", *(f"no\t{text}" for text in sentences[:20])]) + "\n")
+    reading = Reading(clean_only=True, held_out=5, text_column="body")
+
+    data = prepare_data(tmp_path / "data", [str(path)], reading)
+
+    assert data.clean.take(np.arange(20)).to_pylist() == sentences[:20]
+    with pytest.raises(UsageError, match="--text-column names clean text, but DATA is pairs"):
+        Reading(text_column="body")
+
+
 def _pairs(path, *rows):
     path.write_text("\n".join(["clean\tnoisy", *rows]) + "\n")
     return str(path)

@@ -95,10 +95,20 @@ def test_any_text_agrees_with_the_oracle(lang, rows, seed):
         ("ka", "გამარჯობა", {"gamarjoba"}),
         ("hy", "որ ես", {"vor yes", "vor es"}),
         ("hy", "Բարեւ", {"Barev"}),
+        ("fa", "می\u200cدانم", {"midanam", "midaanam", "midonam"}),
+        ("fa", "کتاب\u200cها", {"ketabha", "ketaabhaa", "ktabha"}),
     ],
 )
 def test_what_it_does(lang, text, some_of):
     assert outcomes("latn", text, 500, lang=lang) & some_of
+
+
+@pytest.mark.parametrize("rate", [0.5, 1])
+def test_the_joiner_between_two_latin_words_goes(rate):
+    rows = ["می\u200cدانم", "کتاب\u200cها را نمی\u200cدانم\u200c", "می\u200c", "abc\u200cمن"] * 50
+    ours, expected = both(single("latn", rate=rate), rows, 7, "fa")
+    assert ours == expected
+    assert not any(re.search("(?<!abc)(?<=[a-z])\u200c[a-z]", noisy) for noisy, *_ in ours)
 
 
 @pytest.mark.parametrize(

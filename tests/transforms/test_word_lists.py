@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_engine import TWELVE, both, compare, single
 
+import noisegen
 from noisegen.errors import LexiconError
 from noisegen.noising import registry
 from noisegen.noising.engine import Engine
@@ -181,6 +182,18 @@ def test_set_phrases_keep_their_preposition():
 def test_what_stands_before_verbs_is_written_before_verbs():
     for text in ("I am going to see Fiji", "GOING TO SEE FIJI", "we are going to"):
         assert any("gonna" in noisy.lower() for noisy in noised("clip", [text] * 300))
+
+
+@pytest.mark.parametrize("transform", ["clip", "ugc-heavy"])
+def test_coulda_stands_before_participles_alone(transform):
+    helping = ["You should have seen it", "I could have never SHOWED it", "as we MUST HAVE KNOWN"]
+    others = ["You should have one", "We would have to go", "They must have Tom", "He must've wit"]
+    ids = range(300)
+    for text in helping + others:
+        rows = noisegen.noise([text] * len(ids), transform, id=ids)
+        assert rows[:99] == [noisegen.noise(text, transform, id=number) for number in ids[:99]]
+        shortened = [row for row in rows if re.search(r"(?i)(should|could|would|must)a\b", row)]
+        assert bool(shortened) == (text in helping), shortened[:3]
 
 
 def test_the_article_follows_a_word_that_is_cut_short():

@@ -162,10 +162,13 @@ def _format_in(file: FileRange, head: bytes, text: str) -> str:
         return JSON.name if is_document(head) else JSONL.name
     if file.format == JSONL.name and _ARRAY.match(head):
         return JSON.name
-    if not is_stream and file.format != TSV.name:
+    is_prose = file.format == TXT.name and b"\n\n" not in head.replace(b"\r", b"")
+    if not is_stream and (is_prose or file.format not in (TSV.name, TXT.name)):
         return file.format
     if not text.isdecimal() and has_token_lines(head, [text]):
         return NORMALISED.name if is_normalisation(head) else CONLL.name
+    if not is_stream and file.format == TXT.name:
+        return file.format
     found = _format_of_stream(head, text)
     return found if is_stream or found == CSV.name else file.format
 

@@ -1,0 +1,227 @@
+"""`normalize`, the way back: it writes noisy words as edited text has them.
+
+Each word has the clean forms that it may stand for (`noising.readings`). The kernel writes the
+reading of a text with the highest product of two factors (Viterbi's algorithm): the chance of each
+word's form, and how much more often than elsewhere the form follows the word before it, to the
+power of `NEIGHBOURS`. Nothing is drawn: the same text is always written in the same way.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from noisegen.data.pairs import read_pairs
+from noisegen.data.sources import expand
+from noisegen.data.texts import read_texts
+from noisegen.noising import registry
+from noisegen.noising.edits import Edits
+from noisegen.noising.mix import Mix, step_values
+from noisegen.noising.neighbours import FILE, as_counted
+from noisegen.noising.profile import END, START
+from noisegen.noising.readings import Readings
+from noisegen.noising.recipe import Recipe
+from noisegen.noising.registry import Kernel, Settings, kernel, proposed_by_row
+from noisegen.noising.rng import RowDraws, Strengths
+from noisegen.text.buffers import U64, Texts
+from noisegen.text.rows import Memo, Row, RowEdit, overlaps
+from noisegen.text.spans import NO_SPANS, Spans
+from noisegen.transforms import LanguageFiles, existing, remembered
+
+NEIGHBOURS = 0.3  # weight of the word before; best on the dev parts of MultiLexNorm2
+WORDS_MAX = 2  # most words that are read as one: "air plane"
+KEPT_MAX = 30  # most readings of a text that are followed at a time, by their last words
+SHOUTED_MIN = 10  # fewest characters of a text in capitals that is written in small letters
+CLEAN_MAX = 200_000  # most clean texts that are read
+_COUNTS = LanguageFiles(FILE)
+# What stands before and behind a word that may be changed; 'u-18', 'o.o' and '<3' stay.
+_BEFORE = re.compile(r"""(?:^|[\s"'“„«‘([¿¡…])$""")
+_NAME_BEHIND = re.compile(r"\. +[^\W\d_a-z]")  # behind a title: 'Prof. Renwick'
+_BEHIND = re.compile(r"""(?:[.,!?;:…"'”“»’)\]]*(?:\s|$))""")
+
+
+class _Word(NamedTuple):
+    """A word of a row: its place in characters, whether it must stay, and its index."""
+
+    start: int
+    stop: int
+    fixed: bool
+    number: int
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """One way to read the first words of a text.
+
+    `score` is the logarithm of its chance, `last` its last word. The reading of the last `words`
+    words is `form`; the words before are read as `before`.
+    """
+
+    score: float
+    last: str
+    words: int = 0
+    form: str = ""
+    before: "_Reading | None" = None
+
+
+@dataclass(frozen=True)
+class Normalizer:
+    """Kernel that writes noisy words in their clean form, and capitals and last stops if `style`.
+
+    `lang` decides about the pronoun I, which only English has.
+    """
+
+    readings: Readings
+    lang: str
+    style: bool
+    protected: Spans = NO_SPANS
+
+    def sparing(self, spans: Spans) -> Kernel:
+        """Return a copy of this kernel that changes nothing inside the protected `spans`."""
+        return replace(self, protected=spans)
+
+    def propose(self, texts: Texts, keys: U64, strengths: Strengths) -> Edits:
+        """Return the edits of all rows."""
+        return proposed_by_row(self, texts, keys, strengths, self.protected)
+
+    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
+        """Return the edits of one row: words in another form, and a last stop."""
+        text, edits = row.text, list[RowEdit]()
+        words = self._words(row)
+        for words_read, form in self._read(text, words):
+            start, stop = words_read[0].start, words_read[-1].stop
+            form = self._styled(row, words_read[0], form) if self.style else form
+            if form != text[start:stop]:
+                edits.append((start, stop, form))
+        last = words[-1] if words else None
+        if self.style and last and not last.fixed and last.stop == len(text.rstrip()):
+            edits.append((last.stop, last.stop, "."))
+        return edits
+
+    def _words(self, row: Row) -> list[_Word]:
+        """Return the words of a row.
+
+        A word includes the stroke behind it if a word list has it so: "w/".
+        """
+        words, text = list[_Word](), row.text
+        for number in range(len(row.words)):
+            start, stop = row.span(number)
+            if text[stop : stop + 1] == "/" and f"{as_counted(text[start:stop])}/" in self._listed:
+                stop += 1
+            stands_alone = _BEFORE.search(text, 0, start) and _BEHIND.match(text, stop)
+            is_title = text[start].isupper() and _NAME_BEHIND.match(text, stop)
+            fixed = overlaps((start, stop), row.protected) or not stands_alone or bool(is_title)
+            words.append(_Word(start, stop, fixed, number))
+        return words
+
+    def _read(self, text: str, words: list[_Word]) -> Iterator[tuple[list[_Word], str]]:
+        """Yield (words, clean form) of the most probable reading of a text, in order."""
+        ends = [{START: _Reading(0.0, START)}]  # readings of the first 0, 1, ... words
+        for stop in range(1, len(words) + 1):
+            best: dict[str, _Reading] = {}
+            for first in range(stop - 1, max(-1, stop - 1 - WORDS_MAX), -1):
+                for form, chance in self._forms_of(text, words[first:stop]).items():
+                    for before in ends[first].values():
+                        reading = self._extended(before, stop - first, form, chance)
+                        if reading.last not in best or best[reading.last].score < reading.score:
+                            best[reading.last] = reading
+            kept = sorted(best.values(), key=lambda reading: -reading.score)[:KEPT_MAX]
+            ends.append({reading.last: reading for reading in kept})
+        last = max(ends[-1].values(), key=lambda reading: self._extended(reading, 0, END, 1).score)
+        found, stop = list[tuple[list[_Word], str]](), len(words)
+        while last.before:
+            found.append((words[stop - last.words : stop], last.form))
+            stop -= last.words
+            last = last.before
+        return reversed(found)
+
+    def _forms_of(self, text: str, words: list[_Word]) -> dict[str, float]:
+        """Return the clean forms of neighbouring words that are read as one, with their chances.
+
+        Several words must have single spaces between them, and stand for something else.
+        """
+        first, last = words[0], words[-1]
+        phrase = text[first.start : last.stop]
+        if first is last:
+            return {phrase: 1.0} if first.fixed else self._forms[phrase]
+        if any(word.fixed for word in words):
+            return {}
+        if any(text[a.stop : b.start] != " " for a, b in pairwise(words)):
+            return {}
+        return {form: p for form, p in self._forms[phrase].items() if form != phrase}
+
+    def _extended(self, before: _Reading, words: int, form: str, chance: float) -> _Reading:
+        """Return a reading continued by the reading `form` of the next words."""
+        counted = as_counted(form).split()
+        score = before.score + math.log(chance)
+        if counted:
+            score += NEIGHBOURS * self.readings.neighbours.lift(before.last, counted[0])
+        return _Reading(score, counted[-1] if counted else before.last, words, form, before)
+
+    @cached_property
+    def _forms(self) -> Memo[str, dict[str, float]]:
+        return Memo(self.readings.of_word)
+
+    @cached_property
+    def _listed(self) -> frozenset[str]:
+        return frozenset(self.readings.listed)
+
+    def _styled(self, row: Row, word: _Word, form: str) -> str:
+        """Return the form of a word with the capital that edited text has."""
+        if word.fixed or not form:
+            return form
+        if len(row.text) > SHOUTED_MIN and row.text.isupper():
+            form = form.lower()
+        form = self.readings.neighbours.usual.get(form, form)
+        is_pronoun = self.lang == "en" and as_counted(form).split("'")[0] == "i"
+        if not word.number or row.begins_sentence(word.number) or is_pronoun:
+            return form[:1].upper() + form[1:]
+        return form
+
+
+@remembered
+def _own_texts(path: Path) -> list[str]:
+    return read_texts([str(path)], "text", CLEAN_MAX, Counter())
+
+
+@remembered
+def _own_pairs(path: Path) -> list[tuple[str, str]]:
+    pairs = read_pairs([str(path)])
+    return list(zip(pairs.noisy, pairs.clean, strict=True))
+
+
+def _files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
+    """Return the files that a kernel with these values reads: word lists, counts, the user's."""
+    paths = [*existing(_COUNTS.of(settings.lang))]
+    steps = _mix(values["recipe"], settings.lang).steps() if "recipe" in values else []
+    for step in steps:
+        paths += registry.get(step.transform).data(settings, step_values(step))
+    given = [str(values[name]) for name in ("clean", "pairs") if values.get(name)]
+    paths += [Path(item.path) for item in expand(given)] if given else []
+    return list(dict.fromkeys(paths))
+
+
+def _mix(recipe: str, lang: str) -> Mix:
+    return Recipe.named(recipe).for_language(lang)[0]
+
+
+@kernel("normalize", data=_files, languages=_COUNTS.languages, kind="repair")
+def normalize(
+    settings: Settings,
+    *,
+    recipe: str = "ugc",
+    clean: str | None = None,
+    pairs: str | None = None,
+    style: bool = True,
+) -> Normalizer:
+    """Write noisy words as edited text has them: 'ppl cant w8' -> 'People can't wait.'."""
+    own = _own_texts(Path(clean)) if clean else []
+    real = _own_pairs(Path(pairs)) if pairs else []
+    return Normalizer(
+        Readings.of(_mix(recipe, settings.lang), settings.lang, own, real), settings.lang, style
+    )

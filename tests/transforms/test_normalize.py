@@ -1,0 +1,150 @@
+"""The way back from noisy to clean text."""
+
+import csv
+
+import pyarrow.parquet as pq
+import pytest
+
+import noisegen
+from noisegen.augmentation.catalog import demo_texts
+from noisegen.cli import run
+from noisegen.errors import UsageError
+from noisegen.noising.noise import prepared
+from noisegen.noising.plan import Streams
+from noisegen.text.alignment import error_counts
+
+POSTS = [
+    "ppl tried 2 break in",
+    "idk y ur mad, c u tmrw @bob https://u.c/ur #ur",
+    "Toll rises to 2 dead, 64 wounded",
+    "im goin 2 london w/ my bf",
+    "dont kno wat ur doin",
+    "THIS IS GREAT MAN",
+    "i luv u sooooo much",
+    "u-18 o.o <3",
+    "",
+    "  ",
+    "\U0001f600 lol",
+]
+
+
+@pytest.mark.parametrize(
+    ("noisy", "clean"),
+    [
+        (POSTS[0], "People tried to break in."),
+        (POSTS[1], "I don't know why you're mad, see you tomorrow @bob https://u.c/ur #ur"),
+        (POSTS[2], "Toll rises to 2 dead, 64 wounded."),
+        (POSTS[3], "I'm going to London with my boyfriend."),
+        (POSTS[4], "Don't know what you're doing."),
+        (POSTS[5], "This is great man."),
+        (POSTS[6], "I love you so much."),
+        (POSTS[7], "u-18 o.o <3"),
+        ("definately the peoople", "Definitely the people."),
+        ("ur dog is nice", "Your dog is nice."),
+    ],
+)
+def test_noisy_words_are_written_as_edited_text_has_them(noisy, clean):
+    assert noisegen.normalize(noisy) == clean
+
+
+@pytest.mark.parametrize(
+    ("lang", "noisy", "clean"),
+    [
+        ("nl", "ik heb t ff nie gezien", "Ik heb het even niet gezien."),
+        ("tr", "cok guzel bi gun", "Çok güzel bir gün."),
+        ("es", "q haces? nos vemos mañana tb", "Qué haces? Nos vemos mañana también."),
+        ("de", "kannste mir mal sagen", "Kannst du mir mal sagen."),
+    ],
+)
+def test_other_languages(lang, noisy, clean):
+    assert noisegen.normalize(noisy, lang) == clean
+
+
+def test_words_only_leaves_capitals_and_stops():
+    assert noisegen.normalize("i luv u", words_only=True) == "i love you"
+    assert noisegen.normalize("", words_only=True) == ""
+
+
+def test_rows_and_batches_are_equal_and_nothing_is_drawn():
+    noisy = noisegen.noise(demo_texts()["en"][:150] * 2, "ugc-heavy", id=range(300))
+    engine, protect = prepared(["normalize"], "en", "url,mention", "rule")
+    texts = [*POSTS, *noisy]
+    streams = [Streams(noisegen.noising.noise.id_array(texts, len(texts)), seed) for seed in (0, 1)]
+    rows = engine.noise_few(texts, streams[0], protect)
+    for each in streams:
+        made = engine.noise(
+            noisegen.text.buffers.Texts.from_strings(texts).to_arrow(), each, protect
+        )
+        assert made.noisy.to_pylist() == rows
+
+
+def test_it_undoes_most_of_the_noise_and_leaves_clean_text():
+    clean = demo_texts()["en"]
+    noisy = noisegen.noise(clean, "ugc-heavy", seed=3)
+    made = noisegen.normalize(noisy, words_only=True)
+    left, before = error_counts(clean, made)[1], error_counts(clean, noisy)[1]
+    assert left < 0.7 * before
+    kept = noisegen.normalize(clean, words_only=True)
+    changed = sum(a != b for a, b in zip(clean, kept, strict=True))
+    assert changed <= 0.01 * len(clean), [p for p in zip(clean, kept, strict=True) if p[0] != p[1]]
+
+
+def test_edits_move_spans():
+    made = noisegen.normalize("im in london rn", edits=True)
+    assert made.text == "I'm in London right now."
+    assert made.given == "im in london rn"
+    assert made.text[slice(*made.moved(6, 12))] == "London"
+    assert [edit.transform for edit in made.edits] == [
+        "normalize"
+    ] * 3  # a stop joins the last word
+
+
+def test_own_pairs_and_clean_text_teach_words(tmp_path):
+    pairs = tmp_path / "pairs.csv"
+    with pairs.open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerows([("noisy", "clean"), *[("see dat fnord", "see the Fnord")] * 3])
+    assert noisegen.normalize("i c dat fnord", words_only=True, pairs=str(pairs)) == (
+        "i see the Fnord"
+    )
+    clean = tmp_path / "clean.txt"
+    clean.write_text("my Zorblaxia is here\nyour Zorblaxia too\nsee the Zorblaxia\nour Zorblaxia\n")
+    assert noisegen.normalize("zorblaxxia is here", clean=str(clean)) == "Zorblaxia is here."
+
+
+def test_wrong_options_are_named():
+    with pytest.raises(UsageError, match="normalize has no data for language 'zh'; it has ar, "):
+        noisegen.normalize("好", "zh")
+    with pytest.raises(UsageError, match="no recipe or transform named 'nope'"):
+        noisegen.normalize("a", recipe="nope")
+    with pytest.raises(noisegen.NoisegenError, match=r"nothing\.csv'?: no such file"):
+        noisegen.normalize("a", pairs="nothing.csv")
+
+
+def test_shards_name_the_given_text_noisy(tmp_path):
+    posts = tmp_path / "posts.txt"
+    posts.write_text("c u tmrw\nThis is fine.\n")
+    assert run(["normalize", str(posts), "-o", str(tmp_path / "out"), "--edits", "-q"]) == 0
+    first, second = pq.read_table(tmp_path / "out" / "data").to_pylist()
+    assert (first["noisy"], first["clean"]) == ("c u tmrw", "See you tomorrow.")
+    edit = first["edits"][0]
+    assert first["noisy"][edit["noisy_start"] : edit["noisy_end"]] == "c"
+    assert first["clean"][edit["clean_start"] : edit["clean_end"]] == "See"
+    assert second["noisy"] == second["clean"] == "This is fine."
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "| noisy | the text as given |" in card
+    assert "neighbours.parquet | NTREX-128" in card
+
+
+def test_labels_spans_and_corrections_follow(tmp_path, capsys):
+    tagged = tmp_path / "posts.conll"
+    tagged.write_text("im\tO\nin\tO\nlondon\tB-LOC\nrn\tO\n\n")
+    assert run(["normalize", str(tagged), "-o", "-", "-q", "--words-only"]) == 0
+    assert capsys.readouterr().out == "i'm\tO\nin\tO\nlondon\tB-LOC\nright\tO\nnow\tO\n\n"
+    posts = tmp_path / "posts.txt"
+    posts.write_text("c u\n")
+    assert run(["normalize", str(posts), "-o", "-", "--to", "m2", "-q", "--words-only"]) == 0
+    assert capsys.readouterr().out.splitlines()[:2] == [
+        "S c u",
+        "A 0 1|||R:normalize|||see|||REQUIRED|||-NONE-|||0",
+    ]
