@@ -32,6 +32,7 @@ NAMES = (
     "evaluation_speed",
     "rcp_speed",
     "head_speed",
+    "static_speed",
 )
 
 

@@ -81,12 +81,13 @@ class _Program(click.Group):
             tree = ast.parse(Path(__file__).with_name(f"{module}.py").read_text("utf-8"))
             for node in tree.body:
                 if isinstance(node, ast.FunctionDef):
-                    docstrings[node.name] = ast.get_docstring(node) or ""
+                    docstrings[f"{module} {node.name}"] = ast.get_docstring(node) or ""
         width = max(map(len, _MODULES))
         for title, names in GROUPS.items():
             rows = []
             for name in names:
-                summary = docstrings[name.replace("-", "_")].partition("\n")[0]
+                place = f"{_MODULES[name]} {name.replace('-', '_')}"
+                summary = docstrings[place].partition("\n")[0]
                 rows.append((name.ljust(width), summary))
             with formatter.section(title):
                 formatter.write_dl(rows)

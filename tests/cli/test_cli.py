@@ -43,6 +43,7 @@ RUNS = {
     "realism": ["--pairs", "PAIRS", "--recipe", "fing"],
     "review": ["make", str(DEMO), "-o", "OUT", *FING, "--strengths", "0.1,0.2", "--rows", "5"],
     "train": ["MADE", "-o", "OUT", "--teacher", "TINY", "--steps", "1", "--force-small"],
+    "export": ["TINY", "-o", "OUT"],
     "evaluate": ["TINY", "-o", "OUT", "--pairs", "POSTS", "--no-hard"],
     "evaluate-task": [
         "TINY",
@@ -189,7 +190,7 @@ def test_the_example_of_the_help_can_be_run(
     mining_inputs.write(tmp_path)
     if name in ("stats", "dictionary", "train"):
         (tmp_path / "out").symlink_to(mined if name == "dictionary" else made)
-    if name == "evaluate":
+    if name in ("evaluate", "export"):
         (tmp_path / "run").mkdir()
         (tmp_path / "run" / "student").symlink_to(tiny_bert)
         (tmp_path / "pairs.tsv").write_text(POSTS)
