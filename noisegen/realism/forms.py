@@ -35,6 +35,7 @@ LENGTHENS = "long"  # transform that repeats letters
 SHOUTED_MIN = 10  # most characters of capitals that may be an abbreviation
 LIFT_MIN = 1.5  # least growth of a step's share of words, in rows that have the step
 
+_REPOST = re.compile(r"\bRT *@\w+ *:? *")
 _START = re.compile(r"(^[^\w]*|[.!?] +)([^\W\d_])")
 _APOSTROPHES, _HELD = tuple(APOSTROPHES), re.compile(r"([^\W\d_])\1\1+")
 
@@ -124,12 +125,17 @@ def edited(text: str, lang: str) -> str:
 
 
 def without_addresses(text: str) -> str:
-    """Return a text without web addresses, names and hashtags, which no transform changes."""
+    """Return a text without web addresses, names and hashtags, which no transform changes.
+
+    The blanks before them go too, and so does the mark of a repost: "RT @ann: see you http://x.y"
+    becomes "see you".
+    """
+    text = _REPOST.sub("", text)
     parts, at = list[str](), 0
     for start, stop in protected_in(text, protect_kinds(PROTECTED)):
-        parts.append(text[at:start])
+        parts.append(text[at:start].rstrip(" "))
         at = stop
-    return "".join([*parts, text[at:]])
+    return "".join([*parts, text[at:]]).strip(" ")
 
 
 def words_of(text: str) -> list[str]:

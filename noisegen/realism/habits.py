@@ -46,7 +46,14 @@ class WordMarks:
     def names(self) -> list[str]:
         """The names of the marks, in the order of `of`."""
         pairs = [f"{a}+{b}" for a, b in combinations(self.steps, 2)]
-        return [*self.steps, *(f"any {step}" for step in self.steps), *pairs, "1", "2", "3+"]
+        return [
+            *self.steps,
+            *(f"any {step}" for step in self.steps),
+            *pairs,
+            "1 form",
+            "2 forms",
+            "3+ forms",
+        ]
 
     @property
     def tolerances(self) -> F64:
@@ -68,24 +75,24 @@ class WordMarks:
 
 
 _SIGNS = {
-    "comma": re.compile(r","),
-    "stop inside": re.compile(r"[.!?](?=.*\w)"),
-    "repeated sign": re.compile(r"([!?.,])\1"),
-    "!": re.compile(r"!"),
-    "?": re.compile(r"\?"),
-    "no blank after": re.compile(r"(?<=\w)[,;!?](?=\w)"),
-    "blank before": re.compile(r"(?<=\w) [,;!?.]"),
-    "typographic": re.compile(r"[\u2018\u2019\u201c\u201d\u2013\u2014\u2026]"),
-    "typewritten": re.compile(r"['\"]|\.\.\.| - "),
+    "commas": re.compile(r","),
+    "stops inside": re.compile(r"[.!?](?=.*\w)"),
+    "repeated signs": re.compile(r"([!?.,])\1"),
+    "exclamation marks": re.compile(r"!"),
+    "question marks": re.compile(r"\?"),
+    "signs without blank": re.compile(r"(?<=\w)[,;!?](?=\w)"),
+    "blanks before signs": re.compile(r"(?<=\w) [,;!?.]"),
+    "typographic signs": re.compile(r"[\u2018\u2019\u201c\u201d\u2013\u2014\u2026]"),
+    "typewritten signs": re.compile(r"['\"]|\.\.\.| - "),
     "small i": re.compile(r"\bi\b"),
-    "large I": re.compile(r"\bI\b"),
-    "small next": re.compile(r"[.!?] +[^\W\d_A-Z](?<=[a-zß-öø-ÿа-яё])"),
-    "long letters": re.compile(r"([^\W\d_])\1\1"),
+    "capital I": re.compile(r"\bI\b"),
+    "small after stop": re.compile(r"[.!?] +[^\W\d_A-Z](?<=[a-zß-öø-ÿа-яё])"),
+    "held letters": re.compile(r"([^\W\d_])\1\1"),
 }
-_STARTS = ("small start", "large start", "all large", "no large")
-_ENDS = ("ends .", "ends !?", "ends word")
-EDGES = (*_STARTS, *_ENDS, "small i", "large I", "small next")
-SURFACE = (*_STARTS, *_ENDS, "inner large", "shouted", *_SIGNS)
+_STARTS = ("starts small", "starts large", "all capitals", "no capitals")
+_ENDS = ("ends in a stop", "ends in ! or ?", "ends in a word")
+EDGES = (*_STARTS, *_ENDS, "small i", "capital I", "small after stop")
+SURFACE = (*_STARTS, *_ENDS, "capitals inside", "shouted words", *_SIGNS)
 
 
 @dataclass(frozen=True)
@@ -102,7 +109,8 @@ class SurfaceMarks:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the marks, in the order of `of`."""
-        return (*SURFACE, *self.frequent) if self.frequent else EDGES
+        words = [f'"{word}"' for word in self.frequent]
+        return (*SURFACE, *words) if words else EDGES
 
     @property
     def tolerances(self) -> F64:
@@ -122,9 +130,9 @@ class SurfaceMarks:
             per, lower = 10 / max(1, len(words)), Counter(map(str.lower, words))
             large = sum(word[:1].isupper() and not word.isupper() for word in words[1:])
             shouted = sum(len(word) > 1 and word.isupper() for word in words)
-            found |= {"inner large": per * large, "shouted": per * shouted}
+            found |= {"capitals inside": per * large, "shouted words": per * shouted}
             found |= {name: per * len(sign.findall(text)) for name, sign in _SIGNS.items()}
-            found |= {word: per * lower[word] for word in self.frequent}
+            found |= {f'"{word}"': per * lower[word] for word in self.frequent}
             self.cache[text] = np.array([found[name] for name in self.names])
         return self.cache[text]
 

@@ -13,7 +13,7 @@ from noisegen.cli import run
 from noisegen.errors import OutputError, RecipeError
 from noisegen.noising.recipe import Recipe, parse
 from noisegen.realism.fit import Fitted, fit_texts
-from noisegen.realism.forms import edited, forms_of, words_of
+from noisegen.realism.forms import edited, forms_of, without_addresses, words_of
 
 UGC = Recipe.named("ugc")
 TRUE = {"clip": 2.0, "phon": 2.5, "apos": 0.3}
@@ -94,6 +94,12 @@ def test_edited_text_has_capitals_and_a_last_stop():
     assert edited("NATO", "en") == "NATO."
     assert edited("你好", "zh") == "你好"
     assert edited("mi i vi", "hr") == "Mi i vi."
+
+
+def test_addresses_and_marks_of_reposts_are_no_part_of_a_post():
+    assert without_addresses("RT @ann: see you  http://x.yz/1 #bye") == "see you"
+    assert without_addresses("hi @bob, RT this. mail a@b.cd") == "hi, RT this. mail"
+    assert without_addresses("two  blanks ") == "two  blanks"
 
 
 def test_another_language():

@@ -42,9 +42,9 @@ def test_noise_like_that_of_the_posts_is_hard_to_tell_and_other_noise_easy():
 
 def test_habits_that_are_too_rare_or_too_frequent_are_found():
     differences = marks_of(posts_of(UGC.with_factors({"start": 6, "clip": 0})), UGC)
-    assert differences["small start"] < -3
+    assert differences["starts small"] < -3
     assert differences["clip"] > 2
-    assert abs(differences["comma"]) < 3
+    assert abs(differences["commas"]) < 3
 
 
 def test_topics_do_not_count():
