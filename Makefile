@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 PIP := $(RUN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
-TEST_PACKAGES := "hypothesis>=6.120" "import-linter>=2.1" "moto[server]>=5.0" "mypy>=1.15" "playwright>=1.48" "pytest>=8.3" "pytest-cov>=6.0" \
+TEST_PACKAGES := "hypothesis>=6.120" "import-linter>=2.1" "model2vec>=0.6" "moto[server]>=5.0" "mypy>=1.15" "playwright>=1.48" "pytest>=8.3" "pytest-cov>=6.0" \
 	"pytest-randomly>=3.16" "pytest-xdist>=3.6" "ruff>=0.11" types-PyYAML
 
 .PHONY: demo test nightly alone gpu coverage lint bench docs clean
