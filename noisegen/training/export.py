@@ -1,5 +1,7 @@
 """`noisegen export`: a student's folder for the Hub, with ONNX graphs that need no torch."""
 
+# ruff: noqa: E402 - the extras are checked before the imports that need one of them
+
 import logging
 import warnings
 from collections.abc import Iterator, Sequence
@@ -8,6 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from noisegen.errors import NoisegenError, UsageError, check_extras
+
+check_extras("torch", "onnx", "onnxscript", "onnxruntime")
+
 import torch
 
 from noisegen.encoders.encoder import Vectors, open_encoder
@@ -15,7 +22,6 @@ from noisegen.encoders.folders import save_folder
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.stored import reading
 from noisegen.encoders.tokens import PREPARATIONS, PreparedTokenizer, piece_tokenizer
-from noisegen.errors import NoisegenError, UsageError, check_extras
 from noisegen.evaluation.similarity import cosine_distances
 from noisegen.options import decode, public
 from noisegen.runs.atomic import write_text
@@ -63,7 +69,6 @@ def export(
 
 def _export(options: ExportOptions) -> dict[str, dict[str, float]]:
     """Run `export` with decoded options."""
-    check_extras("onnx", "onnxscript", "onnxruntime")
     show, out = options.progress, Path(options.out)
     show(Progress(f"opening {options.student}"))
     encoder = open_encoder(options.student)

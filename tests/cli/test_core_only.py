@@ -38,6 +38,7 @@ RUNS = {  # command lines, and the extra that each asks for
     "dictionary export OUT/mined -o OUT/rcp.json": "",
     "dictionary translations --lang en --into de": "",
     "augment DEMO -o OUT/posts.jsonl --limit 300 --workers 1": "",
+    "normalize OUT/posts.jsonl -o OUT/normal": "",
     "fit OUT/posts.jsonl -o OUT/mine.yaml": "",
     "learn PAIRS -o OUT/profile": "",
     "learn from PAIRS -o OUT/profile --force": "",
@@ -54,11 +55,13 @@ RUNS = {  # command lines, and the extra that each asks for
     "evaluate-task minilm -o OUT/task --train PAIRS --test en=PAIRS": "train",
     "train OUT/pairs -o OUT/run --steps 1": "train",
     "train --list": "",
+    "export minilm -o OUT/exported": "train,onnx",
     "quickstart -o OUT/first": "train,demo",
 }
 FUNCTIONS = {
     "evaluate": {"models": ["minilm"], "out": "report", "pairs": ["pairs.tsv"]},
     "evaluate_task": {"models": ["minilm"], "out": "task", "train": "a.tsv", "test": ["en=a.tsv"]},
+    "export": {"student": "minilm", "out": "exported"},
     "quickstart": {"out": "first"},
     "train": {"data": ["pairs.tsv"], "out": "run"},
 }
@@ -148,5 +151,5 @@ def test_a_command_works_or_names_the_extra(results, name):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_public_function_names_the_extra(results, name):
-    extras = "train,demo" if name == "quickstart" else "train"
+    extras = {"quickstart": "train,demo", "export": "train,onnx"}.get(name, "train")
     assert f"pip install 'noisegen[{extras}]'" in results[f"noisegen.{name}"][1]

@@ -96,6 +96,16 @@ def test_a_static_student_is_exported(tmp_path):
     assert figures[INT8]["max"] < 1e-3
 
 
+def test_a_static_student_of_a_robust_student_has_its_noisy_words(student, tmp_path):
+    pairs = student.parent.parent / "pairs.tsv"
+    values = {**SHORT, "noisy_words": 0}
+    given = {"teacher": str(student), "student": "static", "recipe": "stored", "values": values}
+    noisegen.train(str(pairs), str(tmp_path / "run"), steps=2, **given)
+    static = open_encoder(str(tmp_path / "run" / "student"))
+    noisy, clean = static.encode(["dont see", "don't see"])
+    np.testing.assert_array_equal(noisy, clean)
+
+
 def test_a_full_folder_is_refused_unless_forced(student, exported):
     out, _ = exported
     with pytest.raises(OutputError, match="--force"):
