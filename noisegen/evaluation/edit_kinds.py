@@ -4,10 +4,15 @@ Their distance to the baseline's vector of the clean text says which kind of noi
 learned to withstand.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
-from noisegen.text.alignment import edits, token_spans
+from rapidfuzz.distance import Indel
 
+from noisegen.text.alignment import TokenEdit, edits, token_spans
+
+UNLIKE = 0.5  # most likeness of two words of which one stands for more than the other
+_BLANKS = re.compile(r"\s+")
 KINDS = ("word", "words", "missing", "signs", "case")
 
 
@@ -42,11 +47,32 @@ def with_edits_of(kind: str, clean: str, noisy: str) -> str:
     'I want to see u.'
     """
     parts, at = list[str](), 0
+    for start, stop, after in _changes(clean, noisy):
+        before = clean[start:stop]
+        is_chosen = kind_of(before, after) == kind
+        parts += [clean[at:start], f" {after} " if is_chosen and not before else ""]
+        parts.append((after if is_chosen else before) if before else "")
+        at = stop
+    text = "".join([*parts, clean[at:]])
+    return _BLANKS.sub(" ", text).strip() if text != clean else clean
+
+
+def _changes(clean: str, noisy: str) -> Iterator[tuple[int, int, str]]:
+    """Yield each change as (start, stop, noisy text), with places in the clean text.
+
+    Words that were left out belong to an unlike word before them: 'I do not know' became 'idk'.
+    """
+    found, is_phrase = list[TokenEdit](), False
     for edit in edits(clean, noisy):
-        before, after = edit.texts(clean, noisy)
-        parts += [clean[at : edit.clean_start], after if kind_of(before, after) == kind else before]
-        at = edit.clean_stop
-    return "".join([*parts, clean[at:]])
+        removed, added = edit.texts(clean, noisy)
+        is_next = found and not clean[found[-1].clean_stop : edit.clean_start].strip()
+        if is_phrase and is_next and _words(removed) and not added:
+            found[-1] = found[-1]._replace(clean_stop=edit.clean_stop)
+            continue
+        likeness = Indel.normalized_similarity(removed.casefold(), added.casefold())
+        is_phrase = bool(added) and likeness <= UNLIKE
+        found.append(edit)
+    yield from ((e.clean_start, e.clean_stop, e.texts(clean, noisy)[1]) for e in found)
 
 
 def by_kind(

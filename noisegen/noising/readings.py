@@ -28,6 +28,7 @@ from noisegen.text.case import bare, cased_as
 UNKNOWN, SHORTER, ODD, NUMBER = 3e-4, 0.5, 0.05, 2e-2
 LENGTHENED = 0.05  # chance that a writer who lengthens words lengthens this one
 SLIP, SLIP_MIN, SLIP_KNOWN = 0.005, 5, 3  # chance of a typing error, fewest letters, least count
+LONGEST = 40  # most letters of a word that is read; longer ones stay
 SLIP_TEXT = 300_000  # fewest words of clean text that tell a typing error from a rare word
 KNOWN = 0.1  # share of the chance of a rule that counts for a word of clean text: its, for it's
 KEPT_MIN = 0.3  # least chance that a word is written as it is
@@ -81,6 +82,8 @@ class Readings:
 
         The chances sum to 1. Clean forms are in the case of the word, or as the pairs have them.
         """
+        if len(word) > LONGEST:
+            return {word: 1.0}
         chances = {_like(word, form): p for form, p in self._without_pairs(word).items()}
         small = self._seen_small.get(as_counted(word), Counter[str]())
         in_case = Counter({_like(word, form): count for form, count in small.items()})
@@ -99,8 +102,10 @@ class Readings:
 
     def _without_pairs(self, word: str) -> dict[str, float]:
         """Return the clean forms of a word in lower case with their chances, without pairs."""
+        may_slip = not word[:1].isupper()  # an unknown word with a capital is a name
         word = as_counted(word)
-        meant = {form: self._share(form) * p for form, p in self._written_as(word).items()}
+        written = self._written_as(word, may_slip=may_slip)
+        meant = {form: self._share(form) * p for form, p in written.items()}
         known = self.neighbours.share(word) if self.neighbours.words[word] else 0.0
         if not known and word in self._listed_words:
             known = 1 / len(self._listed_words)
@@ -122,8 +127,11 @@ class Readings:
             before = word
         return share
 
-    def _written_as(self, word: str) -> Mapping[str, float]:
-        """Return the clean forms of a word other than itself, and how often each is written so."""
+    def _written_as(self, word: str, *, may_slip: bool) -> Mapping[str, float]:
+        """Return the clean forms of a word other than itself, and how often each is written so.
+
+        With `may_slip`, an unknown word may be a typing error of a known one.
+        """
         found = defaultdict[str, float](float, self.listed.get(word, {}))
         for rule, forms in self._by_rule.items():
             for form in forms.get(word, ()):
@@ -135,7 +143,8 @@ class Readings:
                     found[short] = max(found[short], LENGTHENED)
                 for form, chance in self.listed.get(short, {}).items():
                     found[form] = max(found[form], LENGTHENED * chance)
-        if not found and len(word) >= SLIP_MIN and not self.neighbours.words[word]:
+        is_unknown = not found and not self.neighbours.words[word]
+        if may_slip and is_unknown and len(word) >= SLIP_MIN:
             found.update(dict.fromkeys(self._one_slip_away(word), SLIP))
         return found
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
 from importlib import metadata
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar, get_args, runtime_checkable
 
@@ -112,9 +113,12 @@ def proposed_by_row(
     for number, (clean, base, key) in enumerate(cleans):
         indices = {name: of_rows[number] for name, of_rows in strengths.items()}
         row = Row(clean, protected.in_text(clean, base))
-        for start, stop, new in kernel.edit_row(row, RowDraws(key, indices)):
-            start, stop = (base + len(clean[:end].encode()) for end in (start, stop))
-            edits.append((number, start, stop))
+        made = kernel.edit_row(row, RowDraws(key, indices))
+        places: Sequence[int] = range(len(clean) + 1)  # character -> its first byte
+        if made and not clean.isascii():
+            places = [0, *accumulate(len(character.encode()) for character in clean)]
+        for start, stop, new in made:
+            edits.append((number, base + places[start], base + places[stop]))
             written.append(new)
     rows, starts, stops = np.array(edits, np.int64).reshape(-1, 3).T
     pool = Texts.from_strings(written).to_arrow()

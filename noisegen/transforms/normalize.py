@@ -19,13 +19,14 @@ from typing import Any, NamedTuple
 from noisegen.data.pairs import read_pairs
 from noisegen.data.sources import expand
 from noisegen.data.texts import read_texts
+from noisegen.errors import UsageError
 from noisegen.noising import registry
 from noisegen.noising.edits import Edits
 from noisegen.noising.mix import Mix, step_values
 from noisegen.noising.neighbours import FILE, as_counted
 from noisegen.noising.profile import END, START
 from noisegen.noising.readings import Readings
-from noisegen.noising.recipe import Recipe
+from noisegen.noising.recipe import FILE_ENDINGS, Recipe
 from noisegen.noising.registry import Kernel, Settings, kernel, proposed_by_row
 from noisegen.noising.rng import RowDraws, Strengths
 from noisegen.text.buffers import U64, Texts
@@ -39,10 +40,16 @@ KEPT_MAX = 30  # most readings of a text that are followed at a time, by their l
 SHOUTED_MIN = 10  # fewest characters of a text in capitals that is written in small letters
 CLEAN_MAX = 200_000  # most clean texts that are read
 _COUNTS = LanguageFiles(FILE)
-# What stands before and behind a word that may be changed; 'u-18', 'o.o' and '<3' stay.
-_BEFORE = re.compile(r"""(?:^|[\s"'“„«‘([¿¡…])$""")
+# Signs that may stand before and behind a word that is changed; 'u-18', 'o.o' and '<3' stay.
+_BEFORE = frozenset(" \t\r\n\"'“„«‘([¿¡…")
+_BEHIND = re.compile(r"""[.,!?;:…"'”“»’)\]]*(?:\s|$)""")
 _NAME_BEHIND = re.compile(r"\. +[^\W\d_a-z]")  # behind a title: 'Prof. Renwick'
-_BEHIND = re.compile(r"""(?:[.,!?;:…"'”“»’)\]]*(?:\s|$))""")
+_CUT = re.compile(r" ?(?:\.\.|…)")  # behind a word that is cut off: 'in a c ...'
+_ORDINAL = re.compile(r"\d+(st|nd|rd|th)", re.IGNORECASE)
+_PRONOUN = re.compile(r"(?<!\S)i(?=$|[\s'’])")
+ABBREVIATION_MAX = (
+    4  # most letters of a word in capitals that stays, such as MA, if others are small
+)
 
 
 class _Word(NamedTuple):
@@ -113,11 +120,25 @@ class Normalizer:
             start, stop = row.span(number)
             if text[stop : stop + 1] == "/" and f"{as_counted(text[start:stop])}/" in self._listed:
                 stop += 1
-            stands_alone = _BEFORE.search(text, 0, start) and _BEHIND.match(text, stop)
-            is_title = text[start].isupper() and _NAME_BEHIND.match(text, stop)
-            fixed = overlaps((start, stop), row.protected) or not stands_alone or bool(is_title)
+            fixed = overlaps((start, stop), row.protected) or self._stays(text, start, stop)
             words.append(_Word(start, stop, fixed, number))
         return words
+
+    def _stays(self, text: str, start: int, stop: int) -> bool:
+        """Tell whether a word must stay: a part of something else, a title, an abbreviation.
+
+        A word of the user's pairs stays only if it is a part of something else.
+        """
+        word = text[start:stop]
+        stands_alone = not start or text[start - 1] in _BEFORE
+        if not stands_alone or not _BEHIND.match(text, stop):
+            return True
+        if word in self.readings.seen:
+            return False
+        is_title = word[0].isupper() and _NAME_BEHIND.match(text, stop)
+        is_capital = word.isupper() and len(word) <= ABBREVIATION_MAX and not text.isupper()
+        is_cut = len(word) < ABBREVIATION_MAX and _CUT.match(text, stop)
+        return bool(is_title or is_capital or is_cut or _ORDINAL.fullmatch(word))
 
     def _read(self, text: str, words: list[_Word]) -> Iterator[tuple[list[_Word], str]]:
         """Yield (words, clean form) of the most probable reading of a text, in order."""
@@ -178,10 +199,10 @@ class Normalizer:
         if len(row.text) > SHOUTED_MIN and row.text.isupper():
             form = form.lower()
         form = self.readings.neighbours.usual.get(form, form)
-        is_pronoun = self.lang == "en" and as_counted(form).split("'")[0] == "i"
-        if not word.number or row.begins_sentence(word.number) or is_pronoun:
-            return form[:1].upper() + form[1:]
-        return form
+        if self.lang == "en":
+            form = _PRONOUN.sub("I", form)
+        begins = not word.number or row.begins_sentence(word.number)
+        return form[:1].upper() + form[1:] if begins and form[1:] == form[1:].lower() else form
 
 
 @remembered
@@ -203,11 +224,17 @@ def _files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
         paths += registry.get(step.transform).data(settings, step_values(step))
     given = [str(values[name]) for name in ("clean", "pairs") if values.get(name)]
     paths += [Path(item.path) for item in expand(given)] if given else []
+    if str(values.get("recipe", "")).endswith(FILE_ENDINGS):
+        paths.append(Path(values["recipe"]))
     return list(dict.fromkeys(paths))
 
 
 def _mix(recipe: str, lang: str) -> Mix:
-    return Recipe.named(recipe).for_language(lang)[0]
+    """Return the mix of a recipe whose noise is undone; raises UsageError for a way back."""
+    mix = Recipe.named(recipe).for_language(lang)[0]
+    if any(registry.get(step.transform).kind == "repair" for step in mix.steps()):
+        raise UsageError(f"{recipe!r} has the step normalize: name a recipe that makes noise")
+    return mix
 
 
 @kernel("normalize", data=_files, languages=_COUNTS.languages, kind="repair")

@@ -32,6 +32,18 @@ def test_edits_of_a_kind_alone():
     assert (rows, texts) == ([1], ["I am going to see you Ann"])
 
 
+@pytest.mark.parametrize(
+    ("clean", "noisy", "kind", "text"),
+    [
+        ("Good luck", "good luck mate", "missing", "Good luck mate"),
+        ("See you tomorrow at the park.", "c u tmrw park.", "missing", "See you tomorrow park."),
+        ("I do not know it.", "idk it.", "words", "idk it."),
+    ],
+)
+def test_added_and_removed_words_leave_whole_text(clean, noisy, kind, text):
+    assert with_edits_of(kind, clean, noisy) == text
+
+
 def test_an_evaluation_reports_the_distance_by_kind(tmp_path, tiny_bert):
     pairs = tmp_path / "posts.tsv"
     pairs.write_text("noisy\tclean\nc u\tSee you\nim gonna go\tI'm going to go\nok\tok\n")

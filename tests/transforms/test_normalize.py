@@ -41,6 +41,9 @@ POSTS = [
         (POSTS[7], "u-18 o.o <3"),
         ("definately the peoople", "Definitely the people."),
         ("ur dog is nice", "Your dog is nice."),
+        ("he lives in Boston, MA idk y", "He lives in Boston, MA I don't know why."),
+        ("an iPhone on the 4th", "An iPhone on the 4th"),
+        ("i c it in a c ...", "I see it in a c ..."),
     ],
 )
 def test_noisy_words_are_written_as_edited_text_has_them(noisy, clean):
@@ -110,6 +113,25 @@ def test_own_pairs_and_clean_text_teach_words(tmp_path):
     clean = tmp_path / "clean.txt"
     clean.write_text("my Zorblaxia is here\nyour Zorblaxia too\nsee the Zorblaxia\nour Zorblaxia\n")
     assert noisegen.normalize("zorblaxxia is here", clean=str(clean)) == "Zorblaxia is here."
+
+
+def test_long_words_and_rows_stay_cheap():
+    long = "abcdefgh" * 200_000
+    assert noisegen.normalize(long, words_only=True) == long
+    row = "é c u tmrw ppl " * 5_000
+    assert noisegen.normalize(row, words_only=True) == "é see you tomorrow people " * 5_000
+
+
+def test_a_recipe_file_is_one_of_the_files_of_a_run(tmp_path):
+    posts, recipe = tmp_path / "posts.txt", tmp_path / "mine.yaml"
+    posts.write_text("c u\n")
+    recipe.write_text("name: mine\nextends: ugc\n")
+    out = tmp_path / "out"
+    assert run(["normalize", str(posts), "-o", str(out), "--recipe", str(recipe), "-q"]) == 0
+    assert "mine.yaml" in (out / "manifest.json").read_text()
+    recipe.write_text("name: mine\nsteps:\n- normalize: {}\n")
+    with pytest.raises(UsageError, match="has the step normalize: name a recipe that makes noise"):
+        noisegen.normalize("c u", recipe=str(recipe))
 
 
 def test_wrong_options_are_named():
