@@ -61,12 +61,8 @@ _NETWORKS = {
     "CharacterTransformer": f"{character_folder.__name__}.CharacterTransformer",
     "StaticEmbedding": f"{_PACKAGE}.StaticEmbedding",
 }
-_WITH_WEIGHTS = (
-    "Transformer",
-    "StaticEmbedding",
-    "Dense",
-    "LayerNorm",
-)  # modules whose folders hold weights
+# Modules whose folders hold weights.
+_WITH_WEIGHTS = ("Transformer", "StaticEmbedding", "Dense", "LayerNorm")
 _WEIGHTS, _USAGE = "model.safetensors", "config_sentence_transformers.json"
 _UNFIT = "; its weights do not fit its config.json"
 Weighted = list[tuple[HeadStep, Mapping[str, torch.Tensor]]]  # steps of a head and their weights

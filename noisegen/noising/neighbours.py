@@ -67,8 +67,7 @@ class NeighbourCounts:
 
         The `own` counts are multiplied so that both sums are equal, but at most by `OWN_MAX`.
         """
-        ours, theirs = self.words.total(), own.words.total()
-        times = max(1, min(OWN_MAX, round(ours / max(1, theirs))))
+        times = max(1, min(OWN_MAX, round(self.total / max(1, own.total))))
         words, pairs = self.words.copy(), self.pairs.copy()
         words.update({word: times * count for word, count in own.words.items()})
         pairs.update({pair: times * count for pair, count in own.pairs.items()})
@@ -76,7 +75,7 @@ class NeighbourCounts:
 
     def share(self, word: str) -> float:
         """Return the share of a word among all words; unseen words have a small share too."""
-        return (self.words[word] + UNSEEN) / (self._total + 2 * UNSEEN * len(self.words) + 1)
+        return (self.words[word] + UNSEEN) / (self.total + 2 * UNSEEN * len(self.words) + 1)
 
     def lift(self, before: str, word: str) -> float:
         """Return log(share of `word` after `before` / share of `word`); 0 if `before` is unseen."""
@@ -88,7 +87,8 @@ class NeighbourCounts:
         return math.log(share / self.share(word) + spread)
 
     @cached_property
-    def _total(self) -> int:
+    def total(self) -> int:
+        """The number of words counted."""
         return self.words.total()
 
     @cached_property

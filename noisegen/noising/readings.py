@@ -37,8 +37,8 @@ LEAST = 1e-4  # readings with a smaller chance are left out
 
 RULES = ("apos", "diac")  # transforms whose rule is read backwards
 
-_HELD = re.compile(r"([^\W\d_])\1\1+")
-_ODD = re.compile(rf"{_HELD.pattern}|[^\W\d_]\d|\d[^\W\d_]|^[b-df-hj-np-tv-xz]+$")
+HELD = re.compile(r"([^\W\d_])\1\1+")  # a letter three times in a row or more
+_ODD = re.compile(rf"{HELD.pattern}|[^\W\d_]\d|\d[^\W\d_]|^[b-df-hj-np-tv-xz]+$")
 _APOSTROPHE = "'"
 
 
@@ -66,8 +66,8 @@ class Readings:
     ) -> "Readings":
         """Make the readings of a recipe's mix for a language.
 
-        `clean` is text like that which is meant, `pairs` are (noisy, clean) texts; the clean sides
-        count as clean text too.
+        `clean` is clean text of the kind that writers mean. `pairs` are (noisy, clean) texts, whose
+        clean sides are counted like `clean`.
         """
         pairs = list(pairs)
         neighbours = NeighbourCounts.load(lang)
@@ -137,8 +137,8 @@ class Readings:
             for form in forms.get(word, ()):
                 caution = KNOWN if self.neighbours.words[word] else 1
                 found[form] = max(found[form], caution * self.rules[rule])
-        if _HELD.search(word) and len(set(word)) > 1:
-            for short in {_HELD.sub(r"\1", word), _HELD.sub(r"\1\1", word)}:
+        if HELD.search(word) and len(set(word)) > 1:
+            for short in {HELD.sub(r"\1", word), HELD.sub(r"\1\1", word)}:
                 if self.neighbours.words[short]:
                     found[short] = max(found[short], LENGTHENED)
                 for form, chance in self.listed.get(short, {}).items():
@@ -151,7 +151,7 @@ class Readings:
     def _one_slip_away(self, word: str) -> Iterator[str]:
         """Yield the known words that become `word` by one typing error."""
         counts = self.neighbours.words
-        if not word.isalpha() or counts.total() < SLIP_TEXT:
+        if not word.isalpha() or self.neighbours.total < SLIP_TEXT:
             return
         cuts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
         near = {head + tail[1:] for head, tail in cuts if tail}
@@ -214,7 +214,7 @@ def _listed(mix: Mix, lang: str, neighbours: NeighbourCounts) -> Mapping[str, Ma
             if chance and is_kept and totals[entry.clean]:
                 share = chance * entry.weight / totals[entry.clean]
                 listed[noisy][word] = listed[noisy].get(word, 0.0) + share
-    return listed
+    return dict(listed)
 
 
 def _seen(pairs: Iterable[tuple[str, str]]) -> Mapping[str, Counter[str]]:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from noisegen.noising import registry
 from noisegen.noising.mix import Mix, Step, chance_of
-from noisegen.noising.readings import listed_entries
+from noisegen.noising.readings import HELD, listed_entries
 from noisegen.noising.recipe import Recipe
 from noisegen.noising.registry import HABIT_KINDS
 from noisegen.text.alignment import Span, token_spans
@@ -37,7 +37,7 @@ LIFT_MIN = 1.5  # least growth of a step's share of words, in rows that have the
 
 _REPOST = re.compile(r"\bRT *@\w+ *:? *")
 _START = re.compile(r"(^[^\w]*|[.!?] +)([^\W\d_])")
-_APOSTROPHES, _HELD = tuple(APOSTROPHES), re.compile(r"([^\W\d_])\1\1+")
+_APOSTROPHES = tuple(APOSTROPHES)
 
 
 class Form(NamedTuple):
@@ -67,7 +67,7 @@ class Forms:
         """Return the noisy form that a word in lower case is, if it is one."""
         if word in self.of or not (self.long and _is_lengthened(word)):
             return self.of.get(word)
-        once, twice = _HELD.sub(r"\1", word), _HELD.sub(r"\1\1", word)
+        once, twice = HELD.sub(r"\1", word), HELD.sub(r"\1\1", word)
         return Form(word, twice if self.words[twice] > self.words[once] else once, self.long)
 
     def restored(self, text: str) -> str:
@@ -92,7 +92,7 @@ class Forms:
 
 def _is_lengthened(word: str) -> bool:
     """Tell whether a word has a letter three times in a row, and others: not "www", "ALLL3"."""
-    return bool(_HELD.search(word)) and word.isalpha() and len(set(word)) > 1
+    return bool(HELD.search(word)) and word.isalpha() and len(set(word)) > 1
 
 
 def word_spans(text: str) -> list[Span]:

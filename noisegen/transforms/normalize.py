@@ -47,9 +47,7 @@ _NAME_BEHIND = re.compile(r"\. +[^\W\d_a-z]")  # behind a title: 'Prof. Renwick'
 _CUT = re.compile(r" ?(?:\.\.|…)")  # behind a word that is cut off: 'in a c ...'
 _ORDINAL = re.compile(r"\d+(st|nd|rd|th)", re.IGNORECASE)
 _PRONOUN = re.compile(r"(?<!\S)i(?=$|[\s'’])")
-ABBREVIATION_MAX = (
-    4  # most letters of a word in capitals that stays, such as MA, if others are small
-)
+ABBREVIATION_MAX = 4  # most letters of a word in capitals that stays beside small ones: MA
 
 
 class _Word(NamedTuple):
@@ -100,9 +98,10 @@ class Normalizer:
         """Return the edits of one row: words in another form, and a last stop."""
         text, edits = row.text, list[RowEdit]()
         words = self._words(row)
+        is_shouted = len(text) > SHOUTED_MIN and text.isupper()
         for words_read, form in self._read(text, words):
             start, stop = words_read[0].start, words_read[-1].stop
-            form = self._styled(row, words_read[0], form) if self.style else form
+            form = self._styled(row, words_read[0], form, is_shouted) if self.style else form
             if form != text[start:stop]:
                 edits.append((start, stop, form))
         last = words[-1] if words else None
@@ -115,19 +114,22 @@ class Normalizer:
 
         A word includes the stroke behind it if a word list has it so: "w/".
         """
-        words, text = list[_Word](), row.text
+        words, text, listed = list[_Word](), row.text, self.readings.listed
+        is_shouted = text.isupper()
         for number in range(len(row.words)):
             start, stop = row.span(number)
-            if text[stop : stop + 1] == "/" and f"{as_counted(text[start:stop])}/" in self._listed:
+            if text[stop : stop + 1] == "/" and f"{as_counted(text[start:stop])}/" in listed:
                 stop += 1
-            fixed = overlaps((start, stop), row.protected) or self._stays(text, start, stop)
+            fixed = overlaps((start, stop), row.protected)
+            fixed = fixed or self._stays(text, start, stop, is_shouted)
             words.append(_Word(start, stop, fixed, number))
         return words
 
-    def _stays(self, text: str, start: int, stop: int) -> bool:
+    def _stays(self, text: str, start: int, stop: int, is_shouted: bool) -> bool:
         """Tell whether a word must stay: a part of something else, a title, an abbreviation.
 
-        A word of the user's pairs stays only if it is a part of something else.
+        A word of the user's pairs stays only if it is a part of something else. `is_shouted` tells
+        that the whole text is in capitals.
         """
         word = text[start:stop]
         stands_alone = not start or text[start - 1] in _BEFORE
@@ -136,7 +138,7 @@ class Normalizer:
         if word in self.readings.seen:
             return False
         is_title = word[0].isupper() and _NAME_BEHIND.match(text, stop)
-        is_capital = word.isupper() and len(word) <= ABBREVIATION_MAX and not text.isupper()
+        is_capital = word.isupper() and len(word) <= ABBREVIATION_MAX and not is_shouted
         is_cut = len(word) < ABBREVIATION_MAX and _CUT.match(text, stop)
         return bool(is_title or is_capital or is_cut or _ORDINAL.fullmatch(word))
 
@@ -188,15 +190,11 @@ class Normalizer:
     def _forms(self) -> Memo[str, dict[str, float]]:
         return Memo(self.readings.of_word)
 
-    @cached_property
-    def _listed(self) -> frozenset[str]:
-        return frozenset(self.readings.listed)
-
-    def _styled(self, row: Row, word: _Word, form: str) -> str:
+    def _styled(self, row: Row, word: _Word, form: str, is_shouted: bool) -> str:
         """Return the form of a word with the capital that edited text has."""
         if word.fixed or not form:
             return form
-        if len(row.text) > SHOUTED_MIN and row.text.isupper():
+        if is_shouted:
             form = form.lower()
         form = self.readings.neighbours.usual.get(form, form)
         if self.lang == "en":

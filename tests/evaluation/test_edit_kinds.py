@@ -46,7 +46,7 @@ def test_added_and_removed_words_leave_whole_text(clean, noisy, kind, text):
 
 def test_an_evaluation_reports_the_distance_by_kind(tmp_path, tiny_bert):
     pairs = tmp_path / "posts.tsv"
-    pairs.write_text("noisy\tclean\nc u\tSee you\nim gonna go\tI'm going to go\nok\tok\n")
+    pairs.write_text("noisy\tclean\nc u\tsee you\nim gonna go\tim going to go\nok\tok\n")
     found = noisegen.evaluate(
         (str(tiny_bert),), str(tmp_path / "out"), pairs=(str(pairs),), hard=False
     )
@@ -57,7 +57,9 @@ def test_an_evaluation_reports_the_distance_by_kind(tmp_path, tiny_bert):
     }
     assert names == {"anchored_word", "anchored_words"}
     alone = sum(scores[name].value for name in names)
-    assert alone == pytest.approx(scores["anchored_distance"].value, rel=0.8)
+    assert alone == pytest.approx(
+        scores["anchored_distance"].value, rel=1e-4
+    )  # each pair has edits of one kind
 
 
 def test_an_encoder_behind_normalize(tiny_bert):
