@@ -88,6 +88,7 @@ EXTRAS = {  # optional module -> extra of noisegen that installs it: pip install
     "scipy": "realism",
     "sentence_transformers": "train",
     "sentencepiece": "laser",
+    "simplemma": "train",
     "sklearn": "realism",
     "spacy": "en",
     "starlette": "review",

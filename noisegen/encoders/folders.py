@@ -438,8 +438,12 @@ def _pooler_steps(network: Any, name: str | Path) -> Weighted:
     return [(Pooling(("cls",)), {}), (step, weights)]
 
 
-def save_folder(encoder: SentenceEncoder, folder: Path) -> None:
-    """Write the encoder to a folder that SentenceTransformer opens; its weights are safetensors."""
+def save_folder(encoder: SentenceEncoder, folder: Path, *, half: bool = False) -> None:
+    """Write the encoder to a folder that SentenceTransformer opens; its weights are safetensors.
+
+    With `half`, the weights of a transformers network are stored as half-precision floats. They are
+    opened as float32 again; vectors move by about 1e-6 (1 - cosine).
+    """
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = encoder.tokenizer
     plain = tokenizer.tokenizer if isinstance(tokenizer, PreparedTokenizer) else tokenizer
@@ -451,7 +455,7 @@ def save_folder(encoder: SentenceEncoder, folder: Path) -> None:
         static.save_static(encoder, folder)
     else:
         network_type = _NETWORKS["Transformer"]
-        save_network(encoder.network, folder)
+        save_network(encoder.network, folder, half=half)
         tokenizer.save(folder)
         config = {"max_seq_length": model_length(tokenizer), "do_lower_case": False}
         write_json(folder / "sentence_bert_config.json", config)
@@ -478,14 +482,16 @@ def save_folder(encoder: SentenceEncoder, folder: Path) -> None:
     write_json(folder / "modules.json", modules)
 
 
-def save_network(network: Any, folder: Path) -> None:
+def save_network(network: Any, folder: Path, *, half: bool = False) -> None:
     """Write a transformers network to a folder, with the pooler that `_set_pooler_aside` kept.
 
-    Permissions of the weights follow the umask.
+    With `half`, weights are stored in half precision. Permissions of the weights follow the umask.
     """
     weights = network.state_dict()
     for pooler in getattr(network, "pooler_aside", ()):
         weights |= {f"pooler.{name}": value for name, value in pooler.state_dict().items()}
+    if half:
+        weights = {k: v.half() if v.is_floating_point() else v for k, v in weights.items()}
     with quietly():
         network.save_pretrained(folder, state_dict=weights)
     for path in folder.glob("*.safetensors"):

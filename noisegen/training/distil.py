@@ -254,7 +254,8 @@ class Distillation(PairMethod[PairChunk]):
             return True
 
         if self.workers.leads and not path.exists():
-            found = find_noisy_words(self.network, self.pairs, self.words_noise, rows, stop)
+            most = self.settings.misspellings
+            found = find_noisy_words(self.network, self.pairs, self.words_noise, rows, stop, most)
             write_json(path, found)
         self.workers.wait()
         words: Words = read_json(path, Words, DAMAGED)
@@ -454,7 +455,7 @@ class Distillation(PairMethod[PairChunk]):
 
     def save(self, folder: Path) -> None:
         """Write the student into a folder that SentenceTransformer and `open_encoder` open."""
-        save_folder(self.network.cpu(), folder)
+        save_folder(self.network.cpu(), folder, half=True)
 
 
 def _noise_for_words(noise: NoiseSource, also: str | None) -> NoiseSource:

@@ -16,6 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from noisegen.encoders.tokens import (
 )
 from noisegen.encoders.word_ids import WHOLE_WORD
 from noisegen.text.alignment import aligned_words
+from noisegen.training.misspellings import likely_misspellings
 from noisegen.training.pairs import PIECE_ROWS, VALIDATION_EPOCH, NoiseSource, PairData
 
 SEEN = 3  # minimum occurrences of a noisy form in noisy text; chosen on development tweets
@@ -75,13 +77,15 @@ def find_noisy_words(
     noise: NoiseSource,
     rows: int,
     stop: Callable[[int], bool] = lambda read: False,
+    misspellings: int = 0,
 ) -> Words:
     """Return noisy words: forms, such as `ppl`, that stand for words and are rare in clean text.
 
     The result counts the words and phrases that each form stood for. The search reads up to `rows`
     training pairs. Pairs with noise from recipes are read again with new noise, other pairs only
-    once. The search ends early when `stop(number of pairs read)` is true. Raises UsageError for a
-    student whose tokenizer has no word pieces.
+    once. The search ends early when `stop(number of pairs read)` is true. The `misspellings`
+    likeliest misspellings of frequent words are added. Raises UsageError for a student whose
+    tokenizer has no word pieces.
     """
     pieces = pieces_of(student).tokenizer
     prepare = PREPARATIONS[getattr(student.tokenizer, "preparation", "")]
@@ -100,6 +104,9 @@ def find_noisy_words(
         if words.total() >= SEEN and _is_noisy(pieces, form, words, usual[form]):
             rare = RARE * words.total()
             found[form] = {word: count for word, count in words.items() if count >= rare}
+    if misspellings:
+        is_piece = partial(_is_piece, pieces)
+        found |= likely_misspellings(found, usual, pairs.langs, is_piece, misspellings)
     return found
 
 
@@ -116,7 +123,7 @@ def _is_noisy(pieces: Any, form: str, words: Counter[str], usual: int) -> bool:
     word, total = _most_frequent(words), words.total()
     if words[word] < SHARE * total:
         return False
-    is_piece = _piece(pieces, form) is not None
+    is_piece = _is_piece(pieces, form)
     least, tolerated = (PIECE_SEEN if is_piece else SEEN), TOLERATED
     if _SEVERAL.search(word) and (is_piece or len(form) <= SHORT):
         least, tolerated = SHORT_SEEN, SHORT_TOLERATED
@@ -323,6 +330,10 @@ def _piece(pieces: Any, word: str) -> int | None:
     """Return the piece id of a word that is one piece after a space; None for other words."""
     ids = pieces(f" {word}", add_special_tokens=False)["input_ids"]
     return ids[0] if len(ids) == 1 and ids[0] != pieces.unk_token_id else None
+
+
+def _is_piece(pieces: Any, word: str) -> bool:
+    return _piece(pieces, word) is not None
 
 
 def _content(pieces: Any, form: str) -> str | None:

@@ -246,6 +246,9 @@ class DistilSettings(RunSettings):
     ] = 0
     # More recipes for the search for noisy words: spel adds misspellings, rare in posts.
     noisy_words_also: str | None = None
+    misspellings: Annotated[
+        int, option("Likely misspellings of frequent words added to the noisy words", ge=0)
+    ] = 0
     # Without `batch_pairs`, the tokens of an update; with it, the most tokens at once.
     batch_tokens: Annotated[
         int, option("Tokens per update over all processes, padding included", ge=1)
