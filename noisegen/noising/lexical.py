@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,8 +18,8 @@ from noisegen.noising.lexicon import POS, Lexicon, Parser, head_of, parser_of
 from noisegen.noising.phrases import Matches, PhraseTable, RowMatch, load_table, row_forms
 from noisegen.noising.registry import Kind, Parameter, Settings, Transform, called_from, register
 from noisegen.noising.rng import RowDraws, Strengths, choices, hits, row_hits
-from noisegen.noising.tagging import Tagger, make_tagger
-from noisegen.text.buffers import I64, U64, Bool, Texts, as_arrow, ordinals
+from noisegen.noising.tagging import Tagger, before_words, make_tagger
+from noisegen.text.buffers import APOSTROPHES, I64, U64, Bool, Texts, as_arrow, ordinals
 from noisegen.text.case import are_names
 from noisegen.text.resources import DICTIONARIES
 from noisegen.text.rows import Row, RowEdit
@@ -52,7 +53,23 @@ PARTICIPLES = (
     "spread stolen stood struck stuck sung sunk sworn swum taken taught thought thrown told torn "
     "understood won worn written"
 )
-TAGS = ("", "equal", "no-verb", "no-name", "clitic", "infinitive")  # explained in `lexical`
+ADDED = "(?i) (the|an?|am|are|is|be|they)$"  # end of "of the", which needs a content word next
+# Words besides those of `before.tsv` before which no article or form of "be" is added.
+NO_CONTENT = (
+    "above abroad across after again ago ahead ain't alone along already also always among "
+    "anybody anymore anyone anything anywhere apart around away back before behind below beside "
+    "besides best better beyond cannot case cause doing down either else enough even ever "
+    "everybody everyone everything everywhere exactly example except far fewer first front "
+    "getting giving going had hadn't half has hasn't have haven't having hers him himself home "
+    "how however hundreds i've inside instance instead it itself lots making me mine myself near "
+    "nearly neither never nobody non none nor nothing now nowhere off often once only others ours "
+    "ourselves out outside own perhaps regard respect since somebody somehow someone something "
+    "sometimes somewhere soon still sure taking terms than theirs them themselves they've though "
+    "thousands till today together tomorrow tonight toward towards twice until up upon us using "
+    "usually versus via vs we've well where whether whom why within yesterday yet you've yours "
+    "yourself yourselves"
+)
+TAGS = ("", "equal", "no-verb", "no-name", "article", "clitic", "infinitive")  # see `lexical`
 
 
 def _hashes_of(words: str) -> U64:
@@ -212,13 +229,13 @@ class LexicalKernel:
         """
         misfits = np.zeros(len(matches), np.bool_)
         for tags in _MISFITS.keys() & {rules.tags for rules in self.lists}:
-            are_out, endings = _MISFITS[tags]
             of_tags = np.array([rules.tags == tags for rules in self.lists])
-            at = np.flatnonzero(of_tags[lexicons])
-            at = at[are_out(texts, self.table, matches.take(at))]
-            written = self.table.pool.take(as_arrow(drawn.take(at))).cast(pa.string())
-            found = pc.match_substring_regex(written, endings).to_numpy(zero_copy_only=False)
-            misfits[at[found.astype(np.bool_)]] = True
+            here = np.flatnonzero(of_tags[lexicons])
+            for are_out, endings in _MISFITS[tags]:
+                at = here[are_out(texts, self.table, matches.take(here))]
+                written = self.table.pool.take(as_arrow(drawn.take(at))).cast(pa.string())
+                found = pc.match_substring_regex(written, endings).to_numpy(zero_copy_only=False)
+                misfits[at[found.astype(np.bool_)]] = True
         return np.flatnonzero(misfits)
 
 
@@ -252,11 +269,36 @@ def _leads_to_noun(row: Row, table: PhraseTable, match: RowMatch, written: str) 
     return is_noun and row.hashes[last] == _TO and first < last
 
 
+def _lacks_content(row: Row, table: PhraseTable, match: RowMatch, written: str) -> bool:
+    """Tell whether a match is a name, or a replacement such as "of the" lacks a content word."""
+    if _is_name(row, table, match, written):
+        return True
+    if re.search(ADDED, written) is None:
+        return False
+    following = match[1] + 1
+    if not row.is_followed(following - 1) or row.hashes[following] in _function_hashes()[1]:
+        return True
+    return not "a" <= row.words[following][0] <= "z"
+
+
+@cache
+def _function_hashes() -> tuple[U64, frozenset[int]]:
+    """Return the hashes of the words before which no article is added, as an array and a set."""
+    listed = " ".join([*before_words(), NO_CONTENT])
+    hashes = _hashes_of(" ".join(listed.replace("'", mark) for mark in APOSTROPHES))
+    return hashes, frozenset(hashes.tolist())
+
+
 _GAP_HASH_SET = frozenset(_GAP_HASHES.tolist())
 _NO_VERB_HASH_SET = frozenset(_NO_VERB_HASHES.tolist())
 _HAVE_HASH_SET = frozenset(_HAVE_HASHES.tolist())
 _PARTICIPLE_HASH_SET = frozenset(_PARTICIPLE_HASHES.tolist())
-_ROW_MISFITS = {"no-name": _is_name, "clitic": _is_alone, "infinitive": _leads_to_noun}
+_ROW_MISFITS = {
+    "no-name": _is_name,
+    "article": _lacks_content,
+    "clitic": _is_alone,
+    "infinitive": _leads_to_noun,
+}
 
 
 def _are_names(texts: Texts, table: PhraseTable, matches: Matches) -> Bool:
@@ -283,12 +325,22 @@ def _lead_to_nouns(texts: Texts, table: PhraseTable, matches: Matches) -> Bool:
     return lead
 
 
-# Value of `tags` -> (test of matches, regular expression). A match is not replaced if its test is
-# True and the expression is found in its replacement.
+def _lack_content(texts: Texts, table: PhraseTable, matches: Matches) -> Bool:
+    words, nexts = table.words(texts), np.minimum(matches.lasts + 1, len(table.words(texts)) - 1)
+    letters = words.window.take(words.starts.take(nexts) - words.base)
+    lack: Bool = (letters < ord("a")) | (letters > ord("z"))
+    lack |= np.isin(words.hashes.take(nexts), _function_hashes()[0])
+    lack |= words.gaps(matches.lasts) != ord(" ")
+    return lack
+
+
+# Value of `tags` -> pairs of (test of matches, regular expression). A match is not replaced if a
+# test is True and the expression of the test is found in the replacement.
 _MISFITS = {
-    "no-name": (_are_names, ""),
-    "clitic": (_are_alone, CLITICS),
-    "infinitive": (_lead_to_nouns, BEFORE_VERBS),
+    "no-name": ((_are_names, ""),),
+    "article": ((_are_names, ""), (_lack_content, ADDED)),
+    "clitic": ((_are_alone, CLITICS),),
+    "infinitive": ((_lead_to_nouns, BEFORE_VERBS),),
 }
 
 
@@ -389,6 +441,8 @@ def lexical(
     - 'equal': match and entry have the same part of speech;
     - 'no-verb': the match is not a verb;
     - 'no-name': the match does not begin with a capital within a sentence;
+    - 'article': as 'no-name', and a replacement that ends in an added article, pronoun or form of
+      "be", such as "of the", needs a word in small letters after it that is no function word;
     - 'clitic': a replacement that ends in a clitic, such as "you've", needs a word after it;
     - 'infinitive': a replacement such as "gonna" needs a verb after it, one such as "coulda" a
       participle.

@@ -199,7 +199,7 @@ class Readings:
 def _listed(mix: Mix, lang: str, neighbours: NeighbourCounts) -> Mapping[str, Mapping[str, float]]:
     """Return the forms in the word lists of a mix: noisy -> clean -> chance, in lower case.
 
-    Slips that make a real word are left out: one word before it does not tell that another is
+    Slips that make real words are left out: one word before them does not tell that others are
     meant.
     """
     listed = defaultdict[str, dict[str, float]](dict)
@@ -210,7 +210,8 @@ def _listed(mix: Mix, lang: str, neighbours: NeighbourCounts) -> Mapping[str, Ma
         chance, is_slip = _chance(mix, step), registry.get(step.transform).kind == "slip"
         for entry in entries:
             noisy, word = as_counted(entry.noisy), as_counted(entry.clean)
-            is_kept = noisy != word and word and not (is_slip and neighbours.words[noisy])
+            is_real = all(neighbours.words[part] for part in noisy.split(" "))
+            is_kept = noisy != word and word and not (is_slip and is_real)
             if chance and is_kept and totals[entry.clean]:
                 share = chance * entry.weight / totals[entry.clean]
                 listed[noisy][word] = listed[noisy].get(word, 0.0) + share

@@ -245,28 +245,31 @@ def drop(
     return Omissions(phrases_of(_LISTED.of(settings.lang)), limits)
 
 
-# Transforms that mix up words by a word list: name, default rate and help of each.
+# Transforms that mix up words by a word list: name, default rate, tags and help of each.
 MIXED_UP = (
     (
         "infl",
         0.1,
+        "no-name",
         "Mix up forms of words, as learners do: 'she goes with two cats' -> 'she go with two cat'.",
     ),
     (
         "func",
         0.2,
-        "Mix up function words, as learners do: 'married to him on Monday' -> 'married with him in "
-        "Monday'.",
+        "article",
+        "Mix up and add function words, as learners do: 'married to him in old age' -> 'married "
+        "with him in the old age'.",
     ),
     (
         "auto",
         0.02,
+        "no-name",
         "Write another word of like letters that fits, as autocorrect does: 'I brought it back on "
         "time' -> 'I bought it back in time'.",
     ),
 )
-for _name, _rate, _summary in MIXED_UP:
-    _source = LexicalSource(_name, partial(packaged, _name), "no-name", kind="slip")
+for _name, _rate, _tags, _summary in MIXED_UP:
+    _source = LexicalSource(_name, partial(packaged, _name), _tags, kind="slip")
     register_lexicon(_source, _rate, _summary)
 
 

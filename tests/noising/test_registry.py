@@ -116,7 +116,7 @@ def test_a_word_list_without_summary_shows_its_first_entry_and_its_languages(tmp
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"tags": "verb"}, "mine has no tags 'verb'; known: equal, no-verb, no-name, clitic, inf"),
+        ({"tags": "verb"}, "mine has no tags 'verb'; known: equal, no-verb, no-name, article, "),
         ({"kind": "slips"}, "mine has no kind 'slips'; known: habit, slip, script, style"),
         ({"rate": 3.0}, "mine.rate = 3.0 is outside 0 to 1"),
     ],

@@ -1,5 +1,7 @@
 """`drop` and `runs`: which words go, which sentences run on, how often; both forms agree."""
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -117,6 +119,56 @@ def test_words_are_mixed_up(name, demo_texts, odd_texts):
     assert compare(single(name, rate=1), demo_texts[:50] + odd_texts[:-1]) > 5
     [(clean, noisy)] = examples_in(get(name).summary)
     assert noisy in outcomes(name, clean, 100)
+
+
+@pytest.mark.parametrize(
+    ("text", "one_of"),
+    [
+        ("in old age", {"in the old age", "in a old age"}),
+        ("In old age", {"In the old age"}),
+        ("I agree", {"I am agree"}),
+        ("people think", {"people they think"}),
+        ("we use water", {"we use the water", "we are use the water"}),
+        ("a cheaper car", {"a more cheaper car"}),
+        ("of x.com/cats", {"of the x.com/cats"}),
+    ],
+)
+def test_function_words_are_added(text, one_of):
+    assert one_of <= outcomes("func", text, 3_000)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "in London",
+        "IN OLD AGE",
+        "of @ann",
+        "of #cats",
+        "in 3 days",
+        "In. old",
+        "of us",
+        "I haven't",
+        "I haven\u2019t",
+        "in\nold age",
+        "in the sea",
+        "because they",
+        "we can",
+        "in",
+        "in order",
+        "at first sight",
+    ],
+)
+def test_no_article_or_verb_is_added_before_names_numbers_and_function_words(text):
+    added = re.compile(r"(?i) (the|a|am|are)\b")
+    found = outcomes("func", text, 1_000)
+    assert not [noisy for noisy in found if len(added.findall(noisy)) > len(added.findall(text))]
+
+
+@given(st.lists(LEARNERS | ANY_TEXT | LIVELY_TEXT, min_size=1, max_size=12), st.integers(0, 2**63))
+@settings(max_examples=40)
+def test_added_words_agree_with_the_oracle(rows, seed):
+    ours, expected = both(single("func", rate=1), rows, seed)
+    assert ours == expected
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,11 @@ def test_words_only_leaves_capitals_and_stops():
     assert noisegen.normalize("", words_only=True) == ""
 
 
+def test_words_that_learners_add_are_no_noise():
+    text = "In the end of the day we are happy, because the people use the car to explain about it"
+    assert noisegen.normalize(text, words_only=True) == text
+
+
 def test_rows_and_batches_are_equal_and_nothing_is_drawn():
     noisy = noisegen.noise(demo_texts()["en"][:150] * 2, "ugc-heavy", id=range(300))
     engine, protect = prepared(["normalize"], "en", "url,mention", "rule")
