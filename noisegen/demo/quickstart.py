@@ -52,10 +52,10 @@ from noisegen.training.train import train
 
 TEACHER = "minilm"
 NOISE = "ugc-heavy"  # training noise, stored in shards and also drawn anew in each epoch
+PRESET = "robust-minilm"
 SETTINGS = {
     "recipe": f"stored+{NOISE}",
-    "objective": "mse_sum+0.2*info_nce",
-    "lr": 1.5e-4,
+    "cpu_limit": None,
     "validate_every": 50,
     "validation_rows": 200,
 }
@@ -132,6 +132,7 @@ def _quickstart(options: QuickstartOptions) -> Quickstart:
     metrics = train(
         out / "pairs",
         str(out / "run"),
+        preset=PRESET,
         teacher=TEACHER,
         time_limit=options.time_limit,
         seed=seed,

@@ -45,32 +45,33 @@ def likely_misspellings(
     words: Mapping[str, Mapping[str, int]],
     counts: Counter[str],
     langs: Sequence[str],
-    is_piece: Callable[[str], bool],
+    of_one_piece: Callable[[list[str]], set[str]],
     most: int,
 ) -> dict[str, dict[str, int]]:
     """Return the `most` likeliest misspellings of frequent words: {form: {word: 1}}.
 
     `words` are noisy words with the words that they stand for; they show how letters change.
     `counts` counts the words of clean text in the languages `langs`; the packaged counts of these
-    languages are added. `is_piece` tells the words of one piece, which have an embedding: they have
-    misspellings, and are none.
+    languages are added. `of_one_piece` returns those of some words that have one piece, and so an
+    embedding: they have misspellings, and are none.
     """
     counts = sum((NeighbourCounts.load(lang).words for lang in langs), counts)
     channel = _Channel((form, max(known, key=known.__getitem__)) for form, known in words.items())
     likely: defaultdict[str, dict[str, float]] = defaultdict(dict)  # form -> word -> occurrences
-    for word, count in counts.items():
-        if count >= KNOWN and len(word) >= SHORTEST and word.isalpha() and is_piece(word):
-            for form, chance in channel.misspelled(word).items():
-                if len(form) >= SHORTEST and CARELESS * chance * count > counts[form]:
-                    likely[form][word] = chance * count
+    frequent = [word for word, count in counts.items() if count >= KNOWN and len(word) >= SHORTEST]
+    for word in sorted(of_one_piece([word for word in frequent if word.isalpha()])):
+        for form, chance in channel.misspelled(word).items():
+            if len(form) >= SHORTEST and CARELESS * chance * counts[word] > counts[form]:
+                likely[form][word] = chance * counts[word]
     sure = {
         form: word
         for form, meant in likely.items()
         if meant[word := max(meant, key=meant.__getitem__)] >= SURE * sum(meant.values())
     }
     forms = nlargest(2 * most, sure, key=lambda form: likely[form][sure[form]])
-    forms = [form for form in forms if form not in words and not is_piece(form)]
-    return {form: {sure[form]: 1} for form in _unknown(forms, langs)[:most]}
+    known = {*words, *of_one_piece(forms)}
+    forms = _unknown([form for form in forms if form not in known], langs)
+    return {form: {sure[form]: 1} for form in forms[:most]}
 
 
 class _Channel:

@@ -104,9 +104,9 @@ def find_noisy_words(
         if words.total() >= SEEN and _is_noisy(pieces, form, words, usual[form]):
             rare = RARE * words.total()
             found[form] = {word: count for word, count in words.items() if count >= rare}
-    if misspellings:
-        is_piece = partial(_is_piece, pieces)
-        found |= likely_misspellings(found, usual, pairs.langs, is_piece, misspellings)
+    if misspellings and found:
+        of_one_piece = partial(_of_one_piece, pieces)
+        found |= likely_misspellings(found, usual, pairs.langs, of_one_piece, misspellings)
     return found
 
 
@@ -123,7 +123,7 @@ def _is_noisy(pieces: Any, form: str, words: Counter[str], usual: int) -> bool:
     word, total = _most_frequent(words), words.total()
     if words[word] < SHARE * total:
         return False
-    is_piece = _is_piece(pieces, form)
+    is_piece = _piece(pieces, form) is not None
     least, tolerated = (PIECE_SEEN if is_piece else SEEN), TOLERATED
     if _SEVERAL.search(word) and (is_piece or len(form) <= SHORT):
         least, tolerated = SHORT_SEEN, SHORT_TOLERATED
@@ -332,8 +332,13 @@ def _piece(pieces: Any, word: str) -> int | None:
     return ids[0] if len(ids) == 1 and ids[0] != pieces.unk_token_id else None
 
 
-def _is_piece(pieces: Any, word: str) -> bool:
-    return _piece(pieces, word) is not None
+def _of_one_piece(pieces: Any, words: list[str]) -> set[str]:
+    """Return the words that are one piece after a space."""
+    if not words:
+        return set()
+    ids = pieces([f" {word}" for word in words], add_special_tokens=False)["input_ids"]
+    both = zip(words, ids, strict=True)
+    return {word for word, own in both if len(own) == 1 and own[0] != pieces.unk_token_id}
 
 
 def _content(pieces: Any, form: str) -> str | None:

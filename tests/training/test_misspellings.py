@@ -16,8 +16,8 @@ DROPPED = {"hoes": "hopes", "rise": "riske"}  # shows that p and k are left out
 def likely(changes, counts, lang="en", most=100, pieces=None):
     """Return the likely misspellings of these words, all of one piece, as {form: word}."""
     words = {form: {word: 1} for form, word in changes.items()}
-    is_piece = (pieces or counts).__contains__
-    found = likely_misspellings(words, Counter(counts), [lang], is_piece, most)
+    known = {*(pieces or counts)}
+    found = likely_misspellings(words, Counter(counts), [lang], known.intersection, most)
     return {form: word for form, [word] in found.items()}
 
 
