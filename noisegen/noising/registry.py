@@ -279,7 +279,8 @@ class Transform:
         """Raise UsageError, which lists the known languages, if a language has no data."""
         if not self.has_language(lang):
             known = ", ".join(self.languages())
-            raise UsageError(f"{self.name} has no data for language {lang!r}; it has {known}")
+            lacks = "counts of words" if self.kind == "repair" else "data"
+            raise UsageError(f"{self.name} has no {lacks} for language {lang!r}; it has {known}")
 
 
 _REGISTERED: dict[str, Transform] = {}
