@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _MANY = 20  # rows; if so many stay clean, it is hardly by chance
 _NOTHING = "no row changed: the texts lack what this noise changes, or its rates are low"
+_KNOWN = "no row changed: normalize knows all words, or the noisy ones are on no list"
 _LOOK = "; see what a dictionary holds: noisegen dictionary show DICTIONARY"
 
 
@@ -141,7 +142,8 @@ def _tell(written: "Manifest", plan: "AugmentPlan", out: str, as_json: bool) -> 
     common.say(written.totals.get("warnings", ()), "warning")
     if written.totals["rows"] >= _MANY and not written.totals["changed"]:
         is_mined = any(used["transform"] == "wiki" for used in written.dictionaries)
-        common.hint(_NOTHING + (_LOOK if is_mined else ""))
+        why = _KNOWN if plan.job.is_way_back else _NOTHING
+        common.hint(why + (_LOOK if is_mined else ""))
     if "not_utf8" in written.totals["dropped"]:
         files = (item for item in plan.inputs if not item.encoding)
         advice = ((item.path, advice_on_file(item, "--encoding")) for item in files)
