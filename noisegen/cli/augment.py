@@ -140,8 +140,8 @@ def _tell(written: "Manifest", plan: "AugmentPlan", out: str, as_json: bool) -> 
     else:
         common.tell(f"{'standard output' if out == '-' else out}: {written.summary()}")
     common.say(written.totals.get("warnings", ()), "warning")
-    if written.totals["rows"] >= _MANY and not written.totals["changed"]:
-        is_mined = any(used["transform"] == "wiki" for used in written.dictionaries)
+    is_mined = any(used["transform"] == "wiki" for used in written.dictionaries)
+    if written.totals["rows"] >= (1 if is_mined else _MANY) and not written.totals["changed"]:
         why = _KNOWN if plan.job.is_way_back else _NOTHING
         common.hint(why + (_LOOK if is_mined else ""))
     if "not_utf8" in written.totals["dropped"]:
