@@ -121,11 +121,9 @@ def _versions(job: ShardJob, tables: Iterable[pa.Table]) -> Iterator[tuple[Shown
             if version.is_clean:
                 continue
             noised = one_per_text(job.noised(table, version, edits=True)).select(columns)
-            named = {
-                "strength": version.strength or "",
-                "copy": version.copy if job.copies > 1 else None,
-            }
-            versions.append([ShownRow(**row, **named) for row in noised.to_pylist()])
+            strength, copy = version.strength or "", version.copy if job.copies > 1 else None
+            rows = [ShownRow(**row, strength=strength, copy=copy) for row in noised.to_pylist()]
+            versions.append(rows)
         yield from zip(*versions, strict=True)
 
 
