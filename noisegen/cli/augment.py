@@ -204,7 +204,7 @@ def _dry_run(options: AugmentOptions, as_json: bool) -> int:
     planned = make_plan(options, Path("out"))
     out = str(options.out)
     target = target_of(out, options.to, planned) if out else None
-    examples = examples_of(options, 10, common.hint)
+    examples = examples_of(replace(options, copies=1), 10, common.hint)  # copies may be many
     expected = estimate_of(planned, options.workers)
     expected = replace(expected, shards=0) if expected and target else expected
     plan = describe(planned, expected)
