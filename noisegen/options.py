@@ -101,16 +101,21 @@ def internal() -> Meta:
 def public(function: Callable[P, Result]) -> Callable[P, Result]:
     """Decorate a public function so that a wrong call raises an error that says what to do.
 
-    An unknown option raises UsageError, which suggests the nearest known name. An optional package
-    that is not installed raises MissingExtra.
+    An unknown option raises UsageError, which suggests the nearest known name; so does a text for
+    an option that is True or False, since "no" counts as true in Python. An optional package that
+    is not installed raises MissingExtra.
     """
     known = inspect.signature(function).parameters
+    switches = {option for option, parameter in known.items() if parameter.annotation is bool}
     name = function.__qualname__.removesuffix(".__init__")
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> Result:
         if not kwargs.keys() <= known.keys():
             refuse_unknown(kwargs, known, name)
+        for option in switches.intersection(kwargs):
+            if isinstance(kwargs[option], str):
+                raise UsageError(f"{option} is True or False, not {kwargs[option]!r}")
         try:
             return function(*args, **kwargs)
         except ImportError as error:

@@ -91,19 +91,19 @@ class Request(NoiseRequest):
     spans: Annotated[
         Strings,
         option(
-            "Column with spans of the text, which follow the noise: a path, or PATH=TEXT with the "
-            "path of its text; repeatable",
+            "Column with spans of the text, which follow the changes: a path, or PATH=TEXT with "
+            "the path of its text; repeatable",
             metavar="PATH",
         ),
     ] = ()
     spans_lost: Annotated[
         Literal["keep-clean", "drop"],
-        option("Rows with a span or an alignment that is lost: keep them without noise, or drop"),
+        option("Rows with a span or an alignment that is lost: keep them unchanged, or drop"),
     ] = "keep-clean"
     align: Annotated[
         str | None,
         option(
-            "Column with alignments of words (0-0 1-2), which follow the noise: a path, or "
+            "Column with alignments of words (0-0 1-2), which follow the changes: a path, or "
             "PATH=SOURCE,TARGET with the paths of the two texts",
             metavar="PATH",
         ),

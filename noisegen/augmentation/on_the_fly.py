@@ -98,9 +98,10 @@ def _used_columns(columns: Columns, languages: str | None, names: tuple[str, ...
 
 
 def _no_column(name: str, names: Iterable[str]) -> str:
-    """Return the message that a column is not among `names`."""
+    """Return the message that a column is not among `names`, with the remedy."""
     there = ", ".join(map(str, names))
-    return f"no column {name!r} among: {there}{did_you_mean(name, names)}"
+    named = "; name the column of text: column=NAME" if name == "text" else ""
+    return f"no column {name!r} among: {there}{did_you_mean(name, names) or named}"
 
 
 def refuse_rows_without(name: str, rows: Sequence[Row], places: Sequence[int | None]) -> None:

@@ -455,7 +455,7 @@ def _noised(
         settled = job.settled(noised, version)
         counts.dropped.update(settled.lost)
         counts.as_is.update(settled.kept)
-        counts.sums.update(counts_of(settled.left(noised), step, version))
+        counts.sums.update(counts_of(job, settled.left(noised), step, version))
         present = batch.keep.copy()
         present[batch.keep] = ~(settled.is_empty | settled.is_gone)
         table = batch.read

@@ -12,7 +12,7 @@ from noisegen.augmentation import Request
 from noisegen.augmentation.annotated import one_per_text
 from noisegen.augmentation.catalog import demo_texts
 from noisegen.augmentation.plan import AugmentPlan, make_plan
-from noisegen.augmentation.shards import NOISY, ShardJob, Version
+from noisegen.augmentation.shards import ShardJob
 from noisegen.data.files import is_url
 from noisegen.data.formats.registry import file_of
 from noisegen.data.sources import is_hub, read
@@ -28,7 +28,8 @@ from noisegen.text.resources import DEMO
 class ShownRow:
     """One row with the columns of a shard; clean and noisy text are equal outside `edits`.
 
-    `strength` is the factor of the noise, such as 'x0.5'; '' without --strength.
+    `strength` is the factor of the noise, such as 'x0.5'; '' without --strength. `copy` is the
+    number of the copy; None without --copies.
     """
 
     id: int | str
@@ -37,11 +38,18 @@ class ShownRow:
     transforms: list[str]
     edits: list[dict[str, Any]]
     strength: str = ""
+    copy: int | None = None
+
+    @property
+    def version(self) -> str:
+        """The version of the text, such as 'x0.5 copy 1'; '' if the text has one version."""
+        copy = "" if self.copy is None else f"copy {self.copy}"
+        return f"{self.strength} {copy}".strip()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row as plain data, by the names of a shard's columns."""
-        row = asdict(self)
-        return row if self.strength else {k: v for k, v in row.items() if k != "strength"}
+        unset = [("strength", ""), ("copy", None)]
+        return {name: value for name, value in asdict(self).items() if (name, value) not in unset}
 
     def beginning(self, most: int) -> "ShownRow":
         """Return the row cut after `most` clean characters.
@@ -83,8 +91,9 @@ def examples_of(
     """Return the first rows of the sources of a request, with their noise.
 
     Sources may also be texts; without sources, demo texts of the language are shown. With
-    `strength`, each text comes once per factor, its versions in a row. `tell` is called with hints
-    for the user. Raises UsageError if some sources are texts and others are not.
+    `strength` or `copies`, each text comes once per factor and copy, its versions in a row. `tell`
+    is called with hints for the user. Raises UsageError if some sources are texts and others are
+    not.
     """
     texts = _texts_among(listed(request.sources))
     columns = {"--group-by": request.group_by, "--lang-column": request.lang_column}
@@ -103,15 +112,19 @@ def examples_of(
 
 
 def _versions(job: ShardJob, tables: Iterable[pa.Table]) -> Iterator[tuple[ShownRow, ...]]:
-    """Yield the noisy versions of each text, one per strength of a job."""
-    columns = [column.name for column in fields(ShownRow) if column.name != "strength"]
+    """Yield the noisy versions of each text, one per strength and copy of a job."""
+    names = [column.name for column in fields(ShownRow)]
+    columns = [name for name in names if name not in ("strength", "copy")]
     for table in tables:
-        levels = []
-        for strength in job.strength or ("",):
-            version = Version(NOISY.copy, strength or None)
+        versions = []
+        for version in job.versions:
+            if version.is_clean:
+                continue
             noised = one_per_text(job.noised(table, version, edits=True)).select(columns)
-            levels.append([ShownRow(**row, strength=strength) for row in noised.to_pylist()])
-        yield from zip(*levels, strict=True)
+            strength, copy = version.strength or "", version.copy if job.copies > 1 else None
+            rows = [ShownRow(**row, strength=strength, copy=copy) for row in noised.to_pylist()]
+            versions.append(rows)
+        yield from zip(*versions, strict=True)
 
 
 def _texts_among(given: Sequence[str]) -> list[str]:

@@ -1,6 +1,6 @@
 """Print noisy rows on a terminal: clean text above noisy text, aligned column by column.
 
-A text with several strengths is printed once, its noisy versions below it.
+A text with several strengths or copies is printed once, its noisy versions below it.
 
 The library rich measures the width of characters. Right-to-left text is printed in the order of
 its characters in memory.
@@ -37,37 +37,43 @@ def render(examples: Sequence[ShownRow], console: Console, *, aligned: bool = Tr
 
     With `aligned`, the shorter texts of each change are padded, so that the unchanged text after it
     is aligned, and lines are broken at the width of the console. Otherwise each text is one line.
-    The rows have the versions of a text at its strengths one after the other.
+    The rows have the versions of a text one after the other.
     """
     if not examples:
         console.print("no rows to show")
         return
     has_colour = bool(console.is_terminal and console.color_system and not console.no_color)
-    strengths = list(dict.fromkeys(example.strength for example in examples))
+    names = list(dict.fromkeys(example.version for example in examples))
     signs: set[str] = set()
-    for start in range(0, len(examples), len(strengths)):
-        versions = examples[start : start + len(strengths)]
+    for start in range(0, len(examples), len(names)):
+        versions = examples[start : start + len(names)]
         signs |= _print_row(versions, console, aligned=aligned, carets=aligned and not has_colour)
     shown = Counter(change.transform for row in examples for change in _real_changes(row))
     ending = "; changes by transform:" if shown else ""
-    console.print(Text(f"{_changed_rows(examples, strengths)}{ending}", "dim"))
+    console.print(Text(f"{_changed_rows(examples, names)}{ending}", "dim"))
     _print_transforms(shown, console, has_colour)
     if legend := [f"{sign} {meaning}" for sign, meaning in _LEGEND.items() if sign in signs]:
         console.print(Text("   ".join(legend), "dim"))
 
 
-def _changed_rows(examples: Sequence[ShownRow], strengths: Sequence[str]) -> str:
+def _changed_rows(examples: Sequence[ShownRow], versions: Sequence[str]) -> str:
     """Return the numbers of rows and of changed rows: '3 rows; changed: 1 at x0.5, 2 at x1'.
 
-    If rows have several texts, these are counted: '3 texts'.
+    If rows have several texts, these are counted: '3 texts'. `versions` are the names of the
+    versions of each text.
     """
-    changed = Counter(row.strength for row in examples if row.clean != row.noisy)
-    texts = len(examples) // len(strengths)
+    changed = Counter(row.version for row in examples if row.clean != row.noisy)
+    texts = len(examples) // len(versions)
     rows = counted(texts, "row" if texts == len({row.id for row in examples}) else "text")
-    if strengths == [""]:
+    if versions == [""]:
         return f"{rows}, {changed['']:,} changed"
-    counts = [f"{changed[strength]:,} at {strength}" for strength in strengths]
+    counts = [f"{changed[version]:,} {_at(version)}" for version in versions]
     return f"{rows}; changed: {', '.join(counts)}"
+
+
+def _at(version: str) -> str:
+    """Return the name of a version of a text with its preposition: 'at x0.5', 'in copy 1'."""
+    return f"{'in' if version.startswith('copy') else 'at'} {version}"
 
 
 def _print_row(
@@ -78,7 +84,7 @@ def _print_row(
     With `carets` a line below each changed text marks the changes.
     """
     console.print(_head(versions), highlight=False)
-    labels = ["clean", *(row.strength or "noisy" for row in versions)]
+    labels = ["clean", *(row.version or "noisy" for row in versions)]
     label_width = max(map(len, labels)) + 2
     width = max(console.width - label_width, 2) if aligned else sys.maxsize
     shown = [row.beginning(SHOWN_MAX) for row in versions]
@@ -123,7 +129,7 @@ def _print_transforms(shown: Counter[str], console: Console, has_colour: bool) -
 def _head(versions: Sequence[ShownRow]) -> Text:
     first = versions[0]
     clean, drawn = first.clean, ", ".join(first.transforms) or "no transform"
-    about = [] if first.strength else [drawn]
+    about = [] if first.version else [drawn]
     if all(row.noisy == clean for row in versions):
         about.append("nothing changed" if clean else "nothing changed (empty text)")
     elif not clean:
@@ -131,7 +137,7 @@ def _head(versions: Sequence[ShownRow]) -> Text:
     else:
         rates = [f"{character_errors(clean, row.noisy) / len(clean):.1%}" for row in versions]
         named = zip(rates, versions, strict=True)
-        rates = [f"{rate} at {row.strength}" if row.strength else rate for rate, row in named]
+        rates = [f"{rate} {_at(row.version)}" if row.version else rate for rate, row in named]
         about.append(f"CER {', '.join(rates)}")
     row_id = "".join(cell.shown for cell in displayed(str(first.id)))
     return Text("  ".join([f"row {row_id}", *about]), style="dim")

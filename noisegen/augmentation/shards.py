@@ -338,7 +338,7 @@ def make_shard(job: ShardJob, folder: Path, task: ShardTask) -> Record[Shard]:
                 settled = job.settled(noised, version)
                 dropped.update(settled.lost)
                 noised = settled.left(noised)
-                sums.update(counts_of(noised, max(1, task.rows // SAMPLED_ROWS), version))
+                sums.update(counts_of(job, noised, max(1, task.rows // SAMPLED_ROWS), version))
                 drawn.update(_drawn(noised))
                 table = _in_order(job, noised, version)
                 writer = writer or stack.enter_context(
@@ -354,10 +354,11 @@ def make_shard(job: ShardJob, folder: Path, task: ShardTask) -> Record[Shard]:
     return Record(task.number, (File.of(path, job.out),), shard)
 
 
-def counts_of(noised: pa.Table, step: int, version: Version) -> dict[str, int]:
+def counts_of(job: ShardJob, noised: pa.Table, step: int, version: Version) -> dict[str, int]:
     """Return the counts of a batch; of clean rows only their number.
 
-    Characters, words and errors are counted in every `step`-th row and multiplied by `step`.
+    Characters and words of the clean side, and errors, are counted in every `step`-th row and
+    multiplied by `step`.
     """
     if version.is_clean:
         return {"rows": len(noised)}
@@ -369,6 +370,8 @@ def counts_of(noised: pa.Table, step: int, version: Version) -> dict[str, int]:
         owners = pc.list_parent_indices(one_chunk(noised["clean"]))
         changed = len(pc.unique(owners.filter(one_chunk(differ))))
     cleans, noisies = clean[::step].to_pylist(), noisy[::step].to_pylist()
+    if job.is_way_back:
+        cleans, noisies = noisies, cleans
     character_errors, word_errors = error_counts(cleans, noisies)
     return {
         "rows": len(noised),

@@ -4,7 +4,7 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise, starmap
 from math import sqrt
 from pathlib import Path
@@ -184,13 +184,14 @@ class ChangedWord(NamedTuple):
 class ChangedRow:
     """A changed row, the transforms that it drew, and its changed words.
 
-    `changes` is empty if the shards have no column of edits.
+    `changes` is empty if the shards have no column of edits. `strength` is '' without --strength.
     """
 
     clean: str
     noisy: str
     transforms: tuple[str, ...]
     changes: tuple[ChangedWord, ...] = ()
+    strength: str = ""
 
 
 @dataclass(frozen=True)
@@ -538,7 +539,8 @@ class _Counts:
             self._add_drawn(drawn or (), before != after)
             self._add_edits(before, after, row_edits or ())
             if before != after:
-                self._add_changed(before, after, drawn or (), row_edits or ())
+                row = ChangedRow(before, after, tuple(drawn or ()), (), strength)
+                self._add_changed(row, row_edits or ())
         self.by_strength[strength] += self.sums - counted_before
 
     def _add_drawn(self, drawn: Sequence[str], is_changed: bool) -> None:
@@ -567,19 +569,16 @@ class _Counts:
         for name in names:
             self.transforms[name].changed += 1
 
-    def _add_changed(
-        self, clean: str, noisy: str, drawn: Sequence[str], edits: Sequence[Mapping[str, Any]]
-    ) -> None:
-        """Count the errors of a changed row."""
+    def _add_changed(self, row: ChangedRow, edits: Sequence[Mapping[str, Any]]) -> None:
+        """Count the errors of a changed row, whose changed words are not known yet."""
+        clean, noisy = row.clean, row.noisy
         errors = character_errors(clean, noisy)
         self.sums.update(changed=1, character_errors=errors, word_errors=word_errors(clean, noisy))
         cer_bin = errors * CER_BINS // len(clean) if clean else CER_BINS
         self.cer_bins[min(cer_bin, CER_BINS)] += 1
         if not self.has_edits:
             self.aligned.add(lambda: _aligned_kinds(clean, noisy))
-        self.examples.add(
-            lambda: ChangedRow(clean, noisy, tuple(drawn), changed_words(clean, noisy, edits))
-        )
+        self.examples.add(lambda: replace(row, changes=changed_words(clean, noisy, edits)))
 
     def statistics(self, shards: int, origin: RunOrigin, unit: str) -> Statistics:
         """Return the statistics of all batches, with the arguments copied into them."""

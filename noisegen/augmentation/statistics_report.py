@@ -253,7 +253,8 @@ def _examples(figures: Statistics) -> blocks.ExampleList:
         if row.changes:
             versions["by"] = [piece for change in row.changes for piece in _pieces(change)]
         note = "" if row.changes else ", ".join(row.transforms)
-        shown.append(blocks.Example(versions, note))
+        strength = f"at {row.strength}" if row.strength else ""
+        shown.append(blocks.Example(versions, ": ".join(filter(None, [strength, note]))))
     return blocks.ExampleList(shown)
 
 

@@ -175,6 +175,14 @@ def _report_character(error: UnicodeEncodeError) -> int:
     return 1
 
 
+# Options that users guess, and what the option is called here
+_OTHER_NAMES = {
+    **dict.fromkeys(["--severity", "--severities", "--level", "--levels"], "--strength x0.5,x1,x2"),
+    "--profile": "-t channel:profile=PROFILE",
+    "--dictionary": "-t wiki:dictionary=DICTIONARY",
+}
+
+
 def _reworded(error: click.ClickException) -> str:
     """Return the message of an error of click as one line that ends with a hint.
 
@@ -183,6 +191,9 @@ def _reworded(error: click.ClickException) -> str:
     near = getattr(error, "possibilities", None)
     message = (error.message if near else error.format_message()).removesuffix(".")
     context = getattr(error, "ctx", None)
+    other = _OTHER_NAMES.get(getattr(error, "option_name", ""), "")
+    flags = {flag for known in context.command.params for flag in known.opts} if context else {}
+    near = [other] if other.partition(" ")[0] in flags else near
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     see = f"; see: {context.command_path} --help" if context and not hint else ""
     return f"{message[:1].lower()}{message[1:]}{hint}{see}"

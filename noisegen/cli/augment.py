@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _MANY = 20  # rows; if so many stay clean, it is hardly by chance
 _NOTHING = "no row changed: the texts lack what this noise changes, or its rates are low"
+_KNOWN = "no row changed: normalize knows all words, or the noisy ones are on no list"
 _LOOK = "; see what a dictionary holds: noisegen dictionary show DICTIONARY"
 
 
@@ -139,9 +140,10 @@ def _tell(written: "Manifest", plan: "AugmentPlan", out: str, as_json: bool) -> 
     else:
         common.tell(f"{'standard output' if out == '-' else out}: {written.summary()}")
     common.say(written.totals.get("warnings", ()), "warning")
-    if written.totals["rows"] >= _MANY and not written.totals["changed"]:
-        is_mined = any(used["transform"] == "wiki" for used in written.dictionaries)
-        common.hint(_NOTHING + (_LOOK if is_mined else ""))
+    is_mined = any(used["transform"] == "wiki" for used in written.dictionaries)
+    if written.totals["rows"] >= (1 if is_mined else _MANY) and not written.totals["changed"]:
+        why = _KNOWN if plan.job.is_way_back else _NOTHING
+        common.hint(why + (_LOOK if is_mined else ""))
     if "not_utf8" in written.totals["dropped"]:
         files = (item for item in plan.inputs if not item.encoding)
         advice = ((item.path, advice_on_file(item, "--encoding")) for item in files)
@@ -202,7 +204,7 @@ def _dry_run(options: AugmentOptions, as_json: bool) -> int:
     planned = make_plan(options, Path("out"))
     out = str(options.out)
     target = target_of(out, options.to, planned) if out else None
-    examples = examples_of(options, 10, common.hint)
+    examples = examples_of(replace(options, copies=1), 10, common.hint)  # copies may be many
     expected = estimate_of(planned, options.workers)
     expected = replace(expected, shards=0) if expected and target else expected
     plan = describe(planned, expected)

@@ -15,11 +15,14 @@ from noisegen.cli.parameters import click_options
         'preview "See you tomorrow, my friend." -t abr1:rate=1',
         "preview news.txt --recipe ugc --unaligned",
         "preview news.txt --strength x0.5,x1,x2",
+        "preview news.txt --copies 3",
     )
 )
 @click.argument("sources", nargs=-1, metavar="[TEXT or SOURCE]...")
 @common.recipe_options(Request)
-@click_options(Request, only=("text_column", "id_column", "lang_column", "group_by", "strength"))
+@click_options(
+    Request, only=("text_column", "id_column", "lang_column", "group_by", "copies", "strength")
+)
 @click.option(
     "-n",
     "--limit",

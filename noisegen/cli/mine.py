@@ -147,5 +147,7 @@ def _history(counts: Mapping[str, int]) -> str:
     """Return one line: counts of the pages, revisions and edits read, and share of text skipped."""
     names = ("pages", "revisions", "edits", "null_edits", "reverts", "withheld")
     read = ", ".join(f"{name.replace('_', ' ')} {counts.get(name, 0):,}" for name in names)
-    unchanged = 1 - counts.get("changed_bytes", 0) / max(1, counts.get("text_bytes", 0))
+    if not counts.get("text_bytes"):
+        return f"read: {read}"
+    unchanged = 1 - counts.get("changed_bytes", 0) / counts["text_bytes"]
     return f"read: {read}; {unchanged:.1%} of the text skipped, since no edit changed it"

@@ -27,6 +27,7 @@ BATCH_BYTES, BATCH_ROWS = 4 << 20, 10_000
 T = TypeVar("T")
 # Alternative lists of column names; the first list whose columns are all in the source is read
 Choices = Sequence[Sequence[str]]
+CLEAN_TEXT = (("clean",), ("text",))  # columns that may have clean text, in order of preference
 
 
 @dataclass(frozen=True)

@@ -210,7 +210,7 @@ def _notes_on_defaults(meant: Columns, columns: Columns, file: FileRange) -> lis
         notes.append(taken if _may_be_ids(file, name) else other)
     if meant.labels and not (columns.tokens and columns.labels):
         notes.append(
-            f"column {meant.tokens!r} gets the noise and {meant.labels!r} has its labels "
+            f"column {meant.tokens!r} has the tokens and {meant.labels!r} their labels "
             "(others: --tokens, --labels)"
         )
     if file.separator != ",":
@@ -394,12 +394,12 @@ def _refuse_reserved(file: FileRange, names: Iterable[str], more: Sequence[str] 
 def _advice(file: FileRange) -> str:
     """Return advice for the error about a file that lacks the column of text."""
     if format_of(file).has_header:
-        return "; without a header line, use --text-column 1"
+        return "; name it: --text-column NAME, or its number if there is no header line"
     nested = [path for path in text_paths(file.schema) if path not in file.schema.names]
     named = f"; name it: --text-column NAME{' or PATH: ' * bool(nested)}{', '.join(nested[:5])}"
     kinds = [field.type for field in file.schema]
     if any(is_list(kind) and is_string(kind.value_type) for kind in kinds):
-        return f"{named}; for lists of strings: noisegen augment --tokens NAME"
+        return f"{named}; for lists of strings: --tokens NAME of augment or normalize"
     return named if kinds else ""
 
 

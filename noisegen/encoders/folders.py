@@ -148,7 +148,9 @@ def open_folder(
     inner = folder / entries[0].path if entries else folder
     is_static = bool(entries) and entries[0].kind == "StaticEmbedding"
     if not (is_static or (inner / "config.json").is_file()):
-        raise SourceError(f"{folder} is no model: no config.json; give a Hugging Face folder")
+        student = folder / "student"
+        other = student if student.is_dir() else "a Hugging Face folder"
+        raise SourceError(f"{folder} is no model: no config.json; give {other}")
     network: Any
     tokenizer: Tokenizer
     config = {} if is_static else read_json(inner / "config.json")

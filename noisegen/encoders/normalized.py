@@ -35,4 +35,6 @@ def open_normalized(rest: str) -> NormalizedEncoder:
     if not spec:
         example = "write a language and a model, as normalized:en:minilm"
         raise UsageError(f"normalized:{rest}: {example}")
-    return NormalizedEncoder(open_encoder(spec), normalize_language(lang))
+    lang = normalize_language(lang)
+    normalize("", lang)  # before the model is opened, for the error of a language without counts
+    return NormalizedEncoder(open_encoder(spec), lang)

@@ -173,7 +173,12 @@ class Findings:
         shown = {verdict(test) for test in tests if test}
         ratio = self._ratio(model)
         factor, way = (ratio, "farther") if ratio > 1 else (1 / ratio, "nearer")
-        said = f"{factor:.1f} times {way}" if factor >= FACTOR_MIN else "about as near"
+        said = f"{factor:.1f} times {way}"
+        if factor < FACTOR_MIN:
+            tested = {"better": "slightly nearer", "worse": "slightly farther"}
+            found = shown & {*tested}
+            agrees = len(found) == 1 and tested[min(found)].endswith(way)
+            said = tested[min(found)] if agrees else "about as near"
         return f"{'no difference shown' if shown == {'same'} else said} on {kind} noise"
 
     def harm(self, model: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from noisegen.errors import RecipeError, UsageError, did_you_mean
@@ -349,12 +350,27 @@ def parse_step(text: str) -> Step:
     """
     name, _, options = text.rpartition(":") if "=" in text else (text, "", "")
     pairs = [pair.partition("=") for pair in options.split(",") if pair]
-    if any(not equals for _, equals, _ in pairs):
+    if not name or any(not equals for _, equals, _ in pairs):
         raise UsageError(f"cannot read {text!r}: write NAME or NAME:parameter=value,...")
     values = {key.strip(): value for key, _, value in pairs}
     if len(values) < len(pairs):
         raise UsageError(f"cannot read {text!r}: it gives a parameter twice")
+    refuse_folder(name)
     return _step(name, values, f"step {text!r}")
+
+
+# Files in folders that users take for recipes or transforms, and the steps that read the folders
+_FOLDERS = {"profile.json": "channel:profile", "dictionary.parquet": "wiki:dictionary"}
+
+
+def refuse_folder(name: str) -> None:
+    """Raise UsageError if the name of a recipe or transform is a folder of learned noise instead.
+
+    The error names the step that reads the folder. A transform with this name goes first.
+    """
+    for file, step in _FOLDERS.items():
+        if (Path(name) / file).is_file() and not registry.is_name(name):
+            raise UsageError(f"{name!r} is a folder with {file}: use it as -t {step}={name}")
 
 
 def in_order(steps: Sequence[Step | str]) -> Group:

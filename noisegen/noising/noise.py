@@ -170,7 +170,7 @@ def _with_edits(
 def strings(texts: Any) -> list[str]:
     """Return the texts as a list; raises UsageError if one of them is not a Unicode string."""
     if isinstance(texts, bytes | Mapping | Set) or not hasattr(texts, "__iter__"):
-        raise UsageError(f"noise needs a text or a list of texts, not {texts!r:.60}")
+        raise UsageError(f"give a text or a list of texts, not {texts!r:.60}")
     listed: list[str] = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
     for number, text in enumerate(listed):
         if not isinstance(text, str):

@@ -28,6 +28,7 @@ from noisegen.noising.mix import (
     checked,
     over_members,
     parse_step,
+    refuse_folder,
     step_values,
 )
 from noisegen.noising.registry import Settings
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
 
 FILE_ENDINGS = (".yaml", ".yml")
 ENGINES_MAX = 64  # most engines in the cache, each for one recipe and language
-# Files in folders that the user may take for recipes, and the steps that read the folders.
-_FOLDERS = {"profile.json": "channel:profile", "dictionary.parquet": "wiki:dictionary"}
 _KEYS = ("name", "extends", "set", "scale", *MIX_KEYS, "languages")
 _NOT_EXTENDED = ("languages", "steps", "strength")
 
@@ -110,9 +109,7 @@ class Recipe(Mix):
             return _packaged(RECIPES / f"{name}.yaml")
         if ":" in name or registry.is_name(registry.own_name(name)):
             return cls.of([parse_step(name)], name)
-        for file, step in _FOLDERS.items():
-            if (Path(name) / file).is_file():
-                raise UsageError(f"{name!r} is a folder with {file}: use it as -t {step}={name}")
+        refuse_folder(name)
         near = did_you_mean(name, [*recipe_names(), *registry.names(), *registry.OTHER_NAMES])
         known = near or f"; recipes: {', '.join(recipe_names())}, or give a .yaml file"
         raise UsageError(f"no recipe or transform named {name!r}{known}")

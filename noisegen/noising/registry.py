@@ -263,7 +263,7 @@ class Transform:
         Raises UsageError for an unknown parameter or a wrong value.
         """
         if unknown := next((name for name in given if name not in self.parameters), None):
-            known = f"; it has {', '.join(self.parameters)}"
+            known = f"; it has {', '.join(self.parameters) or 'none (in code they follow *)'}"
             near = did_you_mean(unknown, self.parameters) or known
             raise UsageError(f"{self.name} has no parameter {unknown!r}{near}")
         return {
@@ -279,7 +279,8 @@ class Transform:
         """Raise UsageError, which lists the known languages, if a language has no data."""
         if not self.has_language(lang):
             known = ", ".join(self.languages())
-            raise UsageError(f"{self.name} has no data for language {lang!r}; it has {known}")
+            lacks = "counts of words" if self.kind == "repair" else "data"
+            raise UsageError(f"{self.name} has no {lacks} for language {lang!r}; it has {known}")
 
 
 _REGISTERED: dict[str, Transform] = {}
@@ -445,6 +446,8 @@ def transform(
     languages = [lang if lang == "*" else normalize_language(lang) for lang in given]
 
     def add(function: F) -> F:
+        _check_positional(name, function)
+
         def make(settings: Settings, values: Mapping[str, Any]) -> Kernel:
             return RowFunction(name, function, dict(values), settings.factors)
 
@@ -454,6 +457,16 @@ def transform(
         return function
 
     return add
+
+
+def _check_positional(name: str, function: Callable[..., Any]) -> None:
+    """Raise UsageError if the second parameter of a function, the draws, has a default."""
+    parameters = inspect.signature(function).parameters.values()
+    options = {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD}
+    for second in [each for each in parameters if each.kind not in options][1:2]:
+        if second.default is not inspect.Parameter.empty:
+            form = f"def {name}(text, draws, *, {second})"
+            raise UsageError(f"{name} gets its draws as second parameter: write {form}")
 
 
 def kernel(

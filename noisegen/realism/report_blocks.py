@@ -103,7 +103,8 @@ def comparison_sections(realism: Realism) -> list[blocks.Section]:
                 for name, one in _compared(realism).items()
             ],
             "Character n-grams that the classifier relies on, and the share of rows that "
-            "contain them. ␣ is a space, ¶ the beginning or the end of a text.",
+            "contain them. ␣ is a space, ¶ the beginning or the end of a text. In an example noise "
+            "wrote the n-gram; - means that it comes from the clean text.",
         ),
         _about(realism),
     ]

@@ -30,6 +30,7 @@ _LOG_FROM = 5.0  # a scale is logarithmic if its maximum is at least this multip
 _SPAN_MAX = 1e4
 _ZERO_ROOM = 18.0  # pixels between the value 0 and the minimum of a logarithmic scale
 _TICKS = 6
+_LETTER, _TICK_GAP = 7, 6  # pixels: width of a letter of a tick's label, least space between labels
 
 
 @dataclass(frozen=True)
@@ -568,6 +569,7 @@ def _axes(
     drawn.append(line("axis", (_LEFT, bottom), (_RIGHT, bottom)))
     for tick in x_ticks:
         drawn.append(line("axis", (across.at(tick), bottom), (across.at(tick), bottom + 4)))
+    for tick in _with_room(x_ticks, across):
         drawn.append(label(short(tick), across.at(tick), bottom + 15, "small quiet", "middle"))
     middle = (_LEFT + _RIGHT) / 2
     return [*drawn, label(x_title, middle, bottom + 34, "small quiet", "middle")]
@@ -578,14 +580,23 @@ def _ticks_below(scale: Scale, bottom: float, top: float) -> list[Markup]:
 
     Lines lead from y = `top` to y = `bottom`. A value too close to the one before is left out.
     """
-    drawn, last = [], -100.0
-    for tick in scale.ticks():
-        x = scale.at(tick)
-        drawn.append(line("grid", (x, top), (x, bottom)))
-        if x - last > 34:
-            drawn.append(label(short(tick), x, bottom + 10, "small quiet", "middle"))
-            last = x
+    ticks = scale.ticks()
+    drawn = [line("grid", (scale.at(tick), top), (scale.at(tick), bottom)) for tick in ticks]
+    for tick in _with_room(ticks, scale):
+        drawn.append(label(short(tick), scale.at(tick), bottom + 10, "small quiet", "middle"))
     return drawn
+
+
+def _with_room(ticks: Sequence[float], scale: Scale) -> list[float]:
+    """Return the ticks of a horizontal scale whose labels do not touch the label before."""
+    kept: list[float] = []
+    for tick in ticks:
+        if kept:
+            letters = (len(short(tick)) + len(short(kept[-1]))) / 2
+            if scale.at(tick) - scale.at(kept[-1]) < _LETTER * letters + _TICK_GAP:
+                continue
+        kept.append(tick)
+    return kept
 
 
 def _named(ends: Sequence[tuple[str, int, float, float]], bottom: float) -> list[Markup]:

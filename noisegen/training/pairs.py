@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from noisegen.data.bitext import TEXT_MAX, Bitext, find_bitext, stream_bitext
-from noisegen.data.columns import TextColumns, by_reason, in_brackets, stream_columns
+from noisegen.data.columns import CLEAN_TEXT, TextColumns, by_reason, in_brackets, stream_columns
 from noisegen.data.pairs import PAIRS_ARE, damage, shards_of, stream_pairs
 from noisegen.data.sources import named_source
 from noisegen.encoders.tokens import Rows
@@ -37,7 +37,6 @@ from noisegen.training.stores import TextStore, writing_distinct, writing_texts
 
 PIECE_ROWS = 16_384  # rows noised and tokenised at a time; noise is half as fast on 4,096
 VALIDATION_EPOCH = 2**20  # epoch that seeds the noise of held-out pairs; training ends earlier
-_CLEAN = (("clean",), ("text",))  # columns that may have the clean text, in order of preference
 _ADVICE = f"{PAIRS_ARE}; clean text alone needs a recipe, such as --recipe ugc"
 _COLUMN = "; name yours: --text-column NAME"
 _STORED = "stored"
@@ -140,7 +139,7 @@ class Reading:
         """Yield a pair for each clean text of a source: both sides are this text."""
         read = TextColumns({}, dropped)
         named = self.text_column
-        columns, advice = (((named,),), "") if named else (_CLEAN, _COLUMN)
+        columns, advice = (((named,),), "") if named else (CLEAN_TEXT, _COLUMN)
         for (text,) in stream_columns(shards_of(source), columns, "training", read, advice):
             yield Pair(text, text, lang)
         if read.damaged:

@@ -8,17 +8,16 @@ power of `NEIGHBOURS`. Nothing is drawn: the same text is always written in the 
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from noisegen.data.pairs import read_pairs
+from noisegen.data.columns import CLEAN_TEXT, TextColumns, stream_columns
+from noisegen.data.pairs import PAIRS_ARE, read_pairs, shards_of
 from noisegen.data.sources import expand
-from noisegen.data.texts import read_texts
 from noisegen.errors import UsageError
 from noisegen.noising import registry
 from noisegen.noising.edits import Edits
@@ -39,6 +38,7 @@ WORDS_MAX = 2  # most words that are read as one: "air plane"
 KEPT_MAX = 30  # most readings of a text that are followed at a time, by their last words
 SHOUTED_MIN = 10  # fewest characters of a text in capitals that is written in small letters
 CLEAN_MAX = 200_000  # most clean texts that are read
+_CLEAN = "; clean text is a text file, or a table with a column clean or text"
 _COUNTS = LanguageFiles(FILE)
 # Signs that may stand before and behind a word that is changed; 'u-18', 'o.o' and '<3' stay.
 _BEFORE = frozenset(" \t\r\n\"'“„«‘([¿¡…")
@@ -205,12 +205,13 @@ class Normalizer:
 
 @remembered
 def _own_texts(path: Path) -> list[str]:
-    return read_texts([str(path)], "text", CLEAN_MAX, Counter())
+    texts = stream_columns(shards_of(str(path)), CLEAN_TEXT, "normalize", TextColumns({}), _CLEAN)
+    return [text for (text,) in islice(texts, CLEAN_MAX)]
 
 
 @remembered
 def _own_pairs(path: Path) -> list[tuple[str, str]]:
-    pairs = read_pairs([str(path)])
+    pairs = read_pairs([str(path)], advice=(PAIRS_ARE, PAIRS_ARE))
     return list(zip(pairs.noisy, pairs.clean, strict=True))
 
 
@@ -220,7 +221,7 @@ def _files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
     steps = _mix(values["recipe"], settings.lang).steps() if "recipe" in values else []
     for step in steps:
         paths += registry.get(step.transform).data(settings, step_values(step))
-    given = [str(values[name]) for name in ("clean", "pairs") if values.get(name)]
+    given = [shards_of(str(values[name])) for name in ("clean", "pairs") if values.get(name)]
     paths += [Path(item.path) for item in expand(given)] if given else []
     if str(values.get("recipe", "")).endswith(FILE_ENDINGS):
         paths.append(Path(values["recipe"]))

@@ -253,7 +253,7 @@ def test_normalised_text_stays_normalised(tmp_path, written):
     options = {"transforms": ["spac:add_rate=0.2,drop_rate=0.2", "fing:rate=0.2"], "seed": 1}
     code, _, told = written(tmp_path / "a.norm", tmp_path / "b.norm")
     assert code == 0
-    assert "column 'raw' gets the noise and 'norm' has its labels" in told
+    assert "column 'raw' has the tokens and 'norm' their labels" in told
 
     augment(tmp_path / "a.norm", tmp_path / "b.norm", force=True, **options)
     augment(tmp_path / "a.norm", tmp_path / "out", **options)

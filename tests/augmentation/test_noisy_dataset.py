@@ -337,6 +337,7 @@ def test_torch_is_not_imported():
         (7, "takes a dataset or a list of dicts, not a int"),
         (["see you"], "row 0 is of type str: give rows that are dicts"),
         ([{"Text": "see you"}], "row 0: no column 'text' among: Text; did you mean 'Text'"),
+        ([{"body": "see you"}], "no column 'text' among: body; name the column of text: column="),
     ],
 )
 def test_rows_that_cannot_be_used_are_refused_at_once(rows, message):

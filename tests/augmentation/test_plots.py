@@ -47,7 +47,7 @@ def test_the_page_says_what_was_asked_and_shows_changed_rows(tmp_path: Path) -> 
     clean = tmp_path / "news.txt"
     clean.write_text("".join(f"line {number} of the news\n" for number in range(40)))
     out = tmp_path / "out"
-    augment(clean, out, recipe="mix_all", seed=7)
+    augment(clean, out, recipe="mix_all", seed=7, strength="x1")
     measured = statistics.measure(out)
     assert 6 <= len(measured.examples) <= statistics.SAMPLES.examples
     assert all(row.clean != row.noisy for row in measured.examples)
@@ -58,6 +58,7 @@ def test_the_page_says_what_was_asked_and_shows_changed_rows(tmp_path: Path) -> 
     assert f"<dd><bdi>{clean}</bdi></dd>" in page
     cards = re.findall(r'<li class="card".*?</li>', page, re.DOTALL)
     assert len(cards) == len(measured.examples)
+    assert all("at x1: " in card for card in cards)
     for card, row in zip(cards, measured.examples, strict=True):
         sides = re.findall(r"<dd><bdi>(.*?)</bdi></dd>", card, re.DOTALL)
         texts = [html.unescape(re.sub("<[^>]*>|‸", "", side)) for side in sides]

@@ -246,25 +246,35 @@ def test_versions_of_a_text_look_like_this() -> None:
     )
     same = [ShownRow(1, "as it was", "as it was", [], [], strength) for strength in ("x1", "x2")]
     assert "row 1  nothing changed\nall    as it was\n" in shown(same)
+    assert same[0].to_dict().keys() - {"strength"} == replace(same[0], strength="").to_dict().keys()
+    copies = [replace(row, strength="", copy=copy) for copy, row in enumerate(rows)]
+    assert shown(copies).endswith(
+        "1 row; changed: 1 in copy 0, 1 in copy 1; changes by transform:\n"
+        "abr1 3   x 1\n"
+        "· filler, not part of the text\n"
+    )
 
 
-def test_the_command_previews_levels_of_strength(
+def test_the_command_previews_copies_at_levels_of_strength(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["--recipe", "ugc-heavy", "--seed", "7", "--strength", "x0,x1"]
+    words = ["--recipe", "ugc-heavy", "--seed", "7", "--copies", "2", "--strength", "x0,x1"]
     source = tmp_path / "texts.txt"
     source.write_text("The letter from him came on Monday.\nSee you tomorrow.\n")
     assert run(["preview", str(source), *words, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
-    assert [(row["id"], row["strength"]) for row in rows] == [
-        (number, strength) for number in (0, 1) for strength in ("x0", "x1")
+    assert [(row["id"], row["strength"], row["copy"]) for row in rows] == [
+        (number, strength, copy)
+        for number in (0, 1)
+        for strength in ("x0", "x1")
+        for copy in (0, 1)
     ]
-    assert rows[0]["noisy"] == rows[0]["clean"] != rows[1]["noisy"]
+    assert rows[0]["noisy"] == rows[0]["clean"] != rows[2]["noisy"]
     assert run(["augment", str(source), "-o", str(tmp_path / "o.jsonl"), *words, "-q"]) == 0
     made = map(json.loads, (tmp_path / "o.jsonl").read_text().splitlines())
     assert [row["text"] for row in made] == [row["noisy"] for row in rows]
     assert run(["preview", "See you tomorrow.", *words, "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["rows"]) == 2
+    assert len(json.loads(capsys.readouterr().out)["rows"]) == 4
 
 
 @given(SEGMENTS, WIDTHS)

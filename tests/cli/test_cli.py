@@ -240,7 +240,15 @@ def test_an_unknown_command_is_wrong_usage(capfd):
         ("augment news.txt", "name the output: -o FOLDER, -o FILE or -o -"),
         ("prepare news.txt", "name the output: -o FOLDER"),
         ("preview -n", "option '-n' requires an argument"),
-        ("preview --recipes ugc", "no such option '--recipes'; did you mean --recipe?"),
+        ("preview --recipes ugc", "no such option '--recipes'; did you mean --recipe"),
+        (
+            "augment a.txt --severity 1",
+            "no such option '--severity'; did you mean --strength x0.5,x1,x2?",
+        ),
+        (
+            "calibrate --profile p",
+            "no such option '--profile'; did you mean -t channel:profile=PROFILE?",
+        ),
     ],
 )
 def test_wrong_usage_is_one_line_whoever_finds_it(words, said, capfd):

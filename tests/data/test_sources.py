@@ -105,7 +105,7 @@ def test_folders_and_globs_are_sorted_and_strangers_skipped(file: File, tmp_path
             Columns(),
             "no column 'text' among: txt, n; did you mean 'txt'?",
         ),
-        ("a.tsv", b"a b c\t1\n", TEXT, "without a header line, use --text-column 1"),
+        ("a.tsv", b"a b c\t1\n", TEXT, "name it: --text-column NAME, or its number"),
         ("a.jsonl", b"not json\n", TEXT, "no column 'text' among: none"),
         ("a.txt", b"a\n", Columns(row_id="n"), "no column 'n' among: text"),
         ("a.csv", b"text,n,n\na,1,2\n", TEXT, "two columns are named 'n'"),
@@ -538,7 +538,7 @@ def test_a_missing_text_column_has_a_next_step(file: File, tmp_path: Path) -> No
     words = {"words": [["see", "you"]], "tags": [["O", "O"]]}
     for columns, ending in (
         ({"body": ["see you"]}, "NAME"),
-        (words, "--tokens NAME"),
+        (words, "--tokens NAME of augment or normalize"),
     ):
         row = {name: values[0] for name, values in columns.items()}
         pq.write_table(pa.table(columns), tmp_path / "a.parquet")

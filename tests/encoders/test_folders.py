@@ -232,6 +232,12 @@ SPOILED = [
 ]
 
 
+def test_the_folder_of_a_run_is_told_its_student(tmp_path):
+    (tmp_path / "student").mkdir()
+    with pytest.raises(SourceError, match=f"give {tmp_path}/student"):
+        open_folder(tmp_path)
+
+
 @pytest.mark.parametrize(("spoil", "message"), SPOILED)
 def test_a_folder_that_is_no_model_is_one_clear_line(folder, spoil, message, capfd):
     spoil(folder)

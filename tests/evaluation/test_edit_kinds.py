@@ -71,3 +71,5 @@ def test_an_encoder_behind_normalize(tiny_bert):
     assert (behind.encode(["c u"]) == plain.encode(["see you"])).all()
     with pytest.raises(noisegen.NoisegenError, match="write a language and a model"):
         open_encoder("normalized:minilm")
+    with pytest.raises(noisegen.NoisegenError, match="no counts of words for language 'zh'"):
+        open_encoder("normalized:zh:no-such-model")

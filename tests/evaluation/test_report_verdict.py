@@ -134,6 +134,21 @@ def test_a_difference_that_no_test_shows_is_none(results):
     assert found.headline.startswith("student: no difference shown on real noise")
 
 
+def test_a_small_difference_that_tests_show_is_said_to_be_small():
+    near = with_scores(made(2), {"minilm": 0.3, "student": 0.29}, "distance")
+    sets = ("jfleg", "cweb-g", "vilexnorm")
+    better, worse = (
+        [comparison("distance", by, 0.001, one) for one in sets] for by in (-0.01, 0.01)
+    )
+    for tests, said in (
+        (better, "slightly nearer"),
+        (better[:1] + worse[1:], "about as near"),
+        (worse, "about as near"),
+    ):
+        found = Findings(replace(near, comparisons=tuple(tests)))
+        assert found.headline.startswith(f"student: {said} on real noise")
+
+
 def test_best_and_worst_noise_are_named_on_page_and_terminal():
     two = made(2)
     worst = {**two.scores["student"]["abr2"], "distance": Score(0.03)}

@@ -228,6 +228,18 @@ def test_workers_and_parts_make_the_same_files(dumps, tmp_path):
         assert files[0] == files[1] == files[2], name
 
 
+def test_a_dump_without_articles_says_nothing_of_skipped_text(tmp_path, capfd):
+    (tmp_path / "a.xml").write_bytes(export(page(1, [NOISY, CLEAN], namespace=1)))
+    assert cli(["mine-wiki", str(tmp_path / "a.xml"), "-o", str(tmp_path / "out")]) == 0
+    told = capfd.readouterr().err
+    assert "page_other_namespace 1" in told
+    assert "of the text skipped" not in told
+    (tmp_path / "news.txt").write_text("The government closed.\n")
+    wiki = f"wiki:dictionary={tmp_path / 'out'}"
+    assert cli(["augment", str(tmp_path / "news.txt"), "-o", "-", "-t", wiki]) == 0
+    assert "see what a dictionary holds" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(("texts", "is_hinted"), [([NOISY], True), ([NOISY, CLEAN], False)])
 def test_a_dump_of_last_revisions_alone_ends_with_a_hint(tmp_path, capfd, texts, is_hinted):
     (tmp_path / "a.xml").write_bytes(export(page(1, [NOISY]), page(2, texts)))

@@ -56,9 +56,9 @@ def test_an_id_of_numpy_or_as_text_is_the_number():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (None, "noise needs a text or a list of texts, not None"),
-        (5, "noise needs a text or a list of texts, not 5"),
-        ({"see you"}, r"noise needs a text or a list of texts, not \{'see you'\}"),
+        (None, "give a text or a list of texts, not None"),
+        (5, "give a text or a list of texts, not 5"),
+        ({"see you"}, r"give a text or a list of texts, not \{'see you'\}"),
         (b"see", "not b'see'"),
         ({"text": "see"}, "not {'text': 'see'}"),
         (["see", None], "text 1 is None, not a string"),

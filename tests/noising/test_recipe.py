@@ -211,6 +211,17 @@ def test_a_recipe_file_that_is_missing_says_so(tmp_path):
         Recipe.named(str(tmp_path / "none.yaml"))
 
 
+def test_a_folder_of_learned_noise_is_no_recipe_and_no_transform(tmp_path):
+    (tmp_path / "mined").mkdir()
+    (tmp_path / "mined" / "dictionary.parquet").touch()
+    mined = str(tmp_path / "mined")
+    for make in (Recipe.named, lambda name: Recipe.chosen("ugc", [name])):
+        with pytest.raises(UsageError, match=f"use it as -t wiki:dictionary={mined}"):
+            make(mined)
+    with pytest.raises(UsageError, match="cannot read 'wiki=mined': write NAME or NAME:parameter="):
+        Recipe.chosen("ugc", ["wiki=mined"])
+
+
 def test_a_transform_may_stand_where_a_recipe_is_named(tmp_path):
     recipe = Recipe.named("leet:rate=1")
     assert [(step.transform, step.values) for step in recipe.steps()] == [("leet", {"rate": 1.0})]

@@ -154,6 +154,14 @@ def test_a_plug_in_that_leaves_is_an_error():
         noised("leaver", ["a"])
 
 
+def test_a_plug_in_without_draws_or_options_is_told_the_form():
+    with pytest.raises(UsageError, match=r"write def loud\(text, draws, \*, rate=0.3\)"):
+        noisegen.transform("loud")(lambda text, rate=0.3: text)
+    noisegen.transform("plain")(lambda text, draws, rate=0.3: text)
+    with pytest.raises(NoisegenError, match=r"has no parameter 'rate'; it has none \(in code they"):
+        noisegen.noise("a", "plain:rate=1")
+
+
 def test_a_plug_in_that_returns_something_else_says_so():
     noisegen.transform("silent")(lambda text, draws, *, rate=1.0: None)
     with pytest.raises(NoisegenError, match="'silent' failed on 'a': TypeError: it returned None"):

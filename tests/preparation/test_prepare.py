@@ -550,7 +550,7 @@ def test_japanese_is_split_and_compared(tmp_path):
 def test_a_hint_names_no_option_that_the_command_lacks(tmp_path, capfd):
     (tmp_path / "a.jsonl").write_text('{"words": ["a", "b"]}\n')
     command(["prepare", str(tmp_path / "a.jsonl"), "-o", str(tmp_path / "out")])
-    assert "for lists of strings: noisegen augment --tokens NAME" in capfd.readouterr().err
+    assert "for lists of strings: --tokens NAME of augment or normalize" in capfd.readouterr().err
 
 
 def test_the_command(raw, tmp_path, capfd):

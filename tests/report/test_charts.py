@@ -1,5 +1,6 @@
 """Scales, ticks and labels of the charts against what they promise and against slow twins."""
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -9,11 +10,13 @@ from hypothesis import strategies as st
 
 from noisegen.report.blocks import Bars
 from noisegen.report.charts import (
+    Curve,
     Dot,
     DotRow,
     Spot,
     bars,
     between,
+    curves,
     dots,
     fitting,
     mark,
@@ -140,6 +143,22 @@ def test_bars_end_in_their_figures_and_counts_and_the_axes_are_named():
     svg = bars(shown)
     assert all(f">{words}</text>" in svg for words in ("transforms", "% of rows", "62.5 (1,250)"))
     assert "0: 62.5 (1,250); 1: 37.5 (750)" in svg  # for who cannot see it
+
+
+@given(st.floats(1e-6, 1e6))
+def test_labels_of_ticks_do_not_touch(most):
+    curve = Curve("loss", 0, [(0.0, 1.0), (most, 2.0)])
+    row = DotRow([Dot(most, 0)], "news")
+    charts = [
+        curves([curve], title="loss", x_title="step"),
+        dots([row], "sets", fitting([most], 196, 368), heading="student"),
+    ]
+    for svg in charts:
+        found = re.findall(r'<text class="small quiet" x="([\d.]+)" [^>]*"middle">([^<]+)<', svg)
+        ticks = [(float(x), words) for x, words in found if words != "step"]
+        assert ticks
+        for (x, words), (next_x, next_words) in pairwise(ticks):
+            assert next_x - x > 3.5 * (len(words) + len(next_words)), ticks
 
 
 def test_a_plane_without_any_spread_is_drawn():

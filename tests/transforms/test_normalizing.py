@@ -1,6 +1,7 @@
 """The way back from noisy to clean text."""
 
 import csv
+import json
 
 import pyarrow.parquet as pq
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import noisegen
 from noisegen.augmentation.catalog import demo_texts
 from noisegen.cli import run
-from noisegen.errors import UsageError
+from noisegen.errors import SourceError, UsageError
 from noisegen.noising.noise import prepared
 from noisegen.noising.plan import Streams
 from noisegen.text.alignment import error_counts
@@ -120,6 +121,38 @@ def test_own_pairs_and_clean_text_teach_words(tmp_path):
     assert noisegen.normalize("zorblaxxia is here", clean=str(clean)) == "Zorblaxia is here."
 
 
+def test_a_capital_that_begins_a_text_of_pairs_is_none_of_its_word(tmp_path):
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("noisy\tclean\nc u at 8\tSee you at 8.\nim here\tI'm here.\n")
+    assert noisegen.normalize("idk, c u", pairs=str(pairs)) == "I don't know, see you."
+    assert noisegen.normalize("c u, im here", pairs=str(pairs)) == "See you, I'm here."
+
+
+def test_clean_text_may_be_shards_or_a_column(tmp_path):
+    lines = ["my Zorblaxia is here", "your Zorblaxia too", "see the Zorblaxia", "our Zorblaxia"]
+    (tmp_path / "clean.csv").write_text("id,clean\n" + "".join(f"1,{line}\n" for line in lines))
+    noisegen.augment(
+        tmp_path / "clean.csv", tmp_path / "run", transforms="cont", text_column="clean"
+    )
+    for clean in ("clean.csv", "run", "run/data"):
+        made = noisegen.normalize("zorblaxxia is here", clean=str(tmp_path / clean))
+        assert made == "Zorblaxia is here."
+    (tmp_path / "other.csv").write_text("id,words\n1,so\n")
+    with pytest.raises(SourceError, match="a table with a column clean or text"):
+        noisegen.normalize("a", clean=str(tmp_path / "other.csv"))
+
+
+def test_error_rates_are_of_the_clean_side_as_in_statistics(tmp_path, capfd):
+    (tmp_path / "posts.txt").write_text("idk y ur mad, c u tmrw\n")
+    manifest = tmp_path / "out" / "manifest.json"
+    assert run(["normalize", str(tmp_path / "posts.txt"), "-o", str(manifest.parent), "-q"]) == 0
+    assert run(["stats", str(manifest.parent), "--json"]) == 0
+    stats = json.loads(capfd.readouterr().out)
+    assert stats["cer"] == pytest.approx(
+        json.loads(manifest.read_text())["totals"]["cer"], abs=1e-5
+    )
+
+
 def test_long_words_and_rows_stay_cheap():
     long = "abcdefgh" * 200_000
     assert noisegen.normalize(long, words_only=True) == long
@@ -140,8 +173,10 @@ def test_a_recipe_file_is_one_of_the_files_of_a_run(tmp_path):
 
 
 def test_wrong_options_are_named():
-    with pytest.raises(UsageError, match="normalize has no data for language 'zh'; it has ar, "):
+    with pytest.raises(UsageError, match="no counts of words for language 'zh'; it has ar, "):
         noisegen.normalize("好", "zh")
+    with pytest.raises(UsageError, match="words_only is True or False, not 'no'"):
+        noisegen.normalize("a", words_only="no")
     with pytest.raises(UsageError, match="no recipe or transform named 'nope'"):
         noisegen.normalize("a", recipe="nope")
     with pytest.raises(noisegen.NoisegenError, match=r"nothing\.csv'?: no such file"):
