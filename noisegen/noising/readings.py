@@ -219,16 +219,11 @@ def _listed(mix: Mix, lang: str, neighbours: NeighbourCounts) -> Mapping[str, Ma
 
 
 def _seen(pairs: Iterable[tuple[str, str]]) -> Mapping[str, Counter[str]]:
-    """Return the words in (noisy, clean) pairs of texts: noisy word -> clean form -> count.
-
-    A word that has its capital from the beginning of the clean text is counted in lower case.
-    """
+    """Return the words in (noisy, clean) pairs of texts: noisy word -> clean form -> count."""
     seen = defaultdict[str, Counter[str]](Counter)
     for noisy, clean in pairs:
-        for number, (form, word) in enumerate(aligned_words(noisy, clean)):
-            begins = not number and clean.startswith(word) and form[0].islower()
-            small = word[0].lower() + word[1:]
-            seen[form][small if begins and small == word.lower() else word] += 1
+        for form, word in aligned_words(noisy, clean):
+            seen[form][word] += 1
     return dict(seen)
 
 

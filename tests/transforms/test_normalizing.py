@@ -121,13 +121,6 @@ def test_own_pairs_and_clean_text_teach_words(tmp_path):
     assert noisegen.normalize("zorblaxxia is here", clean=str(clean)) == "Zorblaxia is here."
 
 
-def test_a_capital_that_begins_a_text_of_pairs_is_none_of_its_word(tmp_path):
-    pairs = tmp_path / "pairs.tsv"
-    pairs.write_text("noisy\tclean\nc u at 8\tSee you at 8.\nim here\tI'm here.\n")
-    assert noisegen.normalize("idk, c u", pairs=str(pairs)) == "I don't know, see you."
-    assert noisegen.normalize("c u, im here", pairs=str(pairs)) == "See you, I'm here."
-
-
 def test_clean_text_may_be_shards_or_a_column(tmp_path):
     lines = ["my Zorblaxia is here", "your Zorblaxia too", "see the Zorblaxia", "our Zorblaxia"]
     (tmp_path / "clean.csv").write_text("id,clean\n" + "".join(f"1,{line}\n" for line in lines))
