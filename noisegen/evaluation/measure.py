@@ -63,9 +63,11 @@ class VectorStore:
         return np.stack(rows) if rows else np.zeros((0, self.encoder.width), np.float32)
 
     def parts(self, texts: Sequence[str], size: int) -> Iterator[Vectors]:
-        """Yield the vectors of `size` texts at a time; they are not put into the cache."""
+        """Yield the vectors of `size` texts at a time; only texts that all fit are cached."""
+        fit = len(texts) * self.encoder.width * 4 <= self.cache_bytes
         for start in range(0, len(texts), size):
-            yield self.encoder.encode(texts[start : start + size], self._progress)
+            part = texts[start : start + size]
+            yield self(part) if fit else self.encoder.encode(part, self._progress)
 
 
 Rows = dict[str, F64]  # metric -> its value in each row
