@@ -1,9 +1,10 @@
 """Students against their teacher in search: `python -m benchmarks.retrieval MODEL... -o DIR`.
 
 Two kinds of sets are written in BEIR's layout and measured by `noisegen evaluate`. Known items: the
-noisy side of a real pair of `real_pairs` is to find its clean side, among the clean sides of all
-the sets named. Questions: `questions.tsv`, written for noisegen, where a question typed in haste is
-to find its answer. The questions are searched once more with noise of a recipe in place of typing.
+first words of the noisy side of a real pair of `real_pairs` are to find its clean side, among the
+clean sides of all the sets named. Questions: `questions.tsv`, written for noisegen; a question that
+was typed in haste is to find its answer. The questions are searched once more with noise of a
+recipe in place of typing.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from benchmarks.real_pairs import load
 from noisegen.cli.common import terminal
 from noisegen.evaluation.findings import render
 
-ROWS = 600
+ROWS, WORDS = 600, 5
 QUESTIONS = Path(__file__).with_name("questions.tsv")
 
 
@@ -31,8 +32,19 @@ class Query(NamedTuple):
 
 
 def known_items(name: str, most: int) -> list[Query]:
-    """Return at most `most` changed pairs of a real set as queries for their clean side."""
-    return [Query(clean, noisy, clean) for noisy, clean in spread(load(name), most)]
+    """Return the first words of at most `most` pairs of a real set, as queries for the clean side.
+
+    Both sides of such a pair begin with other words. Whole sentences are found without fail.
+    """
+    pairs = [pair for pair in load(name) if len({*map(beginning, pair)}) > 1]
+    return [
+        Query(beginning(clean), beginning(noisy), clean) for noisy, clean in spread(pairs, most)
+    ]
+
+
+def beginning(text: str) -> str:
+    """Return the first words of a text."""
+    return " ".join(text.split()[:WORDS])
 
 
 def questions() -> list[Query]:
