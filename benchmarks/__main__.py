@@ -29,6 +29,7 @@ NAMES = (
     "loader",
     "processes",
     "training_memory",
+    "retrieval_memory",
     "evaluation_speed",
     "rcp_speed",
     "head_speed",

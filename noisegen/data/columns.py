@@ -102,11 +102,18 @@ def within_memory(rows: Iterable[T], dropped: Counter[str]) -> Iterator[T]:
 
 
 def stream_columns(
-    source: str, choices: Choices, what: str, read: TextColumns, advice: str = ""
+    source: str,
+    choices: Choices,
+    what: str,
+    read: TextColumns,
+    advice: str = "",
+    needed: int | None = None,
 ) -> Iterator[tuple[str, ...]]:
     """Yield the rows that `read_columns` describes, but without its limit of ROWS_MAX rows.
 
-    Fills `read` with the names of the columns, and with the counts of rows that are left out.
+    Fills `read` with the names of the columns, and with the counts of rows that are left out. If
+    `needed` is given, only the first `needed` cells of a row must have text; the others may be
+    None.
     """
     choice = _Choice(choices, what, advice, read.columns)
     seen = set[str]()  # tweet_id of every row so far
@@ -115,6 +122,7 @@ def stream_columns(
         if (file := read_head(given, Columns.of_texts(choices[0][0]))) is None:
             continue
         names = choice.names(file)
+        filled = list(read.columns)[:needed]
         for codes, columns in text_batches(file, names):
             lost = unread_rows(codes)
             read.unread.update(lost)
@@ -123,7 +131,7 @@ def stream_columns(
                 if code not in tables.KEPT:
                     continue
                 texts, tweet = cells[: len(read.columns)], cells[len(read.columns) :]
-                if reason := _reason_against(texts, list(read.columns), seen.intersection(tweet)):
+                if reason := _reason_against(texts, filled, seen.intersection(tweet)):
                     read.dropped[reason] += 1
                     continue
                 is_empty = False
@@ -181,10 +189,10 @@ class _Choice:
 def _reason_against(texts: Sequence[Any], names: Sequence[str], seen: set[str]) -> str:
     """Return the reason why a row is dropped; '' if it is kept.
 
-    `texts` are the row's values in the columns `names`. The set `seen` has the row's tweet_id if an
-    earlier row has it too.
+    The first of the `texts` are the row's values in the columns `names`, which must have text. The
+    set `seen` has the row's tweet_id if an earlier row has it too.
     """
-    for name, text in zip(names, texts, strict=True):
+    for name, text in zip(names, texts, strict=False):
         if not text or text.isspace():
             return f"no_{name}" if name in _GOLD else "empty_cell"
     return "duplicate_id" if seen else ""

@@ -29,7 +29,7 @@ from noisegen.evaluation.results import (
     Results,
     StrengthCurve,
 )
-from noisegen.evaluation.sets import EvaluationSet, PairSet, Sets, make_sets
+from noisegen.evaluation.sets import EvaluationSet, PairSet, SearchSet, Sets, TextSet, make_sets
 from noisegen.options import Strings, decode, public
 from noisegen.runs.atomic import write_text
 from noisegen.runs.folder import Layout, RunFolder
@@ -70,6 +70,8 @@ def evaluate(
     strengths: tuple[float, ...] = (0.0, 0.5, 1.0, 1.5),
     sts: tuple[str, ...] = (),
     retrieval: tuple[str, ...] = (),
+    retrieval_set: tuple[str, ...] = (),
+    noisy_queries: str | None = None,
     target_model: str | None = None,
     labelled: tuple[str, ...] = (),
     labelled_train: str | None = None,
@@ -96,9 +98,10 @@ def evaluate(
     `models` and `baseline` are SPECs (a model name or a folder), or NAME=SPEC to name a model in
     tables. `steps` ('abr1:rate=1', 'fing') are the transforms of one recipe, which replaces
     `recipe` and `transforms`. For recipes of several steps on `source` texts, the report charts
-    cosine distance and xSIM error against the strength of the noise: `strengths` are factors on all
-    noise rates, () leaves the chart out. `progress` is called with progress events. A folder `out`
-    that is not empty needs `force`, which overwrites the five files. Raises NoisegenError.
+    cosine distance and xSIM error against the strength of the noise, for queries nDCG@10:
+    `strengths` are factors on all noise rates, () leaves the chart out. `progress` is called with
+    progress events. A folder `out` that is not empty needs `force`, which overwrites the five
+    files. Raises NoisegenError.
     """
     return _evaluate(decode(EvaluateOptions, locals()))
 
@@ -186,7 +189,11 @@ class _Measurement:
         self.measured[model.name] = by_set = {}
         for dataset in self.sets.sets:
             if not isinstance(dataset, PairSet):
-                by_set[dataset.name] = measure(dataset, store, targets=self.targets)
+                by_set[dataset.name] = found = measure(dataset, store, targets=self.targets)
+                if isinstance(dataset, SearchSet) and dataset.strengths:
+                    factors = tuple(dataset.strengths)
+                    curve = StrengthCurve(model.name, dataset.name, factors, ndcg_noisy=found.ndcg)
+                    self.strengths.append(curve)
                 continue
             if is_baseline:
                 self.anchors.setdefault(dataset.group, store(dataset.clean))
@@ -242,7 +249,7 @@ class _Measurement:
             training=training_of(self.named),
             settings={
                 **recorded(options),
-                "recipe": options.noise if options.sts or options.labelled else "",
+                "recipe": options.noise if any(map(_has_noise, sets)) else "",
                 "notes": [*self.sets.notes, *self._notes()],
                 "damaged": self.sets.damaged,
                 "versions": packages(*_VERSIONS),
@@ -292,9 +299,19 @@ def recorded(options: Any) -> dict[str, Any]:
     }
 
 
+def _has_noise(dataset: EvaluationSet) -> bool:
+    """Tell whether the noise of --recipe or -t was added to a set."""
+    if isinstance(dataset, SearchSet):
+        return not dataset.is_typed
+    return isinstance(dataset, TextSet) and dataset.kind != "retrieval"
+
+
 def _dataset(dataset: EvaluationSet) -> Dataset:
-    if not isinstance(dataset, PairSet):
+    if isinstance(dataset, TextSet):
         return Dataset(dataset.name, dataset.kind, len(dataset), note=dataset.note)
+    if isinstance(dataset, SearchSet):
+        rows, changed = len(dataset), dataset.changed
+        return Dataset(dataset.name, dataset.kind, rows, changed, note=dataset.note)
     changed = round(sum(int(side.sum()) for side in dataset.changed) / len(dataset.changed))
     return Dataset(dataset.name, dataset.kind, len(dataset), changed, dataset.seeds, dataset.note)
 

@@ -31,7 +31,7 @@ _AGAINST_BASELINE = ("drift", "anchored_distance")  # need a model besides the b
 UNHARMED = 0.05  # greatest mean clean drift with which clean text counts as unharmed
 _GOLD_MIN = 99  # Spearman x 100 of a baseline whose own similarity is the gold score
 _UNHARMED = "clean text unharmed"
-_CLEAN = ("sts_clean", "accuracy_clean", "average_precision_clean")
+_CLEAN = ("sts_clean", "ndcg_clean", "accuracy_clean", "average_precision_clean")
 _COLOURS = {"better": "green", "worse": "red"}
 _NAME_COLUMNS, _WIDEST = 40, 1_000  # characters: widest column of names, widest table
 

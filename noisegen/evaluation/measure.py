@@ -7,7 +7,7 @@ p-values over all sets of one kind.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from math import isfinite
@@ -17,10 +17,11 @@ import numpy as np
 from noisegen.augmentation.statistics import wilson
 from noisegen.encoders.encoder import Encoder, Progress, Ragged, Vectors
 from noisegen.evaluation import similarity, statistics
+from noisegen.evaluation.document_search import PART, ranked, ranking_scores
 from noisegen.evaluation.metrics import metric_of
 from noisegen.evaluation.negatives import HardNegatives
 from noisegen.evaluation.results import Comparison, Score, StrengthCurve
-from noisegen.evaluation.sets import EvaluationSet, PairSet, TextSet, is_tested
+from noisegen.evaluation.sets import EvaluationSet, PairSet, SearchSet, TextSet, is_tested
 from noisegen.evaluation.similarity import F64, Bool
 from noisegen.evaluation.xsim_search import (
     HardVectors,
@@ -61,6 +62,13 @@ class VectorStore:
         rows = [self._vectors[text] for text in texts]
         return np.stack(rows) if rows else np.zeros((0, self.encoder.width), np.float32)
 
+    def parts(self, texts: Sequence[str], size: int) -> Iterator[Vectors]:
+        """Yield the vectors of `size` texts at a time; only texts that all fit are cached."""
+        fit = len(texts) * self.encoder.width * 4 <= self.cache_bytes
+        for start in range(0, len(texts), size):
+            part = texts[start : start + size]
+            yield self(part) if fit else self.encoder.encode(part, self._progress)
+
 
 Rows = dict[str, F64]  # metric -> its value in each row
 Figures = dict[str, float]  # metric -> its value, for metrics that are not a mean over all rows
@@ -72,11 +80,13 @@ class Measured:
 
     `seeds` maps each metric to its value under each noise seed. `rows` maps each metric that is
     computed row by row to a value per row, averaged over the noise seeds. For a correlation this is
-    the cosine of the two sentences in the row.
+    the cosine of the two sentences in the row. `ndcg` has the nDCG@10 of a search at each strength
+    of the noise.
     """
 
     seeds: dict[str, tuple[float, ...]]
     rows: Rows = field(default_factory=dict)
+    ndcg: tuple[float, ...] = ()
 
 
 def measure(
@@ -94,6 +104,8 @@ def measure(
     """
     if isinstance(dataset, TextSet):
         return _of_texts(dataset, store, store if targets is None else targets)
+    if isinstance(dataset, SearchSet):
+        return _of_search(dataset, store)
     return _of_pairs(dataset, store, anchor)
 
 
@@ -306,6 +318,27 @@ def _pair_classification(dataset: TextSet, vectors: Mapping[str, Vectors]) -> tu
         ),
     }
     return Rows(), figures
+
+
+def _of_search(dataset: SearchSet, store: VectorStore) -> Measured:
+    """Measure a model on queries and documents.
+
+    All forms of the queries are searched together, so that each document is encoded once.
+    """
+    sides = {"clean": dataset.clean, "noisy": dataset.noisy}
+    forms = [*sides.values(), *dataset.strengths.values()]
+    queries = np.concatenate([store(form) for form in forms])
+    documents = store.parts(dataset.documents, PART)
+    found = ranked(queries, documents, np.tile(dataset.own, len(forms)))
+    by_form = [ranking_scores(part, dataset.grades) for part in np.split(found, len(forms))]
+    rows = {
+        f"{name}_{side}": values
+        for side, scores in zip(sides, by_form, strict=False)
+        for name, values in scores.items()
+    }
+    rows["ndcg_drop"] = rows["ndcg_clean"] - rows["ndcg_noisy"]
+    ndcg = tuple(float(scores["ndcg"].mean()) for scores in by_form[len(sides) :])
+    return replace(_over_seeds([(rows, {})]), ndcg=ndcg)
 
 
 def _over_seeds(by_seed: Sequence[tuple[Rows, Figures]]) -> Measured:

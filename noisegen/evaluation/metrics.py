@@ -122,6 +122,7 @@ KINDS = {
     "noise": SetKind("kind of noise", "kinds of noise", "noise on clean text"),
     "sts": SetKind("STS set", "STS sets", "STS, Spearman x 100"),
     "retrieval": SetKind("retrieval set", "retrieval sets", "retrieval accuracy"),
+    "search": SetKind("search set", "search sets", "document search"),
     "classification": SetKind(
         "classification set", "classification sets", "classification accuracy"
     ),

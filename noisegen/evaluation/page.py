@@ -53,7 +53,7 @@ from noisegen.version import __version__
 
 _MACROS = Path(__file__).parent / "templates" / "evaluation.html"
 _WORDS = tomllib.loads(_MACROS.with_suffix(".toml").read_text("utf-8"))
-_TASKS = ("sts", "retrieval", "classification", "pair_classification")
+_TASKS = ("sts", "retrieval", "search", "classification", "pair_classification")
 _BETTER = {"low": ("lower", "↓"), "high": ("higher", "↑"), "": ("-", "")}
 _STATES = {"better": "better", "same": "no difference shown", "worse": "worse"}
 _ARROWS_MAX = 150  # arrows on the map of a model; more arrows would hide one another
@@ -435,7 +435,7 @@ def _drift_spots(
 def _strengths(findings: Findings) -> Iterator[Figure]:
     """Yield a figure for each set that has noise of several strengths.
 
-    The figure shows distance and xSIM error against the strength.
+    The figure shows distance and xSIM error against the strength, for queries nDCG@10.
     """
     order = [model.name for model in findings.models]
     for dataset in dict.fromkeys(curve.dataset for curve in findings.results.doses):
@@ -443,6 +443,11 @@ def _strengths(findings: Findings) -> Iterator[Figure]:
         chosen.sort(key=lambda curve: order.index(curve.model) if curve.model in order else 99)
         rows = next((one.rows for one in findings.results.datasets if one.name == dataset), 0)
         caption: str = _WORDS["strength"]["caption"]
+        if any(curve.ndcg_noisy for curve in chosen):
+            yield from _captioned(
+                [_strength_panel(findings, chosen, "ndcg_noisy")], caption, dataset
+            )
+            continue
         panels = [_strength_panel(findings, chosen, "distance")]
         if all(is_one_error(error, rows) for curve in chosen for error in curve.xsim_error):
             caption += f" xSIM error: at most one error in {rows:,} sentences at every strength."

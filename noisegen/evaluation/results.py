@@ -68,6 +68,21 @@ class EvaluateOptions:
     retrieval: Annotated[
         Names, option("Bitext, or a table with columns source, target", metavar="SOURCE")
     ] = ()
+    retrieval_set: Annotated[
+        Names,
+        option(
+            "Queries and documents, as in BEIR: corpus.jsonl, queries.jsonl, qrels/*.tsv",
+            metavar="FOLDER",
+        ),
+    ] = ()
+    noisy_queries: Annotated[
+        str | None,
+        option(
+            "For --retrieval-set: the queries as people typed them, by the same ids (default: "
+            "queries.noisy.jsonl or query.typo.tsv in the folder, else noise of --recipe)",
+            metavar="FILE",
+        ),
+    ] = None
     target_model: Annotated[
         str | None,
         option(
@@ -95,7 +110,11 @@ class EvaluateOptions:
     ] = 8
     steps: Transforms = ()
     recipe: Annotated[
-        str, option("Recipe for the noise of --sts and --labelled", metavar="NAME|FILE.yaml")
+        str,
+        option(
+            "Recipe for the noise of --sts, --retrieval-set and --labelled",
+            metavar="NAME|FILE.yaml",
+        ),
     ] = "ugc"
     lang: Annotated[str, option("Language of the text")] = "en"
     limit: Annotated[
@@ -132,10 +151,14 @@ class EvaluateOptions:
     progress: Annotated[Show, internal()] = silent
 
     def __post_init__(self) -> None:
-        if not any((self.pairs, self.source, self.sts, self.retrieval, self.labelled)):
+        given = self.pairs, self.source, self.sts, self.retrieval, self.retrieval_set, self.labelled
+        if not any(given):
             raise UsageError(
-                "nothing to evaluate on: give --pairs, --source, --sts, --retrieval or --labelled"
+                "nothing to evaluate on: give --pairs, --source, --sts, --retrieval, "
+                "--retrieval-set or --labelled"
             )
+        if self.noisy_queries and len(self.retrieval_set) != 1:
+            raise UsageError("--noisy-queries is for one retrieval set: give --retrieval-set")
         if self.steps and self.transforms != ("all",):
             raise UsageError("--transforms and -t exclude each other: each names the noise")
         if self.pool and not self.pairs:
@@ -151,7 +174,7 @@ class EvaluateOptions:
 
     @property
     def noise(self) -> str:
-        """Name of the noise of --sts and --labelled: the transforms of -t, or the recipe."""
+        """Name of the noise of queries and tasks: the transforms of -t, or the recipe."""
         return " + ".join(listed(self.steps)) or self.recipe
 
 
@@ -172,8 +195,8 @@ class Dataset:
     """One test set.
 
     `kind` is `pairs` (natural), `noise` (a transform or recipe on clean text), `sts`, `retrieval`,
-    `classification` or `pair_classification`. `changed` is the number of rows whose noisy text
-    differs from the clean one, on average over the noise seeds.
+    `search` (queries and documents), `classification` or `pair_classification`. `changed` is the
+    number of rows whose noisy text differs from the clean one, on average over the noise seeds.
     """
 
     name: str
@@ -251,14 +274,16 @@ class Comparison:
 class StrengthCurve:
     """Mean cosine distance and xSIM error of a model on a set, at each strength of the noise.
 
-    A strength is a factor on the rates of the recipe.
+    A strength is a factor on the rates of the recipe. A set of queries and documents has nDCG@10
+    instead.
     """
 
     model: str
     dataset: str
     strengths: tuple[float, ...]
-    distance: tuple[float, ...]
-    xsim_error: tuple[float, ...]
+    distance: tuple[float, ...] = ()
+    xsim_error: tuple[float, ...] = ()
+    ndcg_noisy: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,11 @@ from noisegen.data.columns import (
     read_columns,
     within_memory,
 )
+from noisegen.data.judged import read_judged
 from noisegen.data.pairs import read_pairs
 from noisegen.data.sources import named_source
 from noisegen.errors import SourceError, UsageError
+from noisegen.evaluation.document_search import NOTHING
 from noisegen.evaluation.edit_kinds import by_kind
 from noisegen.evaluation.negatives import (
     HardNegatives,
@@ -34,7 +36,7 @@ from noisegen.evaluation.negatives import (
     hard_negatives,
 )
 from noisegen.evaluation.results import EvaluateOptions
-from noisegen.evaluation.similarity import SAMPLES_PER_LABEL, Bool
+from noisegen.evaluation.similarity import I64, SAMPLES_PER_LABEL, Bool
 from noisegen.noising import registry
 from noisegen.noising.recipe import Recipe
 from noisegen.noising.rng import name_number
@@ -131,7 +133,41 @@ class TextSet:
         return chain(*self.columns.values(), *hard)
 
 
-EvaluationSet = PairSet | TextSet
+@dataclass(frozen=True)
+class SearchSet:
+    """Queries, clean and noisy, and the documents to search for them.
+
+    `grades` has {index of a document: grade} for each query, `own` the index of the document with
+    the same id as the query, or `NOTHING`; `document_search` explains both. `strengths` maps a
+    factor on all rates of the recipe to the noisy queries made with it. With `is_typed` the noisy
+    queries are as people typed them.
+    """
+
+    name: str
+    clean: Sequence[str]
+    noisy: Sequence[str]
+    documents: Sequence[str]
+    grades: Sequence[Mapping[int, int]]
+    own: I64
+    note: str = ""
+    strengths: Mapping[float, Sequence[str]] = field(default_factory=dict)
+    is_typed: bool = False
+    kind: str = "search"
+
+    def __len__(self) -> int:
+        return len(self.clean)
+
+    @property
+    def changed(self) -> int:
+        """The number of queries whose noisy form differs from the clean one."""
+        return sum(old != new for old, new in zip(self.clean, self.noisy, strict=True))
+
+    def texts(self) -> Iterator[str]:
+        """Yield every text that models encode, with duplicates."""
+        return chain(self.clean, self.noisy, *self.strengths.values(), self.documents)
+
+
+EvaluationSet = PairSet | TextSet | SearchSet
 
 
 @dataclass
@@ -163,6 +199,7 @@ def make_sets(options: EvaluateOptions, progress: Show) -> Sets:
         (options.pairs, reader.pairs),
         (options.sts, reader.sts),
         (options.retrieval, reader.retrieval),
+        (options.retrieval_set, reader.search),
         (options.labelled, reader.labelled),
         (options.source, reader.noise),
     ):
@@ -327,6 +364,34 @@ class _SetReader:
             if self.options.target_model:
                 notes.append(f"target side encoded by {self.options.target_model}")
             yield TextSet(label, "retrieval", sides, note="; ".join(notes), negatives=hard)
+
+    def search(self, name: str, source: str) -> list[EvaluationSet]:
+        """Read queries, documents and judgements; queries without a noisy form get noise."""
+        judged = read_judged(source, self.options.noisy_queries)
+        for what, lost in judged.lost.items():
+            count = f"{name}: dropped {lost.total():,} {what}"
+            self.sets.notes += filter(None, [counts_line(count, lost)])
+        rows, notes = self._sample(judged.queries, name)
+        ids, clean = rows["id"], rows["clean"]
+        notes.append(f"{len(judged.documents):,} documents")
+        grades = [_numbered(judged.grades[one], judged.rows) for one in ids]
+        own = np.array([judged.rows.get(one, NOTHING) for one in ids], np.int64)
+        is_typed = "noisy" in rows
+        notes.append("typed by people" if is_typed else f"noise: {self.options.noise}")
+        noisy = rows["noisy"] if is_typed else self._noised(self.recipe, clean, FIRST_SEED)
+        return [
+            SearchSet(
+                name,
+                clean,
+                noisy,
+                judged.documents,
+                grades,
+                own,
+                "; ".join(notes),
+                {} if is_typed else self._strengths(self.recipe, clean, noisy),
+                is_typed,
+            )
+        ]
 
     def labelled(self, name: str, source: str) -> list[EvaluationSet]:
         """Read texts, or pairs of sentences, with labels.
@@ -506,6 +571,12 @@ def _only(table: TextColumns, is_wanted: list[bool], reason: str) -> TextColumns
         table.dropped[reason] += is_wanted.count(False)
     columns = {name: list(compress(cells, is_wanted)) for name, cells in table.columns.items()}
     return replace(table, columns=columns)
+
+
+def _numbered(grades: Mapping[str, int], rows: Mapping[str, int]) -> dict[int, int]:
+    """Return grades by the index of the document, by a negative number if it is missing."""
+    missing = count(NOTHING - 1, -1)
+    return {rows[one] if one in rows else next(missing): grade for one, grade in grades.items()}
 
 
 def _pair_truth(labels: Sequence[str], source: str) -> npt.NDArray[np.generic]:
