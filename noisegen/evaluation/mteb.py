@@ -82,10 +82,10 @@ def _language(task: Any, subset: str) -> str:
 
 
 def _noised(data: Any, split: str, column: str, noise: Noise) -> Any:
-    """Return a split of a task with noise in a column.
+    """Return a split of a task with noise in one of its columns.
 
-    `data` are rows; or {split: rows}, of which `split` gets noise; or the queries and documents of
-    a retrieval task, of which the queries get noise.
+    `data` has rows, or {split: rows}, where the rows of `split` get noise. For a retrieval task it
+    has queries and documents, and the queries get noise.
     """
     from datasets import Dataset, DatasetDict
 

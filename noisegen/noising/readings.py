@@ -40,6 +40,7 @@ RULES = ("apos", "diac")  # transforms whose rule is read backwards
 HELD = re.compile(r"([^\W\d_])\1\1+")  # a letter three times in a row or more
 _ODD = re.compile(rf"{HELD.pattern}|[^\W\d_]\d|\d[^\W\d_]|^[b-df-hj-np-tv-xz]+$")
 _APOSTROPHE = "'"
+_LAST_SIGNS = re.compile(r"[^\w\s]+$")
 
 
 @dataclass(frozen=True)
@@ -219,11 +220,15 @@ def _listed(mix: Mix, lang: str, neighbours: NeighbourCounts) -> Mapping[str, Ma
 
 
 def _seen(pairs: Iterable[tuple[str, str]]) -> Mapping[str, Counter[str]]:
-    """Return the words in (noisy, clean) pairs of texts: noisy word -> clean form -> count."""
+    """Return the words in (noisy, clean) pairs of texts: noisy word -> clean form -> count.
+
+    Signs that end a clean form alone are not part of it: the stop of 'rn' -> 'right now.'.
+    """
     seen = defaultdict[str, Counter[str]](Counter)
     for noisy, clean in pairs:
         for form, word in aligned_words(noisy, clean):
-            seen[form][word] += 1
+            is_ended = not form[-1].isalnum()
+            seen[form][word if is_ended else _LAST_SIGNS.sub("", word) or word] += 1
     return dict(seen)
 
 
@@ -232,7 +237,7 @@ def _corrected(
 ) -> dict[str, float]:
     """Return the chances of clean forms, corrected by the counts of the forms in real pairs.
 
-    The given chances weigh as much as `weight` pairs.
+    The chances given weigh as much as `weight` pairs.
     """
     total = counts.total() + weight
     forms = dict.fromkeys([*chances, *counts])

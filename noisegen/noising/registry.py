@@ -292,7 +292,10 @@ def register(transform: Transform) -> None:
     if built_in := _own_entry_points().get((ENTRY_POINTS, transform.name)):
         built_in.load()  # does nothing while the built-in registers itself
     if transform.name in _REGISTERED:
-        raise UsageError(f"a transform named {transform.name!r} is registered already")
+        raise UsageError(
+            f"a transform named {transform.name!r} is registered already: "
+            "import its file or give it as code, not both"
+        )
     if transform.kind not in get_args(Kind):
         known = ", ".join(get_args(Kind))
         raise UsageError(f"{transform.name} has no kind {transform.kind!r}; known: {known}")

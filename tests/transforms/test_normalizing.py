@@ -203,3 +203,10 @@ def test_labels_spans_and_corrections_follow(tmp_path, capsys):
         "S c u",
         "A 0 1|||R:normalize|||see|||REQUIRED|||-NONE-|||0",
     ]
+
+
+def test_a_stop_after_a_phrase_of_pairs_is_no_part_of_it(tmp_path):
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("noisy\tclean\nwhat r u doing rn\tWhat are you doing right now.\n")
+
+    assert noisegen.normalize("im hungry rn", pairs=str(pairs)) == "I'm hungry right now."
