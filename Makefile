@@ -6,7 +6,10 @@ PIP := $(RUN)/python -m pip install --quiet --disable-pip-version-check -c const
 TEST_PACKAGES := "hypothesis>=6.120" "import-linter>=2.1" "model2vec>=0.6" "moto[server]>=5.0" "mypy>=1.15" "playwright>=1.48" "pytest>=8.3" "pytest-cov>=6.0" \
 	"pytest-randomly>=3.16" "pytest-xdist>=3.6" "ruff>=0.11" types-PyYAML
 
-.PHONY: demo test nightly alone gpu coverage lint bench docs clean
+STUDENT ?= run/student
+OUT ?= out/space
+
+.PHONY: demo test nightly alone gpu coverage lint bench docs space clean
 
 demo: $(VENV)/core ## noise a bundled text into out/demo and show it
 	$(RUN)/noisegen augment noisegen/demo/demo.tsv -o out/demo --seed 7 --edits --force --quiet
@@ -41,6 +44,9 @@ bench: $(VENV)/bench ## ratios against limits and peers, each in one run
 docs: $(VENV)/docs ## write the generated pages, build the site into out/site
 	$(RUN)/python tools/make_docs.py
 	NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --strict --quiet
+
+space: $(VENV)/all ## a page for the Hub: STUDENT beside its teacher, in the browser; needs npm
+	$(RUN)/python tools/space.py $(STUDENT) -o $(OUT)
 
 $(VENV)/python: 
 	$(PYTHON) -m venv $(VENV)

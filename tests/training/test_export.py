@@ -7,8 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from models import bert_folder
-from training_runs import SHORT
+from training_runs import SHORT, trained
 
 import noisegen
 from noisegen.encoders.encoder import open_encoder
@@ -16,23 +15,7 @@ from noisegen.errors import OutputError, UsageError
 from noisegen.evaluation.similarity import cosine_distances
 from noisegen.training.export import FLOATS, INT8, onnx_vectors
 
-CLEAN = [f"i don't see you at the {a} one {b} tomorrow" for a in ("old", "new") for b in range(60)]
-WORDS = ("see", "you", "at", "the", "old", "new", "one", "tomorrow", "don")
 TEXTS = ["see you tomorrow", "i dont c u 2moro", "x", "the 7 old ones!", "you " * 200]
-
-
-def trained(folder, **given):
-    """Train a student that reads `dont` as `don't`; return the folder of the student."""
-    pairs = folder / "pairs.tsv"
-    rows = [f"{clean.replace(chr(39), '').replace('you', 'u')}\t{clean}" for clean in CLEAN]
-    pairs.write_text("noisy\tclean\n" + "\n".join(rows) + "\n", "utf-8")
-    teacher = bert_folder(folder / "teacher", WORDS)
-    values = {**SHORT, "noisy_words": 2000}
-    out = str(folder / "run")
-    noisegen.train(
-        str(pairs), out, teacher=str(teacher), recipe="stored", steps=4, values=values, **given
-    )
-    return folder / "run" / "student"
 
 
 @pytest.fixture(scope="module")
