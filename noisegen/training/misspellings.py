@@ -52,8 +52,8 @@ def likely_misspellings(
 
     `words` are noisy words with the words that they stand for; they show how letters change.
     `counts` counts the words of clean text in the languages `langs`; the packaged counts of these
-    languages are added. `of_one_piece` selects the words of one piece, which have an embedding. Only
-    these words get misspellings, and none of these words is a misspelling.
+    languages are added. `of_one_piece` selects the words of one piece, which have an embedding.
+    Only these words get misspellings, and none of these words is a misspelling.
     """
     counts = sum((NeighbourCounts.load(lang).words for lang in langs), counts)
     channel = _Channel((form, max(known, key=known.__getitem__)) for form, known in words.items())
