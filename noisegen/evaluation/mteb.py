@@ -49,7 +49,7 @@ def noisy(task: Any, recipe: str | Recipe = DEFAULT_RECIPE, seed: int = FIRST_SE
         data = _noised(data, hf_split, column, lambda texts: noising.noise(recipe, texts, seed))
         return given._evaluate_subset(model, data, hf_split=hf_split, hf_subset=hf_subset, **rest)
 
-    made._evaluate_subset = _evaluate_subset
+    vars(made)["_evaluate_subset"] = _evaluate_subset  # instead of the method of its class
     return made
 
 
