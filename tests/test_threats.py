@@ -182,7 +182,7 @@ def test_an_error_line_is_bounded(shown, tmp_path):
 
     assert code == 1
     assert len(text) < LINE_MAX + 20
-    assert text.endswith("use --text-column 1\n")
+    assert text.endswith("or its number if there is no header line\n")
 
 
 # Archives, folders, columns, words.

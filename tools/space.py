@@ -127,13 +127,12 @@ def fetch(package: str, files: Sequence[str], out: Path) -> None:
         if done.returncode:
             raise SystemExit(f"npm cannot download {package}: {done.stderr.strip()}")
         with tarfile.open(next(Path(folder).glob("*.tgz"))) as archive:
-            archive.extractall(folder, filter="data")
-        for file in files:
-            shutil.copy(Path(folder, "package", "dist", file), out)
-        licence = Path(folder, "package", "LICENSE")
-        if licence.exists():
             name = package.rpartition("@")[0].rpartition("/")[2]
-            shutil.copy(licence, out / f"LICENSE.{name}")
+            places = {f"package/dist/{file}": out / file for file in files}
+            places["package/LICENSE"] = out / f"LICENSE.{name}"
+            for member in archive:
+                if (place := places.get(member.name)) and (packed := archive.extractfile(member)):
+                    place.write_bytes(packed.read())
 
 
 def content() -> dict[str, Any]:

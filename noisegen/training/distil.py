@@ -455,7 +455,7 @@ class Distillation(PairMethod[PairChunk]):
 
     def save(self, folder: Path) -> None:
         """Write the student into a folder that SentenceTransformer and `open_encoder` open."""
-        save_folder(self.network.cpu(), folder, half=True)
+        save_folder(self.network.cpu(), folder, half=self.settings.misspellings > 0)
 
 
 def _noise_for_words(noise: NoiseSource, also: str | None) -> NoiseSource:
