@@ -55,7 +55,7 @@ NOISE = "ugc-heavy"  # training noise, stored in shards and also drawn anew in e
 PRESET = "robust-minilm"
 SETTINGS = {
     "recipe": f"stored+{NOISE}",
-    "cpu_limit": None,
+    "cpu_limit": None,  # time_limit takes its place
     "validate_every": 50,
     "validation_rows": 200,
 }

@@ -227,8 +227,9 @@ def _seen(pairs: Iterable[tuple[str, str]]) -> Mapping[str, Counter[str]]:
     seen = defaultdict[str, Counter[str]](Counter)
     for noisy, clean in pairs:
         for form, word in aligned_words(noisy, clean):
-            is_ended = not form[-1].isalnum()
-            seen[form][word if is_ended else _LAST_SIGNS.sub("", word) or word] += 1
+            if form[-1].isalnum():
+                word = _LAST_SIGNS.sub("", word) or word
+            seen[form][word] += 1
     return dict(seen)
 
 

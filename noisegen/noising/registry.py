@@ -293,8 +293,8 @@ def register(transform: Transform) -> None:
         built_in.load()  # does nothing while the built-in registers itself
     if transform.name in _REGISTERED:
         raise UsageError(
-            f"a transform named {transform.name!r} is registered already: "
-            "import its file or give it as code, not both"
+            f"a transform named {transform.name!r} is registered already: give it another name, or "
+            "load its file once, by import or as code"
         )
     if transform.kind not in get_args(Kind):
         known = ", ".join(get_args(Kind))

@@ -454,8 +454,12 @@ class Distillation(PairMethod[PairChunk]):
         return student
 
     def save(self, folder: Path) -> None:
-        """Write the student into a folder that SentenceTransformer and `open_encoder` open."""
-        save_folder(self.network.cpu(), folder, half=self.settings.misspellings > 0)
+        """Write the student into a folder that SentenceTransformer and `open_encoder` open.
+
+        With misspellings, whose embeddings double its size, weights are in half precision.
+        """
+        half = self.settings.noisy_words > 0 and self.settings.misspellings > 0
+        save_folder(self.network.cpu(), folder, half=half)
 
 
 def _noise_for_words(noise: NoiseSource, also: str | None) -> NoiseSource:

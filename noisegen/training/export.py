@@ -80,7 +80,7 @@ def _export(options: ExportOptions) -> dict[str, dict[str, float]]:
     with RunFolder(out, _LAYOUT, {}).claimed(force=options.force, can_resume=False):
         with torch.no_grad(), writing_weights(out), _quiet():
             weights = encoder.network.parameters()
-            is_half = all(torch.equal(each, each.half().float()) for each in weights)
+            is_half = all(torch.equal(each, each.half().to(each.dtype)) for each in weights)
             save_folder(encoder, out, half=is_half)  # as small as the student's own folder
             _cut_and_pad(encoder, out / "tokenizer.json")
             (out / FLOATS).parent.mkdir(exist_ok=True)

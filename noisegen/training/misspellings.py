@@ -8,7 +8,7 @@ other word is as likely, and if they are words of no language of the text.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import nlargest
 from typing import NamedTuple
 
@@ -45,7 +45,7 @@ def likely_misspellings(
     words: Mapping[str, Mapping[str, int]],
     counts: Counter[str],
     langs: Sequence[str],
-    of_one_piece: Callable[[list[str]], set[str]],
+    of_one_piece: Callable[[list[str]], Collection[str]],
     most: int,
 ) -> dict[str, dict[str, int]]:
     """Return the `most` likeliest misspellings of frequent words: {form: {word: 1}}.

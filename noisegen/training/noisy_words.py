@@ -328,17 +328,16 @@ def _known(pieces: Any, counts: Mapping[str, int]) -> dict[int, int]:
 
 def _piece(pieces: Any, word: str) -> int | None:
     """Return the piece id of a word that is one piece after a space; None for other words."""
-    ids = pieces(f" {word}", add_special_tokens=False)["input_ids"]
-    return ids[0] if len(ids) == 1 and ids[0] != pieces.unk_token_id else None
+    return _of_one_piece(pieces, [word]).get(word)
 
 
-def _of_one_piece(pieces: Any, words: list[str]) -> set[str]:
-    """Return the words that are one piece after a space."""
+def _of_one_piece(pieces: Any, words: list[str]) -> dict[str, int]:
+    """Return {word: piece id} for the words that are one piece after a space."""
     if not words:
-        return set()
+        return {}
     ids = pieces([f" {word}" for word in words], add_special_tokens=False)["input_ids"]
     both = zip(words, ids, strict=True)
-    return {word for word, own in both if len(own) == 1 and own[0] != pieces.unk_token_id}
+    return {word: own[0] for word, own in both if len(own) == 1 and own[0] != pieces.unk_token_id}
 
 
 def _content(pieces: Any, form: str) -> str | None:

@@ -247,7 +247,7 @@ class DistilSettings(RunSettings):
     # More recipes for the search for noisy words: spel adds misspellings, rare in posts.
     noisy_words_also: str | None = None
     misspellings: Annotated[
-        int, option("Likely misspellings of frequent words added to the noisy words", ge=0)
+        int, option("Likely misspellings of frequent words that join the noisy words found", ge=0)
     ] = 0
     # Without `batch_pairs`, the tokens of an update; with it, the most tokens at once.
     batch_tokens: Annotated[
