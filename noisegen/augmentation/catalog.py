@@ -22,7 +22,7 @@ from noisegen.report.blocks import Block, Cell, Row, Table, figure
 from noisegen.report.blocks import Text as Paragraph
 from noisegen.testing import noise_with
 from noisegen.text.alignment import character_errors, word_errors
-from noisegen.text.resources import DEMO, DICTIONARIES, EXAMPLE_PAIRS, RECIPES
+from noisegen.text.resources import DEMO, DICTIONARIES, EXAMPLE_CASUAL, EXAMPLE_PAIRS, RECIPES
 
 
 @dataclass(frozen=True)
@@ -153,6 +153,7 @@ RATE_TEXTS_MIN = 20  # demo texts that a language needs, at least, for its error
 # Packaged example data by name: what it is. All of it was written for noisegen.
 EXAMPLES = {
     "text": "clean English sentences, one per line",
+    "casual": "3,995 casual English texts without errors, to train on, one per line",
     "posts": "English posts as people write them, one per line",
     "pairs": "the same posts and their clean form, a table with columns noisy and clean",
 }
@@ -166,6 +167,8 @@ def example(name: str) -> str:
         raise UsageError(f"no example {name!r}{near}")
     if name == "text":
         return "".join(f"{text}\n" for text in demo_texts()["en"])
+    if name == "casual":
+        return EXAMPLE_CASUAL.read_text("utf-8")
     pairs = EXAMPLE_PAIRS.read_text("utf-8")
     if name == "pairs":
         return pairs

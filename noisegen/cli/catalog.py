@@ -128,7 +128,8 @@ def transforms(transform: str | None, code: tuple[str, ...], as_json: bool) -> N
 def example(name: str | None, as_json: bool) -> None:
     """List the packaged example data, or print some.
 
-    NAME: text, posts or pairs. They were written for noisegen (Apache-2.0), to try its commands on.
+    NAME: text, casual, posts or pairs. They were written for noisegen (Apache-2.0), to try its
+    commands on.
     """
     from noisegen.augmentation import catalog
     from noisegen.report.terminal import show

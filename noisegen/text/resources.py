@@ -10,6 +10,7 @@ RECIPES = PACKAGE / "recipes"
 DEFAULT_RECIPE = "ugc"
 DEMO = PACKAGE / "demo" / "demo.tsv"
 EXAMPLE_PAIRS = DEMO.with_name("pairs.tsv")
+EXAMPLE_CASUAL = DEMO.with_name("casual.txt")
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # options M_TRIM_THRESHOLD, M_MMAP_THRESHOLD of mallopt
 KEPT_BYTES = 64 << 20  # freed memory that the process keeps for later use
