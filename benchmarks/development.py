@@ -1,0 +1,118 @@
+"""The development sets, and the values of a model on them, for the benchmarks of docs/proof.md."""
+
+import csv
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.natural_noise import ROWS, changed_pairs, spread
+from benchmarks.real_pairs import Pair, lines_of, posts
+from noisegen.encoders.encoder import Encoder, Vectors
+from noisegen.evaluation.measure import VectorStore, measure
+from noisegen.evaluation.results import EvaluateOptions
+from noisegen.evaluation.sets import EvaluationSet, PairSet, make_sets
+from noisegen.evaluation.similarity import F64
+from noisegen.runs.atomic import write_text
+from noisegen.runs.progress import silent
+
+TEACHER, ANCHORED = "minilm", "anchored_distance"
+SETS = ("tweets", "EWT", "JFLEG")
+METRICS = (ANCHORED, "distance", "drift", "xsim_error", "xsim_hard_error")
+SIMILARITIES = ("sts_clean", "sts_one_noisy")
+STS_NOISE = "learner"  # no student is trained on it
+SENTENCES, SCORE = slice(5, 7), 4  # columns of STS-B
+
+Values = dict[str, F64]  # "set/metric" -> a value per row, or one value
+
+
+@cache
+def tweets(part: str) -> list[Pair]:
+    """Return the English tweets of a part of MultiLexNorm2 and their normal form."""
+    return list(posts("en", part))
+
+
+def slug(name: str) -> str:
+    """Return the name of a row of a table as the name of a file."""
+    return name.replace(",", "").replace(" ", "-")
+
+
+def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
+    """Write a table of pairs; it is there whole or not at all."""
+    part = path.with_suffix(".part")
+    with part.open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(("noisy", "clean"))
+        table.writerows(pairs)
+    part.replace(path)
+
+
+def development_sets(folder: Path, rows: int = ROWS) -> list[EvaluationSet]:
+    """Return tweets, edited web text and essays, with hard negatives, and an STS set.
+
+    `rows` is the maximum of rows per set; `folder` gets the sets as tables.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    read = (
+        spread(tweets("dev"), rows),
+        changed_pairs("ud-corrected:en", rows),
+        changed_pairs("jfleg", rows),
+    )
+    real = dict(zip(SETS, read, strict=True))
+    for name, pairs in real.items():
+        write_pairs(folder / f"{name}.csv", pairs)
+    similar = [line.split("\t") for line in lines_of("sts/stsb-open-dev.tsv.gz")]
+    titles = ["sentence1", "sentence2", "score"]
+    table = [titles, *([*line[SENTENCES], line[SCORE]] for line in similar[:rows])]
+    write_text(folder / "STS.tsv", "".join("\t".join(line) + "\n" for line in table))
+    options = EvaluateOptions(
+        models=(TEACHER,),
+        out="",
+        pairs=tuple(f"{name}={folder / name}.csv" for name in real),
+        sts=(f"STS={folder / 'STS.tsv'}",),
+        recipe=STS_NOISE,
+        per_kind=1,
+    )
+    return make_sets(options, silent).sets
+
+
+def anchors(sets: Sequence[EvaluationSet], anchor: Encoder) -> dict[str, Vectors]:
+    """Return a model's vectors of the clean texts of each set of pairs."""
+    return {
+        dataset.name: anchor.encode(dataset.clean)
+        for dataset in sets
+        if isinstance(dataset, PairSet)
+    }
+
+
+def values_of(
+    model: Encoder, sets: Sequence[EvaluationSet], anchored: Mapping[str, Vectors]
+) -> Values:
+    """Return the values of a model on the sets."""
+    store, found = VectorStore(model), Values()
+    for dataset in sets:
+        if isinstance(dataset, PairSet):
+            rows = measure(dataset, store, anchored[dataset.name]).rows
+            found |= {f"{dataset.name}/{name}": rows[name] for name in METRICS if name in rows}
+        else:
+            seeds = measure(dataset, store).seeds
+            found |= {f"{dataset.name}/{name}": np.array(seeds[name]) for name in SIMILARITIES}
+    return found
+
+
+def kept(path: Path, make: Callable[[], Values]) -> Values:
+    """Return the values in the file `path`, which are made if it is not there."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(".part.npz")
+        np.savez(part, **make())
+        part.replace(path)
+    with np.load(path) as stored:
+        return dict(stored)
+
+
+def markdown(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table in Markdown; all columns but the first are aligned to the right."""
+    lines = [titles, ["---", *["---:"] * (len(titles) - 1)], *rows]
+    return "".join("| " + " | ".join(map(str, line)) + " |\n" for line in lines)

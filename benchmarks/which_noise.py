@@ -1,0 +1,245 @@
+"""Which noise teaches: `python -m benchmarks.which_noise TEXT -o DIR`.
+
+Students of MiniLM differ in the noise of their training pairs alone. Text, settings and CPU time
+are those of the preset `robust-minilm`, without noisy words and misspellings as tokens, which are
+knowledge of another kind. Each noise is made once, `noise/ARM.csv`. "none" has clean text on both
+sides: it is the control arm. The noise of other tools has the character error rate of `ugc` or, as
+"heavy", of `ugc-heavy`. "fit" is fitted to the noisy side of tweets from the train part of
+MultiLexNorm2, and "pairs" are these tweets with their clean form. What is there already is not made
+again. TEXT is the output of `python -m benchmarks.natural_text`.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from shutil import rmtree
+from statistics import fmean
+
+import numpy as np
+
+from benchmarks.development import (
+    ANCHORED,
+    SETS,
+    TEACHER,
+    Values,
+    anchors,
+    development_sets,
+    kept,
+    markdown,
+    slug,
+    tweets,
+    values_of,
+    write_pairs,
+)
+from benchmarks.natural_noise import ROWS
+from benchmarks.peer_noise import PEERS, calibrated, cer
+from noisegen.augmentation.on_the_fly import Noising
+from noisegen.encoders.encoder import open_encoder
+from noisegen.evaluation.findings import ALPHA
+from noisegen.evaluation.statistics import holm, mean_differences
+from noisegen.noising.recipe import Recipe
+from noisegen.realism.fit import fit_texts
+from noisegen.runs.atomic import write_text
+
+CONTROL, SEED = "none", 1
+SETTINGS = {
+    "recipe": "stored",
+    "noisy_words": 0,
+    "noisy_words_also": "",
+    "misspellings": 0,
+    "precision": "fp32",
+}
+OURS = ("ugc", "ugc-heavy", "fit")  # arms that are tested against the best of other tools
+
+Noiser = Callable[[list[str]], list[str]]
+
+
+@dataclass(frozen=True)
+class Arm:
+    """The noise of one row of the table; `make` returns the noisy form of each text."""
+
+    name: str
+    make: Noiser
+    is_peer: bool = False
+
+
+def of_recipe(recipe: Recipe, seed: int = SEED) -> Noiser:
+    """Return the noise of a recipe for English texts."""
+    return lambda texts: Noising("en").noise(recipe, texts, seed)
+
+
+def of_peer(name: str, like: str, seed: int = SEED) -> Noiser:
+    """Return the noise of another tool, as strong as the recipe `like` by character error rate."""
+    peer = next(peer for peer in PEERS if peer.name == name)
+
+    def noise(texts: list[str]) -> list[str]:
+        noiser = peer.noiser("en")
+        if noiser is None:
+            raise SystemExit(f"{name}: install {peer.package}")
+        wanted = cer(texts, of_recipe(Recipe.named(like))(texts))
+        return noiser(texts, calibrated(noiser, texts, wanted, SEED), seed)
+
+    return noise
+
+
+@cache
+def fitted() -> Recipe:
+    """Return a recipe fitted to the noisy side of tweets, without their clean form."""
+    return fit_texts([noisy for noisy, _ in tweets("train")]).recipe
+
+
+ARMS = (
+    Arm(CONTROL, lambda texts: texts),
+    Arm("mix_all", of_recipe(Recipe.named("mix_all"))),
+    *(Arm(peer.name, of_peer(peer.name, "ugc"), is_peer=True) for peer in PEERS[1:]),
+    *(
+        Arm(f"{name}, heavy", of_peer(name, "ugc-heavy"), is_peer=True)
+        for name in ("glitchlings, four kinds", "multypo", "textnoisr")
+    ),
+    Arm("channel", of_recipe(Recipe.named("channel"))),
+    Arm("ugc", of_recipe(Recipe.named("ugc"))),
+    Arm("ugc-heavy", of_recipe(Recipe.named("ugc-heavy"))),
+    Arm("fit", lambda texts: of_recipe(fitted())(texts)),
+)
+PAIRS = "pairs"
+NAMES = (*(arm.name for arm in ARMS), PAIRS)
+
+
+def make_noise(texts: list[str], folder: Path) -> dict[str, float]:
+    """Write the pairs of each arm that the folder lacks; return their character error rates."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "rates.json"
+    rates: dict[str, float] = json.loads(path.read_text()) if path.exists() else {}
+    for arm in ARMS:
+        if arm.name not in rates:
+            noisy = arm.make(texts)
+            write_pairs(folder / f"{slug(arm.name)}.csv", zip(noisy, texts, strict=True))
+            rates[arm.name] = cer(texts, noisy)
+            write_text(path, json.dumps(rates, indent=1))
+            print(f"{arm.name}: character error rate {rates[arm.name]:.4f}", flush=True)
+    write_pairs(folder / f"{PAIRS}.csv", tweets("train"))
+    return rates
+
+
+def train(folder: Path, name: str, out: str, **limits: object) -> None:
+    """Train a student on the noise of an arm, on one core, unless it is there."""
+    run = folder / "students" / out
+    if (run / "metrics.json").exists():
+        return
+    pairs = folder / "noise" / f"{slug(name)}.csv"
+    command = [sys.executable, "-m", "noisegen", "train", str(pairs), "-o", str(run), "--force"]
+    settings = [f"--set={key}={value}" for key, value in {**SETTINGS, **limits}.items()]
+    subprocess.run(
+        [*command, "--preset=robust-minilm", "--quiet", *settings],
+        check=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    rmtree(run / "checkpoints")  # half a gigabyte
+    print(f"trained {out}", flush=True)
+
+
+def seeds_better(ours: Sequence[Values], theirs: Sequence[Values], key: str) -> list[float]:
+    """Return, for each seed, the p-value of ours being nearer; 1 where it is not."""
+    found = []
+    for mine, other in zip(ours, theirs, strict=True):
+        test = mean_differences({key: mine[key]}, {key: other[key]})[key]
+        found.append(test.p if test.value < 0 else 1.0)
+    return found
+
+
+def main_table(values: Mapping[str, Sequence[Values]], rates: Mapping[str, float]) -> str:
+    """Return the table of all arms; figures are means over rows and seeds."""
+    mean = {
+        name: {key: fmean(float(seed[key].mean()) for seed in seeds) for key in seeds[0]}
+        for name, seeds in values.items()
+    }
+    titles = ["noise", "CER"]
+    for dataset in SETS:
+        titles += [f"{dataset}: nearer", "drift", "xSIM", "hard"]
+    rows = []
+    for name, of_arm in mean.items():
+        row = [name, f"{rates[name]:.3f}" if name in rates else ""]
+        for dataset in SETS:
+            nearer = mean[CONTROL][f"{dataset}/{ANCHORED}"] / of_arm[f"{dataset}/{ANCHORED}"]
+            errors = (of_arm[f"{dataset}/{metric}"] for metric in ("xsim_error", "xsim_hard_error"))
+            row += [f"{nearer:.2f}", f"{of_arm[f'{dataset}/drift']:.4f}"]
+            row += [f"{error:.1f}" for error in errors]
+        row += [f"{of_arm[f'STS/{metric}']:.1f}" for metric in ("sts_clean", "sts_one_noisy")]
+        rows.append(row)
+    return markdown([*titles, "STS", "STS, noisy"], rows)
+
+
+def test_table(values: Mapping[str, Sequence[Values]]) -> str:
+    """Return the table of our noise against the best of other tools, by anchored distance.
+
+    The best is chosen set by set, by the mean over the seeds. P-values are corrected after Holm
+    over the arms and sets of a seed.
+    """
+    peers = [arm.name for arm in ARMS if arm.is_peer and arm.name in values]
+    cells, found = [], []
+    for dataset in SETS:
+        key = f"{dataset}/{ANCHORED}"
+        distance = {name: fmean(float(seed[key].mean()) for seed in values[name]) for name in NAMES}
+        best = min(peers, key=lambda name, distance=distance: distance[name])
+        for name in OURS:
+            cells.append((dataset, name, best, distance[best] / distance[name]))
+            found.append(seeds_better(values[name], values[best], key))
+    corrected = np.stack([holm(column) for column in np.array(found).T], axis=1)
+    return markdown(
+        ["set", "noise", "best of other tools", "nearer than it", "seeds with p < .05"],
+        [
+            (*names, f"{ratio:.2f}", f"{int((row < ALPHA).sum())} of {len(row)}")
+            for (*names, ratio), row in zip(cells, corrected, strict=True)
+        ],
+    )
+
+
+def main() -> None:
+    """Read the arguments; make noise, train, measure and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("text", type=Path, help="clean sentences, one per line")
+    parser.add_argument("-o", "--out", type=Path, required=True)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--minutes", type=float, default=10, help="CPU time of each training")
+    parser.add_argument("--jobs", type=int, default=2, help="trainings at once, a core each")
+    parser.add_argument("--rows", type=int, default=ROWS, help="most rows of a set")
+    parser.add_argument("--texts", type=int, help="most sentences to train on")
+    given = parser.parse_args()
+    texts = given.text.read_text("utf-8").splitlines()[: given.texts]
+    rates = make_noise(texts, given.out / "noise")
+    train(given.out, CONTROL, "teacher", steps=1)  # the teacher's vectors are kept for all
+    limit = f"{60 * given.minutes:g}s"
+    with ThreadPoolExecutor(given.jobs) as pool:
+        runs = [
+            pool.submit(train, given.out, name, f"{slug(name)}-{seed}", seed=seed, cpu_limit=limit)
+            for seed in range(given.seeds)
+            for name in NAMES
+        ]
+    for run in runs:
+        run.result()
+    sets = development_sets(given.out / "sets", given.rows)
+    anchored = anchors(sets, open_encoder(TEACHER))
+
+    def values_of_run(name: str, seed: int) -> Values:
+        run = f"{slug(name)}-{seed}"
+        student = given.out / "students" / run / "student"
+        return kept(
+            given.out / "values" / f"{run}.npz",
+            lambda: values_of(open_encoder(str(student)), sets, anchored),
+        )
+
+    values = {name: [values_of_run(name, seed) for seed in range(given.seeds)] for name in NAMES}
+    tables = [main_table(values, rates), test_table(values)]
+    write_text(given.out / "which_noise.md", "\n".join(tables))
+    print(*tables, sep="\n")
+
+
+if __name__ == "__main__":
+    main()
