@@ -1,11 +1,11 @@
 """Beside what people do instead: `python -m benchmarks.beside [NAME=FOLDER]... -o DIR`.
 
 The table has MiniLM, MiniLM behind spell checkers, behind `normalize` and as a mean over noisy
-copies, multilingual e5, USE, character n-grams, and the models given, such as students of
-`robust-minilm`; the first two of these also behind `normalize`. Each row has its gain and its cost.
-The anchor is the untouched encoder's vector of the clean text. Distances are shares of the distance
-between clean texts of the set that have nothing to do with each other, so that encoders can be
-compared. A spell checker that is not installed is left out.
+copies, multilingual e5, USE, MiniLM's static form, character n-grams, and the models given, such as
+students of `robust-minilm`; the first two of these also behind `normalize`. Each row has its gain
+and its cost. The anchor is the untouched encoder's vector of the clean text. Distances are shares
+of the distance between clean texts of the set that have nothing to do with each other, so that
+encoders can be compared. A spell checker that is not installed is left out.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from benchmarks.development import (
     values_of,
 )
 from benchmarks.natural_noise import ROWS
-from benchmarks.systems import Characters, Fronted, MeanOfCopies, fronts
+from benchmarks.systems import Characters, Fronted, MeanOfCopies, fronts, static
 from noisegen.encoders.encoder import Encoder, open_encoder
 from noisegen.evaluation.findings import ALPHA
 from noisegen.evaluation.sets import EvaluationSet, PairSet
@@ -97,6 +97,7 @@ def systems(given: Sequence[str]) -> list[System]:
     for name, spec in (("multilingual e5", "e5"), ("USE", "use")):
         if spec in files:
             found.append(System(name, opened(spec), opened(spec), files[spec]))
+    found.append(System("static MiniLM", lambda: static(TEACHER), lambda: static(TEACHER)))
     grams = Characters("character n-grams", "char_wb", (3, 5))
     found.append(System(grams.name, lambda: grams, lambda: grams))
     for place, each in enumerate(given):
@@ -152,7 +153,7 @@ def row_of(system: System, values: Values) -> list[str]:
     return [*row, f"{values['ms'].item():.2f}", system.megabytes(), system.minutes()]
 
 
-def test_rows(name: str, values: Mapping[str, Values]) -> Iterator[list[str]]:
+def tests_of(name: str, values: Mapping[str, Values]) -> Iterator[list[str]]:
     """Yield the tests of a model alone against every system of the same vectors, set by set.
 
     P-values are corrected after Holm over the systems and sets of a metric.
@@ -197,7 +198,7 @@ def main() -> None:
     titles += ["STS", "STS, noisy", "ms", "MB", "CPU min"]
     tested = given.models[0].partition("=")[0]
     against = ["against", "set", "metric", "difference", "p (Holm)", f"{tested} is"]
-    tables = [markdown(titles, rows), markdown(against, test_rows(tested, values))]
+    tables = [markdown(titles, rows), markdown(against, tests_of(tested, values))]
     write_text(given.out / "beside.md", "\n".join(tables))
     print(*tables, sep="\n")
 

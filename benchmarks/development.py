@@ -1,14 +1,19 @@
-"""The development sets, and the values of a model on them, for the benchmarks of docs/proof.md."""
+"""The development sets, and the values of a model on them, for the benchmarks of docs/proof.md.
+
+Tweets are the English dev part of MultiLexNorm2, EWT is web text of a treebank with the corrections
+of its annotators, JFLEG are essays of learners. Sets that are not here are left out.
+"""
 
 import csv
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.natural_noise import ROWS, changed_pairs, spread
-from benchmarks.real_pairs import Pair, lines_of, posts
+from benchmarks.natural_noise import ROWS, spread
+from benchmarks.real_pairs import MULTILEXNORM2, Pair, available, lines_of, load, posts
 from noisegen.encoders.encoder import Encoder, Vectors
 from noisegen.evaluation.measure import VectorStore, measure
 from noisegen.evaluation.results import EvaluateOptions
@@ -18,7 +23,9 @@ from noisegen.runs.atomic import write_text
 from noisegen.runs.progress import silent
 
 TEACHER, ANCHORED = "minilm", "anchored_distance"
-SETS = ("tweets", "EWT", "JFLEG")
+TWEETS = "tweets"
+_SOURCES = {TWEETS: f"{MULTILEXNORM2}:en", "EWT": "ud-corrected:en", "JFLEG": "jfleg"}
+SETS = tuple(name for name, source in _SOURCES.items() if source in available())
 METRICS = (ANCHORED, "distance", "drift", "xsim_error", "xsim_hard_error")
 SIMILARITIES = ("sts_clean", "sts_one_noisy")
 STS_NOISE = "learner"  # no student is trained on it
@@ -48,20 +55,18 @@ def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
     part.replace(path)
 
 
-def development_sets(folder: Path, rows: int = ROWS) -> list[EvaluationSet]:
-    """Return tweets, edited web text and essays, with hard negatives, and an STS set.
+def development_sets(
+    folder: Path, rows: int = ROWS, hard: Collection[str] = SETS
+) -> list[EvaluationSet]:
+    """Return tweets, edited web text and essays, as far as they are here, and an STS set.
 
-    `rows` is the maximum of rows per set; `folder` gets the sets as tables.
+    `rows` is the maximum of rows per set; the sets in `hard` have hard negatives. `folder` gets the
+    sets as tables.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    read = (
-        spread(tweets("dev"), rows),
-        changed_pairs("ud-corrected:en", rows),
-        changed_pairs("jfleg", rows),
-    )
-    real = dict(zip(SETS, read, strict=True))
-    for name, pairs in real.items():
-        write_pairs(folder / f"{name}.csv", pairs)
+    for name in SETS:
+        pairs = tweets("dev") if name == TWEETS else load(_SOURCES[name])
+        write_pairs(folder / f"{name}.csv", spread(pairs, rows))
     similar = [line.split("\t") for line in lines_of("sts/stsb-open-dev.tsv.gz")]
     titles = ["sentence1", "sentence2", "score"]
     table = [titles, *([*line[SENTENCES], line[SCORE]] for line in similar[:rows])]
@@ -69,12 +74,17 @@ def development_sets(folder: Path, rows: int = ROWS) -> list[EvaluationSet]:
     options = EvaluateOptions(
         models=(TEACHER,),
         out="",
-        pairs=tuple(f"{name}={folder / name}.csv" for name in real),
+        pairs=tuple(f"{name}={folder / name}.csv" for name in SETS),
         sts=(f"STS={folder / 'STS.tsv'}",),
         recipe=STS_NOISE,
         per_kind=1,
     )
-    return make_sets(options, silent).sets
+    return [
+        dataset
+        if dataset.name in hard or not isinstance(dataset, PairSet)
+        else replace(dataset, negatives=None)
+        for dataset in make_sets(options, silent).sets
+    ]
 
 
 def anchors(sets: Sequence[EvaluationSet], anchor: Encoder) -> dict[str, Vectors]:

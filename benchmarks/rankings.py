@@ -19,8 +19,8 @@ import torch
 from benchmarks.beside import System, systems, unlike
 from benchmarks.development import SETS, Values, development_sets, kept, markdown, slug
 from benchmarks.natural_noise import ROWS
-from benchmarks.systems import Characters, static
-from benchmarks.which_noise import Noiser, fitted, of_peer, of_recipe
+from benchmarks.systems import Characters
+from benchmarks.which_noise import ARMS, Noiser, fitted, of_peer, of_recipe
 from noisegen.encoders.encoder import Encoder
 from noisegen.evaluation.sets import PairSet
 from noisegen.evaluation.similarity import F64, cosine_distances
@@ -28,17 +28,25 @@ from noisegen.noising.recipe import Recipe
 
 REAL, RESAMPLES, SEEDS = "people", 2_000, (1, 2)
 PERCENTILES = (2.5, 97.5)
+AGAIN = ", another seed"
 
 
 def noises(seed: int) -> dict[str, Noiser]:
     """Return the kinds of noise that are made, by name; "fit" is fitted to other tweets."""
-    return {
+    made = {
         "typos (multypo)": of_peer("multypo", "ugc", seed),
         "letters (textnoisr)": of_peer("textnoisr", "ugc", seed),
         "mix_all": of_recipe(Recipe.named("mix_all"), seed),
         "ugc": of_recipe(Recipe.named("ugc"), seed),
-        "fit": of_recipe(fitted(), seed),
+        "fit": lambda texts: of_recipe(fitted(), seed)(texts),
     }
+    here = {arm.name for arm in ARMS}
+    return {name: make for name, make in made.items() if _plain(name) in here}
+
+
+def _plain(name: str) -> str:
+    """Return the name of the arm of `which_noise` that makes a kind of noise."""
+    return name.partition("(")[2].rstrip(")") or name
 
 
 def noisy_texts(sets: list[PairSet]) -> dict[str, dict[str, list[str]]]:
@@ -49,9 +57,6 @@ def noisy_texts(sets: list[PairSet]) -> dict[str, dict[str, list[str]]]:
             for dataset in sets:
                 texts[dataset.name][name + end] = make([*dataset.clean])
     return texts
-
-
-AGAIN = ", another seed"
 
 
 def distances(
@@ -88,10 +93,9 @@ def with_interval(values: Mapping[str, Values], dataset: str, one: str, other: s
 
 
 def compared(given: list[str]) -> list[System]:
-    """Return the systems of `beside`, static MiniLM and word counts."""
+    """Return the systems of `beside`, and word counts."""
     words = Characters("word counts", "word", (1, 1))
-    made = [("static MiniLM", lambda: static("minilm")), (words.name, lambda: words)]
-    return [*systems(given), *(System(name, make, make) for name, make in made)]
+    return [*systems(given), System(words.name, lambda: words, lambda: words)]
 
 
 def main() -> None:

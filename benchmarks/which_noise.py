@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from shutil import rmtree
 from statistics import fmean
@@ -28,6 +29,7 @@ from benchmarks.development import (
     ANCHORED,
     SETS,
     TEACHER,
+    TWEETS,
     Values,
     anchors,
     development_sets,
@@ -48,7 +50,7 @@ from noisegen.noising.recipe import Recipe
 from noisegen.realism.fit import fit_texts
 from noisegen.runs.atomic import write_text
 
-CONTROL, SEED = "none", 1
+CONTROL, FIT, PAIRS, SEED = "none", "fit", "pairs", 1
 SETTINGS = {
     "recipe": "stored",
     "noisy_words": 0,
@@ -56,7 +58,8 @@ SETTINGS = {
     "misspellings": 0,
     "precision": "fp32",
 }
-OURS = ("ugc", "ugc-heavy", "fit")  # arms that are tested against the best of other tools
+HARD = SETS[:1]  # hard negatives of all sets would take three times as long
+OURS = ("ugc", "ugc-heavy", FIT)  # arms that are tested against the best of other tools
 
 Noiser = Callable[[list[str]], list[str]]
 
@@ -67,7 +70,12 @@ class Arm:
 
     name: str
     make: Noiser
-    is_peer: bool = False
+    package: str = ""  # of another tool
+
+    @property
+    def is_here(self) -> bool:
+        """Whether all that the noise needs is installed or beside the clone."""
+        return bool(find_spec(self.package) if self.package else self.name != FIT or TWEETS in SETS)
 
 
 def of_recipe(recipe: Recipe, seed: int = SEED) -> Noiser:
@@ -82,7 +90,7 @@ def of_peer(name: str, like: str, seed: int = SEED) -> Noiser:
     def noise(texts: list[str]) -> list[str]:
         noiser = peer.noiser("en")
         if noiser is None:
-            raise SystemExit(f"{name}: install {peer.package}")
+            raise ModuleNotFoundError(f"{name}: install {peer.package}")
         wanted = cer(texts, of_recipe(Recipe.named(like))(texts))
         return noiser(texts, calibrated(noiser, texts, wanted, SEED), seed)
 
@@ -95,36 +103,39 @@ def fitted() -> Recipe:
     return fit_texts([noisy for noisy, _ in tweets("train")]).recipe
 
 
-ARMS = (
+_AT_UGC = ("glitchlings, four kinds", "multypo", "nlpaug spelling", "textnoisr")
+_AT_UGC_HEAVY = ("glitchlings, four kinds", "multypo")
+_ALL = (
     Arm(CONTROL, lambda texts: texts),
     Arm("mix_all", of_recipe(Recipe.named("mix_all"))),
-    *(Arm(peer.name, of_peer(peer.name, "ugc"), is_peer=True) for peer in PEERS[1:]),
+    *(Arm(name, of_peer(name, "ugc"), name.split()[0].strip(",")) for name in _AT_UGC),
     *(
-        Arm(f"{name}, heavy", of_peer(name, "ugc-heavy"), is_peer=True)
-        for name in ("glitchlings, four kinds", "multypo", "textnoisr")
+        Arm(f"{name}, heavy", of_peer(name, "ugc-heavy"), name.split()[0].strip(","))
+        for name in _AT_UGC_HEAVY
     ),
     Arm("channel", of_recipe(Recipe.named("channel"))),
     Arm("ugc", of_recipe(Recipe.named("ugc"))),
     Arm("ugc-heavy", of_recipe(Recipe.named("ugc-heavy"))),
-    Arm("fit", lambda texts: of_recipe(fitted())(texts)),
+    Arm(FIT, lambda texts: of_recipe(fitted())(texts)),
 )
-PAIRS = "pairs"
-NAMES = (*(arm.name for arm in ARMS), PAIRS)
+ARMS = tuple(arm for arm in _ALL if arm.is_here)
+NAMES = (*(arm.name for arm in ARMS), *([PAIRS] if TWEETS in SETS else []))
 
 
-def make_noise(texts: list[str], folder: Path) -> dict[str, float]:
-    """Write the pairs of each arm that the folder lacks; return their character error rates."""
+def make_noise(names: Sequence[str], texts: list[str], folder: Path) -> dict[str, float]:
+    """Write the pairs of the arms that the folder lacks; return their character error rates."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "rates.json"
     rates: dict[str, float] = json.loads(path.read_text()) if path.exists() else {}
     for arm in ARMS:
-        if arm.name not in rates:
+        if arm.name in names and arm.name not in rates:
             noisy = arm.make(texts)
             write_pairs(folder / f"{slug(arm.name)}.csv", zip(noisy, texts, strict=True))
             rates[arm.name] = cer(texts, noisy)
             write_text(path, json.dumps(rates, indent=1))
             print(f"{arm.name}: character error rate {rates[arm.name]:.4f}", flush=True)
-    write_pairs(folder / f"{PAIRS}.csv", tweets("train"))
+    if PAIRS in names:
+        write_pairs(folder / f"{PAIRS}.csv", tweets("train"))
     return rates
 
 
@@ -162,13 +173,14 @@ def main_table(values: Mapping[str, Sequence[Values]], rates: Mapping[str, float
     }
     titles = ["noise", "CER"]
     for dataset in SETS:
-        titles += [f"{dataset}: nearer", "drift", "xSIM", "hard"]
+        titles += [f"{dataset}: nearer", "drift", "xSIM", *(["hard"] if dataset in HARD else [])]
     rows = []
     for name, of_arm in mean.items():
         row = [name, f"{rates[name]:.3f}" if name in rates else ""]
         for dataset in SETS:
             nearer = mean[CONTROL][f"{dataset}/{ANCHORED}"] / of_arm[f"{dataset}/{ANCHORED}"]
-            errors = (of_arm[f"{dataset}/{metric}"] for metric in ("xsim_error", "xsim_hard_error"))
+            metrics = ("xsim_error", "xsim_hard_error")[: 1 + (dataset in HARD)]
+            errors = (of_arm[f"{dataset}/{metric}"] for metric in metrics)
             row += [f"{nearer:.2f}", f"{of_arm[f'{dataset}/drift']:.4f}"]
             row += [f"{error:.1f}" for error in errors]
         row += [f"{of_arm[f'STS/{metric}']:.1f}" for metric in ("sts_clean", "sts_one_noisy")]
@@ -176,22 +188,25 @@ def main_table(values: Mapping[str, Sequence[Values]], rates: Mapping[str, float
     return markdown([*titles, "STS", "STS, noisy"], rows)
 
 
-def test_table(values: Mapping[str, Sequence[Values]]) -> str:
+def tests_table(values: Mapping[str, Sequence[Values]]) -> str:
     """Return the table of our noise against the best of other tools, by anchored distance.
 
     The best is chosen set by set, by the mean over the seeds. P-values are corrected after Holm
     over the arms and sets of a seed.
     """
-    peers = [arm.name for arm in ARMS if arm.is_peer and arm.name in values]
+    peers = [arm.name for arm in ARMS if arm.package and arm.name in values]
     cells, found = [], []
     for dataset in SETS:
         key = f"{dataset}/{ANCHORED}"
-        distance = {name: fmean(float(seed[key].mean()) for seed in values[name]) for name in NAMES}
-        best = min(peers, key=lambda name, distance=distance: distance[name])
-        for name in OURS:
+        distance = {
+            name: fmean(float(seed[key].mean()) for seed in seeds) for name, seeds in values.items()
+        }
+        best = min(peers, key=distance.__getitem__, default=CONTROL)
+        for name in filter(values.__contains__, OURS if peers else ()):
             cells.append((dataset, name, best, distance[best] / distance[name]))
             found.append(seeds_better(values[name], values[best], key))
-    corrected = np.stack([holm(column) for column in np.array(found).T], axis=1)
+    columns = np.array(found).reshape(len(cells), -1).T
+    corrected = np.stack([holm(column) for column in columns], axis=1) if cells else []
     return markdown(
         ["set", "noise", "best of other tools", "nearer than it", "seeds with p < .05"],
         [
@@ -210,21 +225,22 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10, help="CPU time of each training")
     parser.add_argument("--jobs", type=int, default=2, help="trainings at once, a core each")
     parser.add_argument("--rows", type=int, default=ROWS, help="most rows of a set")
-    parser.add_argument("--texts", type=int, help="most sentences to train on")
+    parser.add_argument("--arms", nargs="+", default=NAMES, metavar="ARM", help="rows of the table")
     given = parser.parse_args()
-    texts = given.text.read_text("utf-8").splitlines()[: given.texts]
-    rates = make_noise(texts, given.out / "noise")
+    texts = given.text.read_text("utf-8").splitlines()
+    names = [name for name in NAMES if name in (CONTROL, *given.arms)]
+    rates = make_noise(names, texts, given.out / "noise")
     train(given.out, CONTROL, "teacher", steps=1)  # the teacher's vectors are kept for all
     limit = f"{60 * given.minutes:g}s"
     with ThreadPoolExecutor(given.jobs) as pool:
         runs = [
             pool.submit(train, given.out, name, f"{slug(name)}-{seed}", seed=seed, cpu_limit=limit)
             for seed in range(given.seeds)
-            for name in NAMES
+            for name in names
         ]
     for run in runs:
         run.result()
-    sets = development_sets(given.out / "sets", given.rows)
+    sets = development_sets(given.out / "sets", given.rows, HARD)
     anchored = anchors(sets, open_encoder(TEACHER))
 
     def values_of_run(name: str, seed: int) -> Values:
@@ -235,8 +251,8 @@ def main() -> None:
             lambda: values_of(open_encoder(str(student)), sets, anchored),
         )
 
-    values = {name: [values_of_run(name, seed) for seed in range(given.seeds)] for name in NAMES}
-    tables = [main_table(values, rates), test_table(values)]
+    values = {name: [values_of_run(name, seed) for seed in range(given.seeds)] for name in names}
+    tables = [main_table(values, rates), tests_table(values)]
     write_text(given.out / "which_noise.md", "\n".join(tables))
     print(*tables, sep="\n")
 

@@ -54,7 +54,7 @@ def pairs(tmp_path_factory):
     "words",
     [
         "realism --pairs pairs.tsv --recipe mix_all -o page.html",
-        "fit posts.txt --report page.html",
+        pytest.param("fit posts.txt --report page.html", marks=pytest.mark.nightly),
         "stats run --plot page.html",
         "stats run --plot page.png",
         "review report r.sqlite -o page.html",

@@ -208,14 +208,18 @@ def test_the_command_writes_a_recipe_that_augment_takes(tmp_path, capsys):
 
 
 def test_the_file_has_the_difference_from_its_recipe(tmp_path):
-    made = noisegen.calibrate("ugc", target_cer=0.02, name="half")
+    made = noisegen.calibrate("learner", target_cer=0.02, name="half")
     made.save(tmp_path / "half.yaml")
     *about, name, extends, scale = (tmp_path / "half.yaml").read_text("utf-8").splitlines()
-    assert (len(about), name, extends) == (3, "name: half", "extends: ugc")
+    assert (len(about), name, extends) == (3, "name: half", "extends: learner")
     assert scale == f"scale: {made.factor}"
     assert Recipe.named(tmp_path / "half.yaml") == made.recipe.each_mix(
         lambda mix: replace(mix, name="half")
     )
+
+
+@pytest.mark.nightly
+def test_changed_values_and_recipes_of_python_are_written_whole():
     changed = noisegen.calibrate("ugc", target_cer=0.02, values={"clip.p": 0.5}).to_yaml()
     assert parse(changed, "whole").steps()[4].p < 0.5
     assert noisegen.calibrate(Recipe.named("ugc"), target_cer=0.02).content["steps"]

@@ -1,0 +1,93 @@
+"""The benchmarks of docs/proof.md, on a few rows."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from benchmarks.development import SETS, kept, markdown
+from benchmarks.measure import ROOT
+from benchmarks.rankings import tau
+from benchmarks.systems import in_words
+from noisegen.augmentation.catalog import example
+
+needs_data = pytest.mark.skipif(not SETS, reason="development sets are not beside the clone")
+
+
+def test_tau_is_one_minus_twice_the_share_of_swapped_pairs():
+    order = np.array([0.1, 0.2, 0.3, 0.4])
+    assert tau(order, 5 * order) == 1
+    assert tau(order, -order) == -1
+    assert tau(order, order[[1, 0, 2, 3]]) == pytest.approx(1 - 2 / 6)
+    both = np.stack([order, -order], axis=1)
+    assert tau(both, np.stack([order, order], axis=1)).tolist() == [1, -1]
+
+
+def test_kept_values_are_read_and_not_made_again(tmp_path):
+    path = tmp_path / "new" / "model.npz"
+    made = kept(path, lambda: {"set/metric": np.arange(3.0)})
+    assert made["set/metric"].tolist() == [0, 1, 2]
+    assert kept(path, dict).keys() == {"set/metric"}
+    assert [file.name for file in path.parent.iterdir()] == ["model.npz"]
+
+
+def test_words_are_corrected_and_addresses_contractions_and_numbers_are_not():
+    correct = in_words(lambda word: {"hose": "house", "tge": "the"}.get(word, word))
+    assert correct("Tge hose, #hose @hose http://x.y/hose 2 hose's") == (
+        "The house, #hose @hose http://x.y/hose 2 hose's"
+    )
+    assert correct("") == ""
+
+
+def test_a_table_is_markdown():
+    assert markdown(["a", "b"], [("x", 1)]) == "| a | b |\n| --- | ---: |\n| x | 1 |\n"
+
+
+@needs_data
+@pytest.mark.nightly
+def test_systems_are_put_side_by_side_and_ranked(tmp_path):
+    model = f"mine={tmp_path / 'model'}"
+    save_minilm(tmp_path / "model")
+    table = run("beside", model, "-o", tmp_path / "beside", "--rows", 30)
+    rows = {line.split("|")[1].strip(): line for line in table.splitlines() if line[:1] == "|"}
+    assert {"MiniLM", "multilingual e5", "mine", "normalize + mine", "against"} <= rows.keys()
+    assert rows["mine"].split("|")[2:12] == rows["MiniLM"].split("|")[2:12]
+    assert "better" not in table  # MiniLM against itself
+    orders = run("rankings", model, "-o", tmp_path / "rankings", "--rows", 30)
+    assert "| ugc | " in orders
+    assert (tmp_path / "rankings" / "rankings.md").read_text("utf-8") in orders
+
+
+@needs_data
+@pytest.mark.nightly
+def test_arms_differ_in_their_noise_alone(tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("\n".join(example("casual").splitlines()[:300]), "utf-8")
+    given = [text, "-o", tmp_path / "out", "--arms", "ugc", "--seeds", 1, "--jobs", 1]
+    table = run("which_noise", *given, "--minutes", 0.4, "--rows", 30)
+    control, ugc = (
+        line.split("|") for line in table.splitlines() if line[:5] in ("| non", "| ugc")
+    )
+    assert float(control[2]) == 0 < float(ugc[2])
+    assert float(control[3]) == 1 < float(ugc[3])
+
+
+def save_minilm(folder):
+    from noisegen.encoders.encoder import open_encoder
+    from noisegen.encoders.folders import save_folder
+
+    save_folder(open_encoder("minilm"), folder)
+
+
+def run(name, *arguments):
+    """Return what a benchmark prints."""
+    return subprocess.run(
+        [sys.executable, "-m", f"benchmarks.{name}", *map(str, arguments)],
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
