@@ -24,6 +24,7 @@ from noisegen.data.tables import is_list, is_string
 from noisegen.errors import SourceError
 from noisegen.noising.engine import EDITS
 from noisegen.runs.manifest import content_of
+from noisegen.runs.records import Run
 from noisegen.text.alignment import aligned, character_errors, word_errors, words_in
 
 # Least number of characters in each bin of row lengths.
@@ -201,10 +202,11 @@ class Statistics:
     `strengths` is empty for a run without --strength. `cer_of_changed_rows` counts rows by CER in
     steps of 0.01; its last entry counts 1 and above. `examples` are changed rows, evenly spaced
     over the run. `unit` is 'text' for a run with several texts per row, whose texts count as rows
-    here, else 'row'.
+    here, else 'row'. `has_ended` is False for a run that was cut or is still writing.
     """
 
     origin: RunOrigin
+    has_ended: bool
     shards: int
     unit: str
     rows: int
@@ -264,7 +266,8 @@ def measure(folder: Path, samples: SampleSizes = SAMPLES) -> Statistics:
             for strength, rows in by_strength(batch):
                 counts.add(rows, strength)
     unit = "text" if any("paths" in schema.names for schema, _ in heads.values()) else "row"
-    return counts.statistics(len(heads), origin, unit)
+    run = Run.read(folder, "write")
+    return counts.statistics(len(heads), origin, unit, has_ended=run is None or run.has_ended)
 
 
 def ratio(part: float | None, whole: float | None) -> float | None:
@@ -580,12 +583,15 @@ class _Counts:
             self.aligned.add(lambda: _aligned_kinds(clean, noisy))
         self.examples.add(lambda: replace(row, changes=changed_words(clean, noisy, edits)))
 
-    def statistics(self, shards: int, origin: RunOrigin, unit: str) -> Statistics:
+    def statistics(
+        self, shards: int, origin: RunOrigin, unit: str, *, has_ended: bool
+    ) -> Statistics:
         """Return the statistics of all batches, with the arguments copied into them."""
         sums = self.sums
         of_strengths = [pair for pair in self.by_strength.items() if pair[0]]
         return Statistics(
             origin=origin,
+            has_ended=has_ended,
             shards=shards,
             unit=unit,
             rows=sums["rows"],

@@ -386,3 +386,16 @@ def test_several_texts_of_a_row_are_counted_as_texts(tmp_path, capsys):
     assert "row" not in told
     assert run(["preview", str(tmp_path / "a.tsv"), *columns, "-t", "cont"]) == 0
     assert "2 texts, 2 changed" in capsys.readouterr().out
+
+
+def test_a_run_that_has_not_ended_is_said_to_be_so(tmp_path: Path) -> None:
+    source, out = tmp_path / "clean.txt", tmp_path / "out"
+    source.write_text("".join(f"a row of the number {number}\n" for number in range(40)))
+    for part, end in (("1/2", "; the run has not ended, so there will be more"), ("2/2", "")):
+        augment(source, out, rows_per_shard=10, part=part)
+        found = statistics.measure(out)
+        assert found.has_ended == (not end)
+        shards = found.shards
+        line = printed(found, 120).splitlines()[1]
+        assert line.rstrip().endswith(f"{found.rows} in {shards} shards{end}")
+    assert shards == 4
