@@ -30,6 +30,13 @@ def fit_sections(fitted: Fitted) -> list[blocks.Section]:
     sections = [blocks.Section("about", title, list(map(blocks.Text, _sentences(fitted))))]
     if fitted.habits:
         lead = "Marks are noisy forms of words that the step can write, per 100 posts."
+        habits = {habit.step for habit in fitted.habits}
+        labels = dict.fromkeys(step.label for step in fitted.recipe.steps() if step.p)
+        if kept := [label for label in labels if label not in habits]:
+            lead += (
+                " Steps that are not in the table keep their strength, since no mark in these "
+                f"posts tells it: {', '.join(kept)}."
+            )
         sections.append(blocks.Section("habits", "Habits", [_habits(fitted)], lead))
     if len(fitted.writers) > 1:
         sections.append(blocks.Section("writers", "Writers", [_writers(fitted)]))
