@@ -11,7 +11,7 @@ from rich.console import Console
 from noisegen.evaluation.findings import Findings, render
 from noisegen.evaluation.metrics import METRICS
 from noisegen.evaluation.page import page
-from noisegen.evaluation.results import Comparison, Results, Score
+from noisegen.evaluation.results import Comparison, Dataset, Results, Score
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +147,25 @@ def test_a_small_difference_that_tests_show_is_said_to_be_small():
     ):
         found = Findings(replace(near, comparisons=tuple(tests)))
         assert found.headline.startswith(f"student: {said} on real noise")
+
+
+@pytest.mark.parametrize(
+    ("p", "said"),
+    [
+        (0.001, "student: noisy queries lose 5.0 instead of 8.0 points of nDCG@10"),
+        (0.4, "student: no difference shown in search with noisy queries"),
+    ],
+)
+def test_the_headline_says_what_noise_costs_in_search(p, said):
+    two = made(2)
+    scores = {
+        name: {"faq": {"ndcg_drop": Score(drop), "ndcg_noisy": Score(80 - drop)}}
+        for name, drop in (("minilm", 8.0), ("student", 5.0))
+    }
+    test = comparison("ndcg_noisy", 3.0, p, "faq")
+    sets = (Dataset("faq", "search", 9),)
+    found = replace(two, datasets=sets, scores=scores, comparisons=(test,))
+    assert Findings(found).headline.startswith(said)
 
 
 def test_best_and_worst_noise_are_named_on_page_and_terminal():
