@@ -21,6 +21,7 @@ NORM = ("raw", "norm")
 WORDS, LABELLED = (TOKENS, "form", "raw"), (LABELS, "upos", "norm")
 HEAD, DEPS = CONLLU.index("head"), CONLLU.index("deps")
 TAG = re.compile(r"O|[BIESLUM]-\S+")
+IO_TAG = re.compile(r"[A-Z][A-Z0-9_-]*")  # such as LOC, in a scheme whose only other tag is O
 # Number in the first field of CoNLL-U: 3 of a token, 3-4 of a contraction, 3.1 of an empty node
 NUMBER = re.compile(r"(\d{1,9})([-.]\d{1,9})?")
 FIELD = re.compile(r"[^ \r\n]+")  # one field, in files whose fields are separated by spaces
@@ -53,15 +54,15 @@ def has_token_lines(head: bytes, wanted: Sequence[str]) -> bool:
     """Tell whether a file with these first bytes has one token per line.
 
     Such a file has blank lines between sentences, and the same number of fields on all other lines.
-    Without tabs, the last field of each line must be a tag such as B-x. A file whose first line has
-    a column name in the list `wanted` is a table with a header line.
+    Without tabs, the last field of each line must be a tag such as B-x or LOC. A file whose first
+    line has a column name in the list `wanted` is a table with a header line.
     """
     found = head_sentences(head[: head.rfind(b"\n") + 1] or head)
     lines = [cells for sentence in found for cells in after_comments(sentence)[1]]
     if len(found) < 2 or not lines or {*wanted} & {*lines[0]}:
         return False
     words = sum(" " not in line[0] for line in lines)
-    has_tabs_or_tags = b"\t" in head or all(TAG.fullmatch(line[-1]) for line in lines)
+    has_tabs_or_tags = b"\t" in head or _are_tags([line[-1] for line in lines])
     has_columns = {len(line) for line in lines} == {max(len(lines[0]), 2)}
     return has_columns and has_tabs_or_tags and words >= _WORDS_MIN * len(lines)
 
@@ -112,16 +113,22 @@ def _are_numbered(found: Iterable[Fields], width: int) -> bool:
 
 
 def _label_place(lines: Fields, first: int, width: int) -> int:
-    """Return the index of the column of labels: the last with a tag such as B-x on every line.
+    """Return the index of the column of labels: the last that has a tag on every line.
 
-    If no column has only tags, it is the last column. Ignores columns before index `first`, and
-    lines with more or fewer than `width` fields.
+    If no column has only tags (`_are_tags`), it is the last column. Ignores columns before index
+    `first`, and lines with more or fewer than `width` fields.
     """
     lines = [line for line in lines if len(line) == width]
     for place in reversed(range(first, width)):
-        if all(TAG.fullmatch(line[place]) for line in lines):
+        if _are_tags([line[place] for line in lines]):
             return place
     return width - 1
+
+
+def _are_tags(fields: Sequence[str]) -> bool:
+    """Tell whether these are the tags of tokens: B-x and the like, or LOC and the like beside O."""
+    with_prefix = all(map(TAG.fullmatch, fields))
+    return with_prefix or ("O" in fields and all(map(IO_TAG.fullmatch, fields)))
 
 
 def _counts(lines: Fields) -> bool:

@@ -60,12 +60,15 @@ def tag_letters(labels: Iterable[Any]) -> str:
 
 
 def scheme_name(letters: Collection[str]) -> str:
-    """Return the name of the scheme whose tags have these letters; '' for plain labels."""
+    """Return the name of the scheme whose tags have these letters; '' for plain labels.
+
+    IOB1 and IOB2 have the same letters.
+    """
     if {"L", "U"} & {*letters}:
         return "BILOU"
     if {"E", "S"} & {*letters}:
         return "BMES" if "M" in letters else "BIOES"
-    return "IOB" if "B" in letters else "IO" if "I" in letters else ""
+    return "IOB1 or IOB2" if "B" in letters else "IO" if "I" in letters else ""
 
 
 def tags_like(label: str) -> list[str]:

@@ -69,9 +69,19 @@ def expand(sources: Strings) -> list[FileRange]:
     given = listed(sources)
     files = [file for source in given for file in _expanded(source)]
     if all(file.skipped for file in files):
-        problem = f"{files[0].path}: unknown ending" if len(files) == 1 else "nothing to read"
-        raise SourceError(f"{problem}; {_readable()} are read (searched: {', '.join(given)})")
+        if [file.path for file in files] == given:
+            problem = f"{given[0]}: unknown ending"
+        else:
+            problem = f"nothing to read in {', '.join(given)}"
+        raise SourceError(f"{problem}; {_readable()} are read{_ADVICE if _is_dump(files) else ''}")
     return files
+
+
+_ADVICE = "; mine-wiki reads the dumps of Wikipedia"
+
+
+def _is_dump(files: Iterable[FileRange]) -> bool:
+    return any(re.search(r"\.xml\b", file.path) for file in files)
 
 
 def _readable() -> str:

@@ -261,23 +261,28 @@ def _kind_differences(realism: Realism) -> list[_KindDifference]:
 def _change(found: _KindDifference, realism: Realism) -> blocks.Row:
     """Return a table row: a kind of edit, its shares, and the options that change them.
 
-    Only the transforms of the recipe, if they are known, can make too many edits.
+    Only the transforms of the recipe, if they are known, have options. Where too few edits are of a
+    kind and the recipe has no transform for it, the advice is to add one.
     """
     options, known = dict(rows_of(KIND_OPTIONS))[found.kind].split(), realism.transforms
     is_rare = found.real > found.synthetic
+    verb, there = "raise" if is_rare else "lower", [*map(_transform, options)]
     if is_rare:
-        options = [
-            name
-            for name in options
-            if registry.get(name.partition(".")[0]).has_language(realism.lang or "en")
-        ]
+        lang = realism.lang or "en"
+        options = [name for name in options if registry.get(_transform(name)).has_language(lang)]
+    if is_rare and known and not {*known} & {*there}:
+        verb, options = "add the transform", [*dict.fromkeys(map(_transform, options))]
     elif known:
-        options = [name for name in options if name.partition(".")[0] in known]
+        options = [name for name in options if _transform(name) in known]
         options = options or [f"{name}.p" for name in known if len(known) == 1]
-    verb = "raise" if is_rare else "lower"
     advice = f"{verb} {' or '.join(options)}" if options else "no option changes it alone"
     shares = (blocks.figure(share, ".0%") for share in (found.synthetic, found.real))
     return [found.kind, *shares, advice]
+
+
+def _transform(option: str) -> str:
+    """Return the name of the transform in the name of an option, such as 'punc.blank_rate'."""
+    return option.partition(".")[0]
 
 
 def _example(versions: Mapping[str, str]) -> blocks.Example:

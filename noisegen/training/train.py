@@ -210,8 +210,8 @@ def _open_run(
             kind = "CPU" if clock.counts_cpu else "time"
             raise NoisegenError(
                 f"the {kind} limit of {clock.limit:g} s is over after {clock.spent:.0f} s of "
-                f"preparation, before the first update: give a longer --{kind.lower()}-limit, or "
-                "less data (the teacher's vectors are cached for the next run)"
+                f"preparation, before the first update: give a longer --{kind.lower()}-limit, two "
+                "minutes or more, or less data (the teacher's vectors of texts are cached)"
             )
     if resume:
         trainer.resume()

@@ -427,7 +427,7 @@ def read_again(kind, text):
 
 def test_the_scheme_of_a_file_is_said(tmp_path, capfd):
     source = tmp_path / "a.jsonl"
-    for scheme, name in (("BMES", "BMES"), ("BILOU", "BILOU"), ("IOB2", "IOB")):
+    for scheme, name in (("BMES", "BMES"), ("BILOU", "BILOU"), ("IOB2", "IOB1 or IOB2")):
         source.write_text(written_as("jsonl", list("abc"), tags_of([("LOC", 3)], scheme)))
         assert (
             run(["augment", str(source), "-o", "-", "--tokens", "tokens", "--labels", "labels"])
@@ -520,7 +520,7 @@ def test_the_letter_of_a_tag_may_be_at_its_end(tmp_path, capfd, form):
     files = [str(tmp_path / "a.jsonl"), "-o", str(tmp_path / "b.jsonl")]
     named = ["--tokens", "tokens", "--labels", "tags", "-t", "spac:add_rate=0.5,drop_rate=0"]
     assert run(["augment", *files, *named, "--seed", "2"]) == 0
-    assert "the labels in column 'tags' are IOB tags" in capfd.readouterr().err
+    assert "the labels in column 'tags' are IOB1 or IOB2 tags" in capfd.readouterr().err
     for line in (tmp_path / "b.jsonl").read_text().splitlines():
         made = json.loads(line)["tags"]
         entity = [tag for tag in made if tag != "O"]

@@ -242,7 +242,7 @@ def test_programs_binaries_and_files_in_folders_are_no_bitext(tmp_path, written)
     for name in ("README.md", "run.sh", "model.pt", ".", "*"):
         code, _, told = written(tmp_path / name, tmp_path / "out")
         assert code == 1, name
-        assert "are read (searched: " in told
+        assert ".parquet and .arrow are read" in told
     augment(tmp_path / "*.pl", tmp_path / "out", **QUIET)
     assert table(tmp_path / "out")["clean"].to_pylist() == ["print"]
 

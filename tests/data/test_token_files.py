@@ -66,6 +66,7 @@ def sentences(path: Path, **named: str) -> list[tuple[list[str], list[str]]]:
     return list(pairs)
 
 
+IO = b"Rome LOC\ncalls O\n\nhi O\n"
 CONLL_NER = [(["EU", "rejects", "#"], ["B-ORG", "O", "O"]), (["Ann"], ["B-PER"])]
 
 
@@ -80,6 +81,7 @@ CONLL_NER = [(["EU", "rejects", "#"], ["B-ORG", "O", "O"]), (["Ann"], ["B-PER"])
         ("a.bio", WIKI, [(["Rome", "calls"], ["B-LOC", "O"]), (["#hi", "ä"], ["O", "O"])]),
         ("a.tsv", WIKI, [(["Rome", "calls"], ["B-LOC", "O"]), (["#hi", "ä"], ["O", "O"])]),
         ("a.txt", WIKI, [(["Rome", "calls"], ["B-LOC", "O"]), (["#hi", "ä"], ["O", "O"])]),
+        ("io.txt", IO, [(["Rome", "calls"], ["LOC", "O"]), (["hi"], ["O"])]),
         ("eng.testa", CONLL, CONLL_NER),
         ("a.conll", b"a DT\nfox NN", [(["a", "fox"], ["DT", "NN"])]),
     ],
@@ -192,6 +194,11 @@ def test_bad_sentences_are_dropped_and_counted(file: File) -> None:
     assert table["clean"].to_pylist() == [f"word{n}" for n in range(len(table))]
     assert len(table) > 1_000
     assert dropped == {"truncated": 1}
+
+
+def test_two_words_on_every_line_are_no_tags(file: File) -> None:
+    for text in (b"Good DAY\nDEAR ALL\n\nBye ALL\n", b"it IS\nO so\n\nme O\n"):
+        assert meant(file("two.txt", text)) == Columns()
 
 
 def test_a_table_with_blank_lines_stays_a_table(file: File) -> None:
