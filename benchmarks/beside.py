@@ -187,7 +187,7 @@ def main() -> None:
     sets = development_sets(given.out / "sets", given.rows)
     values, rows = {}, []
     for system in systems(given.models):
-        path = given.out / "values" / f"{slug(system.name)}.npz"
+        path = given.out / f"values-{given.rows}" / f"{slug(system.name)}.npz"
         values[system.name] = kept(path, lambda system=system: values_of_system(system, sets))
         rows.append(row_of(system, values[system.name]))
         print(*rows[-1], flush=True)

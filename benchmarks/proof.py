@@ -1,9 +1,9 @@
 """All tables of docs/proof.md: `python -m benchmarks.proof -o DIR` (`make proof`).
 
 Writes the training text, trains students of `robust-minilm` and `robust-static`, and runs
-`which_noise`, `beside`, `retrieval` and `rankings`. A step that is done is not done again: remove
-its folder to repeat it. With the defaults it takes eight CPU hours, with `--seeds 1 --minutes 4`
-one and a half.
+`which_noise`, `beside`, `retrieval` and `rankings`. A step that is done is not done again, but for
+other rows or minutes; remove its folder to repeat it. With the defaults it takes eight CPU hours,
+with `--seeds 1 --minutes 4` one and a half.
 """
 
 import argparse
@@ -45,9 +45,9 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="trainings at once, a core each")
     parser.add_argument("--rows", type=int, default=ROWS, help="most rows of a set")
     given = parser.parse_args()
-    out: Path = given.out
+    out: Path = given.out / f"{given.minutes:g}m"  # what depends on the minutes
     out.mkdir(parents=True, exist_ok=True)
-    text = given.text or out / "text.txt"
+    text = given.text or given.out / "text.txt"
     if not text.exists():
         run("benchmarks.natural_text", text)
     robust = train(text, out / "robust-minilm", "robust-minilm", given.minutes)
@@ -56,12 +56,11 @@ def main() -> None:
     rows = ["--rows", given.rows]
     run("benchmarks.beside", *models, "-o", out / "beside", *rows)
     run("benchmarks.rankings", *models, "-o", out / "rankings", *rows)
-    found = out / "retrieval" / "report" / "results.json"
-    if not found.exists():
-        named = models[0], "--baseline", "minilm"
-        run("benchmarks.retrieval", *named, "-o", out / "retrieval", *rows)
+    retrieval = out / f"retrieval-{given.rows}"
+    if not (retrieval / "report" / "results.json").exists():
+        run("benchmarks.retrieval", models[0], "--baseline", "minilm", "-o", retrieval, *rows)
     each = ["--seeds", given.seeds, "--minutes", given.minutes, "--jobs", given.jobs]
-    run("benchmarks.which_noise", text, "-o", out / "which_noise", *each, *rows)
+    run("benchmarks.which_noise", text, "-o", given.out / "which_noise", *each, *rows)
 
 
 if __name__ == "__main__":

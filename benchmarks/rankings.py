@@ -110,7 +110,7 @@ def main() -> None:
     sets = [dataset for dataset in all_sets if isinstance(dataset, PairSet)]
     texts, values = noisy_texts(sets), {}
     for system in compared(given.models):
-        path = given.out / "distances" / f"{slug(system.name)}.npz"
+        path = given.out / f"distances-{given.rows}" / f"{slug(system.name)}.npz"
         values[system.name] = kept(
             path, lambda system=system: distances(system.make(), sets, texts)
         )

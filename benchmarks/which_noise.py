@@ -140,12 +140,10 @@ def make_noise(names: Sequence[str], texts: list[str], folder: Path) -> dict[str
     return rates
 
 
-def train(folder: Path, name: str, out: str, **limits: object) -> None:
-    """Train a student on the noise of an arm, on one core, unless it is there."""
-    run = folder / "students" / out
+def train(pairs: Path, run: Path, **limits: object) -> None:
+    """Train a student on pairs, on one core, unless it is there."""
     if (run / "metrics.json").exists():
         return
-    pairs = folder / "noise" / f"{slug(name)}.csv"
     command = [sys.executable, "-m", "noisegen", "train", str(pairs), "-o", str(run), "--force"]
     settings = [f"--set={key}={value}" for key, value in {**SETTINGS, **limits}.items()]
     subprocess.run(
@@ -154,7 +152,7 @@ def train(folder: Path, name: str, out: str, **limits: object) -> None:
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
     rmtree(run / "checkpoints")  # half a gigabyte
-    print(f"trained {out}", flush=True)
+    print(f"trained {run.name}", flush=True)
 
 
 def seeds_better(ours: Sequence[Values], theirs: Sequence[Values], key: str) -> list[float]:
@@ -230,11 +228,15 @@ def main() -> None:
     texts = given.text.read_text("utf-8").splitlines()
     names = [name for name in NAMES if name in (CONTROL, *given.arms)]
     rates = make_noise(names, texts, given.out / "noise")
-    train(given.out, CONTROL, "teacher", steps=1)  # the teacher's vectors are kept for all
+    students = given.out / f"students-{given.minutes:g}m"
+    pairs = {name: given.out / "noise" / f"{slug(name)}.csv" for name in names}
+    train(pairs[CONTROL], given.out / "teacher", steps=1)  # its vectors are kept for all
     limit = f"{60 * given.minutes:g}s"
     with ThreadPoolExecutor(given.jobs) as pool:
         runs = [
-            pool.submit(train, given.out, name, f"{slug(name)}-{seed}", seed=seed, cpu_limit=limit)
+            pool.submit(
+                train, pairs[name], students / f"{slug(name)}-{seed}", seed=seed, cpu_limit=limit
+            )
             for seed in range(given.seeds)
             for name in names
         ]
@@ -244,11 +246,10 @@ def main() -> None:
     anchored = anchors(sets, open_encoder(TEACHER))
 
     def values_of_run(name: str, seed: int) -> Values:
-        run = f"{slug(name)}-{seed}"
-        student = given.out / "students" / run / "student"
+        run = students / f"{slug(name)}-{seed}"
         return kept(
-            given.out / "values" / f"{run}.npz",
-            lambda: values_of(open_encoder(str(student)), sets, anchored),
+            given.out / f"values-{given.minutes:g}m-{given.rows}" / f"{run.name}.npz",
+            lambda: values_of(open_encoder(str(run / "student")), sets, anchored),
         )
 
     values = {name: [values_of_run(name, seed) for seed in range(given.seeds)] for name in names}
