@@ -28,6 +28,7 @@ from benchmarks.development import (
     Values,
     anchors,
     development_sets,
+    errors_of,
     kept,
     markdown,
     slug,
@@ -144,10 +145,7 @@ def row_of(system: System, values: Values) -> list[str]:
     for dataset in SETS:
         scale = 100 / values[f"{dataset}/unlike"].item()
         row += [f"{scale * values[f'{dataset}/{name}'].mean():.1f}" for name in (ANCHORED, "drift")]
-        row += [
-            f"{values[f'{dataset}/{name}'].mean():.1f}"
-            for name in ("xsim_error", "xsim_hard_error")
-        ]
+        row += [f"{values[f'{dataset}/{name}'].mean():.1f}" for name in errors_of(dataset)]
     row += [f"{values[f'STS/{metric}'].item():.1f}" for metric in SIMILARITIES]
     return [*row, f"{values['ms'].item():.2f}", system.megabytes(), system.minutes()]
 

@@ -20,7 +20,7 @@ from benchmarks.beside import System, systems, unlike
 from benchmarks.development import SETS, Values, development_sets, kept, markdown, slug
 from benchmarks.natural_noise import ROWS
 from benchmarks.systems import Characters
-from benchmarks.which_noise import ARMS, Noiser, fitted, of_peer, of_recipe
+from benchmarks.which_noise import MISSING, Noiser, fitted, of_peer, of_recipe
 from noisegen.encoders.encoder import Encoder
 from noisegen.evaluation.sets import PairSet
 from noisegen.evaluation.similarity import F64, cosine_distances
@@ -38,13 +38,13 @@ def noises(seed: int) -> dict[str, Noiser]:
         "letters (textnoisr)": of_peer("textnoisr", "ugc", seed),
         "mix_all": of_recipe(Recipe.named("mix_all"), seed),
         "ugc": of_recipe(Recipe.named("ugc"), seed),
+        "learner": of_recipe(Recipe.named("learner"), seed),
         "fit": lambda texts: of_recipe(fitted(), seed)(texts),
     }
-    here = {arm.name for arm in ARMS}
-    return {name: make for name, make in made.items() if _plain(name) in here}
+    return {name: make for name, make in made.items() if _arm(name) not in MISSING}
 
 
-def _plain(name: str) -> str:
+def _arm(name: str) -> str:
     """Return the name of the arm of `which_noise` that makes a kind of noise."""
     return name.partition("(")[2].rstrip(")") or name
 

@@ -23,12 +23,11 @@ COPIES = 4  # noisy copies in a mean, besides the text itself
 
 
 @dataclass(frozen=True)
-class Fronted:
-    """An encoder of corrected texts."""
+class Around:
+    """An encoder that uses another one, with vectors of the same width."""
 
     name: str
     encoder: Encoder
-    correct: Callable[[str], str]
 
     @property
     def width(self) -> int:
@@ -39,6 +38,13 @@ class Fronted:
     def digest(self) -> str:
         """A digest of name and encoder."""
         return digest_of(self.name, self.encoder.digest)
+
+
+@dataclass(frozen=True)
+class Fronted(Around):
+    """An encoder of corrected texts."""
+
+    correct: Callable[[str], str]
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
         """Return one vector per text, shape (texts, width)."""
@@ -46,22 +52,10 @@ class Fronted:
 
 
 @dataclass(frozen=True)
-class MeanOfCopies:
+class MeanOfCopies(Around):
     """An encoder that gives a text the mean vector of itself and of noisy copies of it."""
 
-    name: str
-    encoder: Encoder
     recipe: str = "ugc"
-
-    @property
-    def width(self) -> int:
-        """The number of dimensions of a text's vector."""
-        return self.encoder.width
-
-    @property
-    def digest(self) -> str:
-        """A digest of name and encoder."""
-        return digest_of(self.name, self.encoder.digest)
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
         """Return one vector per text, shape (texts, width)."""

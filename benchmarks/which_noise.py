@@ -120,6 +120,7 @@ _ALL = (
     Arm(FIT, lambda texts: of_recipe(fitted())(texts)),
 )
 ARMS = tuple(arm for arm in _ALL if arm.is_here)
+MISSING = {arm.name for arm in _ALL if not arm.is_here}
 NAMES = (*(arm.name for arm in ARMS), *([PAIRS] if TWEETS in SETS else []))
 
 
