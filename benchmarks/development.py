@@ -1,7 +1,7 @@
 """The development sets, and the values of a model on them, for the benchmarks of docs/proof.md.
 
 Tweets are the English dev part of MultiLexNorm2, EWT is web text of a treebank with the corrections
-of its annotators, JFLEG are essays of learners. Sets that are not here are left out.
+of its annotators, JFLEG are essays of learners. Sets of pairs that are not here are left out.
 """
 
 import csv
@@ -31,6 +31,8 @@ SIMILARITIES = ("sts_clean", "sts_one_noisy")
 HARD = SETS[:1]  # hard negatives of all sets would take three times as long
 STS_NOISE = "learner"  # no student is trained on it
 SENTENCES, SCORE = slice(5, 7), 4  # columns of STS-B
+
+_INPUTS = "inputs"  # in a file of values
 
 Values = dict[str, F64]  # "set/metric" -> a value per row, or one value
 
@@ -110,15 +112,20 @@ def values_of(
     return found
 
 
-def kept(path: Path, make: Callable[[], Values]) -> Values:
-    """Return the values in the file `path`, which are made if it is not there."""
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(".part.npz")
-        np.savez(part, **make())
-        part.replace(path)
-    with np.load(path) as stored:
-        return dict(stored)
+def kept(path: Path, inputs: str, make: Callable[[], Values]) -> Values:
+    """Return the values in the file `path`; they are made if it is not there or has other inputs.
+
+    `inputs` is all that the values depend on, as text.
+    """
+    if path.exists():
+        with np.load(path) as stored:
+            if stored[_INPUTS].item() == inputs:
+                return {name: stored[name] for name in stored.files if name != _INPUTS}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part, values = path.with_suffix(".part.npz"), make()
+    np.savez(part, **{**values, _INPUTS: np.array(inputs)})
+    part.replace(path)
+    return values
 
 
 def errors_of(dataset: str) -> tuple[str, ...]:

@@ -1,9 +1,9 @@
 """All tables of docs/proof.md: `python -m benchmarks.proof -o DIR` (`make proof`).
 
 Writes the training text, trains students of `robust-minilm` and `robust-static`, and runs
-`which_noise`, `beside`, `retrieval` and `rankings`. A step that is done is not done again, but for
-other rows or minutes; remove its folder to repeat it. With the defaults it takes eight CPU hours,
-with `--seeds 1 --minutes 4` one and a half.
+`which_noise`, `beside`, `retrieval` and `rankings`. Finished steps are skipped; other rows or
+minutes are measured anew, another text needs another DIR. With the defaults it takes eight CPU
+hours, with `--seeds 1 --minutes 4` one and a half.
 """
 
 import argparse
@@ -48,19 +48,23 @@ def main() -> None:
     out: Path = given.out / f"{given.minutes:g}m"  # what depends on the minutes
     out.mkdir(parents=True, exist_ok=True)
     text = given.text or given.out / "text.txt"
+    if given.text and not text.exists():
+        parser.error(f"there is no file {text}")
     if not text.exists():
-        run("benchmarks.natural_text", text)
+        part = text.with_suffix(".part")
+        run("benchmarks.natural_text", part)
+        part.replace(text)
+    rows = ["--rows", given.rows]
+    each = ["--seeds", given.seeds, "--minutes", given.minutes, "--jobs", given.jobs]
+    run("benchmarks.which_noise", text, "-o", given.out / "which_noise", *each, *rows)
     robust = train(text, out / "robust-minilm", "robust-minilm", given.minutes)
     static = train(text, out / "robust-static", "robust-static", STATIC_SHARE * given.minutes)
     models = [f"robust-minilm={robust}", f"robust-static={static}"]
-    rows = ["--rows", given.rows]
     run("benchmarks.beside", *models, "-o", out / "beside", *rows)
     run("benchmarks.rankings", *models, "-o", out / "rankings", *rows)
     retrieval = out / f"retrieval-{given.rows}"
     if not (retrieval / "report" / "results.json").exists():
         run("benchmarks.retrieval", models[0], "--baseline", "minilm", "-o", retrieval, *rows)
-    each = ["--seeds", given.seeds, "--minutes", given.minutes, "--jobs", given.jobs]
-    run("benchmarks.which_noise", text, "-o", given.out / "which_noise", *each, *rows)
 
 
 if __name__ == "__main__":

@@ -12,13 +12,13 @@ from itertools import chain
 
 import numpy as np
 
-from noisegen.augmentation.on_the_fly import Noising
+import noisegen
 from noisegen.encoders.encoder import Encoder, Progress, Vectors, digest_of, open_encoder
 from noisegen.encoders.static import static_form
-from noisegen.noising.recipe import Recipe
 
 _WORD = re.compile(r"[^\W\d_](?:[\w'’]*\w)?")  # words; numbers, signs and blanks stay
 _ADDRESS = re.compile(r"(?:https?://|[@#])\S+")  # links, mentions, hashtags
+COPY_SEED = 1_000_000
 COPIES = 4  # noisy copies in a mean, besides the text itself
 
 
@@ -53,14 +53,17 @@ class Fronted(Around):
 
 @dataclass(frozen=True)
 class MeanOfCopies(Around):
-    """An encoder that gives a text the mean vector of itself and of noisy copies of it."""
+    """An encoder that gives a text the mean vector of itself and of noisy copies of it.
+
+    The noise depends on the text alone, and no test has its seeds.
+    """
 
     recipe: str = "ugc"
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
         """Return one vector per text, shape (texts, width)."""
-        recipe, noising = Recipe.named(self.recipe), Noising("en")
-        copies = [noising.noise(recipe, list(texts), seed) for seed in range(COPIES)]
+        seeds = range(COPY_SEED, COPY_SEED + COPIES)
+        copies = [noisegen.noise(list(texts), self.recipe, seed=seed) for seed in seeds]
         vectors = self.encoder.encode([*texts, *chain(*copies)], progress)
         mean: Vectors = vectors.reshape(COPIES + 1, len(texts), -1).mean(axis=0)
         return mean

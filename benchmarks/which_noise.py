@@ -1,12 +1,13 @@
 """Which noise teaches: `python -m benchmarks.which_noise TEXT -o DIR`.
 
-Students of MiniLM differ in the noise of their training pairs alone. Text, settings and CPU time
-are those of the preset `robust-minilm`, without noisy words and misspellings as tokens, which are
-knowledge of another kind. Each noise is made once, `noise/ARM.csv`. "none" has clean text on both
-sides: it is the control arm. The noise of other tools has the character error rate of `ugc` or, as
-"heavy", of `ugc-heavy`. "fit" is fitted to the noisy side of tweets from the train part of
-MultiLexNorm2, and "pairs" are these tweets with their clean form. What is there already is not made
-again. TEXT is the output of `python -m benchmarks.natural_text`.
+Students of MiniLM differ in the noise of their training pairs alone; the arm "pairs" has other
+text, too. Text, settings and CPU time are those of the preset `robust-minilm`, without noisy words
+and misspellings as tokens, which are knowledge of another kind. Each noise is made once,
+`noise/ARM.csv`. "none" has clean text on both sides: it is the control arm. The noise of other
+tools has the character error rate of `ugc` or, as "heavy", of `ugc-heavy`. "fit" is fitted to the
+noisy side of tweets from the train part of MultiLexNorm2, and "pairs" are these tweets with their
+clean form. What is there already is not made again. TEXT is the output of `python -m
+benchmarks.natural_text`.
 """
 
 import argparse
@@ -156,13 +157,15 @@ def train(pairs: Path, run: Path, **limits: object) -> None:
     print(f"trained {run.name}", flush=True)
 
 
-def seeds_better(ours: Sequence[Values], theirs: Sequence[Values], key: str) -> list[float]:
-    """Return, for each seed, the p-value of ours being nearer; 1 where it is not."""
-    found = []
-    for mine, other in zip(ours, theirs, strict=True):
-        test = mean_differences({key: mine[key]}, {key: other[key]})[key]
-        found.append(test.p if test.value < 0 else 1.0)
-    return found
+def differences(
+    ours: Sequence[Values], theirs: Sequence[Values], key: str
+) -> list[tuple[float, float]]:
+    """Return the mean difference of each seed, ours minus theirs, and its two-sided p-value."""
+    tests = [
+        mean_differences({key: mine[key]}, {key: other[key]})[key]
+        for mine, other in zip(ours, theirs, strict=True)
+    ]
+    return [(test.value, test.p) for test in tests]
 
 
 def main_table(values: Mapping[str, Sequence[Values]], rates: Mapping[str, float]) -> str:
@@ -194,23 +197,27 @@ def tests_table(values: Mapping[str, Sequence[Values]]) -> str:
     over the arms and sets of a seed.
     """
     peers = [arm.name for arm in ARMS if arm.package and arm.name in values]
+    ours = [name for name in OURS if name in values]
+    if not peers or not ours:
+        return "No noise of other tools to test ours against."
     cells, found = [], []
     for dataset in SETS:
         key = f"{dataset}/{ANCHORED}"
         distance = {
             name: fmean(float(seed[key].mean()) for seed in seeds) for name, seeds in values.items()
         }
-        best = min(peers, key=distance.__getitem__, default=CONTROL)
-        for name in filter(values.__contains__, OURS if peers else ()):
+        best = min(peers, key=distance.__getitem__)
+        for name in ours:
             cells.append((dataset, name, best, distance[best] / distance[name]))
-            found.append(seeds_better(values[name], values[best], key))
-    columns = np.array(found).reshape(len(cells), -1).T
-    corrected = np.stack([holm(column) for column in columns], axis=1) if cells else []
+            found.append(differences(values[name], values[best], key))
+    tests = np.array(found)  # shape (cells, seeds, 2)
+    corrected = np.stack([holm(column) for column in tests[:, :, 1].T], axis=1)
+    signs = np.where(corrected < ALPHA, np.sign(tests[:, :, 0]), 0)
     return markdown(
-        ["set", "noise", "best of other tools", "nearer than it", "seeds with p < .05"],
+        ["set", "noise", "best of other tools", "nearer than it", "better, worse in seeds"],
         [
-            (*names, f"{ratio:.2f}", f"{int((row < ALPHA).sum())} of {len(row)}")
-            for (*names, ratio), row in zip(cells, corrected, strict=True)
+            (*names, f"{ratio:.2f}", f"{(row < 0).sum()}, {(row > 0).sum()} of {len(row)}")
+            for (*names, ratio), row in zip(cells, signs, strict=True)
         ],
     )
 
@@ -224,7 +231,9 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10, help="CPU time of each training")
     parser.add_argument("--jobs", type=int, default=2, help="trainings at once, a core each")
     parser.add_argument("--rows", type=int, default=ROWS, help="most rows of a set")
-    parser.add_argument("--arms", nargs="+", default=NAMES, metavar="ARM", help="rows of the table")
+    parser.add_argument(
+        "--arms", nargs="+", default=NAMES, choices=NAMES, metavar="ARM", help="rows of the table"
+    )
     given = parser.parse_args()
     texts = given.text.read_text("utf-8").splitlines()
     names = [name for name in NAMES if name in (CONTROL, *given.arms)]
@@ -233,24 +242,29 @@ def main() -> None:
     pairs = {name: given.out / "noise" / f"{slug(name)}.csv" for name in names}
     train(pairs[CONTROL], given.out / "teacher", steps=1)  # its vectors are kept for all
     limit = f"{60 * given.minutes:g}s"
-    with ThreadPoolExecutor(given.jobs) as pool:
-        runs = [
-            pool.submit(
-                train, pairs[name], students / f"{slug(name)}-{seed}", seed=seed, cpu_limit=limit
-            )
-            for seed in range(given.seeds)
-            for name in names
-        ]
-    for run in runs:
-        run.result()
+    pool = ThreadPoolExecutor(given.jobs)
+    runs = [
+        pool.submit(
+            train, pairs[name], students / f"{slug(name)}-{seed}", seed=seed, cpu_limit=limit
+        )
+        for seed in range(given.seeds)
+        for name in names
+    ]
+    try:
+        for run in runs:
+            run.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
     sets = development_sets(given.out / "sets", given.rows)
     anchored = anchors(sets, open_encoder(TEACHER))
 
     def values_of_run(name: str, seed: int) -> Values:
         run = students / f"{slug(name)}-{seed}"
+        student = open_encoder(str(run / "student"))
         return kept(
-            given.out / f"values-{given.minutes:g}m-{given.rows}" / f"{run.name}.npz",
-            lambda: values_of(open_encoder(str(run / "student")), sets, anchored),
+            given.out / f"values-{given.minutes:g}m" / f"{run.name}.npz",
+            f"{student.digest} {SETS} {given.rows}",
+            lambda: values_of(student, sets, anchored),
         )
 
     values = {name: [values_of_run(name, seed) for seed in range(given.seeds)] for name in names}

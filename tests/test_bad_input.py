@@ -121,7 +121,7 @@ def test_an_empty_folder(failed, tmp_path):
     code, [line] = failed(tmp_path / "folder", *FING)
 
     assert code == 1
-    assert line.startswith("error: nothing to read in ")
+    assert line.startswith("error: nothing to read (searched: ")
 
 
 def test_bytes_that_are_not_utf8_are_counted(failed, file, tmp_path):

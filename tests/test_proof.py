@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from benchmarks import which_noise
 from benchmarks.development import SETS, kept, markdown
 from benchmarks.measure import ROOT
 from benchmarks.rankings import tau
@@ -27,9 +28,11 @@ def test_tau_is_one_minus_twice_the_share_of_swapped_pairs():
 
 def test_kept_values_are_read_and_not_made_again(tmp_path):
     path = tmp_path / "new" / "model.npz"
-    made = kept(path, lambda: {"set/metric": np.arange(3.0)})
+    made = kept(path, "9 rows", lambda: {"set/metric": np.arange(3.0)})
     assert made["set/metric"].tolist() == [0, 1, 2]
-    assert kept(path, dict).keys() == {"set/metric"}
+    assert kept(path, "9 rows", dict).keys() == {"set/metric"}
+    assert kept(path, "8 rows", lambda: {"set/metric": np.zeros(1)})["set/metric"].tolist() == [0]
+    assert kept(path, "8 rows", dict)["set/metric"].tolist() == [0]
     assert [file.name for file in path.parent.iterdir()] == ["model.npz"]
 
 
@@ -45,6 +48,28 @@ def test_a_table_is_markdown():
     assert markdown(["a", "b"], [("x", 1)]) == "| a | b |\n| --- | ---: |\n| x | 1 |\n"
 
 
+def anchored(distance, seed):
+    """Values of a student: anchored distances about `distance` on each set."""
+    rows = np.random.default_rng(seed).normal(distance, 0.01, 200)
+    return {f"{name}/anchored_distance": rows for name in SETS}
+
+
+@needs_data
+def test_our_noise_is_tested_against_the_nearest_of_other_tools(monkeypatch):
+    arms = [which_noise.Arm("theirs", list, "numpy"), which_noise.Arm("worse", list, "numpy")]
+    monkeypatch.setattr(which_noise, "ARMS", arms)
+    students = {"theirs": 0.05, "worse": 0.09, "ugc": 0.04, "ugc-heavy": 0.05, "fit": 0.06}
+    values = {name: [anchored(at, n) for n in range(2)] for name, at in students.items()}
+    lines = which_noise.tests_table(values).splitlines()[2:]
+    assert [line.split("|")[3].strip() for line in lines] == ["theirs"] * len(lines)
+    assert [line.split("|")[5].strip() for line in lines[:3]] == [
+        "2, 0 of 2",
+        "0, 0 of 2",
+        "0, 2 of 2",
+    ]
+    assert "to test ours against" in which_noise.tests_table({"ugc": values["ugc"]})
+
+
 @needs_data
 @pytest.mark.nightly
 def test_systems_are_put_side_by_side_and_ranked(tmp_path):
@@ -54,7 +79,8 @@ def test_systems_are_put_side_by_side_and_ranked(tmp_path):
     rows = {line.split("|")[1].strip(): line for line in table.splitlines() if line[:1] == "|"}
     assert {"MiniLM", "multilingual e5", "mine", "normalize + mine", "against"} <= rows.keys()
     assert rows["mine"].split("|")[2:12] == rows["MiniLM"].split("|")[2:12]
-    assert "better" not in table  # MiniLM against itself
+    tests = [line.split("|")[2:] for line in table.splitlines() if line.startswith("| MiniLM |")]
+    assert [cells[-2].strip() for cells in tests[1:]] == ["same"] * 2 * len(SETS)  # it is MiniLM
     orders = run("rankings", model, "-o", tmp_path / "rankings", "--rows", 30)
     assert "| ugc | " in orders
     assert (tmp_path / "rankings" / "rankings.md").read_text("utf-8") in orders

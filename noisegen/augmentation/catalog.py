@@ -153,7 +153,7 @@ RATE_TEXTS_MIN = 20  # demo texts that a language needs, at least, for its error
 # Packaged example data by name: what it is. All of it was written for noisegen.
 EXAMPLES = {
     "text": "clean English sentences, one per line",
-    "casual": "3,995 casual English texts without errors, to train on, one per line",
+    "casual": "3,990 casual English texts without errors, to train on, one per line",
     "posts": "English posts as people write them, one per line",
     "pairs": "the same posts and their clean form, a table with columns noisy and clean",
 }

@@ -76,7 +76,7 @@ def _summary(figures: Statistics) -> Iterator[tuple[str, str]]:
         for value in (figures.length_ratio, tokens.clean, tokens.noisy, tokens.quotient)
     )
     ratios = f"clean {clean}, noisy {noisy}, noisy / clean {quotient}"
-    cut = "" if figures.has_ended else "; the run has not ended, so there will be more"
+    cut = "" if figures.has_ended else "; the run is incomplete"
     yield f"{figures.unit}s", f"{figures.rows:,} in {shards}{copies}{cut}"
     yield "changed", f"{figures.changed:,} ({percent(figures.changed_share)})"
     yield "CER", f"{percent(figures.cer, 2)} of {figures.clean_characters:,} characters"

@@ -69,19 +69,20 @@ def expand(sources: Strings) -> list[FileRange]:
     given = listed(sources)
     files = [file for source in given for file in _expanded(source)]
     if all(file.skipped for file in files):
-        if [file.path for file in files] == given:
-            problem = f"{given[0]}: unknown ending"
-        else:
-            problem = f"nothing to read in {', '.join(given)}"
-        raise SourceError(f"{problem}; {_readable()} are read{_ADVICE if _is_dump(files) else ''}")
+        problem = f"{files[0].path}: unknown ending" if len(files) == 1 else "nothing to read"
+        if [file.path for file in files] != given:
+            problem += f" (searched: {', '.join(given)})"
+        raise SourceError(
+            f"{problem}; {_readable()} are read{_ADVICE if _are_dumps(files) else ''}"
+        )
     return files
 
 
 _ADVICE = "; mine-wiki reads the dumps of Wikipedia"
 
 
-def _is_dump(files: Iterable[FileRange]) -> bool:
-    return any(re.search(r"\.xml\b", file.path) for file in files)
+def _are_dumps(files: Sequence[FileRange]) -> bool:
+    return bool(files) and all(re.search(r"wik[^/]*\.xml\b", file.path) for file in files)
 
 
 def _readable() -> str:

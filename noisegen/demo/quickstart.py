@@ -1,6 +1,6 @@
 """`quickstart`: call augment, train and evaluate once each, on packaged texts.
 
-The texts are 3,995 casual texts, written for noisegen, and the test data of gensim. That data
+The texts are 3,990 casual texts, written for noisegen, and the test data of gensim. That data
 is part of the installed package gensim; this repository has no copy. It has 300 news documents of
 the Australian Broadcasting Corporation (Lee, Pincombe and Welsh, 2005) and 106 articles of the
 English Wikipedia (CC BY-SA 3.0). For 50 further news documents, it has the similarity of each pair,
@@ -56,7 +56,7 @@ PRESET = "robust-minilm"
 SETTINGS = {
     "recipe": f"stored+{NOISE}",
     "cpu_limit": None,  # time_limit takes its place
-    "interpolate": 0.6,  # .8 in the preset: training moves posts, which these texts lack
+    "interpolate": 0.6,  # preset: .8; less, since training moves posts, which these texts lack
     "validate_every": 50,
     "validation_rows": 200,
 }

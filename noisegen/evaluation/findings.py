@@ -136,7 +136,7 @@ class Findings:
             return f"{baseline} under noise"
         best = min(names, key=lambda name: (self.harm(name) != _UNHARMED, self._ratio(name)))
         among = f" (best of {len(names)} models)" if len(names) > 1 else ""
-        found = ", ".join(filter(None, [self._nearness(best), self._loss(best), self.harm(best)]))
+        found = ", ".join(filter(None, [self._nearness(best), self._search(best), self.harm(best)]))
         return f"{best}{among}: {found}" if found else f"{best}{among} against {baseline}"
 
     def _distances(self, model: str, *kinds: str) -> dict[str, tuple[float, float]]:
@@ -181,18 +181,18 @@ class Findings:
             said = tested[min(found)] if agrees else "about as near"
         return f"{'no difference shown' if shown == {'same'} else said} on {kind} noise"
 
-    def _loss(self, model: str) -> str:
-        """Return what noise costs in search, in points of nDCG@10; '' without retrieval sets."""
+    def _search(self, model: str) -> str:
+        """Return nDCG@10 of noisy queries, mean over the sets; '' without retrieval sets."""
         names, sets = (self.results.baseline.name, model), self.datasets("search")
-        found = [[self.score(name, one.name, "ndcg_drop") for name in names] for one in sets]
-        drops = [(before.value, after.value) for before, after in found if before and after]
-        if not drops:
+        found = [[self.score(name, one.name, "ndcg_noisy") for name in names] for one in sets]
+        scores = [(before.value, after.value) for before, after in found if before and after]
+        if not scores:
             return ""
         tests = [self.compared.get((model, one.name, "ndcg_noisy")) for one in sets]
         if {verdict(test) for test in tests if test} == {"same"}:
             return "no difference shown in search with noisy queries"
-        before, after = map(fmean, zip(*drops, strict=True))
-        return f"noisy queries lose {after:.1f} instead of {before:.1f} points of nDCG@10"
+        before, after = map(fmean, zip(*scores, strict=True))
+        return f"nDCG@10 of noisy queries {after:.1f} instead of {before:.1f}"
 
     def harm(self, model: str) -> str:
         """Return the effect of a model on clean text in words, '' if it is not known.

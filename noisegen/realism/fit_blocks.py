@@ -34,8 +34,8 @@ def fit_sections(fitted: Fitted) -> list[blocks.Section]:
         labels = dict.fromkeys(step.label for step in fitted.recipe.steps() if step.p)
         if kept := [label for label in labels if label not in habits]:
             lead += (
-                " Steps that are not in the table keep their strength: the posts have no marks of "
-                f"them, or too few to tell. They are {', '.join(kept)}."
+                " Steps that are not in the table keep their strength: posts show too few marks of "
+                f"them, or none, or none without --clean. They are {', '.join(kept)}."
             )
         sections.append(blocks.Section("habits", "Habits", [_habits(fitted)], lead))
     if len(fitted.writers) > 1:

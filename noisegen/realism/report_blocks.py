@@ -270,7 +270,7 @@ def _change(found: _KindDifference, realism: Realism) -> blocks.Row:
     if is_rare:
         lang = realism.lang or "en"
         options = [name for name in options if registry.get(_transform(name)).has_language(lang)]
-    if is_rare and known and not {*known} & {*there}:
+    if is_rare and len(known) > 1 and not {*known} & {*there}:
         verb, options = "add the transform", [*dict.fromkeys(map(_transform, options))]
     elif known:
         options = [name for name in options if _transform(name) in known]

@@ -391,7 +391,7 @@ def test_several_texts_of_a_row_are_counted_as_texts(tmp_path, capsys):
 def test_a_run_that_has_not_ended_is_said_to_be_so(tmp_path: Path) -> None:
     source, out = tmp_path / "clean.txt", tmp_path / "out"
     source.write_text("".join(f"a row of the number {number}\n" for number in range(40)))
-    for part, end in (("1/2", "; the run has not ended, so there will be more"), ("2/2", "")):
+    for part, end in (("1/2", "; the run is incomplete"), ("2/2", "")):
         augment(source, out, rows_per_shard=10, part=part)
         found = statistics.measure(out)
         assert found.has_ended == (not end)

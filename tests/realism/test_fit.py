@@ -203,4 +203,4 @@ def test_the_command_prints_and_writes_a_page(tmp_path, capfd):
     text = page.read_text("utf-8")
     assert "Letters that give the noise away" in text
     assert "It cannot see" in text
-    assert "too few to tell. They are init, join, drop" in text
+    assert "none without --clean. They are init, join, drop" in text
