@@ -158,6 +158,7 @@ def fronts() -> dict[str, Callable[[], Callable[[str], str]]]:
     return {name: make for name, make in all_of_them.items() if find_spec(packages[name])}
 
 
+@cache
 def static(spec: str) -> Encoder:
     """Return the static form of an encoder, before any training."""
     return static_form(open_encoder(spec)).student
