@@ -4,7 +4,6 @@ Tweets are the English dev part of MultiLexNorm2, EWT is web text of a treebank 
 of its annotators, JFLEG are essays of learners. Sets of pairs that are not here are left out.
 """
 
-import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.natural_noise import ROWS, spread
+from benchmarks.natural_noise import ROWS, spread, write_pairs
 from benchmarks.real_pairs import MULTILEXNORM2, Pair, available, lines_of, load, posts
 from noisegen.encoders.encoder import Encoder, Vectors
 from noisegen.evaluation.measure import VectorStore, measure
@@ -46,16 +45,6 @@ def tweets(part: str) -> list[Pair]:
 def slug(name: str) -> str:
     """Return the name of a row of a table as the name of a file."""
     return name.replace(",", "").replace(" ", "-")
-
-
-def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
-    """Write a table of pairs; it is there whole or not at all."""
-    part = path.with_suffix(".part")
-    with part.open("w", newline="", encoding="utf-8") as file:
-        table = csv.writer(file)
-        table.writerow(("noisy", "clean"))
-        table.writerows(pairs)
-    part.replace(path)
 
 
 def development_sets(folder: Path, rows: int = ROWS) -> list[EvaluationSet]:

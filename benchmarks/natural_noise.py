@@ -8,6 +8,7 @@ docs/development/log.md; the others are held out.
 
 import argparse
 import csv
+from collections.abc import Iterable
 from pathlib import Path
 
 import noisegen
@@ -31,16 +32,23 @@ def spread(all_pairs: list[Pair], most: int) -> list[Pair]:
     return [pairs[number * len(pairs) // count] for number in range(count)]
 
 
+def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
+    """Write a table of pairs; it is there whole or not at all."""
+    part = path.with_suffix(".part")
+    with part.open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(("noisy", "clean"))
+        table.writerows(pairs)
+    part.replace(path)
+
+
 def write_sets(names: list[str], most: int, folder: Path) -> list[str]:
     """Write the sets as tables; return them as sources with names."""
     folder.mkdir(parents=True, exist_ok=True)
     sources = []
     for name in names:
         path = folder / f"{name.replace(':', '-')}.csv"
-        with path.open("w", newline="", encoding="utf-8") as file:
-            table = csv.writer(file)
-            table.writerow(("noisy", "clean"))
-            table.writerows(changed_pairs(name, most))
+        write_pairs(path, changed_pairs(name, most))
         sources.append(str(path))
     return sources
 

@@ -114,9 +114,9 @@ def main() -> None:
     texts, values = noisy_texts(sets), {}
     for system in compared(given.models):
         path = given.out / "distances" / f"{slug(system.name)}.npz"
-        inputs = f"{system.make().digest} {SETS} {given.rows} {[*noises(0)]}"
-        make = partial(distances, system.make(), sets, texts)
-        values[system.name] = kept(path, inputs, make)
+        model = system.make()
+        inputs = f"{model.digest} {SETS} {given.rows} {[*noises(0)]}"
+        values[system.name] = kept(path, inputs, partial(distances, model, sets, texts))
         print(system.name, flush=True)
     names = [REAL, *noises(0)]
     shares = markdown(

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from importlib.util import find_spec
 from itertools import chain
 
@@ -120,14 +121,12 @@ def in_words(correct: Callable[[str], str]) -> Callable[[str], str]:
     return whole
 
 
-def symspell() -> Callable[[str], str]:
+def symspellpy() -> Callable[[str], str]:
     """Return symspellpy's correction of words, with its English dictionary and two edits."""
     from symspellpy import SymSpell, Verbosity
 
     speller = SymSpell(max_dictionary_edit_distance=2)
-    import importlib.resources
-
-    listed = importlib.resources.files("symspellpy") / "frequency_dictionary_en_82_765.txt"
+    listed = files("symspellpy") / "frequency_dictionary_en_82_765.txt"
     speller.load_dictionary(str(listed), 0, 1)
 
     @cache
@@ -153,9 +152,8 @@ def pyspellchecker() -> Callable[[str], str]:
 
 def fronts() -> dict[str, Callable[[], Callable[[str], str]]]:
     """Return the spell checkers that are installed."""
-    all_of_them = {"symspellpy": symspell, "pyspellchecker": pyspellchecker}
-    packages = {"symspellpy": "symspellpy", "pyspellchecker": "spellchecker"}
-    return {name: make for name, make in all_of_them.items() if find_spec(packages[name])}
+    modules = {"symspellpy": symspellpy, "spellchecker": pyspellchecker}
+    return {make.__name__: make for module, make in modules.items() if find_spec(module)}
 
 
 @cache

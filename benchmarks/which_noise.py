@@ -41,9 +41,8 @@ from benchmarks.development import (
     slug,
     tweets,
     values_of,
-    write_pairs,
 )
-from benchmarks.natural_noise import ROWS
+from benchmarks.natural_noise import ROWS, write_pairs
 from benchmarks.peer_noise import PEERS, calibrated, cer
 from noisegen.augmentation.on_the_fly import Noising
 from noisegen.encoders.encoder import open_encoder
@@ -77,7 +76,9 @@ class Arm:
     @property
     def is_here(self) -> bool:
         """Whether all that the noise needs is installed or beside the clone."""
-        return bool(find_spec(self.package) if self.package else self.name != FIT or TWEETS in SETS)
+        if self.package:
+            return find_spec(self.package) is not None
+        return self.name != FIT or TWEETS in SETS
 
 
 def of_recipe(recipe: Recipe, seed: int = SEED) -> Noiser:

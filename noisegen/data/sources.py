@@ -73,12 +73,12 @@ def expand(sources: Strings) -> list[FileRange]:
         if [file.path for file in files] != given:
             problem += f" (searched: {', '.join(given)})"
         raise SourceError(
-            f"{problem}; {_readable()} are read{_ADVICE if _are_dumps(files) else ''}"
+            f"{problem}; {_readable()} are read{_DUMP_ADVICE if _are_dumps(files) else ''}"
         )
     return files
 
 
-_ADVICE = "; mine-wiki reads the dumps of Wikipedia"
+_DUMP_ADVICE = "; mine-wiki reads the dumps of Wikipedia"
 
 
 def _are_dumps(files: Sequence[FileRange]) -> bool:
