@@ -50,6 +50,8 @@ PHRASE = 4  # maximum number of words in a phrase that a form stands for
 SHORT, SHORT_SEEN, SHORT_TOLERATED = 3, 100, 0.02
 COVERED = 0.95  # rules are added until they replace this share of contractions and phrases
 MAX_RULES = 200  # maximum replaced contractions and phrases: each costs 0.5 microseconds per post
+# Treebanks write "did n't". A token `n` would match there; a rule (`WHOLE_WORD`) does not.
+BEFORE_APOSTROPHE = {"n"}
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _WORDS = re.compile(rf"{WORD.pattern}(?: {WORD.pattern})*")
 _SEVERAL = re.compile(r"[ '’]")  # a word with such a character is a contraction or phrase
@@ -238,13 +240,15 @@ def _replacements(pieces: Any, words: Words, max_rules: int) -> dict[str, list[s
     """Return {contraction or phrase: noisy forms to replace by it}, the most frequent first.
 
     A contraction or phrase that is one piece of the tokenizer is left out. The others are added
-    until they cover the share `COVERED` of all occurrences, but at most `max_rules` of them.
+    until they cover the share `COVERED` of all occurrences, but at most `max_rules` of them. The
+    words for forms in `BEFORE_APOSTROPHE` count as phrases.
     """
     added = {token.content.lower() for token in pieces.added_tokens_decoder.values()}
     forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for form, counts in words.items():
         word = _most_frequent(counts)
-        if form.lower() not in added and _SEVERAL.search(word) and _can_replace(pieces, form, word):
+        is_phrase = _SEVERAL.search(word) or form in BEFORE_APOSTROPHE
+        if form.lower() not in added and is_phrase and _can_replace(pieces, form, word):
             forms[word][form] = counts[word]
     totals = {word: counts.total() for word, counts in forms.items()}
     most = COVERED * sum(totals.values())
@@ -261,7 +265,8 @@ def _replacements(pieces: Any, words: Words, max_rules: int) -> dict[str, list[s
 def _can_replace(pieces: Any, form: str, word: str) -> bool:
     """Return whether the tokenizer can replace `form` by `word`, as two or more known pieces.
 
-    It cannot if its normalisation changes `form` or `word`.
+    One piece is enough for a form in `BEFORE_APOSTROPHE`. The tokenizer cannot if its normalisation
+    changes `form` or `word`.
     """
     normalizer = pieces.backend_tokenizer.normalizer
     if normalizer is not None:
@@ -269,7 +274,7 @@ def _can_replace(pieces: Any, form: str, word: str) -> bool:
             if normalizer.normalize_str(text) != text:
                 return False
     ids = pieces(f" {word}", add_special_tokens=False)["input_ids"]
-    return len(ids) > 1 and pieces.unk_token_id not in ids
+    return (len(ids) > 1 or form in BEFORE_APOSTROPHE) and pieces.unk_token_id not in ids
 
 
 def _with_replacements(pieces: Any, replacements: Mapping[str, list[str]]) -> Any:

@@ -457,6 +457,17 @@ def test_minilm_understands_words_that_it_has_never_met():
     assert float((minilm.encode(noisy) * minilm.encode(clean)).sum()) > max(0.999, far)
 
 
+def test_minilm_reads_n_as_and_but_not_in_the_not_of_treebanks():
+    minilm = pytest.importorskip("noisegen.encoders.encoder").open_encoder("minilm")
+    texts = ["rock and roll", "I did n't go", "I don’t , do n’t"]
+    before = [list(row) for row in minilm.tokenizer.tokenize(texts)]
+
+    assert add_noisy_words(minilm, {"n": {"and": 100}}) == (0, 1)
+
+    noisy = ["rock n roll", *texts[1:]]
+    assert [list(row) for row in minilm.tokenizer.tokenize(noisy)] == before
+
+
 def test_students_of_words_or_characters_are_refused(student, tmp_path):
     student.tokenizer = object()
 
