@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from hashlib import blake2b
 from itertools import chain, compress
 from pathlib import Path
@@ -31,6 +31,7 @@ from noisegen.text.rows import Memo, Row
 
 RowMatch = tuple[int, int, int]  # match in one row: first word, last word, key of the phrase
 FORMAT = 13  # version of the cached files: raise it when their layout or meaning changes
+STORED_MAX = 256  # tables of the cache folder that a process keeps open
 
 
 def row_forms(row: Row, matches: Sequence[RowMatch]) -> list[int]:
@@ -444,10 +445,7 @@ def cached_table(
     key.update(label.encode())
     path = cache_folder() / f"{name}-{key.hexdigest()}.arrow"
     try:
-        batch = pa.ipc.open_file(pa.memory_map(str(path))).get_batch(0)
-        arrays: dict[str, Any] = {name: buffers.as_numpy(batch[name].values) for name in ARRAYS}
-        arrays["groups"] = arrays["groups"].reshape(-1, len(POS))
-        return PhraseTable(**arrays, **json.loads(batch.schema.metadata[b"noisegen"]))
+        return _stored_table(path)
     except (OSError, ValueError, KeyError):
         table = make()
     lists = []  # one list per array: the file has a single row
@@ -466,3 +464,12 @@ def cached_table(
             writer.write(batch)
         Path(file.name).replace(path)
     return table
+
+
+@lru_cache(STORED_MAX)
+def _stored_table(path: Path) -> PhraseTable:
+    """Return the table in a file of the cache folder; raises OSError, ValueError or KeyError."""
+    batch = pa.ipc.open_file(pa.memory_map(str(path))).get_batch(0)
+    arrays: dict[str, Any] = {name: buffers.as_numpy(batch[name].values) for name in ARRAYS}
+    arrays["groups"] = arrays["groups"].reshape(-1, len(POS))
+    return PhraseTable(**arrays, **json.loads(batch.schema.metadata[b"noisegen"]))

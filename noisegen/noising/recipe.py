@@ -297,8 +297,9 @@ class Recipe(Mix):
 
 @lru_cache(ENGINES_MAX)
 def _engine(recipe: Recipe, lang: str, tagger: str) -> Engine:
-    mix, _ = recipe.for_language(lang)
-    return Engine(mix, Settings(lang, tagger=tagger), recipe.note_on(lang))
+    mix, left_out = recipe.for_language(lang)
+    note = recipe.note_on(lang) if left_out else ""
+    return Engine(mix, Settings(lang, tagger=tagger), note)
 
 
 def file_text(content: Mapping[str, Any], about: Sequence[str] = ()) -> str:
