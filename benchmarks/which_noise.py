@@ -1,8 +1,8 @@
 """Which noise teaches: `python -m benchmarks.which_noise TEXT -o DIR`.
 
 Students of MiniLM differ in the noise of their training pairs alone; the arm "pairs" has other
-text, too. Text, settings and CPU time are those of the preset `robust-minilm`, without noisy words
-and misspellings as tokens, which are knowledge of another kind. Each noise is made once,
+text, too. Text, settings and CPU time are those of the preset `robust-minilm`. Only with `--words`
+are noisy words, found in the noise of each arm, and misspellings tokens. Each noise is made once,
 `noise/ARM.csv`. "none" has clean text on both sides: it is the control arm. The noise of other
 tools has the character error rate of `ugc` or, as "heavy", of `ugc-heavy`. "fit" is fitted to the
 noisy side of tweets from the train part of MultiLexNorm2, and "pairs" are these tweets with their
@@ -53,14 +53,11 @@ from noisegen.realism.fit import fit_texts
 from noisegen.runs.atomic import write_text
 
 CONTROL, FIT, PAIRS, SEED = "none", "fit", "pairs", 1
-SETTINGS = {
-    "recipe": "stored",
-    "noisy_words": 0,
-    "noisy_words_also": "",
-    "misspellings": 0,
-    "precision": "fp32",
-}
-OURS = ("ugc", "ugc-heavy", FIT)  # arms that are tested against the best of other tools
+PRESET = "robust-minilm"
+SETTINGS = {"recipe": "stored", "noisy_words_also": "", "precision": "fp32"}
+NO_WORDS = {"noisy_words": 0, "misspellings": 0}
+MIXED = "ugc-heavy+learner+spel"  # a third of the texts each
+OURS = ("ugc", "ugc-heavy", MIXED, FIT)  # arms that are tested against the best of other tools
 
 Noiser = Callable[[list[str]], list[str]]
 
@@ -81,20 +78,33 @@ class Arm:
         return self.name != FIT or TWEETS in SETS
 
 
-def of_recipe(recipe: Recipe, seed: int = SEED) -> Noiser:
-    """Return the noise of a recipe for English texts."""
-    return lambda texts: Noising("en").noise(recipe, texts, seed)
+def of_recipe(recipe: Recipe, seed: int = SEED, lang: str = "en") -> Noiser:
+    """Return the noise of a recipe in a language."""
+    return lambda texts: Noising(lang).noise(recipe, texts, seed)
 
 
-def of_peer(name: str, like: str, seed: int = SEED) -> Noiser:
+def in_turn(names: str) -> Noiser:
+    """Return the noise of recipes joined by "+": texts get one of them in turn."""
+    noisers = [of_recipe(Recipe.named(name)) for name in names.split("+")]
+
+    def noise(texts: list[str]) -> list[str]:
+        noisy = list(texts)
+        for first, noiser in enumerate(noisers):
+            noisy[first :: len(noisers)] = noiser(texts[first :: len(noisers)])
+        return noisy
+
+    return noise
+
+
+def of_peer(name: str, like: str, seed: int = SEED, lang: str = "en") -> Noiser:
     """Return the noise of another tool, as strong as the recipe `like` by character error rate."""
     peer = next(peer for peer in PEERS if peer.name == name)
 
     def noise(texts: list[str]) -> list[str]:
-        noiser = peer.noiser("en")
+        noiser = peer.noiser(lang)
         if noiser is None:
             raise ModuleNotFoundError(f"{name}: install {peer.package}")
-        wanted = cer(texts, of_recipe(Recipe.named(like))(texts))
+        wanted = cer(texts, of_recipe(Recipe.named(like), lang=lang)(texts))
         return noiser(texts, calibrated(noiser, texts, wanted, SEED), seed)
 
     return noise
@@ -117,8 +127,10 @@ _ALL = (
         for name in _AT_UGC_HEAVY
     ),
     Arm("channel", of_recipe(Recipe.named("channel"))),
+    Arm("learner", of_recipe(Recipe.named("learner"))),
     Arm("ugc", of_recipe(Recipe.named("ugc"))),
     Arm("ugc-heavy", of_recipe(Recipe.named("ugc-heavy"))),
+    Arm(MIXED, in_turn(MIXED)),
     Arm(FIT, lambda texts: of_recipe(fitted())(texts)),
 )
 ARMS = tuple(arm for arm in _ALL if arm.is_here)
@@ -143,14 +155,14 @@ def make_noise(names: Sequence[str], texts: list[str], folder: Path) -> dict[str
     return rates
 
 
-def train(pairs: Path, run: Path, **limits: object) -> None:
+def train(pairs: Path, run: Path, preset: str = PRESET, **limits: object) -> None:
     """Train a student on pairs, on one core, unless it is there."""
     if (run / "metrics.json").exists():
         return
     command = [sys.executable, "-m", "noisegen", "train", str(pairs), "-o", str(run), "--force"]
     settings = [f"--set={key}={value}" for key, value in {**SETTINGS, **limits}.items()]
     subprocess.run(
-        [*command, "--preset=robust-minilm", "--quiet", *settings],
+        [*command, f"--preset={preset}", "--quiet", *settings],
         check=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
@@ -233,21 +245,23 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="trainings at once, a core each")
     parser.add_argument("--rows", type=int, default=ROWS, help="most rows of a set")
     parser.add_argument(
+        "--words", action="store_true", help="with the arm's noisy words and misspellings as tokens"
+    )
+    parser.add_argument(
         "--arms", nargs="+", default=NAMES, choices=NAMES, metavar="ARM", help="rows of the table"
     )
     given = parser.parse_args()
     texts = given.text.read_text("utf-8").splitlines()
     names = [name for name in NAMES if name in (CONTROL, *given.arms)]
     rates = make_noise(names, texts, given.out / "noise")
-    students = given.out / f"students-{given.minutes:g}m"
+    kind = f"{given.minutes:g}m{'-words' * given.words}"
+    students = given.out / f"students-{kind}"
     pairs = {name: given.out / "noise" / f"{slug(name)}.csv" for name in names}
-    train(pairs[CONTROL], given.out / "teacher", steps=1)  # its vectors are kept for all
-    limit = f"{60 * given.minutes:g}s"
+    train(pairs[CONTROL], given.out / "teacher", steps=1, **NO_WORDS)  # its vectors are kept
+    limits = {"cpu_limit": f"{60 * given.minutes:g}s", **({} if given.words else NO_WORDS)}
     pool = ThreadPoolExecutor(given.jobs)
     runs = [
-        pool.submit(
-            train, pairs[name], students / f"{slug(name)}-{seed}", seed=seed, cpu_limit=limit
-        )
+        pool.submit(train, pairs[name], students / f"{slug(name)}-{seed}", seed=seed, **limits)
         for seed in range(given.seeds)
         for name in names
     ]
@@ -263,7 +277,7 @@ def main() -> None:
         run = students / f"{slug(name)}-{seed}"
         student = open_encoder(str(run / "student"))
         return kept(
-            given.out / f"values-{given.minutes:g}m" / f"{run.name}.npz",
+            given.out / f"values-{kind}" / f"{run.name}.npz",
             f"{student.digest} {SETS} {given.rows}",
             lambda: values_of(student, sets, anchored),
         )

@@ -7,12 +7,13 @@ import sys
 import numpy as np
 import pytest
 
-from benchmarks import which_noise
+from benchmarks import which_noise, which_noise_languages
 from benchmarks.development import SETS, kept, markdown
 from benchmarks.measure import ROOT
 from benchmarks.rankings import tau
 from benchmarks.systems import in_words
 from noisegen.augmentation.catalog import example
+from noisegen.noising.recipe import Recipe
 
 needs_data = pytest.mark.skipif(not SETS, reason="development sets are not beside the clone")
 
@@ -68,6 +69,29 @@ def test_our_noise_is_tested_against_the_nearest_of_other_tools(monkeypatch):
         "0, 2 of 2",
     ]
     assert "to test ours against" in which_noise.tests_table({"ugc": values["ugc"]})
+
+
+def test_texts_get_the_recipes_of_a_mixed_arm_in_turn():
+    texts = example("casual").splitlines()[:31]
+    noisy = which_noise.in_turn("ugc-heavy+leet:rate=1")(texts)
+    for first, name in enumerate(["ugc-heavy", "leet:rate=1"]):
+        alone = which_noise.of_recipe(Recipe.named(name))(texts[first::2])
+        assert noisy[first::2] == alone != texts[first::2]
+
+
+def test_languages_are_counted_in_which_noise_is_nearer_and_drift_is_a_mean(tmp_path):
+    langs = which_noise_languages.LANGS
+    students = {"none": 0.08, "textnoisr": 0.06, "mix_all": 0.07, "ugc": 0.04, "ugc-heavy": 0.06}
+    values = {}
+    for name, at in students.items():
+        rows = np.random.default_rng(len(name)).normal(at, 0.001, 100)
+        of_langs = {f"{lang}/anchored_distance": rows for lang in langs}
+        values[name] = [of_langs | {f"{lang}/drift": rows / 10 for lang in langs}]
+    lines = which_noise_languages.main_table(values).splitlines()
+    assert lines[2] == "| none | " + "1.00 | " * (len(langs) + 1) + "0.0080 |"
+    assert lines[5] == "| ugc | " + "2.00 | " * (len(langs) + 1) + "0.0040 |"
+    tests = which_noise_languages.tests_table(values).splitlines()[2:]
+    assert tests[0] == f"| 0 | ugc | {len(langs)} | 0 |"
 
 
 @needs_data
