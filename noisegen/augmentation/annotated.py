@@ -534,9 +534,8 @@ def checked(table: pa.Table, columns: Columns, schema: pa.Schema) -> tuple[Colum
     for given, path in zip(columns.texts, layout.texts, strict=True):
         if not any(isinstance(value, str) for value in _values_at(path, rows)):
             there = ", ".join(text_paths(table.schema)) or "none"
-            raise UsageError(
-                f"--text-column {given}: no text there in the first rows; texts: {there}"
-            )
+            nothing = f"no text there in the first rows{path.note_on_filter(rows)}"
+            raise UsageError(f"--text-column {given}: {nothing}; texts: {there}")
     notes = [_checked_note(layout, one, rows) for one in layout.spans]
     if layout.align:
         _check_links(layout.align, rows)
@@ -605,7 +604,7 @@ def _refuse_or_warn(path: Path, rows: Sequence[dict[str, Any]]) -> None:
         places = (Place.of(row, path.column) for row in rows if path.column in row)
         there = dict.fromkeys(chain.from_iterable(map(_texts_in, places)))
         raise UsageError(f"{message}; texts: {', '.join(there) or 'none'}")
-    warn_once(message)
+    warn_once(message + path.note_on_filter(rows))
 
 
 def _values_at(path: Path, rows: Sequence[dict[str, Any]]) -> list[Any]:

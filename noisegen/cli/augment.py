@@ -126,20 +126,21 @@ def _make(options: AugmentOptions, as_json: bool, earlier: "Manifest | None" = N
     _warn(plan, earlier)
     with common.progress() as show:
         written = make(plan, replace(options, progress=show))
-    _tell(written, plan, out, as_json)
-    return 3 if written.totals["dropped"] else 0
-
-
-def _tell(written: "Manifest", plan: "AugmentPlan", out: str, as_json: bool) -> None:
-    """Print the result of a run, and lines on its annotations and the encoding of its input."""
-    from noisegen.data.formats.registry import advice_on_file
-
+    summary = f"{'standard output' if out == '-' else out}: {written.summary()}"
     common.say(written.totals.get("notes", ()), "note")
     if as_json:
         common.print_json({"out": out, "shards": len(written.shards), **written.totals})
     else:
-        common.tell(f"{'standard output' if out == '-' else out}: {written.summary()}")
+        common.tell(summary)
     common.say(written.totals.get("warnings", ()), "warning")
+    _give_hints(written, plan)
+    return common.exit_code(written.totals["dropped"], summary)
+
+
+def _give_hints(written: "Manifest", plan: "AugmentPlan") -> None:
+    """Print hints on a run without changes and on the encoding of its input."""
+    from noisegen.data.formats.registry import advice_on_file
+
     is_mined = any(used["transform"] == "wiki" for used in written.dictionaries)
     if written.totals["rows"] >= (1 if is_mined else _MANY) and not written.totals["changed"]:
         why = _KNOWN if plan.job.is_way_back else _NOTHING

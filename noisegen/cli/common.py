@@ -196,6 +196,13 @@ def hint(line: str) -> None:
     say([line], "hint")
 
 
+def exit_code(dropped: Mapping[str, int], summary: str) -> int:
+    """Return 3 if rows were dropped or damaged, else 0; print the summary of such a run with -q."""
+    if dropped and is_quiet():
+        on_stderr(summary)
+    return 3 if dropped else 0
+
+
 def progress(start: str = "reading") -> AbstractContextManager[Show]:
     """Return a context manager that shows progress on standard error, unless the user gave -q."""
     return progress_on_stderr(is_quiet(), start)

@@ -73,7 +73,7 @@ def make(
         rows = counted(summary.items, "row")
         for line in [*summary.lines(), f"{out}: {rows}; now: noisegen review serve {out}"]:
             common.tell(line)
-    return 3 if summary.dropped else 0
+    return common.exit_code(summary.dropped, "\n".join(summary.lines()))
 
 
 @review.command(epilog=common.example("review serve review.sqlite"))

@@ -30,6 +30,20 @@ _WORDS_MIN = 0.95
 # Minimum share of lines whose two words are equal, in a file of words with their normal forms
 _SAME_MIN = 0.3
 _START = "-DOCSTART-"  # first field of a line that begins a document
+# First and last field of a header line, in lower case
+_TOKEN_NAMES = {"token", "tokens", "word", "words", "form"}
+_LABEL_NAMES = {
+    "tag",
+    "tags",
+    "label",
+    "labels",
+    "ner",
+    "ner_tag",
+    "ner_tags",
+    "pos",
+    "upos",
+    "bio",
+}
 _NO_SPACE = "SpaceAfter=No"
 _CORRECT, _CORRECT_SPACE = "CorrectForm", "CorrectSpaceAfter"
 
@@ -148,16 +162,21 @@ def fields_of(lines: Sentence) -> Fields:
 def after_comments(lines: Sentence) -> tuple[int, Fields]:
     """Return the count of lines before a sentence's first token, and the fields of its tokens.
 
-    Lines before the first token are comments, or begin a document (-DOCSTART-). A line that begins
-    with # is a token if it has the same number of fields as the last line, else a comment.
+    Lines before the first token are comments, begin a document (-DOCSTART-) or name the columns
+    (`token tag`). A line that begins with # is a token if it has the same number of fields as the
+    last line, else a comment.
     """
     fields = fields_of(lines)
     may_be_token = not lines[-1].startswith("# ")
     for number, (line, cells) in enumerate(zip(lines, fields, strict=True)):
         is_comment = line[0] == "#" and not (may_be_token and len(cells) == len(fields[-1]))
-        if not is_comment and cells[0] != _START:
+        if not (is_comment or cells[0] == _START or _is_header(cells)):
             return number, fields[number:]
     return len(lines), []
+
+
+def _is_header(cells: Sequence[str]) -> bool:
+    return cells[0].lower() in _TOKEN_NAMES and cells[-1].lower() in _LABEL_NAMES
 
 
 def sentence_blocks(parts: Iterable[bytes]) -> Iterator[list[bytes]]:

@@ -215,14 +215,14 @@ class Manifest:
     def _of_augment(self) -> list[str]:
         totals, shards = self.totals, counted(len(self.shards), "shard")
         changed = totals["changed"] / max(1, totals["rows"])
-        of = " (clean rows counted too)" if self.options.get("with_clean") else ""
+        of = " of noisy and clean rows" if self.options.get("with_clean") else ""
         as_is = Counter(totals.get("as_is", {}))  # only in totals of a run that writes one file
         left_out = Counter(totals["dropped"]) - as_is
         damaged = Counter[str]() if self.shards else Counter({_CUT: left_out.pop(_CUT, 0)})
         return [
             counted(totals["rows"], "row") + (f" in {shards}" if self.shards else ""),
             self._to_do(),
-            f"{changed:.1%} changed{of}, CER {totals['cer']:.2%}, WER {totals['wer']:.2%}",
+            f"{changed:.1%}{of} changed, CER {totals['cer']:.2%}, WER {totals['wer']:.2%}",
             counts_line("left as is", as_is),
             counts_line("dropped or damaged" if self.shards else "left out", left_out),
             counts_line("damaged", +damaged),

@@ -131,7 +131,7 @@ def test_a_run_with_levels_can_be_made_again_and_measured(rows, tmp_path):
     assert (measure(out).rows, measure(out).copies) == (12, 2)
     card = (out / "README.md").read_text()
     assert "-1 for the clean row; (id, copy, strength) names a row" in card
-    assert "changed (clean rows counted too), CER" in manifest.summary()
+    assert "of noisy and clean rows changed, CER" in manifest.summary()
     assert all(row.strength in ("x1", "x3") for row in measure(out).examples)
     assert "string, as it came" not in card
 

@@ -282,3 +282,14 @@ def test_shards_may_hold_more_rows_than_any_file_has(file: File, tmp_path: Path)
     path = file("in.conll", CONLL)
     manifest = noisegen.augment(path, tmp_path / "out", rows_per_shard=10**20, limit=10**20)
     assert manifest.totals["rows"] == 2
+
+
+@pytest.mark.parametrize("name", ["names.conll", "names.txt", "names.tsv"])
+def test_a_line_that_names_the_columns_is_no_token(file: File, tmp_path: Path, name: str) -> None:
+    source = file(name, b"Token\ttag\nJohn\tB-PER\nlives\tO\n\nShe\tO\nsleeps\tO\n")
+    noisy = tmp_path / f"noisy-{name}"
+    noisegen.augment(source, noisy, transforms="fing:rate=1")
+    lines = noisy.read_text("utf-8").splitlines()
+    assert lines[0] == "Token\ttag"
+    assert lines[1] != "John\tB-PER"
+    assert lines[1].endswith("\tB-PER")
