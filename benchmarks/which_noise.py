@@ -6,8 +6,8 @@ are noisy words, found in the noise of each arm, and misspellings tokens. Each n
 `noise/ARM.csv`. "none" has clean text on both sides: it is the control arm. The noise of other
 tools has the character error rate of `ugc` or, as "heavy", of `ugc-heavy`. "fit" is fitted to the
 noisy side of tweets from the train part of MultiLexNorm2, and "pairs" are these tweets with their
-clean form. What is there already is not made again. TEXT is the output of `python -m
-benchmarks.natural_text`.
+clean form. "robust-minilm" has the noise of the preset, which is drawn anew in each epoch. What is
+there already is not made again. TEXT is the output of `python -m benchmarks.natural_text`.
 """
 
 import argparse
@@ -56,8 +56,16 @@ CONTROL, FIT, PAIRS, SEED = "none", "fit", "pairs", 1
 PRESET = "robust-minilm"
 SETTINGS = {"recipe": "stored", "noisy_words_also": "", "precision": "fp32"}
 NO_WORDS = {"noisy_words": 0, "misspellings": 0}
+# Settings of the arm PRESET: the noise is drawn anew in each epoch, as the preset does
+DRAWN = {"recipe": "ugc-heavy", "noisy_words_also": "spel"}
 MIXED = "ugc-heavy+learner+spel"  # a third of the texts each
-OURS = ("ugc", "ugc-heavy", MIXED, FIT)  # arms that are tested against the best of other tools
+OURS = (
+    "ugc",
+    "ugc-heavy",
+    MIXED,
+    FIT,
+    PRESET,
+)  # arms that are tested against the best of other tools
 
 Noiser = Callable[[list[str]], list[str]]
 
@@ -135,7 +143,7 @@ _ALL = (
 )
 ARMS = tuple(arm for arm in _ALL if arm.is_here)
 MISSING = {arm.name for arm in _ALL if not arm.is_here}
-NAMES = (*(arm.name for arm in ARMS), *([PAIRS] if TWEETS in SETS else []))
+NAMES = (*(arm.name for arm in ARMS), *([PAIRS] if TWEETS in SETS else []), PRESET)
 
 
 def make_noise(names: Sequence[str], texts: list[str], folder: Path) -> dict[str, float]:
@@ -257,11 +265,15 @@ def main() -> None:
     kind = f"{given.minutes:g}m{'-words' * given.words}"
     students = given.out / f"students-{kind}"
     pairs = {name: given.out / "noise" / f"{slug(name)}.csv" for name in names}
+    pairs[PRESET] = pairs[CONTROL]
     train(pairs[CONTROL], given.out / "teacher", steps=1, **NO_WORDS)  # its vectors are kept
     limits = {"cpu_limit": f"{60 * given.minutes:g}s", **({} if given.words else NO_WORDS)}
+    settings = {name: limits | (DRAWN if name == PRESET else {}) for name in names}
     pool = ThreadPoolExecutor(given.jobs)
     runs = [
-        pool.submit(train, pairs[name], students / f"{slug(name)}-{seed}", seed=seed, **limits)
+        pool.submit(
+            train, pairs[name], students / f"{slug(name)}-{seed}", seed=seed, **settings[name]
+        )
         for seed in range(given.seeds)
         for name in names
     ]
