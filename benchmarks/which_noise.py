@@ -26,6 +26,7 @@ from statistics import fmean
 
 import numpy as np
 
+from benchmarks.arms_figure import NO_NOISE, NOISEGEN, OTHERS, REAL, arms_page
 from benchmarks.development import (
     ANCHORED,
     HARD,
@@ -178,6 +179,14 @@ def train(pairs: Path, run: Path, preset: str = PRESET, **limits: object) -> Non
     print(f"trained {run.name}", flush=True)
 
 
+def kind_of(name: str) -> str:
+    """Return whose noise an arm has, one of the kinds of `arms_figure`."""
+    if name in (CONTROL, PAIRS):
+        return NO_NOISE if name == CONTROL else REAL
+    others = {"mix_all", *(arm.name for arm in _ALL if arm.package)}  # mix_all is RoLASER's
+    return OTHERS if name in others else NOISEGEN
+
+
 def differences(
     ours: Sequence[Values], theirs: Sequence[Values], key: str
 ) -> list[tuple[float, float]]:
@@ -297,6 +306,8 @@ def main() -> None:
     values = {name: [values_of_run(name, seed) for seed in range(given.seeds)] for name in names}
     tables = [main_table(values, rates), tests_table(values)]
     write_text(given.out / "which_noise.md", "\n".join(tables))
+    kinds = {name: kind_of(name) for name in values}
+    write_text(given.out / "which_noise.html", arms_page(values, kinds, CONTROL))
     print(*tables, sep="\n")
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import which_noise, which_noise_languages
+from benchmarks.arms_figure import arms_page
 from benchmarks.development import SETS, kept, markdown
 from benchmarks.measure import ROOT
 from benchmarks.rankings import tau
@@ -69,6 +70,32 @@ def test_our_noise_is_tested_against_the_nearest_of_other_tools(monkeypatch):
         "0, 2 of 2",
     ]
     assert "to test ours against" in which_noise.tests_table({"ugc": values["ugc"]})
+
+
+@needs_data
+def test_the_figure_has_a_point_per_arm_and_a_small_one_per_seed():
+    arms = {
+        "none": (0.08, 0.04),
+        "mix_all": (0.06, 0.01),
+        "ugc": (0.04, 0.01),
+        "pairs": (0.08,) * 2,
+    }
+    values = {
+        name: [
+            {f"{dataset}/anchored_distance": np.array([of_seed]) for dataset in SETS}
+            | {f"{dataset}/drift": np.array([of_seed / 10]) for dataset in SETS}
+            for of_seed in seeds
+        ]
+        for name, seeds in arms.items()
+    }
+    kinds = {name: which_noise.kind_of(name) for name in values}
+    assert list(kinds.values()) == ["no noise", "others", "noisegen", "real pairs"]
+    html = arms_page(values, kinds, "none")
+    assert html.count("<title>ugc: 62 % nearer, drift 0.0025</title>") == len(SETS)  # 50 and 75 %
+    assert html.count("<title>pairs: -50 % nearer, drift 0.0080</title>") == len(SETS)
+    for style in range(len(kinds)):
+        assert html.count(f"m{style} mark faint") == 2 * len(SETS)
+        assert html.count(f"m{style} mark strong") == len(SETS)
 
 
 def test_texts_get_the_recipes_of_a_mixed_arm_in_turn():

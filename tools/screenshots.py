@@ -7,6 +7,7 @@ reports in docs/images are
     report   report/report.html of `noisegen quickstart -o DIR`
     realism  of pairs that `mine-wiki --profile strict` finds in a history of the English Wikipedia
     vectors  run/vectors.html of `noisegen train --preset oracle-small`
+    which-noise  which_noise.html of `python -m benchmarks.which_noise`
 
 Screenshots need the extra `review`, playwright, Pillow and an installed Chromium.
 Run: python tools/screenshots.py [-o FOLDER] [--width 390] [NAME=PAGE.html ...]

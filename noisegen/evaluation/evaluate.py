@@ -341,7 +341,7 @@ def write_csv(path: Path, rows: Iterable[Sequence[object]]) -> None:
 
 # Matches a text that a spreadsheet would read as a formula; a list of numbers does not match.
 _FORMULA = re.compile(r"^(?=[=+\-@\t\r])(?![-+.e\d ]+$)")
-_SCORE = ("value", "low", "high", "sd", "p_null")
+_SCORE = ("value", "low", "high", "sd", "floor", "p_null")
 _COMPARED = ("difference", "test", "p", "p_holm", "repaired", "broken")
 
 

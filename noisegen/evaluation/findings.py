@@ -31,6 +31,14 @@ _AGAINST_BASELINE = ("drift", "anchored_distance")  # need a model besides the b
 UNHARMED = 0.05  # greatest mean clean drift with which clean text counts as unharmed
 _GOLD_MIN = 99  # Spearman x 100 of a baseline whose own similarity is the gold score
 _UNHARMED = "clean text unharmed"
+_WITHIN = "within the floor of another seed"
+_FLOOR = (
+    "floor: how much a figure changes with other noise seeds and nothing else; a difference "
+    "between models that is not larger does not count"
+)
+_NO_FLOOR = (
+    "no floor: one noise seed does not show how much another seed changes a figure; --seeds 2 does"
+)
 _CLEAN = ("sts_clean", "ndcg_clean", "accuracy_clean", "average_precision_clean")
 _COLOURS = {"better": "green", "worse": "red"}
 _NAME_COLUMNS, _WIDEST = 40, 1_000  # characters: widest column of names, widest table
@@ -93,6 +101,24 @@ class Findings:
     def scores(self, dataset: str, metric: str) -> list[Score | None]:
         """Return the score of each model in a metric on a set, the baseline first."""
         return [self.score(model.name, dataset, metric) for model in self.models]
+
+    def floor(self, dataset: str, metric: str) -> float | None:
+        """Return the greatest `Score.floor` of all models in a metric on a set, None without."""
+        floors = [score.floor for score in self.scores(dataset, metric) if score]
+        return max((floor for floor in floors if floor is not None), default=None)
+
+    @property
+    def floor_note(self) -> str:
+        """A sentence on the floor of artificial noise; '' without such noise."""
+        noises = self.datasets("noise")
+        known = [
+            self.floor(dataset.name, metric.name)
+            for dataset in noises
+            for metric in self.metrics([dataset])
+        ]
+        if not noises:
+            return ""
+        return _NO_FLOOR if known.count(None) == len(known) else _FLOOR
 
     def metrics(self, datasets: Iterable[Dataset]) -> list[Metric]:
         """Return the metrics that any model has on any of these sets, in the order of METRICS.
@@ -171,6 +197,7 @@ class Findings:
         )
         tests = [self.compared.get((model, name, "distance")) for name in distances]
         shown = {verdict(test) for test in tests if test}
+        is_within = all(test and test.is_within_floor for test in tests)
         ratio = self._ratio(model)
         factor, way = (ratio, "farther") if ratio > 1 else (1 / ratio, "nearer")
         said = f"{factor:.1f} times {way}"
@@ -179,7 +206,9 @@ class Findings:
             found = shown & {*tested}
             agrees = len(found) == 1 and tested[min(found)].endswith(way)
             said = tested[min(found)] if agrees else "about as near"
-        return f"{'no difference shown' if shown == {'same'} else said} on {kind} noise"
+        if shown == {"same"}:
+            said = _WITHIN if is_within else "no difference shown"
+        return f"{said} on {kind} noise"
 
     def _search(self, model: str) -> str:
         """Return nDCG@10 of noisy queries, mean over the sets; '' without retrieval sets."""
@@ -226,7 +255,7 @@ class Findings:
             return ""
         order = sorted(found, key=lambda name: found[name][1] / found[name][0])
         best, worst = (
-            f"{name} ({METRICS['distance'].change(*found[name])})" for name in (order[0], order[-1])
+            f"{name} ({self._change(model, name, 'distance')})" for name in (order[0], order[-1])
         )
         return f"Distance to the clean form, best: {best}; worst: {worst}."
 
@@ -311,7 +340,10 @@ class Findings:
             return SetsFinding(widest.dataset + others, evidence)
         share = "all" if len(chosen) == len(tested) else f"{len(chosen)} of"
         if state == "same":
-            return SetsFinding(f"{share} {all_sets}", listed([test.dataset for test in chosen]))
+            within = sum(test.is_within_floor for test in chosen)
+            floor = f"; {within} {_WITHIN}" if within else ""
+            named = listed([test.dataset for test in chosen])
+            return SetsFinding(f"{share} {all_sets}", named + floor)
         return SetsFinding(f"{share} {all_sets}", f"most on {widest.dataset}: {evidence}")
 
     def _evidence(self, test: Comparison, *, with_p: bool) -> str:
@@ -320,13 +352,20 @@ class Findings:
         If the test has counts, they follow: rows that only the model gets right (repaired), and
         rows that only the baseline gets right (broken). `with_p` adds the p-value at the end.
         """
-        metric = metric_of(test.metric)
-        names = (self.results.baseline.name, test.model)
-        scores = [self.score(name, test.dataset, metric.name) for name in names]
-        values = [score.value for score in scores if score]
-        change = metric.change(*values) if len(values) == 2 else metric.signed(test.difference)
+        change = self._change(test.model, test.dataset, test.metric)
         p = p_value(test.p_shown) if with_p else ""
         return ", ".join(filter(None, [change, test.items, p]))
+
+    def _change(self, model: str, dataset: str, metric: str) -> str:
+        """Return the values of baseline and model, such as '0.302 to 0.121, floor 0.004'."""
+        known, test = metric_of(metric), self.compared.get((model, dataset, metric))
+        names = (self.results.baseline.name, model)
+        scores = [self.score(name, dataset, metric) for name in names]
+        values = [score.value for score in scores if score]
+        parts = [known.change(*values)] if len(values) == 2 else []
+        if test and not parts:
+            parts = [known.signed(test.difference)]
+        return ", ".join([*parts, *filter(None, [floor_words(test)])])
 
 
 def is_one_error(percent: float, rows: int) -> bool:
@@ -334,9 +373,21 @@ def is_one_error(percent: float, rows: int) -> bool:
     return percent * rows <= 100 + 1e-6
 
 
+def floor_words(test: Comparison | None) -> str:
+    """Return the floor of a comparison, or that its difference is within it; '' if it is 0."""
+    if test is None or not test.floor:
+        return ""
+    return _WITHIN if test.is_within_floor else f"floor {metric_of(test.metric).number(test.floor)}"
+
+
 def verdict(comparison: Comparison) -> str:
-    """Return whether a model is 'better' or 'worse' than the baseline; 'same' if p >= `ALPHA`."""
+    """Return whether a model is 'better' or 'worse' than the baseline.
+
+    It is the 'same' if p >= `ALPHA`, or if the difference is within the floor of another seed.
+    """
     better = metric_of(comparison.metric).better
+    if comparison.is_within_floor:
+        return "same"
     if not better or not comparison.p_shown < ALPHA or not comparison.difference:
         return "same"
     return "better" if (comparison.difference < 0) == (better == "low") else "worse"
@@ -394,6 +445,8 @@ def _legend(findings: Findings, shown: Mapping[str, Metric]) -> Iterator[str]:
         if (note := findings.gold(dataset)) and findings.students:
             yield f"{dataset.name}: {note}"
     yield from (f"{head}: {metric.gloss}" for head, metric in shown.items() if metric.gloss)
+    if findings.floor_note:
+        yield findings.floor_note
     if results.comparisons:
         levels = ", ".join(f"{stars(level / 2)} p < {level:g}" for level in LEVELS)
         tests = {test.test for test in results.comparisons}
@@ -418,7 +471,24 @@ def _table(findings: Findings, kind: str, datasets: Sequence[Dataset]) -> Table:
     for dataset in datasets:
         for cells in _table_rows(findings, dataset, metrics):
             table.add_row(*cells)
+        floors = _floor_cells(findings, dataset, metrics)
+        if any(floors):
+            before = len(table.columns) - len(floors) - 1  # columns between the name and the floors
+            table.add_row("  floor", *[""] * before, *floors, style="dim")
     return table
+
+
+def _floor_cells(findings: Findings, dataset: Dataset, metrics: Sequence[Metric]) -> list[str]:
+    """Return the floors of metrics on a set, in line with the figures of `_cell`.
+
+    Drift has none: it is of clean text.
+    """
+    stars_width = 3 if findings.students else 0
+    floors = [findings.floor(dataset.name, metric.name) for metric in metrics]
+    return [
+        "" if floor is None or metric.name == "drift" else metric.short(floor) + NBSP * stars_width
+        for metric, floor in zip(metrics, floors, strict=True)
+    ]
 
 
 def _table_metrics(findings: Findings, kind: str, datasets: Sequence[Dataset]) -> list[Metric]:

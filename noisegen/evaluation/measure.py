@@ -20,7 +20,7 @@ from noisegen.evaluation import similarity, statistics
 from noisegen.evaluation.document_search import PART, ranked, ranking_scores
 from noisegen.evaluation.metrics import metric_of
 from noisegen.evaluation.negatives import HardNegatives
-from noisegen.evaluation.results import Comparison, Score, StrengthCurve
+from noisegen.evaluation.results import Comparison, Score, StrengthCurve, floor_of
 from noisegen.evaluation.sets import EvaluationSet, PairSet, SearchSet, TextSet, is_tested
 from noisegen.evaluation.similarity import F64, Bool
 from noisegen.evaluation.xsim_search import (
@@ -479,8 +479,10 @@ def compare(
             name, metric = key
             rows = left.columns[key], right.columns[key]
             p = 1.0 if np.array_equal(*rows) else difference.p
-            comparison = Comparison(model, name, metric, difference.value, "bootstrap", p, p)
             seeds = ours[name].seeds[metric], theirs[name].seeds[metric]
+            floors = [floor for floor in map(floor_of, seeds) if floor is not None]
+            comparison = Comparison(model, name, metric, difference.value, "bootstrap", p, p)
+            comparison = replace(comparison, floor=max(floors, default=None))
             if metric_of(metric).test == "items" and len(seeds[0]) == 1:
                 goal = 0 if metric_of(metric).better == "low" else 100
                 test = statistics.mcnemar(rows[0] == goal, rows[1] == goal)

@@ -22,6 +22,7 @@ from noisegen.evaluation.findings import (
     STYLES,
     UNHARMED,
     Findings,
+    floor_words,
     is_one_error,
     listed,
     p_value,
@@ -261,6 +262,7 @@ def _change_rows(
         test = findings.compared.get((model.name, dataset.name, metric.name))
         tip = f"{dataset.name}: {metric.with_interval(before)} to {metric.with_interval(after)}"
         tip += f", {p_value(test.p_shown)}, {test.test}" if test else ""
+        tip = ", ".join(filter(None, [tip, floor_words(test)]))
         both = [
             Dot(score.value, findings.style(name), score.bounds)
             for name, score in zip(names, (before, after), strict=True)
@@ -332,12 +334,14 @@ def _heat_maps(findings: Findings, datasets: Sequence[Dataset]) -> list[Block]:
         is_told = findings.students and findings.nearly_nothing(metric, datasets)  # in _changes
         if metric.chart and not is_told:
             heads, rows = _heads(findings, "noise"), _heat_rows(findings, metric, datasets)
-            tables.append(Table(_capital(metric.heading), heads, rows, "heat sortable"))
-    return [Custom("beside", tables)] if tables else []
+            tables.append(Table(_capital(metric.heading), [*heads, "floor"], rows, "heat sortable"))
+    if not tables:
+        return []
+    return [Custom("beside", tables), Text(f"{_capital(findings.floor_note)}.", "quiet")]
 
 
 def _heat_rows(findings: Findings, metric: Metric, datasets: Sequence[Dataset]) -> list[Row]:
-    """Return the rows of a heat map: the name of a set, then a shaded value per model.
+    """Return the rows of a heat map: the name of a set, a shaded value per model, the floor.
 
     Sets without a value are left out.
     """
@@ -348,7 +352,8 @@ def _heat_rows(findings: Findings, metric: Metric, datasets: Sequence[Dataset]) 
         shades = [scale.at(score.value) / 100 if score else None for score in scores]
         if any(scores):
             cells = [_figure(metric, *both) for both in zip(scores, shades, strict=True)]
-            rows.append([name, *cells])
+            floor = findings.floor(name, metric.name)
+            rows.append([name, *cells, _figure(metric, None if floor is None else Score(floor))])
     return rows
 
 

@@ -5,7 +5,9 @@ without a model.
 """
 
 from dataclasses import asdict, dataclass, field
-from math import isfinite
+from itertools import combinations
+from math import isfinite, sqrt
+from statistics import fmean
 from textwrap import shorten
 from typing import Annotated, Any
 
@@ -207,6 +209,18 @@ class Dataset:
     note: str = ""
 
 
+def floor_of(seeds: tuple[float, ...]) -> float | None:
+    """Return the expected change of a metric's mean if the noise is drawn with new seeds.
+
+    `seeds` has the value of the metric under each noise seed. The result is the mean difference
+    between two values, divided by the root of the number of seeds; None for one seed.
+    """
+    if len(seeds) < 2:
+        return None
+    mean = fmean(abs(one - other) for one, other in combinations(seeds, 2))
+    return mean / sqrt(len(seeds))
+
+
 @dataclass(frozen=True)
 class Score:
     """Value of a metric: the mean over the noise seeds, with a 95 % interval.
@@ -223,6 +237,11 @@ class Score:
     sd: float | None = None
     seeds: tuple[float, ...] = ()
     p_null: float | None = None
+
+    @property
+    def floor(self) -> float | None:
+        """The expected change of `value` with other noise seeds; None for one seed."""
+        return floor_of(self.seeds)
 
     @property
     def bounds(self) -> tuple[float, float] | None:
@@ -244,7 +263,8 @@ class Comparison:
     `difference` is the model's value minus the baseline's. `p` belongs to the paired test named in
     `test` (`bootstrap`, `mcnemar`, or `t` with --paper-stats). `p_holm` is `p` corrected for tests
     of the same metric on all datasets of one kind. In metrics that count rows as right or wrong,
-    `repaired` rows are right only with the model, `broken` rows only with the baseline.
+    `repaired` rows are right only with the model, `broken` rows only with the baseline. `floor` is
+    the greater `Score.floor` of model and baseline.
     """
 
     model: str
@@ -256,6 +276,14 @@ class Comparison:
     p_holm: float
     repaired: int | None = None
     broken: int | None = None
+    floor: float | None = None
+
+    @property
+    def is_within_floor(self) -> bool:
+        """Whether the difference is at most the floor; False for t-tests over the seeds."""
+        if self.test == "t" or not self.floor:
+            return False
+        return abs(self.difference) <= self.floor
 
     @property
     def p_shown(self) -> float:
@@ -347,10 +375,18 @@ class Results:
         return framed(self, "noisegen.evaluation.page:page")
 
     def metrics(self) -> dict[str, dict[str, dict[str, float]]]:
-        """Return the content of metrics.json: {model: {dataset: {metric: value}}}."""
+        """Return the content of metrics.json: {model: {dataset: {metric: value}}}.
+
+        With several noise seeds, `metric_floor` follows the metrics of a set.
+        """
         return {
             model: {
                 dataset: {metric: score.value for metric, score in scores.items()}
+                | {
+                    f"{metric}_floor": score.floor
+                    for metric, score in scores.items()
+                    if score.floor is not None
+                }
                 for dataset, scores in datasets.items()
             }
             for model, datasets in self.scores.items()

@@ -425,16 +425,23 @@ class Spot:
 
 
 def scatter(
-    spots: Sequence[Spot], *, title: str, x_title: str, description: str, strong: Sequence[Spot]
+    spots: Sequence[Spot],
+    *,
+    title: str,
+    x_title: str,
+    description: str,
+    strong: Sequence[Spot],
+    linear: bool = False,
 ) -> Markup:
     """Return a scatter plot with axes.
 
-    Points in `spots` are small faint marks, points in `strong` are large marks with names.
+    Points in `spots` are small faint marks, points in `strong` are large marks with names. The y
+    axis is logarithmic for a wide range of values, unless `linear` is set.
     """
     bottom = 256
     everything = [*spots, *strong]
     across = fitting([0.0, *(spot.x for spot in everything)], _LEFT + 8, _RIGHT, linear=True)
-    up = fitting((spot.y for spot in everything), bottom, _TOP)
+    up = fitting((spot.y for spot in everything), bottom, _TOP, linear=linear)
     drawn = _axes(across, up, title, x_title, across.ticks())
     for group, size, kind in ((spots, 2.5, "faint"), (strong, 7, "strong")):
         drawn += [

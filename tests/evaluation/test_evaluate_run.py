@@ -1,6 +1,7 @@
 """An evaluation as a whole: files, figures that simple code confirms, comparisons, bad models."""
 
 import csv
+import io
 import json
 import shutil
 from collections import Counter
@@ -11,11 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from brute_force import matching, xsim_predictions
+from rich.console import Console
 
 from noisegen.encoders.encoder import Ragged, Vectors, open_encoder
 from noisegen.errors import OutputError, SourceError, UsageError
 from noisegen.evaluation.evaluate import evaluate
-from noisegen.evaluation.findings import verdict
+from noisegen.evaluation.findings import render, verdict
 from noisegen.evaluation.measure import Measured, VectorStore, compare, measure, scores
 from noisegen.evaluation.metrics import METRICS
 from noisegen.evaluation.models import named_models, training_of
@@ -336,6 +338,46 @@ def test_paper_stats_compare_seeds_by_t_tests(tmp_path, tiny_models, files):
     report = (tmp_path / "report.html").read_text()
     distance = results.scores[results.baseline.name]["leet"]["distance"]
     assert f"{METRICS['distance'].number(distance.value)}*" in report
+
+
+def test_floors_are_what_other_seeds_change_of_a_figure(run):
+    results, out = run
+    written = json.loads((out / "metrics.json").read_text())
+    floors = {}
+    for name in ("first", "second"):
+        one, other = results.scores[name]["leet"]["distance"].seeds
+        floors[name] = abs(one - other) / 2**0.5
+        assert written[name]["leet"]["distance_floor"] == pytest.approx(floors[name])
+        assert "distance_floor" not in written[name]["posts"]  # people's noise has no seeds
+    with (out / "metrics.csv").open(newline="") as file:
+        rows = {(row["model"], row["dataset"], row["metric"]): row for row in csv.DictReader(file)}
+    assert float(rows["second", "leet", "distance"]["floor"]) == pytest.approx(floors["second"])
+    test = next(one for one in results.comparisons if one.dataset == "leet")
+    assert test.metric == "distance"
+    assert test.floor == pytest.approx(max(floors.values()))
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_with_one_seed_it_is_said_that_there_is_no_floor(tmp_path, tiny_models, files, seeds):
+    results = evaluate(
+        [str(tiny_models())],
+        tmp_path,
+        source=files["news"],
+        transforms="leet",
+        seeds=seeds,
+        hard=False,
+    )
+    shown = io.StringIO()
+    render(results, Console(file=shown, width=200))
+    report = (tmp_path / "report.html").read_text()
+    for text in (shown.getvalue().lower(), report.lower()):
+        assert ("--seeds 2 does" in text) == (seeds == 1)
+        assert ("with other noise seeds and nothing else" in text) == (seeds == 2)
+    lines = [line.split() for line in shown.getvalue().splitlines()]
+    floor = results.scores[results.baseline.name]["leet"]["distance"].floor
+    assert [line[1] for line in lines if line[:1] == ["floor"]] == (
+        [f"{floor:.3f}"] if seeds == 2 else []
+    )
 
 
 def test_stars_of_the_paper_are_before_holm(clean, noisy):

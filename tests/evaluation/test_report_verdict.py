@@ -89,6 +89,22 @@ def test_a_model_without_tests_is_said_to_have_none(results):
     assert page(replace(results, comparisons=())).count("No test was run on it") == 2
 
 
+@pytest.mark.parametrize(("floor", "within"), [(0.011, True), (0.009, False), (None, False)])
+def test_a_difference_that_another_seed_makes_is_none(floor, within):
+    noises = [one for one in made(2).datasets if one.kind == "noise"]
+    tests = [replace(comparison("distance", -0.01, 0.001, one.name), floor=floor) for one in noises]
+    found = replace(made(2), datasets=tuple(noises), comparisons=tuple(tests))
+    said = "within the floor of another seed"
+    better, same, _ = sentences(found, *tests)
+    assert ("nothing that was tested" in better) == within
+    assert (f"13 {said}" in same) == within
+    assert (f"{said} on synthetic noise" in Findings(found).headline) == within
+    assert bool(re.search(rf"best: \w+ \([^)]* lower, {said}\)", page(found))) == within
+    assert ("floor 0.009" in page(found)) == (floor == 0.009)
+    by_seeds = [replace(test, test="t") for test in tests]  # tested over the seeds themselves
+    assert "13 kinds of noise" in sentences(found, *by_seeds)[0]
+
+
 def test_one_model_alone_is_compared_with_nothing():
     assert "there is nothing to compare it with" in page(made(1, 2))
 
