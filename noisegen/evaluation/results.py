@@ -292,10 +292,10 @@ class Comparison:
 
     @property
     def items(self) -> str:
-        """The counts in words, such as '14 repaired, 10 broken'; '' if there are none."""
+        """The counts in words, such as "14 newly right, 10 newly wrong"; '' if there are none."""
         if self.repaired is None or self.broken is None:
             return ""
-        return f"{self.repaired:,} repaired, {self.broken:,} broken"
+        return f"{self.repaired:,} newly right, {self.broken:,} newly wrong"
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,7 @@ def test_the_table_of_natural_pairs_says_difference_p_and_items(results):
     natural = html[html.index('<section id="natural"') : html.index('<section id="map"')]
     cell = re.search(r'−0.13 <b class="better">better</b>.*?</div>', natural)[0]
     assert "p\u00a0=\u00a00.031" in cell
-    assert "14 repaired, 10 broken" in cell
+    assert "14 newly right, 10 newly wrong" in cell
 
 
 def test_what_was_evaluated_stands_at_the_end(html):
