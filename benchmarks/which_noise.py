@@ -37,6 +37,7 @@ from benchmarks.development import (
     anchors,
     development_sets,
     errors_of,
+    files_digest,
     kept,
     markdown,
     slug,
@@ -296,11 +297,11 @@ def main() -> None:
 
     def values_of_run(name: str, seed: int) -> Values:
         run = students / f"{slug(name)}-{seed}"
-        student = open_encoder(str(run / "student"))
+        student = run / "student"
         return kept(
             given.out / f"values-{kind}" / f"{run.name}.npz",
-            f"{student.digest} {SETS} {given.rows}",
-            lambda: values_of(student, sets, anchored),
+            f"{files_digest(student)} {SETS} {given.rows}",
+            lambda: values_of(open_encoder(str(student)), sets, anchored),
         )
 
     values = {name: [values_of_run(name, seed) for seed in range(given.seeds)] for name in names}

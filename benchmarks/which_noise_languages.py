@@ -15,7 +15,16 @@ from statistics import fmean
 
 import numpy as np
 
-from benchmarks.development import ANCHORED, Values, anchors, kept, markdown, slug, values_of
+from benchmarks.development import (
+    ANCHORED,
+    Values,
+    anchors,
+    files_digest,
+    kept,
+    markdown,
+    slug,
+    values_of,
+)
 from benchmarks.multilingual_text import LANGS as ALL_LANGS
 from benchmarks.natural_noise import write_pairs
 from benchmarks.which_noise import CONTROL, NO_WORDS, Noiser, differences, of_peer, of_recipe, train
@@ -123,11 +132,11 @@ def main() -> None:
         run = given.out / f"students-{given.minutes:g}m" / f"{slug(arm)}-{seed}"
         limit = f"{60 * given.minutes:g}s"
         train(pairs[arm], run, PRESET, seed=seed, cpu_limit=limit, **NO_WORDS)
-        student = open_encoder(str(run / "student"))
+        student = run / "student"
         return kept(
             given.out / f"values-{given.minutes:g}m" / f"{run.name}.npz",
-            f"{student.digest} {LANGS}",
-            lambda: values_of(student, sets, anchored),
+            f"{files_digest(student)} {LANGS}",
+            lambda: values_of(open_encoder(str(student)), sets, anchored),
         )
 
     values = {arm: [values_of_run(arm, seed) for seed in range(given.seeds)] for arm in arms}

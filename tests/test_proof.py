@@ -1,5 +1,6 @@
 """The benchmarks of docs/proof.md, on a few rows."""
 
+import csv
 import os
 import subprocess
 import sys
@@ -7,9 +8,9 @@ import sys
 import numpy as np
 import pytest
 
-from benchmarks import which_noise, which_noise_languages
+from benchmarks import beside, which_noise, which_noise_languages
 from benchmarks.arms_figure import arms_page
-from benchmarks.development import SETS, kept, markdown
+from benchmarks.development import SETS, files_digest, kept, markdown
 from benchmarks.measure import ROOT
 from benchmarks.rankings import tau
 from benchmarks.systems import in_words
@@ -36,6 +37,32 @@ def test_kept_values_are_read_and_not_made_again(tmp_path):
     assert kept(path, "8 rows", lambda: {"set/metric": np.zeros(1)})["set/metric"].tolist() == [0]
     assert kept(path, "8 rows", dict)["set/metric"].tolist() == [0]
     assert [file.name for file in path.parent.iterdir()] == ["model.npz"]
+
+
+def test_a_digest_of_files_is_of_names_and_contents_alone(tmp_path):
+    contents = {"same": "1", "again": "1", "other": "2", "renamed": "1"}
+    for folder, content in contents.items():
+        (tmp_path / folder / "deep").mkdir(parents=True)
+        name = "head" if folder == "renamed" else "weights"
+        (tmp_path / folder / "deep" / name).write_text(content)
+        (tmp_path / folder / f"{folder}.pyc").write_text(folder)
+    digests = {folder: files_digest(tmp_path / folder) for folder in contents}
+    assert digests["same"] == digests["again"]
+    assert len(set(digests.values())) == 3
+
+
+@needs_data
+def test_models_are_tested_against_those_that_minilm_anchors_as_well():
+    values = {
+        name: {
+            "is_own": np.array([float(is_own)]),
+            **{f"{dataset}/anchored_distance": np.full(50, 0.1) for dataset in SETS},
+            **{f"{dataset}/xsim_error": np.zeros(50) for dataset in SETS},
+        }
+        for name, is_own in {"mine": False, "MiniLM": False, "static": True, "e5": True}.items()
+    }
+    assert {row[0] for row in beside.tests_of("mine", values)} == {"MiniLM"}
+    assert not list(beside.tests_of("static", values))
 
 
 def test_words_are_corrected_and_addresses_contractions_and_numbers_are_not():
@@ -146,11 +173,19 @@ def test_arms_differ_in_their_noise_alone(tmp_path):
     text.write_text("\n".join(example("casual").splitlines()[:300]), "utf-8")
     given = [text, "-o", tmp_path / "out", "--arms", "ugc", "--seeds", 1, "--jobs", 1]
     table = run("which_noise", *given, "--minutes", 0.4, "--rows", 30)
-    control, ugc = (
-        line.split("|") for line in table.splitlines() if line[:5] in ("| non", "| ugc")
-    )
-    assert float(control[2]) == 0 < float(ugc[2])
-    assert float(control[3]) == 1 < float(ugc[3])
+    ugc = next(line.split("|") for line in table.splitlines() if line.startswith("| ugc |"))
+    assert float(ugc[2]) > 0  # its character error rate
+    assert float(ugc[3]) > 1  # nearer than the control arm
+    pairs, settings = {}, {}
+    for arm in ("none", "ugc"):
+        with (tmp_path / "out" / "noise" / f"{arm}.csv").open(newline="") as file:
+            pairs[arm] = [(row["noisy"], row["clean"]) for row in csv.DictReader(file)]
+        written = (tmp_path / "out" / "students-0.4m" / f"{arm}-0" / "config.yaml").read_text()
+        settings[arm] = written.replace(f"{arm}.csv", "PAIRS").replace(f"{arm}-0", "RUN")
+    assert settings["none"] == settings["ugc"]
+    assert [clean for _, clean in pairs["none"]] == [clean for _, clean in pairs["ugc"]]
+    assert all(noisy == clean for noisy, clean in pairs["none"])
+    assert any(noisy != clean for noisy, clean in pairs["ugc"])
 
 
 def save_minilm(folder):
