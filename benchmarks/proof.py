@@ -1,9 +1,10 @@
 """All tables of docs/proof.md: `python -m benchmarks.proof -o DIR` (`make proof`).
 
-Writes the training text, trains students of `robust-minilm` and `robust-static`, and runs
-`which_noise`, `beside`, `retrieval` and `rankings`. Finished steps are skipped; other rows or
-minutes are measured anew, another text needs another DIR. With the defaults it takes eight CPU
-hours, with `--seeds 1 --minutes 4` one and a half.
+Writes the training texts, trains students of `robust-minilm` and `robust-static`, and runs
+`which_noise` without and with words as tokens, `which_noise_languages`, `beside`, `retrieval` and
+`rankings`. Finished steps are skipped; other rows or minutes are measured anew, another text needs
+another DIR. With the defaults it takes about eight CPU hours, with `--seeds 1 --rows 200` two and a
+half.
 """
 
 import argparse
@@ -12,8 +13,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+from benchmarks.development import SETS, TWEETS
 from benchmarks.natural_noise import ROWS
+from benchmarks.which_noise import MIXED, PRESET
 
+WITH_WORDS = ("glitchlings, four kinds", "nlpaug spelling", "textnoisr", "ugc-heavy", MIXED, PRESET)
 STATIC_SHARE = 0.5  # of the minutes of a student of robust-minilm
 
 
@@ -41,7 +45,7 @@ def main() -> None:
     parser.add_argument("-o", "--out", type=Path, required=True)
     parser.add_argument("--text", type=Path, help="clean sentences (default: natural_text's)")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--minutes", type=float, default=10, help="CPU time of each training")
+    parser.add_argument("--minutes", type=float, default=4, help="CPU time of each training")
     parser.add_argument("--jobs", type=int, default=2, help="trainings at once, a core each")
     parser.add_argument("--rows", type=int, default=ROWS, help="most rows of a set")
     given = parser.parse_args()
@@ -56,7 +60,15 @@ def main() -> None:
         part.replace(text)
     rows = ["--rows", given.rows]
     each = ["--seeds", given.seeds, "--minutes", given.minutes, "--jobs", given.jobs]
-    run("benchmarks.which_noise", text, "-o", given.out / "which_noise", *each, *rows)
+    noise = ["benchmarks.which_noise", text, "-o", given.out / "which_noise", *each, *rows]
+    run(*noise)
+    run(*noise, "--words", "--arms", *WITH_WORDS)
+    if TWEETS in SETS:
+        texts = given.out / "languages"
+        if not (texts / "tr.txt").exists():
+            run("benchmarks.multilingual_text", texts)
+        languages = ["benchmarks.which_noise_languages", texts, "-o", given.out / "which_languages"]
+        run(*languages, "--minutes", given.minutes)
     robust = train(text, out / "robust-minilm", "robust-minilm", given.minutes)
     static = train(text, out / "robust-static", "robust-static", STATIC_SHARE * given.minutes)
     models = [f"robust-minilm={robust}", f"robust-static={static}"]

@@ -111,7 +111,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("texts", type=Path, help="folder of benchmarks.multilingual_text")
     parser.add_argument("-o", "--out", type=Path, required=True)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=10, help="CPU time of each training")
     parser.add_argument("--arms", nargs="+", default=ARMS, choices=ARMS, metavar="ARM")
     given = parser.parse_args()
