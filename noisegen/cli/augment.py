@@ -114,6 +114,7 @@ def _make(options: AugmentOptions, as_json: bool, earlier: "Manifest | None" = N
     """Run `augment` or `normalize` with checked options, and return the exit code."""
     from noisegen.augmentation.augment import make
     from noisegen.augmentation.plan import make_plan
+    from noisegen.runs.manifest import counts_line
     from noisegen.runs.store import output_path
 
     out = str(options.out)
@@ -127,7 +128,12 @@ def _make(options: AugmentOptions, as_json: bool, earlier: "Manifest | None" = N
     with common.progress() as show:
         written = make(plan, replace(options, progress=show))
     _tell(written, plan, out, as_json)
-    return 3 if written.totals["dropped"] else 0
+    damaged = counts_line("dropped or damaged", written.totals["dropped"])
+    return common.exit_code(_place(out), damaged, as_json)
+
+
+def _place(out: str) -> str:
+    return "standard output" if out == "-" else out
 
 
 def _tell(written: "Manifest", plan: "AugmentPlan", out: str, as_json: bool) -> None:
@@ -138,7 +144,7 @@ def _tell(written: "Manifest", plan: "AugmentPlan", out: str, as_json: bool) -> 
     if as_json:
         common.print_json({"out": out, "shards": len(written.shards), **written.totals})
     else:
-        common.tell(f"{'standard output' if out == '-' else out}: {written.summary()}")
+        common.tell(f"{_place(out)}: {written.summary()}")
     common.say(written.totals.get("warnings", ()), "warning")
     is_mined = any(used["transform"] == "wiki" for used in written.dictionaries)
     if written.totals["rows"] >= (1 if is_mined else _MANY) and not written.totals["changed"]:

@@ -13,7 +13,7 @@ from noisegen.mining import mine
 from noisegen.mining.miner_options import Lang8Options, PairsOptions, WikiOptions
 from noisegen.options import decode, listed
 from noisegen.preparation import prepare as preparation
-from noisegen.runs.manifest import Manifest, counted
+from noisegen.runs.manifest import Manifest, counted, counts_line
 from noisegen.runs.progress import size
 
 DAMAGE_SHOWN = 10  # maximum of printed lines about damaged input; the manifest has all
@@ -101,17 +101,19 @@ def _run(
     with common.progress() as show:
         manifest = function(**given, **values, **callbacks, progress=show)
     totals = manifest.totals
+    common.say(manifest.damage[:DAMAGE_SHOWN], "damaged")
     if as_json:
         names = ("missing_tasks",) + ("dictionary",) * (manifest.kind != "prepare")
         after = {name: getattr(manifest, name) for name in names}
         common.print_json({"out": out, "shards": len(manifest.shards), **totals, **after})
     else:
-        common.say(manifest.damage[:DAMAGE_SHOWN], "damaged")
         common.tell(f"{out}: {manifest.summary()}")
         if manifest.kind == mine.WIKI and not manifest.missing_tasks:
             common.tell(_history(totals["read"]))
             if 0 < totals["read"].get("revisions", 0) <= totals["read"]["pages"]:
                 common.hint(_ONE_REVISION)
+    if manifest.kind == "prepare":
+        return common.exit_code(out, counts_line("damaged rows", totals["damaged"]), as_json)
     return 3 if totals["damaged"] else 0
 
 
