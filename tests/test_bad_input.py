@@ -579,6 +579,51 @@ def test_the_count_of_dropped_rows_is_in_the_json(failed, file, tmp_path, capfd)
     assert json.loads(capfd.readouterr().out)["dropped"] == {"not_utf8": 1}
 
 
+REMEDY = "correct these rows, or the options that name their columns and encoding"
+CHAT = '{"messages": [{"role": "%s", "content": "see you"}]}\n'
+
+
+@pytest.mark.parametrize("kind", ["-q", "--json"])
+@pytest.mark.parametrize(
+    ("words", "name", "content", "said"),
+    [
+        (
+            "augment in.jsonl -o out --text-column messages[role=system].content -t fing",
+            "in.jsonl",
+            CHAT % "system" + CHAT % "user",
+            f"warning: out: dropped or damaged: missing_text 1; {REMEDY}",
+        ),
+        (
+            "normalize in.txt -o out",
+            "in.txt",
+            b"see you\n\xff\n",
+            f"warning: out: dropped or damaged: not_utf8 1; {REMEDY}",
+        ),
+        (
+            "prepare in.txt -o out --identify no",
+            "in.txt",
+            b"The harbour lay still. Nobody spoke.\n\xff\n",
+            f"warning: out: damaged rows: not_utf8 1; {REMEDY}",
+        ),
+        (
+            "mine-pairs in.tsv -o out",
+            "in.tsv",
+            b"noisy\tclean\nteh cat\tthe cat\n\xff\tabc\n",
+            "damaged: {tmp_path}/in.tsv: 1 rows not_utf8",
+        ),
+    ],
+    ids=["augment", "normalize", "prepare", "mine-pairs"],
+)
+def test_skipped_input_is_one_line_without_the_summary(
+    file, tmp_path, monkeypatch, capfd, words, name, content, said, kind
+):
+    file(name, content)
+    monkeypatch.chdir(tmp_path)
+
+    assert run([*words.split(), "--workers", "1", kind]) == 3
+    assert said.format(tmp_path=tmp_path) in capfd.readouterr().err.splitlines()
+
+
 def test_a_failure_in_a_process_of_its_own_prints_one_line_too():
     result = command("augment", "nowhere.txt", "-o", "out")
 

@@ -25,6 +25,7 @@ from noisegen.data.formats.json_lines import (
 )
 from noisegen.data.lines import can_encode
 from noisegen.data.paths import (
+    Items,
     Path,
     Place,
     general,
@@ -37,7 +38,7 @@ from noisegen.data.paths import (
 from noisegen.data.rows import Columns
 from noisegen.data.spans import Span, is_bound, is_start, nearest, spans_at
 from noisegen.data.tables import RAW, Mask, is_unicode
-from noisegen.errors import UsageError
+from noisegen.errors import UsageError, one_line
 from noisegen.noising.engine import warn_once
 from noisegen.noising.rng import name_number, row_keys
 from noisegen.text.buffers import I64, U64, as_arrow, one_chunk
@@ -54,6 +55,7 @@ _PAIR = re.compile(r"(\d+)-(\d+)")  # a link of an alignment, as Pharaoh writes 
 _FITTING = 0.9  # share of the spans inside of a text by which they are taken for its spans
 _WORD = re.compile(r"\S+")
 _SHOWN = 30  # most characters of a text in an error
+_VALUES_SHOWN = 10  # most values of a field in an error
 
 
 class Annotation(NamedTuple):
@@ -533,15 +535,32 @@ def checked(table: pa.Table, columns: Columns, schema: pa.Schema) -> tuple[Colum
     rows = _rows_of(table, columns, layout)
     for given, path in zip(columns.texts, layout.texts, strict=True):
         if not any(isinstance(value, str) for value in _values_at(path, rows)):
-            there = ", ".join(text_paths(table.schema)) or "none"
-            nothing = f"no text there in the first rows{path.note_on_filter(rows)}"
-            raise UsageError(f"--text-column {given}: {nothing}; texts: {there}")
+            there = _values_instead(path, rows) or _listed_texts(text_paths(table.schema))
+            raise UsageError(f"--text-column {given}: no text there in the first rows; {there}")
     notes = [_checked_note(layout, one, rows) for one in layout.spans]
     if layout.align:
         _check_links(layout.align, rows)
     if columns.align and len(parts_of(columns.align)) == 1:
         columns = replace(columns, align=_with_sides(table, columns, schema))
     return columns, list(filter(None, notes))
+
+
+def _listed_texts(paths: Iterable[str]) -> str:
+    return f"texts: {', '.join(paths) or 'none'}"
+
+
+def _values_instead(path: Path, rows: Sequence[dict[str, Any]]) -> str:
+    """Return the values of the field by which a path selects no item: 'role: assistant, user'.
+
+    Returns '' if the path ends elsewhere, and if no item has the field.
+    """
+    step = path.dead_end(rows)
+    if not isinstance(step, Items) or not step.key:
+        return ""
+    before = path.steps[: path.steps.index(step)]
+    values = _values_at(Path(path.column, (*before, Items(), step.key)), rows)
+    found = sorted({one_line(value) for value in values if value is not None})
+    return f"{step.key}: {', '.join(found[:_VALUES_SHOWN])}" if found else ""
 
 
 def _checked_note(layout: RowLayout, one: Annotation, rows: Sequence[dict[str, Any]]) -> str:
@@ -603,8 +622,8 @@ def _refuse_or_warn(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     if is_object or isinstance(path.dead_end(rows), str):
         places = (Place.of(row, path.column) for row in rows if path.column in row)
         there = dict.fromkeys(chain.from_iterable(map(_texts_in, places)))
-        raise UsageError(f"{message}; texts: {', '.join(there) or 'none'}")
-    warn_once(message + path.note_on_filter(rows))
+        raise UsageError(f"{message}; {_listed_texts(there)}")
+    warn_once("; ".join(filter(None, [message, _values_instead(path, rows)])))
 
 
 def _values_at(path: Path, rows: Sequence[dict[str, Any]]) -> list[Any]:

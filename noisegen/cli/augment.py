@@ -114,6 +114,7 @@ def _make(options: AugmentOptions, as_json: bool, earlier: "Manifest | None" = N
     """Run `augment` or `normalize` with checked options, and return the exit code."""
     from noisegen.augmentation.augment import make
     from noisegen.augmentation.plan import make_plan
+    from noisegen.runs.manifest import counts_line
     from noisegen.runs.store import output_path
 
     out = str(options.out)
@@ -126,21 +127,25 @@ def _make(options: AugmentOptions, as_json: bool, earlier: "Manifest | None" = N
     _warn(plan, earlier)
     with common.progress() as show:
         written = make(plan, replace(options, progress=show))
-    summary = f"{'standard output' if out == '-' else out}: {written.summary()}"
+    _tell(written, plan, out, as_json)
+    damaged = counts_line("dropped or damaged", written.totals["dropped"])
+    return common.exit_code(_place(out), damaged, as_json)
+
+
+def _place(out: str) -> str:
+    return "standard output" if out == "-" else out
+
+
+def _tell(written: "Manifest", plan: "AugmentPlan", out: str, as_json: bool) -> None:
+    """Print the result of a run, and lines on its annotations and the encoding of its input."""
+    from noisegen.data.formats.registry import advice_on_file
+
     common.say(written.totals.get("notes", ()), "note")
     if as_json:
         common.print_json({"out": out, "shards": len(written.shards), **written.totals})
     else:
-        common.tell(summary)
+        common.tell(f"{_place(out)}: {written.summary()}")
     common.say(written.totals.get("warnings", ()), "warning")
-    _give_hints(written, plan)
-    return common.exit_code(written.totals["dropped"], summary)
-
-
-def _give_hints(written: "Manifest", plan: "AugmentPlan") -> None:
-    """Print hints on a run without changes and on the encoding of its input."""
-    from noisegen.data.formats.registry import advice_on_file
-
     is_mined = any(used["transform"] == "wiki" for used in written.dictionaries)
     if written.totals["rows"] >= (1 if is_mined else _MANY) and not written.totals["changed"]:
         why = _KNOWN if plan.job.is_way_back else _NOTHING

@@ -196,11 +196,16 @@ def hint(line: str) -> None:
     say([line], "hint")
 
 
-def exit_code(dropped: Mapping[str, int], summary: str) -> int:
-    """Return 3 if rows were dropped or damaged, else 0; print the summary of such a run with -q."""
-    if dropped and is_quiet():
-        on_stderr(summary)
-    return 3 if dropped else 0
+def exit_code(where: str, damaged: str, as_json: bool) -> int:
+    """Return the exit code of a command that skips bad input: 3 if it did, else 0.
+
+    `damaged` counts the skipped input by reason, such as 'dropped: not_utf8 1', or is empty.
+    `where` names the output. With -q or `as_json` no summary is printed, so a warning has both.
+    """
+    if damaged and (as_json or is_quiet()):
+        what_to_do = "correct these rows, or the options that name their columns and encoding"
+        say([f"{where}: {damaged}; {what_to_do}"], "warning")
+    return 3 if damaged else 0
 
 
 def progress(start: str = "reading") -> AbstractContextManager[Show]:

@@ -13,13 +13,13 @@ from noisegen.mining import mine
 from noisegen.mining.miner_options import Lang8Options, PairsOptions, WikiOptions
 from noisegen.options import decode, listed
 from noisegen.preparation import prepare as preparation
-from noisegen.runs.manifest import Manifest, counted
+from noisegen.runs.manifest import Manifest, counted, counts_line
 from noisegen.runs.progress import size
 
 DAMAGE_SHOWN = 10  # maximum of printed lines about damaged input; the manifest has all
 _ONE_REVISION = (
-    "no page has more than one revision, so no correction is there: take a dump of whole "
-    "histories, pages-meta-history, instead of pages-articles"
+    "no page has more than one revision, so there are no edits to mine: take a dump with the "
+    "full history, pages-meta-history, instead of pages-articles"
 )
 
 _dry_run = click.option("--dry-run", is_flag=True, help="Show input and output; write nothing")
@@ -101,17 +101,20 @@ def _run(
     with common.progress() as show:
         manifest = function(**given, **values, **callbacks, progress=show)
     totals = manifest.totals
+    is_wiki = manifest.kind == mine.WIKI and not manifest.missing_tasks
+    common.say(manifest.damage[:DAMAGE_SHOWN], "damaged")
     if as_json:
         names = ("missing_tasks",) + ("dictionary",) * (manifest.kind != "prepare")
         after = {name: getattr(manifest, name) for name in names}
         common.print_json({"out": out, "shards": len(manifest.shards), **totals, **after})
     else:
-        common.say(manifest.damage[:DAMAGE_SHOWN], "damaged")
         common.tell(f"{out}: {manifest.summary()}")
-        if manifest.kind == mine.WIKI and not manifest.missing_tasks:
+        if is_wiki:
             common.tell(_history(totals["read"]))
-            if 0 < totals["read"].get("revisions", 0) <= totals["read"]["pages"]:
-                common.hint(_ONE_REVISION)
+    if is_wiki and 0 < totals["read"].get("revisions", 0) <= totals["read"]["pages"]:
+        common.hint(_ONE_REVISION)
+    if manifest.kind == "prepare":
+        return common.exit_code(out, counts_line("damaged rows", totals["damaged"]), as_json)
     return 3 if totals["damaged"] else 0
 
 

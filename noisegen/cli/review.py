@@ -9,7 +9,7 @@ from noisegen.cli import common
 from noisegen.cli.parameters import click_options
 from noisegen.review.sample import MakeOptions, MoreOptions
 from noisegen.review.server import ServeOptions
-from noisegen.runs.manifest import counted
+from noisegen.runs.manifest import counted, counts_line
 
 ROWS = ("text_column", "id_column", "limit")  # input options; the help lists them after noise
 
@@ -73,7 +73,7 @@ def make(
         rows = counted(summary.items, "row")
         for line in [*summary.lines(), f"{out}: {rows}; now: noisegen review serve {out}"]:
             common.tell(line)
-    return common.exit_code(summary.dropped, "\n".join(summary.lines()))
+    return common.exit_code(out, counts_line("dropped or damaged", summary.dropped), as_json)
 
 
 @review.command(epilog=common.example("review serve review.sqlite"))

@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -21,7 +20,7 @@ _STEP = re.compile(
 # Beginning of a JSON text that is a list or an object, or all of a number
 _JSON = re.compile(r"\s*[\[{]|\d+(\.\d+)?\Z")
 _GIVEN = re.compile(r"(?P<path>(?:[^=\[\]]|\[[^\]]*\])+)=(?P<texts>.+)")
-_SHOWN = 30  # most paths or values that an error lists
+_SHOWN = 30  # most paths that an error lists
 
 
 class Items(NamedTuple):
@@ -122,22 +121,6 @@ class Path:
                 return step if is_end else None
             found = inner
         return None
-
-    def note_on_filter(self, rows: Sequence[dict[str, Any]]) -> str:
-        """Return '; role there: user, system' if [role=...] finds no item in these rows, else ''.
-
-        At most `_SHOWN` values of the field are named.
-        """
-        found = [Place.of(row, self.column) for row in rows if self.column in row]
-        for step in self.steps:
-            inner = [one for place in found for one in _stepped(place, step)]
-            if not inner and isinstance(step, Items) and step.key:
-                lists = (place.value for place in found if isinstance(place.value, list))
-                items = (item for item in chain.from_iterable(lists) if isinstance(item, dict))
-                values = dict.fromkeys(str(item[step.key]) for item in items if step.key in item)
-                return f"; {step.key} there: {', '.join([*values][:_SHOWN])}" if values else ""
-            found = inner
-        return ""
 
     def fits(self, schema: pa.Schema) -> bool:
         """Tell whether the path may lead to values; a text may hold JSON with further fields."""

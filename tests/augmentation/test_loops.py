@@ -308,7 +308,7 @@ def test_errors_name_options_as_python_does():
 @pytest.mark.parametrize("way", range(4))
 def test_items_that_a_filter_does_not_find_are_warned_of(way):
     run = list(each_way([TALK], column=f"messages[role=nobody{way}].content"))[way]
-    with pytest.warns(UserWarning, match=f"nobody{way}.*first rows; role there: "):
+    with pytest.warns(UserWarning, match=f"nobody{way}.*in the first rows; role: user$"):
         run()
 
 

@@ -250,6 +250,9 @@ def test_a_dump_of_last_revisions_alone_ends_with_a_hint(tmp_path, capfd, texts,
     assert last.startswith("hint: no page has more than one revision") == is_hinted
     assert ("pages-meta-history" in last) == is_hinted
 
+    assert cli(["mine-wiki", str(tmp_path / "a.xml"), "-o", str(tmp_path / "more"), "--json"]) == 0
+    assert capfd.readouterr().err.startswith("hint: no page has more") == is_hinted
+
 
 # --- damaged dumps
 
