@@ -19,7 +19,7 @@ from rich.style import Style
 from rich.text import Text
 
 from noisegen.augmentation.preview import ShownRow
-from noisegen.runs.manifest import counted
+from noisegen.runs.manifest import counted, each_once
 from noisegen.text.alignment import character_errors
 from noisegen.text.graphemes import Grapheme, displayed, graphemes
 from noisegen.text.moves import Edit
@@ -128,7 +128,7 @@ def _print_transforms(shown: Counter[str], console: Console, has_colour: bool) -
 
 def _head(versions: Sequence[ShownRow]) -> Text:
     first = versions[0]
-    clean, drawn = first.clean, ", ".join(first.transforms) or "no transform"
+    clean, drawn = first.clean, each_once(first.transforms) or "no transform"
     about = [] if first.version else [drawn]
     if all(row.noisy == clean for row in versions):
         about.append("nothing changed" if clean else "nothing changed (empty text)")

@@ -19,7 +19,7 @@ from noisegen.report import blocks, pages
 from noisegen.report.picture import picture
 from noisegen.report.terminal import percent, show
 from noisegen.runs.atomic import atomic, refuse_existing
-from noisegen.runs.manifest import counted
+from noisegen.runs.manifest import counted, each_once
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -253,7 +253,7 @@ def _examples(figures: Statistics) -> blocks.ExampleList:
         versions = {"clean": clean, "noisy": noisy}
         if row.changes:
             versions["by"] = [piece for change in row.changes for piece in _pieces(change)]
-        note = "" if row.changes else ", ".join(row.transforms)
+        note = "" if row.changes else each_once(row.transforms)
         strength = f"at {row.strength}" if row.strength else ""
         shown.append(blocks.Example(versions, ": ".join(filter(None, [strength, note]))))
     return blocks.ExampleList(shown)
@@ -262,7 +262,7 @@ def _examples(figures: Statistics) -> blocks.ExampleList:
 def _pieces(change: ChangedWord) -> list[blocks.Piece]:
     """Return a changed word, marked, and its transforms; a word that is gone is shown as it was."""
     word = change.noisy or f"{change.clean} → ‸"
-    return [(word, True), (f" {', '.join(change.transforms)}  ", False)]
+    return [(word, True), (f" {each_once(change.transforms)}  ", False)]
 
 
 def _facts(figures: Statistics) -> blocks.Facts:

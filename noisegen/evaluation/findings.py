@@ -349,8 +349,8 @@ class Findings:
     def _evidence(self, test: Comparison, *, with_p: bool) -> str:
         """Return the values of baseline and model as a phrase, such as '0.302 to 0.121'.
 
-        If the test has counts, they follow: rows that only the model gets right (repaired), and
-        rows that only the baseline gets right (broken). `with_p` adds the p-value at the end.
+        If the test has counts, they follow: rows that only the model gets right (newly right), and
+        rows that only the baseline gets right (newly wrong). `with_p` adds the p-value at the end.
         """
         change = self._change(test.model, test.dataset, test.metric)
         p = p_value(test.p_shown) if with_p else ""

@@ -210,7 +210,7 @@ class Calibrated:
             lines.append(f"dropped or damaged: {by_reason(self.dropped)}")
         if reached.error > 0.01 * reached.value:
             share = f"{reached.error / reached.value:.1%}"
-            lines.append(f"the standard error of {reached.rows:,} rows is {share}")
+            lines.append(f"the standard error of the rate over {reached.rows:,} rows is {share}")
         if self.texts < FEW_TEXTS:
             lines.append(f"{few}; give more")
         elif check.error_between > 0.02 * check.value:
@@ -406,7 +406,8 @@ class _Search:
         if (factor, rows) not in self._measured:
             rate = self._estimator.rate(self._recipe.scaled(factor), rows)
             self._measured[factor, rows] = rate
-            step = f"measuring the rate at factor {factor:.4g} in {rows:,} noisy rows"
+            repeats = f"{counted(len(self._estimator.texts), 'text')}, repeated to {rows:,} rows"
+            step = f"measuring the error rate at factor {factor:.4g} on {repeats}"
             self._progress(Progress(step, len(self._measured), unit="measurements"))
         return self._measured[factor, rows]
 

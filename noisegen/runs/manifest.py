@@ -299,6 +299,12 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def each_once(names: Iterable[str]) -> str:
+    """Return names in the order of their first places, with their counts: 'init, caps (4)'."""
+    counts = Counter(names)
+    return ", ".join(f"{name} ({n})" if n > 1 else name for name, n in counts.items())
+
+
 def summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """Add up the counts {name: count} of all tasks, name by name; the result is sorted by name."""
     total: Counter[str] = Counter()

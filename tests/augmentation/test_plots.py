@@ -3,6 +3,7 @@
 import builtins
 import html
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,20 @@ def test_the_page_says_what_was_asked_and_shows_changed_rows(tmp_path: Path) -> 
         texts = [html.unescape(re.sub("<[^>]*>|‸", "", side)) for side in sides]
         assert texts == [row.clean, row.noisy]
         assert '<mark class="noisy">' in card
-        assert ", ".join(row.transforms) in card
+        counts = Counter(row.transforms)
+        drawn = [f"{name} ({n})" if n > 1 else name for name, n in counts.items()]
+        assert ", ".join(drawn) in card
+
+
+def test_a_transform_that_a_row_drew_often_is_named_once(tmp_path: Path) -> None:
+    source = tmp_path / "news.txt"
+    source.write_text("I do not know what you are going to do in London on Monday.\n" * 12)
+    augment(source, tmp_path / "out", transforms=["caps", "fing:rate=0.3", "caps", "caps"])
+    measured = statistics.measure(tmp_path / "out")
+    statistics_report.plot(measured, tmp_path / "plot.html")
+    page = (tmp_path / "plot.html").read_text("utf-8")
+    assert "caps (3), fing" in page
+    assert "caps, fing, caps" not in page
 
 
 def test_each_changed_word_has_its_transform(found: Statistics, tmp_path: Path) -> None:
