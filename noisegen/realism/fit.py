@@ -245,7 +245,8 @@ def fit_texts(
             "right? Give more posts"
         )
     matched = match(base, noising, sides, steps, seed, progress)
-    judge = _Judge(base, lang, held, [edited(forms.restored(text), lang) for text in held], seed)
+    bare = list(filter(None, map(without_addresses, held)))  # a name gets no capital at the start
+    judge = _Judge(base, lang, bare, [edited(forms.restored(text), lang) for text in bare], seed)
     chooser = judge
     if clean:
         kept = forms.counted.union(frequent_words(clean))

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 from noisegen.realism.fit import Fitted, FittedHabit
-from noisegen.realism.report_blocks import comparison_sections, page_of
-from noisegen.realism.unpaired_blocks import LIMITS, percent, rows_section
+from noisegen.realism.report_blocks import comparison_sections, page_of, verdict_word
+from noisegen.realism.unpaired_blocks import LIMITS, rows_section
 from noisegen.report import blocks
 from noisegen.runs.manifest import counted
 
 _LIMITS = (
-    "The AUC compares posts with noise on the same posts, restored by the word lists of the recipe "
-    "and with the capitals and last stops of edited text. It cannot see noise that was not "
+    "The classifier compares posts with noise on the same posts, restored by the word lists of the "
+    "recipe and with the capitals and last stops of edited text. It cannot see noise that was not "
     "restored: typos, missing words, and slang that the lists lack are the same on both sides."
 )
 
@@ -21,13 +21,13 @@ def fit_page(fitted: Fitted) -> str:
     if fitted.left:
         _, *left = comparison_sections(fitted.left)
         sections += left
-    return page_of("fit", sections, fitted.warnings)
+    kicker = f"fit {fitted.base} to {counted(fitted.posts, 'post')}"
+    return page_of(kicker, sections, fitted.warnings)
 
 
 def fit_sections(fitted: Fitted) -> list[blocks.Section]:
-    """Return the sections on the result of a fit: in words, habits, and writers."""
-    title = f"{fitted.base} fitted to {counted(fitted.posts, 'post')}"
-    sections = [blocks.Section("about", title, list(map(blocks.Text, _sentences(fitted))))]
+    """Return the sections on the result of a fit: the verdict, habits, and writers."""
+    sections = [_verdict(fitted)]
     if fitted.habits:
         lead = "Marks are noisy forms of words that the step can write, per 100 posts."
         habits = {habit.step for habit in fitted.habits}
@@ -43,18 +43,47 @@ def fit_sections(fitted: Fitted) -> list[blocks.Section]:
     return sections
 
 
+def _verdict(fitted: Fitted) -> blocks.Section:
+    """Return the section that says how near to posts the fitted noise is, beside the base recipe.
+
+    Its title and table have the words of the report of `realism`.
+    """
+    judged = {
+        name: found
+        for name, key in ((fitted.base, "before"), ("fitted", "after"))
+        if (found := fitted.aucs.get(key))
+    }
+    made: list[blocks.Block] = list(map(blocks.Text, _sentences(fitted)))
+    if len(judged) < 2:
+        return blocks.Section("verdict", f"{fitted.base} fitted, but not judged", made)
+    before, after = judged.values()
+    title = (
+        f"{verdict_word(after).capitalize()}: a classifier picks the synthetic text in "
+        f"{after.value:.0%} of pairs, with {fitted.base} in {before.value:.0%} (50% is guessing)"
+    )
+    rows: list[blocks.Row] = [
+        [
+            name,
+            verdict_word(found),
+            blocks.figure(found.value, ".0%"),
+            blocks.Cell(f"{found.low:.0%}–{found.high:.0%}", kind="n"),
+        ]
+        for name, found in judged.items()
+    ]
+    heads = ["noise", "", "picked in", "95% interval"]
+    table = blocks.Table("How near the noise is to the posts", heads, rows)
+    return blocks.Section("verdict", title, [table, *made])
+
+
 def _sentences(fitted: Fitted) -> Iterator[str]:
-    """Yield the main results and their limits as sentences."""
+    """Yield sentences on the fitted texts, on the judgement of the noise, and on its limits."""
     given = counted(fitted.clean, "clean text") if fitted.clean else "no clean text"
     yield f"The recipe was fitted to {counted(fitted.posts, 'post')} and {given}."
-    before, after = (fitted.aucs.get(name) for name in ("before", "after"))
-    if before and after:
-        base = f"with {fitted.base} {percent(before)}"
+    if fitted.aucs.get("after"):
         other = "noise on clean text" if fitted.clean else "noise on its restored text"
-        yield (
-            f"Shown a post that was kept out of the fit and {other}, a classifier picks the noise "
-            f"{percent(after)} of the time; {base}. 50% is guessing."
-        )
+        yield f"A pair is a post that was kept out of the fit and {other}."
+        if all(habit.factor == 1 for habit in fitted.habits):
+            yield f"No change brought the noise nearer to the posts: it is that of {fitted.base}."
         yield LIMITS if fitted.clean else _LIMITS
     elif not fitted.aucs:
         yield "No classifier judged the recipe: pip install 'noisegen[realism]'."
@@ -74,7 +103,7 @@ def _habit(habit: FittedHabit) -> list[blocks.Cell | str]:
         habit.step,
         *(blocks.figure(mark, ".1f") for mark in marks),
         blocks.figure(habit.factor, ".2f"),
-        blocks.Cell(f"{habit.low:.2f} to {habit.high:.2f}", kind="n"),
+        blocks.Cell(f"{habit.low:.2f}–{habit.high:.2f}", kind="n"),
     ]
 
 

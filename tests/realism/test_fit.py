@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from functools import cache
 
 import pytest
@@ -201,6 +202,12 @@ def test_the_command_prints_and_writes_a_page(tmp_path, capfd):
     assert "95% interval" in shown.err
     assert "almost clean" in shown.err
     text = page.read_text("utf-8")
+    (result,) = re.findall("<h1>(.*)</h1>", text)
+    assert result in shown.err.replace("\n", " ")
+    judged = r"(\w+): a classifier picks the synthetic text in (\d+)% of pairs, with ugc in (\d+)% "
+    word, after, before = re.match(judged, result).groups()
+    assert int(after) < int(before)
+    assert re.search(rf"^fitted +{word.lower()} +{after}% ", shown.err, re.M)
     assert "Letters that give the noise away" in text
     assert "It cannot see" in text
     assert "none without --clean. They are init, join, drop" in text
