@@ -184,8 +184,15 @@ def _compared_names(realism: Realism) -> str:
 
 
 def verdict_word(auc: Auc) -> str:
-    """Return the word for an AUC: the first of verdicts.tsv whose bound its interval keeps."""
-    return next(word for word, most in rows_of(_VERDICTS) if auc.high <= float(most))
+    """Return the word of verdicts.tsv for an AUC.
+
+    If the upper end of its interval has another word, both are returned: 'close or visible'.
+    """
+    words = [
+        next(word for word, most in rows_of(_VERDICTS) if value <= float(most))
+        for value in (auc.value, auc.high)
+    ]
+    return " or ".join(dict.fromkeys(words))
 
 
 def _verdict(realism: Realism) -> blocks.Section:
