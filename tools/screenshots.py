@@ -138,7 +138,7 @@ def _pages(browser: Browser, folder: Path, out: Path) -> None:
     server = prepare(path, port=0)
     with server.in_thread():
         for name, options in (("light", {}), ("dark", {"color_scheme": "dark"})):
-            page = browser.new_page(viewport={"width": 960, "height": 860}, **options)
+            page = browser.new_page(viewport={"width": 960, "height": 1000}, **options)
             _start(page, server, f"Ana ({name})")
             page.keyboard.press("1")
             page.keyboard.press("t")

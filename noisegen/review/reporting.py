@@ -467,7 +467,7 @@ def _group_blocks(report: ReviewReport) -> Sequence[Block]:
     of_sources = Table("Rows of the sources", _SOURCES, sources)
     return [
         *_intervals(report),
-        *([Table("Shares by strength", _SHARES, shares)] if shares else []),
+        *([Table("Shares by strength", _SHARES, shares, "stacked")] if shares else []),
         *([of_sources] if _is_finished(report) else []),
     ]
 
@@ -564,4 +564,4 @@ def _reviewer_blocks(report: ReviewReport) -> Sequence[Block]:
     if not rows:
         return []
     heads = ["reviewer", "judged", "complete", "realistic", "seconds per row", "comments"]
-    return [Table("Reviewers", heads, rows)]
+    return [Table("Reviewers", heads, rows, "stacked")]
