@@ -352,7 +352,7 @@ def test_the_command_shows_a_column_for_each_strength(source: Path, tmp_path, ca
     assert rates[0].split() == ["rate", "real", "x0.5", "x1", "x2"]
     assert [len(line.split()) for line in rates[2:6]] == [5, 5, 5, 5]
     assert re.search(r"^AUC( +0\.\d{3} ±0\.\d{3}){3}$", text, re.MULTILINE)
-    assert re.match(r"\w+: at x0.5 a classifier picks the synthetic text in \d+%", text)
+    assert re.match(r"[\w ]+: at x0.5 a classifier picks the synthetic text in \d+%", text)
     assert re.search(r"It picks \d+% at x0.5, \d+% at x1, \d+% at x2\.", text)
     assert max(cell_len(line) for line in text.splitlines()) <= 80
     page = out.read_text("utf-8")
