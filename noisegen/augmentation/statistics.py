@@ -94,7 +94,8 @@ class EditKinds:
 class TypeTokenRatio:
     """Distinct tokens divided by all tokens, in clean and in noisy text.
 
-    They are counted in all rows or in a sample; `rows` is their number. The ratio depends on it: it
+    They are counted in all rows of the first copy and strength, or in a sample; `rows` is their
+    number. The ratio depends on it: it
     falls as rows are added. `quotient` is the noisy ratio divided by the clean ratio.
     """
 
@@ -535,10 +536,14 @@ class _Counts:
         self.sums["rows"] += len(clean)
         self.sums["clean_words"] += sum(map(words_in, clean))
         edits = columns.get("edits", [None] * len(clean))
-        for before, after, drawn, row_edits in zip(
-            clean, noisy, columns["transforms"], edits, strict=True
+        # Other copies and strengths would count their clean text again
+        is_one = strength == next(iter(self.by_strength), strength)
+        first = [is_one and not copy for copy in columns.get("copy", [0] * len(clean))]
+        for before, after, drawn, row_edits, is_first in zip(
+            clean, noisy, columns["transforms"], edits, first, strict=True
         ):
-            self.words.add(before, after)
+            if is_first:
+                self.words.add(before, after)
             self._add_drawn(drawn or (), before != after)
             self._add_edits(before, after, row_edits or ())
             if before != after:

@@ -124,7 +124,8 @@ def _transform_table(figures: Statistics) -> blocks.Table:
             (line.name, *_counts(line.rows), *_changed_alone(line)) for line in figures.transforms
         ]
         title = f"transforms: {unit}s that drew each (alone: and no other)"
-        return blocks.Table(title, ("", f"{unit}s", "changed alone", "share", ""), alone)
+        note = "augment --edits records what each transform changed"
+        return blocks.Table(title, ("", f"{unit}s", "changed alone", "share", ""), alone, note=note)
     most = max((line.characters or 0 for line in figures.transforms), default=0)
     rows: list[blocks.Row] = []
     for line in _by_characters(figures):

@@ -51,6 +51,7 @@ _IDS = "ids are integers (up to int64) or strings"
 NUMBERS = pa.list_(pa.int64())  # type of a column of labels that are class numbers
 RESERVED = ("id", "clean", "noisy", "transforms", "edits", "copy", "noisy_tokens", "noisy_labels")
 _SEPARATED = re.compile(r"[;|^~\t\x01]")  # possible separators in a header of one field
+_NUMBERED = re.compile(r"column_\d+")  # name of a column of a token file without a default name
 # Most bytes of a shard whose rows are held in memory, as those of standard input
 STREAM_BYTES = 64 << 20
 
@@ -425,6 +426,8 @@ def no_column(path: str, name: str, names: Sequence[str], advice: str = "") -> S
         hint = "; the header is one field: separate fields by a comma, semicolon, tab or |"
     elif not names and (known := advice_on_file(file_of(path))):
         hint = f"; {known}"
+    elif names and all(map(_NUMBERED.fullmatch, names)):
+        hint = "; columns without names have numbers: 1 is the first"
     elif len(names) < 2 and (published := layouts_of(path)):
         hint = f"; by its name it is of {published[0].name}, but not by its lines"
     return SourceError(f"{path}: no column {name!r} among: {shown_names(names)}{hint}")

@@ -1,6 +1,7 @@
 """Blocks of the report on a fitted recipe: its habits and writers, and what still differs."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from noisegen.realism.fit import Fitted, FittedHabit
 from noisegen.realism.report_blocks import comparison_sections, page_of, verdict_word
@@ -8,6 +9,10 @@ from noisegen.realism.unpaired_blocks import LIMITS, rows_section
 from noisegen.report import blocks
 from noisegen.runs.manifest import counted
 
+_LEFT = (
+    "From here on: posts that were kept out of the fit, against noise on the same posts. Clean "
+    "text is the post as the word lists restored it."
+)
 _LIMITS = (
     "The classifier compares posts with noise on the same posts, restored by the word lists of the "
     "recipe and with the capitals and last stops of edited text. It cannot see noise that was not "
@@ -19,8 +24,8 @@ def fit_page(fitted: Fitted) -> str:
     """Return the report on a fitted recipe as an HTML page."""
     sections = [*fit_sections(fitted), rows_section(fitted.rows)]
     if fitted.left:
-        _, *left = comparison_sections(fitted.left)
-        sections += left
+        _, examples, *others = comparison_sections(fitted.left)
+        sections += [replace(examples, lead=_LEFT), *others]
     kicker = f"fit {fitted.base} to {counted(fitted.posts, 'post')}"
     return page_of(kicker, sections, fitted.warnings)
 
@@ -29,7 +34,10 @@ def fit_sections(fitted: Fitted) -> list[blocks.Section]:
     """Return the sections on the result of a fit: the verdict, habits, and writers."""
     sections = [_verdict(fitted)]
     if fitted.habits:
-        lead = "Marks are noisy forms of words that the step can write, per 100 posts."
+        lead = (
+            "Marks are noisy forms of words that the step can write, per 100 posts. With few marks "
+            "a factor stays near 1: more posts move it further."
+        )
         habits = {habit.step for habit in fitted.habits}
         labels = dict.fromkeys(step.label for step in fitted.recipe.steps() if step.p)
         if kept := [label for label in labels if label not in habits]:

@@ -248,10 +248,12 @@ def _verdict(
         return StrengthVerdict(*name, None, None, reason)
     if not any(stratum.second_stage for stratum in strata):
         waiting = sum(stratum.items - stratum.judged for stratum in strata)
-        left = f"; {counted(waiting, 'row')} of the first stage not judged yet" if waiting else ""
+        more = f"review make --more {store.SECOND_STAGE}"
         rows = counted(best.items, "row")
-        reason = f"most realistic of the first stage ({best.realistic:.1%} of {rows}){left}"
-        reason += f"; next: review make --more {store.SECOND_STAGE}"
+        reason = f"most realistic of the first stage ({best.realistic:.1%} of {rows}); next: "
+        reason += (
+            f"judge {counted(waiting, 'row')} of the first stage, then {more}" if waiting else more
+        )
         return StrengthVerdict(*name, best.strength, None, reason)
     chosen = max(strata, key=lambda stratum: (stratum.second_stage, stratum.realistic or 0))
     return _second_stage_verdict(name, chosen)

@@ -47,7 +47,8 @@ def lines(metrics: Mapping[str, Any], out: Path) -> Iterator[str]:
     if metrics["best_step"] == 0:
         yield (
             "no update improved the figures of the held-out pairs: the weights are those from "
-            "before the first update; give more DATA, or train longer"
+            "before the first update, and any gain is that of noisy words, which start as their "
+            "words; give more DATA, or train longer"
         )
     yield outlook(metrics["curve"])
     if lacking := metrics.get("not_kept"):

@@ -169,6 +169,16 @@ def test_type_token_ratio_keeps_long_repeats(tmp_path: Path) -> None:
     assert (found.clean, found.noisy, found.quotient) == (2 / 3, 1.0, 1.5)
 
 
+def test_type_token_ratio_is_of_one_version_of_the_texts(tmp_path: Path) -> None:
+    source = tmp_path / "news.txt"
+    source.write_text("".join(f"The ship {n} left the harbour at noon.\n" for n in range(40)))
+    ratios = []
+    for name, versions in (("one", {}), ("more", {"copies": 3, "strength": "x1,x2"})):
+        augment(source, tmp_path / name, transforms="fing:rate=0.1", seed=7, **versions)
+        ratios.append(statistics.measure(tmp_path / name).type_token_ratio)
+    assert ratios[0] == ratios[1]
+
+
 def test_large_runs_are_sampled_evenly(tmp_path: Path) -> None:
     few = SampleSizes(aligned_rows=10, token_rows=10, batch_rows=7)
     rows = [{"clean": f"a{i} b", "noisy": f"a{i} bc", "transforms": ["x"]} for i in range(95)]

@@ -204,7 +204,9 @@ def test_the_command_prints_and_writes_a_page(tmp_path, capfd):
     text = page.read_text("utf-8")
     (result,) = re.findall("<h1>(.*)</h1>", text)
     assert result in shown.err.replace("\n", " ")
-    judged = r"([\w ]+): a classifier picks the synthetic text in (\d+)% of pairs, with ugc in (\d+)% "
+    judged = (
+        r"([\w ]+): a classifier picks the synthetic text in (\d+)% of pairs, with ugc in (\d+)% "
+    )
     word, after, before = re.match(judged, result).groups()
     assert int(after) < int(before)
     assert re.search(rf"^fitted +{word.lower()} +{after}% ", shown.err, re.M)

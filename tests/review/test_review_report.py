@@ -73,7 +73,7 @@ def test_a_review_half_answered_says_what_is_missing(path):
     found = review.report(path)
     assert found.judged == 20
     assert sum(one.judged for one in found.groups) == 20
-    assert "25 rows of the first stage not judged yet" in found.verdicts[0].reason
+    assert "next: judge 25 rows of the first stage, then" in found.verdicts[0].reason
     assert [(one.name, one.items, one.complete) for one in found.reviewers] == [
         ("Ana", 20, 20),
         ("Ben", 0, 0),
