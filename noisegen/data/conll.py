@@ -96,9 +96,11 @@ def token_columns(head: bytes, tokens: str | None, labels: str | None) -> tuple[
     Columns of CoNLL-U have their standard names. Other columns are 'index' (a first column of token
     numbers), 'tokens' (the next column), 'labels' (the last column with only tags such as B-x, or
     else the last column), and 'column_2' and so on. If the user names other columns in `tokens` or
-    `labels`, the default columns are numbered too.
+    `labels`, the default columns are numbered too, or have the names of a header line that has one
+    of these.
     """
-    found = [after_comments(lines)[1] for lines in head_sentences(head)]
+    blocks = head_sentences(head)
+    found = [after_comments(lines)[1] for lines in blocks]
     lines = list(chain.from_iterable(found))
     if not lines:
         return ()
@@ -107,6 +109,9 @@ def token_columns(head: bytes, tokens: str | None, labels: str | None) -> tuple[
     if has_index and width == len(CONLLU):
         return CONLLU
     names = [f"column_{number}" for number in range(1, width + 1)]
+    headers = (cells for cells in fields_of(blocks[0]) if _is_header(cells))
+    if (header := next(headers, [])) and len(header) == width and {tokens, labels} & {*header}:
+        names = header
     if has_index:
         names[0] = INDEX
     if tokens in (None, TOKENS):

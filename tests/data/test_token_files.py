@@ -293,3 +293,6 @@ def test_a_line_that_names_the_columns_is_no_token(file: File, tmp_path: Path, n
     assert lines[0] == "Token\ttag"
     assert lines[1] != "John\tB-PER"
     assert lines[1].endswith("\tB-PER")
+    named = {"tokens": "Token", "labels": "tag"}
+    noisegen.augment(source, noisy, transforms="fing:rate=1", force=True, **named)
+    assert noisy.read_text("utf-8").splitlines() == lines
