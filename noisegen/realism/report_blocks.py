@@ -233,6 +233,11 @@ def _verdict(realism: Realism) -> blocks.Section:
         f"{percent(one.real.changed_share)} with {percent(one.real.cer)}."
     )
     rows = [_change(difference, realism) for difference in _kind_differences(one)]
+    if auc and "obvious" in verdict_word(auc) and "channel" not in realism.transforms:
+        sentences.append(
+            "Noise learned from other pairs like the real ones comes nearer: noisegen learn PAIRS "
+            "-o PROFILE, then -t channel:profile=PROFILE."
+        )
     if not rows:
         sentences.append(f"No kind of edit differs by {DIFFERENCE_MIN:.0%} of all edits or more.")
     heads = ["kind of edit", "synthetic", "real", "what to do"]

@@ -234,6 +234,7 @@ def test_the_first_line_is_the_verdict_in_words(found: Realism) -> None:
     text = printed(found)
     said = f"Obvious: a classifier picks the synthetic text in {auc.value:.0%} of pairs (50%"
     assert text.startswith(said)
+    assert "noisegen learn PAIRS" in " ".join(text.split())
     rows = {kind: others for kind, *others in kind_rows(found)}
     share = found.real.kinds["split"] / found.real.edits
     assert rows["split"][1:] == [f"{share:.0%}", "lower spac.add_rate or join.p"]  # spac splits
