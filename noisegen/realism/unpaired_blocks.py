@@ -42,7 +42,6 @@ def unpaired_sections(found: Unpaired, rows: int = ROWS_SHOWN) -> list[blocks.Se
         )
     return [
         blocks.Section("about", title, list(map(blocks.Text, _sentences(found)))),
-        rows_section(found.rows[:rows]),
         blocks.Section("habits", "Habits that differ most", [_table(marks)], _OF_MARKS),
         blocks.Section(
             "ngrams",
@@ -51,6 +50,7 @@ def unpaired_sections(found: Unpaired, rows: int = ROWS_SHOWN) -> list[blocks.Se
             "Character n-grams that the classifier relies on, and the share of rows that contain "
             "them. x, X and 0 are letters and digits of words that it cannot see.",
         ),
+        rows_section(found.rows[:rows]),
     ]
 
 
