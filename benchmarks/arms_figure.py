@@ -12,12 +12,8 @@ from noisegen.report.blocks import Figure, Section
 from noisegen.report.charts import Spot, sample, scatter
 from noisegen.report.pages import page
 
-NO_NOISE, NOISEGEN, OTHERS, REAL = KINDS = (
-    "no noise",
-    "noisegen",
-    "others",
-    "real pairs",
-)  # the number of a kind is its style
+# The number of a kind is its style
+NO_NOISE, NOISEGEN, OTHERS, REAL = KINDS = ("no noise", "noisegen", "others", "real pairs")
 CAPTION = (
     "Upwards: how much smaller the anchored distance of noisy text is than with no noise (%). To "
     "the right: drift of clean text. Upper left is best. A large point is the mean over seeds of "

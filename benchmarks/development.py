@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 
 from benchmarks.natural_noise import ROWS, spread, write_pairs
 from benchmarks.real_pairs import MULTILEXNORM2, Pair, available, lines_of, load, posts
-from noisegen.encoders.encoder import Encoder, Vectors, digest_of
+from noisegen.encoders.encoder import Encoder, Vectors, digest_of, open_encoder
 from noisegen.evaluation.measure import VectorStore, measure
 from noisegen.evaluation.results import EvaluateOptions
 from noisegen.evaluation.sets import EvaluationSet, PairSet, make_sets
@@ -122,6 +123,29 @@ def files_digest(folder: Path) -> str:
     """Return a digest of the names and contents of the files in a folder, without bytecode."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
     return digest_of(*(f"{path.relative_to(folder)} {file_digest(path)}" for path in paths))
+
+
+def student_values(
+    student: Path,
+    path: Path,
+    about: str,
+    sets: Sequence[EvaluationSet],
+    anchored: Mapping[str, Vectors],
+) -> Values:
+    """Return the values of the student in a folder, kept in the file `path`.
+
+    `about` is all that the values depend on besides the student, as text.
+    """
+    inputs = f"{files_digest(student)} {about}"
+    return kept(path, inputs, lambda: values_of(open_encoder(str(student)), sets, anchored))
+
+
+def mean_values(values: Mapping[str, Sequence[Values]]) -> dict[str, dict[str, float]]:
+    """Return the means over rows and seeds, by name and "set/metric"."""
+    return {
+        name: {key: fmean(float(seed[key].mean()) for seed in seeds) for key in seeds[0]}
+        for name, seeds in values.items()
+    }
 
 
 def errors_of(dataset: str) -> tuple[str, ...]:

@@ -15,9 +15,7 @@ from pathlib import Path
 
 from benchmarks.development import SETS, TWEETS
 from benchmarks.natural_noise import ROWS
-from benchmarks.which_noise import MIXED, PRESET
 
-WITH_WORDS = ("glitchlings, four kinds", "nlpaug spelling", "textnoisr", "ugc-heavy", MIXED, PRESET)
 STATIC_SHARE = 0.5  # of the minutes of a student of robust-minilm
 
 
@@ -62,11 +60,13 @@ def main() -> None:
     each = ["--seeds", given.seeds, "--minutes", given.minutes, "--jobs", given.jobs]
     noise = ["benchmarks.which_noise", text, "-o", given.out / "which_noise", *each, *rows]
     run(*noise)
-    run(*noise, "--words", "--arms", *WITH_WORDS)
+    run(*noise, "--words")
     if TWEETS in SETS:
         texts = given.out / "languages"
-        if not (texts / "tr.txt").exists():
-            run("benchmarks.multilingual_text", texts)
+        if not texts.exists():
+            part = texts.with_suffix(".part")
+            run("benchmarks.multilingual_text", part)
+            part.replace(texts)
         languages = ["benchmarks.which_noise_languages", texts, "-o", given.out / "which_languages"]
         run(*languages, "--minutes", given.minutes)
     robust = train(text, out / "robust-minilm", "robust-minilm", given.minutes)

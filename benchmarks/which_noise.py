@@ -37,12 +37,11 @@ from benchmarks.development import (
     anchors,
     development_sets,
     errors_of,
-    files_digest,
-    kept,
     markdown,
+    mean_values,
     slug,
+    student_values,
     tweets,
-    values_of,
 )
 from benchmarks.natural_noise import ROWS, write_pairs
 from benchmarks.peer_noise import PEERS, calibrated, cer
@@ -61,13 +60,8 @@ NO_WORDS = {"noisy_words": 0, "misspellings": 0}
 # Settings of the arm PRESET: the noise is drawn anew in each epoch, as the preset does
 DRAWN = {"recipe": "ugc-heavy", "noisy_words_also": "spel"}
 MIXED = "ugc-heavy+learner+spel"  # a third of the texts each
-OURS = (
-    "ugc",
-    "ugc-heavy",
-    MIXED,
-    FIT,
-    PRESET,
-)  # arms that are tested against the best of other tools
+# Arms that are tested against the best of other tools
+OURS = ("ugc", "ugc-heavy", MIXED, FIT, PRESET)
 
 Noiser = Callable[[list[str]], list[str]]
 
@@ -145,7 +139,17 @@ _ALL = (
 )
 ARMS = tuple(arm for arm in _ALL if arm.is_here)
 MISSING = {arm.name for arm in _ALL if not arm.is_here}
-NAMES = (*(arm.name for arm in ARMS), *([PAIRS] if TWEETS in SETS else []), PRESET)
+NAMES = (*(arm.name for arm in ARMS), *([PAIRS] if TWEETS in SETS else []))
+# Arms of the table with words as tokens
+WITH_WORDS = (
+    CONTROL,
+    "glitchlings, four kinds",
+    "nlpaug spelling",
+    "textnoisr",
+    "ugc-heavy",
+    MIXED,
+    PRESET,
+)
 
 
 def make_noise(names: Sequence[str], texts: list[str], folder: Path) -> dict[str, float]:
@@ -201,10 +205,7 @@ def differences(
 
 def main_table(values: Mapping[str, Sequence[Values]], rates: Mapping[str, float]) -> str:
     """Return the table of all arms; figures are means over rows and seeds."""
-    mean = {
-        name: {key: fmean(float(seed[key].mean()) for seed in seeds) for key in seeds[0]}
-        for name, seeds in values.items()
-    }
+    mean = mean_values(values)
     titles = ["noise", "CER"]
     for dataset in SETS:
         titles += [f"{dataset}: nearer", "drift", "xSIM", *(["hard"] if dataset in HARD else [])]
@@ -266,11 +267,12 @@ def main() -> None:
         "--words", action="store_true", help="with the arm's noisy words and misspellings as tokens"
     )
     parser.add_argument(
-        "--arms", nargs="+", default=NAMES, choices=NAMES, metavar="ARM", help="rows of the table"
+        "--arms", nargs="+", choices=(*NAMES, PRESET), metavar="ARM", help="rows of the table"
     )
     given = parser.parse_args()
     texts = given.text.read_text("utf-8").splitlines()
-    names = [name for name in NAMES if name in (CONTROL, *given.arms)]
+    arms = given.arms or (WITH_WORDS if given.words else NAMES)
+    names = [name for name in (*NAMES, PRESET) if name in (CONTROL, *arms)]
     rates = make_noise(names, texts, given.out / "noise")
     kind = f"{given.minutes:g}m{'-words' * given.words}"
     students = given.out / f"students-{kind}"
@@ -297,18 +299,15 @@ def main() -> None:
 
     def values_of_run(name: str, seed: int) -> Values:
         run = students / f"{slug(name)}-{seed}"
-        student = run / "student"
-        return kept(
-            given.out / f"values-{kind}" / f"{run.name}.npz",
-            f"{files_digest(student)} {SETS} {given.rows}",
-            lambda: values_of(open_encoder(str(student)), sets, anchored),
-        )
+        path = given.out / f"values-{kind}" / f"{run.name}.npz"
+        return student_values(run / "student", path, f"{SETS} {given.rows}", sets, anchored)
 
     values = {name: [values_of_run(name, seed) for seed in range(given.seeds)] for name in names}
     tables = [main_table(values, rates), tests_table(values)]
-    write_text(given.out / "which_noise.md", "\n".join(tables))
+    page = given.out / f"which_noise{'-words' * given.words}.html"
+    write_text(page.with_suffix(".md"), "\n".join(tables))
     kinds = {name: kind_of(name) for name in values}
-    write_text(given.out / "which_noise.html", arms_page(values, kinds, CONTROL))
+    write_text(page, arms_page(values, kinds, CONTROL))
     print(*tables, sep="\n")
 
 

@@ -19,11 +19,10 @@ from benchmarks.development import (
     ANCHORED,
     Values,
     anchors,
-    files_digest,
-    kept,
     markdown,
+    mean_values,
     slug,
-    values_of,
+    student_values,
 )
 from benchmarks.multilingual_text import LANGS as ALL_LANGS
 from benchmarks.natural_noise import write_pairs
@@ -66,10 +65,7 @@ def make_pairs(arm: str, texts: Mapping[str, list[str]], path: Path) -> Path:
 
 def main_table(values: Mapping[str, Sequence[Values]]) -> str:
     """Return how much nearer than the control arm each arm brings each language, and mean drift."""
-    mean = {
-        arm: {key: fmean(float(seed[key].mean()) for seed in seeds) for key in seeds[0]}
-        for arm, seeds in values.items()
-    }
+    mean = mean_values(values)
     rows = []
     for arm, figures in mean.items():
         nearer = [
@@ -132,12 +128,8 @@ def main() -> None:
         run = given.out / f"students-{given.minutes:g}m" / f"{slug(arm)}-{seed}"
         limit = f"{60 * given.minutes:g}s"
         train(pairs[arm], run, PRESET, seed=seed, cpu_limit=limit, **NO_WORDS)
-        student = run / "student"
-        return kept(
-            given.out / f"values-{given.minutes:g}m" / f"{run.name}.npz",
-            f"{files_digest(student)} {LANGS}",
-            lambda: values_of(open_encoder(str(student)), sets, anchored),
-        )
+        path = given.out / f"values-{given.minutes:g}m" / f"{run.name}.npz"
+        return student_values(run / "student", path, str(LANGS), sets, anchored)
 
     values = {arm: [values_of_run(arm, seed) for seed in range(given.seeds)] for arm in arms}
     tables = [main_table(values), tests_table(values)]

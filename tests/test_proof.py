@@ -133,7 +133,7 @@ def test_texts_get_the_recipes_of_a_mixed_arm_in_turn():
         assert noisy[first::2] == alone != texts[first::2]
 
 
-def test_languages_are_counted_in_which_noise_is_nearer_and_drift_is_a_mean(tmp_path):
+def test_languages_are_counted_in_which_noise_is_nearer_and_drift_is_a_mean():
     langs = which_noise_languages.LANGS
     students = {"none": 0.08, "textnoisr": 0.06, "mix_all": 0.07, "ugc": 0.04, "ugc-heavy": 0.06}
     values = {}

@@ -95,8 +95,8 @@ class TypeTokenRatio:
     """Distinct tokens divided by all tokens, in clean and in noisy text.
 
     They are counted in all rows of the first copy and strength, or in a sample; `rows` is their
-    number. The ratio depends on it: it
-    falls as rows are added. `quotient` is the noisy ratio divided by the clean ratio.
+    number. The ratio depends on it: it falls as rows are added. `quotient` is the noisy ratio
+    divided by the clean ratio.
     """
 
     rows: int

@@ -263,7 +263,7 @@ def _examples(figures: Statistics) -> blocks.ExampleList:
 def _pieces(change: ChangedWord) -> list[blocks.Piece]:
     """Return a changed word, marked, and its transforms; a word that is gone is shown as it was."""
     word = change.noisy or f"{change.clean} → ‸"
-    return [(word, True), (f" {each_once(change.transforms)}  ", False)]
+    return [(word, True), (f" {', '.join(change.transforms)}  ", False)]
 
 
 def _facts(figures: Statistics) -> blocks.Facts:

@@ -32,18 +32,7 @@ _SAME_MIN = 0.3
 _START = "-DOCSTART-"  # first field of a line that begins a document
 # First and last field of a header line, in lower case
 _TOKEN_NAMES = {"token", "tokens", "word", "words", "form"}
-_LABEL_NAMES = {
-    "tag",
-    "tags",
-    "label",
-    "labels",
-    "ner",
-    "ner_tag",
-    "ner_tags",
-    "pos",
-    "upos",
-    "bio",
-}
+_LABEL_NAMES = {"tag", "tags", "label", "labels", "ner", "ner_tag", "ner_tags", "pos", "upos"}
 _NO_SPACE = "SpaceAfter=No"
 _CORRECT, _CORRECT_SPACE = "CorrectForm", "CorrectSpaceAfter"
 

@@ -110,15 +110,18 @@ class Findings:
     @property
     def floor_note(self) -> str:
         """A sentence on the floor of artificial noise; '' without such noise."""
-        noises = self.datasets("noise")
-        known = [
-            self.floor(dataset.name, metric.name)
-            for dataset in noises
-            for metric in self.metrics([dataset])
-        ]
-        if not noises:
+        if not self.datasets("noise"):
             return ""
-        return _NO_FLOOR if known.count(None) == len(known) else _FLOOR
+        return _FLOOR if self.has_floor else _NO_FLOOR
+
+    @property
+    def has_floor(self) -> bool:
+        """Whether a figure on artificial noise has a floor: there are several noise seeds."""
+        return any(
+            self.floor(dataset.name, metric.name) is not None
+            for dataset in self.datasets("noise")
+            for metric in self.metrics([dataset])
+        )
 
     def metrics(self, datasets: Iterable[Dataset]) -> list[Metric]:
         """Return the metrics that any model has on any of these sets, in the order of METRICS.

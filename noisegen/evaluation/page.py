@@ -333,8 +333,9 @@ def _heat_maps(findings: Findings, datasets: Sequence[Dataset]) -> list[Block]:
     for metric in findings.metrics(datasets):
         is_told = findings.students and findings.nearly_nothing(metric, datasets)  # in _changes
         if metric.chart and not is_told:
-            heads, rows = _heads(findings, "noise"), _heat_rows(findings, metric, datasets)
-            tables.append(Table(_capital(metric.heading), [*heads, "floor"], rows, "heat sortable"))
+            heads = [*_heads(findings, "noise"), *["floor"] * findings.has_floor]
+            rows = _heat_rows(findings, metric, datasets)
+            tables.append(Table(_capital(metric.heading), heads, rows, "heat sortable"))
     if not tables:
         return []
     return [Custom("beside", tables), Text(f"{_capital(findings.floor_note)}.", "quiet")]
@@ -343,7 +344,7 @@ def _heat_maps(findings: Findings, datasets: Sequence[Dataset]) -> list[Block]:
 def _heat_rows(findings: Findings, metric: Metric, datasets: Sequence[Dataset]) -> list[Row]:
     """Return the rows of a heat map: the name of a set, a shaded value per model, the floor.
 
-    Sets without a value are left out.
+    Sets without a value are left out; with one noise seed there is no floor.
     """
     by_set = {dataset.name: findings.scores(dataset.name, metric.name) for dataset in datasets}
     scale = fitting([score.value for row in by_set.values() for score in row if score], 0, 100)
@@ -352,8 +353,10 @@ def _heat_rows(findings: Findings, metric: Metric, datasets: Sequence[Dataset]) 
         shades = [scale.at(score.value) / 100 if score else None for score in scores]
         if any(scores):
             cells = [_figure(metric, *both) for both in zip(scores, shades, strict=True)]
-            floor = findings.floor(name, metric.name)
-            rows.append([name, *cells, _figure(metric, None if floor is None else Score(floor))])
+            if findings.has_floor:
+                floor = findings.floor(name, metric.name)
+                cells.append(_figure(metric, None if floor is None else Score(floor)))
+            rows.append([name, *cells])
     return rows
 
 

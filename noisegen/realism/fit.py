@@ -245,7 +245,8 @@ def fit_texts(
             "right? Give more posts"
         )
     matched = match(base, noising, sides, steps, seed, progress)
-    bare = list(filter(None, map(without_addresses, held)))  # a name gets no capital at the start
+    bare = list(filter(None, map(without_addresses, held)))
+    # With names, restored posts would give themselves away: "@ann" at the start becomes "@Ann"
     judge = _Judge(base, lang, bare, [edited(forms.restored(text), lang) for text in bare], seed)
     chooser = judge
     if clean:

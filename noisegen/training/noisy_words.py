@@ -50,7 +50,8 @@ PHRASE = 4  # maximum number of words in a phrase that a form stands for
 SHORT, SHORT_SEEN, SHORT_TOLERATED = 3, 100, 0.02
 COVERED = 0.95  # rules are added until they replace this share of contractions and phrases
 MAX_RULES = 200  # maximum replaced contractions and phrases: each costs 0.5 microseconds per post
-# Treebanks write "did n't". A token `n` would match there; a rule (`WHOLE_WORD`) does not.
+# Forms that treebanks write before an apostrophe, "did n't". A token would match there; a rule of
+# the tokenizer (`WHOLE_WORD`) does not.
 BEFORE_APOSTROPHE = {"n"}
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _WORDS = re.compile(rf"{WORD.pattern}(?: {WORD.pattern})*")

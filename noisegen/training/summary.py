@@ -25,6 +25,7 @@ _MEASURES = {
     "loss_mlm_clean": ("loss under masks, clean text", ".4f"),
     "loss": ("validation loss", ".4f"),
 }
+_OF_WORDS = ", and the gain is that of noisy words, which start as their words"
 Curve = Sequence[tuple[float, float]]  # (seconds of training, validation loss) of each validation
 Row = tuple[str, str, str]  # title of a figure, its value before and after training
 # Files and folders that a run may write: the label before the printed path -> the path in RUN.
@@ -45,10 +46,10 @@ def lines(metrics: Mapping[str, Any], out: Path) -> Iterator[str]:
     for table in tables(metrics):
         yield from aligned(table)
     if metrics["best_step"] == 0:
+        words = "" if metrics["before"] == metrics["validation"] else _OF_WORDS
         yield (
             "no update improved the figures of the held-out pairs: the weights are those from "
-            "before the first update, and any gain is that of noisy words, which start as their "
-            "words; give more DATA, or train longer"
+            f"before the first update{words}; give more DATA, or train longer"
         )
     yield outlook(metrics["curve"])
     if lacking := metrics.get("not_kept"):
