@@ -1,4 +1,4 @@
-"""Text in eleven languages to train on: `python -m benchmarks.multilingual_text OUT`.
+"""Text in twelve languages to train on: `python -m benchmarks.multilingual_text OUT`.
 
 OUT/LANG.txt has sentences of Tatoeba and of NTREX-128, and posts: the clean side of the train part
 of MultiLexNorm2, and tweets of CrisisLex in Spanish and Italian. OUT/pairs/LANG.csv has 100 changed
@@ -31,8 +31,9 @@ LANGS = {
     "sl": "slv",
     "sr": "srp-Latn",
     "tr": "tur",
+    "vi": "vie",
 }
-TATOEBA = ("de", "es", "it", "nl", "tr")
+TATOEBA = ("de", "es", "it", "nl", "tr", "vi")
 EVENTS = {"es": ("Guatemala", "Venezuela"), "it": ("Sardinia",)}
 SENTENCES, PAIRS = 6_000, 100
 

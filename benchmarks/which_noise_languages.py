@@ -37,7 +37,7 @@ from noisegen.runs.atomic import write_text
 from noisegen.runs.progress import silent
 
 TEACHER, PRESET = "e5", "robust-e5"
-LANGS = tuple(lang for lang in ALL_LANGS if lang != "en")
+LANGS = tuple(lang for lang in ALL_LANGS if lang not in ("en", "vi"))
 PEERS = ("glitchlings typos", "textnoisr")
 RECIPES = ("mix_all", "ugc", "ugc-heavy")
 ARMS = (CONTROL, *PEERS, *RECIPES)

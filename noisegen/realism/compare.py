@@ -13,6 +13,7 @@ from noisegen.data.pairs import Pairs, read_pairs
 from noisegen.errors import NoisegenError, UsageError
 from noisegen.noising.recipe import Recipe
 from noisegen.options import Strings, decode, internal, listed, option, public
+from noisegen.realism.advice import Advice, differences, tried
 from noisegen.realism.doubts import doubts, languages_differ
 from noisegen.realism.figures import Divergence, NoiseFigures, measure, row_divergences
 from noisegen.realism.two_sample import TwoSample, two_sample
@@ -98,10 +99,18 @@ class CompareOptions(PairOptions, WorkerOptions):
         """Tell whether a recipe, or transforms, make the synthetic pairs."""
         return self.recipe is not None or bool(self.transforms)
 
-    def compared(self, real: Pairs, synthetic: Pairs, name: str, note: str = "") -> "Realism":
+    def compared(
+        self,
+        real: Pairs,
+        synthetic: Pairs,
+        name: str,
+        recipe: Recipe | None = None,
+        note: str = "",
+    ) -> "Realism":
         """Return the comparison of two sets; `name` names the synthetic set, `note` is a warning.
 
-        The real set has the names of its sources.
+        The real set has the names of its sources. Changes of the recipe of the synthetic set, if
+        it is known, are tried.
         """
         realism = compare_pairs(
             real,
@@ -113,7 +122,11 @@ class CompareOptions(PairOptions, WorkerOptions):
         )
         sources = [*listed(self.pairs), *([str(self.clean_file)] if self.clean_file else [])]
         warnings = (note, *realism.warnings) if note else realism.warnings
-        return replace(realism, names=(", ".join(sources), name), warnings=warnings)
+        advice = realism.advice
+        if recipe:
+            self.progress(Progress("trying changes of the recipe"))
+            advice = tuple(tried(one, recipe, synthetic, self.lang, self.seed) for one in advice)
+        return replace(realism, names=(", ".join(sources), name), warnings=warnings, advice=advice)
 
 
 @dataclass(frozen=True)
@@ -122,8 +135,9 @@ class Realism:
 
     `is_paired` tells whether the two sets share clean texts; then only the noise on these texts is
     compared. `names` and `pairs_read` are the names and sizes of the real and the synthetic set.
-    `transforms` names the transforms of the synthetic noise, () if unknown. `warnings` are reasons
-    to doubt the figures, `damaged` messages about damaged input.
+    `transforms` names the transforms of the synthetic noise, () if unknown. `advice` is on the
+    kinds of edit whose shares differ most. `warnings` are reasons to doubt the figures, `damaged`
+    messages about damaged input.
     `examples` are rows: {"clean": text, "real": text, "synthetic": text}.
 
     With --strength, `levels` has a comparison for each factor of the noise. The other figures are
@@ -142,6 +156,7 @@ class Realism:
     damaged: tuple[str, ...] = ()
     names: tuple[str, str] = ("", "")
     transforms: tuple[str, ...] = ()
+    advice: tuple[Advice, ...] = ()
     examples: tuple[dict[str, str], ...] = ()
     levels: dict[str, "Realism"] = field(default_factory=dict)
 
@@ -193,10 +208,10 @@ def _compare(options: CompareOptions) -> Realism:
         sources = listed(options.synthetic)
         manifests = [_manifest(source) for source in sources]
         name = ", ".join(map(_run_name, sources, manifests))
-        found = options.compared(real, read_pairs(sources), name)
-        # Noise of unknown origin may have any transform
         recipes = [Recipe.from_dict(made.recipe) for made in manifests if made]
         is_known = len(recipes) == len(sources)
+        recipe = recipes[0] if is_known and len(recipes) == 1 else None
+        found = options.compared(real, read_pairs(sources), name, recipe)
         return replace(found, transforms=_transforms(recipes, options.lang) if is_known else ())
     recipe = Recipe.chosen(options.recipe or "", options.transforms, lang=options.lang)
     found = _of_recipe(options, real, recipe)
@@ -217,14 +232,16 @@ def _of_recipe(options: CompareOptions, real: Pairs, recipe: Recipe) -> Realism:
     noising = Noising(options.lang)
     if not factors:
         synthetic = Pairs(noising.noise(recipe, clean, options.seed), clean)
-        return options.compared(real, synthetic, name, note)
+        return options.compared(real, synthetic, name, recipe, note)
     sets = {
         strength: Pairs(noising.noise(recipe.scaled(factor), clean, options.seed), clean)
         for strength, factor in factors.items()
     }
     levels = {
-        strength: options.compared(real, synthetic, f"{name} at {strength}", note)
-        for strength, synthetic in sets.items()
+        strength: options.compared(
+            real, sets[strength], f"{name} at {strength}", recipe.scaled(factor), note
+        )
+        for strength, factor in factors.items()
     }
     return _joined(levels, sets, f"{name} at {', '.join(levels)}")
 
@@ -307,6 +324,7 @@ def compare_pairs(
         real=real_figures,
         synthetic=synthetic_figures,
         two_sample=two_sample(ours, theirs, progress),
+        advice=tuple(differences(real_figures, synthetic_figures)),
         examples=tuple(_examples(ours, theirs, is_paired)),
         divergences=row_divergences(real_counts, synthetic_counts, is_paired),
         warnings=tuple(warnings),

@@ -31,7 +31,6 @@ from noisegen.text.languages import script_of
 from noisegen.text.resources import rows_of
 
 SOUNDS = Path(__file__).with_name("sounds.tsv")
-KIND_OPTIONS = Path(__file__).with_name("kind_options.tsv")  # kind of edit: options that change it
 _CONTEXTS = 1 << 10  # texts whose words and emoticons are cached
 _CHANGES = 1 << 16  # changes (clean and noisy words) whose kind is cached
 _APOSTROPHES = re.compile(r"\s*['\u2018\u2019\u02bc`\u00b4]+\s*")

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from noisegen.noising import registry
 from noisegen.noising.profile import END, SAME, START, HabitKey, Profile
+from noisegen.realism.advice import DIFFERENCE_MIN, ROWS_MAX, Advice
 from noisegen.realism.compare import Realism
 from noisegen.realism.figures import HISTOGRAMS, NoiseFigures
-from noisegen.realism.kinds import KIND_OPTIONS
 from noisegen.realism.two_sample import Auc, NgramContrast
 from noisegen.report import blocks, pages
 from noisegen.report.terminal import percent
@@ -24,9 +23,6 @@ TOP = 15  # maximum lines per table in the report on a noise profile
 EDITS_SHOWN = 12  # last line of the table "edits per row": rows with this many edits or more
 _SIDES = ("real", "synthetic")
 _VERDICTS = Path(__file__).with_name("verdicts.tsv")  # word: the AUC up to which it is right
-KINDS_NAMED = 3  # maximum kinds of edit in the verdict
-# The verdict names a kind of edit if its real and synthetic share differ by at least this much
-DIFFERENCE_MIN = 0.02
 _OF_AUC = (
     "AUC: how often a classifier on character n-grams, trained on other texts, picks the synthetic "
     "one when it is shown one real and one synthetic text. 0.5 is guessing: the best that noise "
@@ -232,7 +228,15 @@ def _verdict(realism: Realism) -> blocks.Section:
         f"CER (character error rate) of {percent(synthetic.cer)}, the real noise "
         f"{percent(one.real.changed_share)} with {percent(one.real.cer)}."
     )
-    rows = [_change(difference, realism) for difference in _kind_differences(one)]
+    rows = [_change(advice) for advice in one.advice]
+    tried = [advice for advice in one.advice if advice.then is not None]
+    factors = {advice.transforms[0]: advice.factor for advice in tried}
+    if factors:
+        scale = ", ".join(f"{name}: {factor:g}" for name, factor in factors.items())
+        sentences.append(
+            f"Each change was tried alone, on {ROWS_MAX} rows at most. All of them are a recipe "
+            f"file with this line: {{extends: RECIPE, scale: {{{scale}}}}}"
+        )
     if auc and "obvious" in verdict_word(auc) and "channel" not in realism.transforms:
         sentences.append(
             "Noise learned from other pairs like the real ones comes nearer: noisegen learn PAIRS "
@@ -246,55 +250,19 @@ def _verdict(realism: Realism) -> blocks.Section:
     return blocks.Section("verdict", title, [table, *map(blocks.Text, sentences)])
 
 
-class _KindDifference(NamedTuple):
-    """A kind of edit, with its shares of all real and of all synthetic edits."""
-
-    kind: str
-    real: float
-    synthetic: float
-
-
-def _kind_differences(realism: Realism) -> list[_KindDifference]:
-    """Return the kinds of edit whose shares differ most, at most `KINDS_NAMED` of them."""
-    real, synthetic = realism.real, realism.synthetic
-    differences = [
-        _KindDifference(
-            kind, count / max(1, real.edits), synthetic.kinds[kind] / max(1, synthetic.edits)
-        )
-        for kind, count in real.kinds.items()
-    ]
-    differences.sort(key=lambda found: -abs(found.real - found.synthetic))
-    least = DIFFERENCE_MIN
-    return [found for found in differences if abs(found.real - found.synthetic) >= least][
-        :KINDS_NAMED
-    ]
-
-
-def _change(found: _KindDifference, realism: Realism) -> blocks.Row:
-    """Return a table row: a kind of edit, its shares, and the options that change them.
-
-    Only the transforms of the recipe, if they are known, have options. Where too few edits are of a
-    kind and the recipe has no transform for it, the advice is to add one.
-    """
-    options, known = dict(rows_of(KIND_OPTIONS))[found.kind].split(), realism.transforms
-    is_rare = found.real > found.synthetic
-    verb, there = "raise" if is_rare else "lower", [*map(_transform, options)]
-    if is_rare:
-        lang = realism.lang or "en"
-        options = [name for name in options if registry.get(_transform(name)).has_language(lang)]
-    if is_rare and len(known) > 1 and not {*known} & {*there}:
-        verb, options = "add the transform", [*dict.fromkeys(map(_transform, options))]
-    elif known:
-        options = [name for name in options if _transform(name) in known]
-        options = options or [f"{name}.p" for name in known if len(known) == 1]
-    advice = f"{verb} {' or '.join(options)}" if options else "no option changes it alone"
-    shares = (blocks.figure(share, ".0%") for share in (found.synthetic, found.real))
-    return [found.kind, *shares, advice]
-
-
-def _transform(option: str) -> str:
-    """Return the name of the transform in the name of an option, such as 'punc.blank_rate'."""
-    return option.partition(".")[0]
+def _change(advice: Advice) -> blocks.Row:
+    """Return a table row: a kind of edit, its shares, and what changes them."""
+    names = " or ".join(advice.transforms)
+    if not names:
+        told = "no transform of the recipe changes it alone"
+    elif advice.then is not None:
+        told = f"{names} x{advice.factor:g}: {advice.then:.0%}"
+    elif advice.is_missing:
+        told = f"add {names}"
+    else:
+        told = f"{'more' if advice.real > advice.synthetic else 'less'} {names}"
+    shares = (blocks.figure(share, ".0%") for share in (advice.synthetic, advice.real))
+    return [advice.kind, *shares, told]
 
 
 def _example(versions: Mapping[str, str]) -> blocks.Example:
@@ -332,7 +300,7 @@ def _divergences(realism: Realism) -> blocks.Table:
 
 
 def _sides(realism: Realism) -> dict[str, NoiseFigures]:
-    """Return the figures of the real set, and those of each synthetic set."""
+    """Return the figures of the real set and of all synthetic sets."""
     synthetic = {name: one.synthetic for name, one in _compared(realism).items()}
     return {"real": realism.real, **synthetic}
 

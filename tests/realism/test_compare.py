@@ -237,14 +237,29 @@ def test_the_first_line_is_the_verdict_in_words(found: Realism) -> None:
     assert "noisegen learn PAIRS" in " ".join(text.split())
     rows = {kind: others for kind, *others in kind_rows(found)}
     share = found.real.kinds["split"] / found.real.edits
-    assert rows["split"][1:] == [f"{share:.0%}", "lower spac.add_rate or join.p"]  # spac splits
-    assert rows["substitution"][2] == "raise fing.p"
+    assert rows["split"][1:] == [f"{share:.0%}", "less spac or join"]  # spac splits
+    assert rows["substitution"][2] == "more fing"
 
 
-def test_a_recipe_is_told_of_its_own_transforms(source: Path) -> None:
+def test_changes_of_a_recipe_are_tried(source: Path, tmp_path: Path) -> None:
+    found = compare(source, recipe="learner", limit=200)
+    advice = {one.kind: one for one in found.advice}
+    assert advice["substitution"].is_missing  # the real noise is `fing`, which the recipe lacks
+    assert kind_rows(found)[0][3] == "add fing"
+    (tried,) = [one for one in found.advice if one.then is not None][:1]
+    recipe = tmp_path / "mine.yaml"
+    recipe.write_text(f"{{extends: learner, scale: {{{tried.transforms[0]}: {tried.factor}}}}}")
+    changed = compare(source, recipe=str(recipe), limit=200).synthetic
+    assert changed.kinds[tried.kind] / changed.edits == tried.then
+    assert abs(tried.then - tried.real) < abs(tried.synthetic - tried.real)
+    assert f"scale: {{{tried.transforms[0]}: {tried.factor:g}" in " ".join(printed(found).split())
+
+
+def test_a_kind_that_no_transform_of_the_recipe_changes(source: Path) -> None:
     found = compare(source, recipe="spac:add_rate=0.05", limit=200)
     assert found.transforms == ("spac",)
-    assert {kind: others for kind, *others in kind_rows(found)}["split"][2] == "lower spac.add_rate"
+    rows = {kind: others for kind, *others in kind_rows(found)}
+    assert rows["split"][2] == "no transform of the recipe changes it alone"
 
 
 def kind_rows(found: Realism) -> list[list[str]]:

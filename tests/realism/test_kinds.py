@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from noisegen import noise
 from noisegen.noising import registry
-from noisegen.realism.kinds import KIND_OPTIONS, KINDS, kind_of
+from noisegen.realism.advice import KIND_TRANSFORMS
+from noisegen.realism.kinds import KINDS, kind_of
 from noisegen.text.alignment import edits, is_initialism
 from noisegen.text.resources import DEMO, rows_of
 
@@ -117,17 +118,15 @@ def test_an_initialism_is_made_of_a_beginning_of_every_word(words: list[str], sh
     assert is_initialism(words, short) == expected
 
 
-def test_options_make_their_kind_of_edit():
+def test_transforms_make_their_kind_of_edit():
     rows = [line.split("\t") for line in DEMO.read_text("utf-8").splitlines()[1:]]
     texts = {lang: [row[0] for row in rows if row[-1] == lang] for lang in ("en", "fr", "hi")}
     made = {}
-    for kind, options in rows_of(KIND_OPTIONS):
-        for name in options.split():
-            transform, _, parameter = name.partition(".")
-            assert parameter == "p" or parameter in registry.get(transform).parameters
-            if transform not in made:
-                made[transform] = kinds_of(transform, texts)
-            assert made[transform][kind], name
+    for kind, transforms in rows_of(KIND_TRANSFORMS):
+        for name in transforms.split():
+            if name not in made:
+                made[name] = kinds_of(name, texts)
+            assert made[name][kind], name
 
 
 def kinds_of(transform, texts):
@@ -141,5 +140,5 @@ def kinds_of(transform, texts):
     return found
 
 
-def test_every_kind_has_a_line_of_options():
-    assert [kind for kind, _ in rows_of(KIND_OPTIONS)] == list(KINDS)
+def test_every_kind_has_a_line_of_transforms():
+    assert [kind for kind, _ in rows_of(KIND_TRANSFORMS)] == list(KINDS)
