@@ -135,6 +135,14 @@ def test_few_posts_stay_near_the_recipe_they_start_from():
     assert distance(factors_of(found), {"clip": 1.0, "phon": 1.0, "apos": 1.0}) < 0.4
 
 
+def test_too_few_posts_are_fitted_but_not_judged(tmp_path, capfd):
+    posts, page = tmp_path / "posts.txt", tmp_path / "fit.html"
+    posts.write_text("\n".join(posts_of(TRUE, 2)[:55]), "utf-8")
+    assert run(["fit", str(posts), "--report", str(page)]) == 0
+    assert "ugc fitted, but not judged" in capfd.readouterr().err
+    assert "<h1>ugc fitted, but not judged</h1>" in page.read_text("utf-8")
+
+
 @pytest.mark.nightly
 def test_posts_of_an_author_are_read_together(tmp_path):
     rows = posts_of(TRUE, 4)
