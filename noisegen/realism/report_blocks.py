@@ -234,8 +234,8 @@ def _verdict(realism: Realism) -> blocks.Section:
     if factors:
         scale = ", ".join(f"{name}: {factor:g}" for name, factor in factors.items())
         sentences.append(
-            f"Each change was tried alone, on {ROWS_MAX} rows at most. All of them are a recipe "
-            f"file with this line: {{extends: RECIPE, scale: {{{scale}}}}}"
+            f"Each change was tried alone, on {ROWS_MAX} rows at most. A recipe file with all of "
+            f"them has this line: {{extends: RECIPE, scale: {{{scale}}}}}"
         )
     if auc and "obvious" in verdict_word(auc) and "channel" not in realism.transforms:
         sentences.append(
@@ -256,7 +256,7 @@ def _change(advice: Advice) -> blocks.Row:
     if not names:
         told = "no transform of the recipe changes it alone"
     elif advice.then is not None:
-        told = f"{names} x{advice.factor:g}: {advice.then:.0%}"
+        told = f"{names} x{advice.factor:g}, then {advice.then:.0%}"
     elif advice.is_missing:
         told = f"add {names}"
     else:
