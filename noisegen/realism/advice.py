@@ -20,7 +20,7 @@ KINDS_MAX = 3  # most kinds of edit that get advice
 DIFFERENCE_MIN = 0.02  # kinds whose real and synthetic shares differ by less get none
 ROWS_MAX = 500  # most rows of a trial
 MORE, LESS = (2.0, 4.0), (0.5, 0.25)  # factors of a transform's noise that are tried
-CLOSED_MIN = 0.1  # part of the difference that a trial has to close
+CLOSED_MIN = 0.2  # part of the difference that a trial has to close
 
 
 @dataclass(frozen=True)

@@ -208,10 +208,10 @@ def _compare(options: CompareOptions) -> Realism:
         sources = listed(options.synthetic)
         manifests = [_manifest(source) for source in sources]
         name = ", ".join(map(_run_name, sources, manifests))
+        found = options.compared(real, read_pairs(sources), name)
+        # Noise of unknown origin may have any transform
         recipes = [Recipe.from_dict(made.recipe) for made in manifests if made]
         is_known = len(recipes) == len(sources)
-        recipe = recipes[0] if is_known and len(recipes) == 1 else None
-        found = options.compared(real, read_pairs(sources), name, recipe)
         return replace(found, transforms=_transforms(recipes, options.lang) if is_known else ())
     recipe = Recipe.chosen(options.recipe or "", options.transforms, lang=options.lang)
     found = _of_recipe(options, real, recipe)

@@ -228,7 +228,7 @@ def _verdict(realism: Realism) -> blocks.Section:
         f"CER (character error rate) of {percent(synthetic.cer)}, the real noise "
         f"{percent(one.real.changed_share)} with {percent(one.real.cer)}."
     )
-    rows = [_change(advice) for advice in one.advice]
+    rows = [_change(advice, realism.transforms) for advice in one.advice]
     tried = [advice for advice in one.advice if advice.then is not None]
     factors = {advice.transforms[0]: advice.factor for advice in tried}
     if factors:
@@ -250,11 +250,14 @@ def _verdict(realism: Realism) -> blocks.Section:
     return blocks.Section("verdict", title, [table, *map(blocks.Text, sentences)])
 
 
-def _change(advice: Advice) -> blocks.Row:
-    """Return a table row: a kind of edit, its shares, and what changes them."""
-    names = " or ".join(advice.transforms)
+def _change(advice: Advice, known: Sequence[str]) -> blocks.Row:
+    """Return a table row: a kind of edit, its shares, and what changes them.
+
+    `known` names the transforms of the synthetic noise, if they are known.
+    """
+    names = " or ".join([name for name in advice.transforms if name in known] or advice.transforms)
     if not names:
-        told = "no transform of the recipe changes it alone"
+        told = "no transform of the recipe helps alone"
     elif advice.then is not None:
         told = f"{names} x{advice.factor:g}, then {advice.then:.0%}"
     elif advice.is_missing:

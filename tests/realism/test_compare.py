@@ -259,7 +259,7 @@ def test_a_kind_that_no_transform_of_the_recipe_changes(source: Path) -> None:
     found = compare(source, recipe="spac:add_rate=0.05", limit=200)
     assert found.transforms == ("spac",)
     rows = {kind: others for kind, *others in kind_rows(found)}
-    assert rows["split"][2] == "no transform of the recipe changes it alone"
+    assert rows["split"][2] == "no transform of the recipe helps alone"
 
 
 def kind_rows(found: Realism) -> list[list[str]]:
