@@ -26,6 +26,7 @@ from noisegen.data.bitext import all_bitext, stream_bitext
 from noisegen.evaluation.tasks.results import TaskResults
 from noisegen.noising.rng import name_number, splitmix
 from noisegen.options import parse_values
+from noisegen.report.terminal import show
 
 FILES = ("eng-spa", "eng-fra", "eng-hin")  # sentences of Tatoeba
 TESTS = ("es", "fr", "hi")
@@ -135,8 +136,7 @@ def main() -> None:
     masks = specs.pop("p(aug)")
     with_t = fine_tune({"base": given.model, **specs}, given.out / "tasks-t", given, AUGMENT)
     results = joined(with_t, fine_tune({"p(aug)": masks}, given.out / "tasks", given, None))
-    for table in results.tables():
-        Console(width=120).print(table)
+    show([*results.tables()], Console(width=120))
     print(results.legend(), f"{(time.monotonic() - began) / 60:.0f} minutes", sep="\n")
     (given.out / "table.json").write_text(json.dumps(results.metrics(), indent=1) + "\n")
 

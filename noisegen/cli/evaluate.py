@@ -86,23 +86,26 @@ def evaluate_task(**options: Any) -> int:
     table.
     """
     from noisegen.evaluation.tasks.evaluate_task import evaluate_task as run
+    from noisegen.report.terminal import show
 
-    def show(results: Any) -> None:
-        for table in results.tables():
-            common.terminal().print(table)
+    def print_tables(results: Any) -> None:
+        show([*results.tables()], common.terminal())
         common.print_lines(results.legend())
 
-    return _run(run, options, show, "metrics.json")
+    return _run(run, options, print_tables, "metrics.json", "report.html")
 
 
 def _run(
-    function: Callable[..., Any], options: dict[str, Any], show: Callable[[Any], None], file: str
+    function: Callable[..., Any],
+    options: dict[str, Any],
+    show: Callable[[Any], None],
+    *files: str,
 ) -> int:
     """Call an evaluation function, print its results with `show`, return the exit code.
 
-    The last printed line names `file`, a file in the output folder: 'wrote out/metrics.json'.
+    The last printed line names `files` in the output folder: 'wrote out/report.html'.
     """
-    as_json = options.pop("as_json")
+    as_json, out = options.pop("as_json"), options["out"]
     with common.progress() as progress:
         results = function(progress=progress, **options)
     common.say(results.settings["notes"], "note")
@@ -110,6 +113,6 @@ def _run(
         common.print_json(results.metrics())
     elif not common.is_quiet():
         show(results)
-        common.tell(f"wrote {options['out']}/{file}")
+        common.tell(f"wrote {' and '.join(f'{out}/{file}' for file in files)}")
     common.say(results.settings["damaged"], "damaged")
     return 3 if results.settings["damaged"] else 0

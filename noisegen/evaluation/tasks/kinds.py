@@ -85,7 +85,7 @@ class EvaluateTaskOptions:
     models: Annotated[tuple[str, ...], argument("MODEL...")]
     out: Annotated[
         str,
-        option("Folder for metrics.json, metrics.csv and results.json", *OUT, metavar="REPORT"),
+        option("Folder for metrics.json, metrics.csv and report.html", *OUT, metavar="REPORT"),
     ]
     train: Annotated[
         Strings,

@@ -8,9 +8,6 @@ from statistics import fmean, stdev
 from textwrap import shorten
 from typing import Any, NamedTuple
 
-from rich.table import Table
-from rich.text import Text
-
 from noisegen.data.labelled import OUTSIDE, LabelledRow
 from noisegen.encoders.stored import write_json
 from noisegen.evaluation.evaluate import write_csv
@@ -22,7 +19,6 @@ from noisegen.evaluation.tasks.sets import AVERAGE, CHANGE, CLEAN, NOISY, TaskDa
 from noisegen.report import blocks
 from noisegen.report.charts import bars, sample
 from noisegen.report.pages import page
-from noisegen.report.terminal import titled
 from noisegen.runs.atomic import write_text
 
 _SIDES = (CLEAN, NOISY, CHANGE)
@@ -236,7 +232,7 @@ class TaskResults:
         write_text(out / "report.html", self.page())
 
     def page(self) -> str:
-        """Return an HTML page: classes won and lost (RCP, Figure 4), and confusions (Table 7)."""
+        """Return an HTML page: the tables, classes won and lost (RCP, Figure 4), confusions."""
         models = list(dict.fromkeys(figure.model for figure in self.figures))
         charts = [bars(shown) for shown in _bars_of_won(self.won)]
         key = [sample(number, name) for number, name in ((1, "won"), (2, "lost"))]
@@ -246,9 +242,31 @@ class TaskResults:
             blocks.Section("won", "Classes won and lost", won),
             blocks.Section("confused", "Confused classes", self._confused(models)),
         ]
-        head = [blocks.Text(self.legend())]
-        title = f"{', '.join(models)} on {self.settings['task']}"
-        return page(title, sections, kicker="noisegen: evaluate-task", head=head)
+        head: list[blocks.Block] = [*self.tables(), blocks.Text(self.legend())]
+        return page(self.title(), sections, kicker="noisegen: evaluate-task", head=head)
+
+    def title(self) -> str:
+        """Return the main result in words: 'base on ner: NER F1 7.7% on clean text (en)'.
+
+        This is the first metric of the task for the model with the highest value on noisy text, or
+        on clean text if no other is tested: the mean over languages, or the first language.
+        """
+        models = dict.fromkeys(figure.model for figure in self.figures)
+        metric, langs = self.task.shown[0], averaged(self.figures)
+        lang = AVERAGE if len(langs) > 1 else langs[0]
+        tested = [one for one in self.figures if (one.lang, one.metric) == (lang, metric)]
+        by_side = {side: [one for one in tested if one.side == side] for side in (CLEAN, NOISY)}
+        best = max(by_side[NOISY] or by_side[CLEAN], key=lambda one: one.mean).model
+        values = [
+            f"{one.mean:.1f}% on {side} text"
+            for side, found in by_side.items()
+            for one in found
+            if one.model == best
+        ]
+        among = f", the best of {len(models)} models," if len(models) > 1 else ""
+        where = f"mean of {', '.join(langs)}" if lang == AVERAGE else lang
+        result = f"{_plain(metric)} {', '.join(values)} ({where})"
+        return f"{best}{among} on {self.task.name}: {result}"
 
     def _confused(self, models: Sequence[str]) -> list[blocks.Block]:
         """Return a table per test set and metric: the most confused classes, counts per model."""
@@ -267,7 +285,7 @@ class TaskResults:
                 tables.append(blocks.Table(caption, ["gold", "predicted", *models], rows))
         return tables
 
-    def tables(self) -> Iterator[Table]:
+    def tables(self) -> Iterator[blocks.Table]:
         """Yield a table per metric, with a column per model as in RCP, then a table of classes won.
 
         The last table needs two models.
@@ -278,17 +296,15 @@ class TaskResults:
         if won := self.won:
             yield _table_of_won(won, models)
 
-    def _metric_table(self, metric: str, models: Sequence[str]) -> Table:
+    def _metric_table(self, metric: str, models: Sequence[str]) -> blocks.Table:
         """Return the table of a metric: a row per language and side, a column per model."""
         by_key = {figure.key: figure for figure in self.figures}
-        table = titled(METRICS[metric])
-        table.min_width = len(METRICS[metric])  # a narrower table would wrap its title
-        _add_columns(table, ["", "", *models])
+        rows: list[blocks.Row] = []
         for lang, side in self._tests():
-            row = [by_key.get((model, lang, side, metric)) for model in models]
-            cells = [Text(figure.cell() if figure else "-") for figure in row]
-            table.add_row(Text(lang if side == CLEAN else ""), Text(side), *cells)
-        return table
+            found = [by_key.get((model, lang, side, metric)) for model in models]
+            cells = [_number(figure.cell() if figure else "-") for figure in found]
+            rows.append([lang if side == CLEAN else "", side, *cells])
+        return blocks.Table(METRICS[metric], ["", "", *models], rows)
 
     def _tests(self) -> list[tuple[str, str]]:
         """Return (language, side) for each row of a table, in order."""
@@ -311,18 +327,17 @@ class TaskResults:
         return f"{text}; {AVERAGE}: of {', '.join(langs)}, which have all sides"
 
 
-def _table_of_won(won: Sequence[WonClasses], models: Sequence[str]) -> Table:
+def _table_of_won(won: Sequence[WonClasses], models: Sequence[str]) -> blocks.Table:
     """Return a table of the classes (by F1) won and lost against the first model, such as '5-2'."""
-    table = titled(f"classes won-lost against {models[0]} (the others have equal F1)")
-    _add_columns(table, ["", "", "", *models[1:]])
     cells: dict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)
     for one in won:
         cells[one.lang, one.side, one.metric][one.model] = f"{one.won}-{one.lost}"
-    for (lang, side, metric), by_model in cells.items():
-        table.add_row(
-            lang, side, _plain(metric), *(by_model.get(model, "-") for model in models[1:])
-        )
-    return table
+    rows: list[blocks.Row] = [
+        [lang, side, _plain(metric), *(_number(by_model.get(model, "-")) for model in models[1:])]
+        for (lang, side, metric), by_model in cells.items()
+    ]
+    caption = f"classes won-lost against {models[0]} (the others have equal F1)"
+    return blocks.Table(caption, ["", "", "", *models[1:]], rows)
 
 
 def _bars_of_won(won: Sequence[WonClasses]) -> Iterator[blocks.Bars]:
@@ -341,7 +356,5 @@ def _plain(metric: str) -> str:
     return METRICS[metric].rpartition(" ")[0]
 
 
-def _add_columns(table: Table, names: Sequence[str]) -> None:
-    """Add a column per name: right-aligned for numbers, or left-aligned if the name is ''."""
-    for name in names:
-        table.add_column(name, justify="right" if name else "left", no_wrap=True)
+def _number(text: str) -> blocks.Cell:
+    return blocks.Cell(text, kind="n")

@@ -111,7 +111,7 @@ def test_five_seeds_and_the_tables_by_class(tiny_models, tmp_path):
         for metric in ("intent_accuracy", "slot_f1")
     }
     assert found.won[0].won + found.won[0].lost + found.won[0].equal == 2
-    titles = [str(one.title) for one in found.tables()]
+    titles = [one.caption for one in found.tables()]
     assert any("won-lost against base" in title for title in titles)
     page = (out / "report.html").read_text("utf-8")
     for one in found.won:  # RCP's Figure 4: bars of classes won and lost

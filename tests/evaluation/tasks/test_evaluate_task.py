@@ -53,6 +53,17 @@ def test_files_and_table_tell_the_same(tiny_models, given, tmp_path):
     cells = [metrics[model]["es clean"] for model in metrics]
     wanted = [f"{one['slot_f1']:.1f}±{one['slot_f1_sd']:.1f}" for one in cells]
     assert ["es", "clean", *wanted] in lines
+    assert f"wrote {out}/metrics.json and {out}/report.html" in found.stderr
+    page = (out / "report.html").read_text("utf-8")
+    first = page.index(f">{wanted[0]}<")  # the tables come first
+    assert page.index("slot F1 %") < first < page.index("trained on 40") < page.index("Confused")
+    noisy = {model: metrics[model]["mean noisy"]["intent_accuracy"] for model in metrics}
+    best = max(noisy, key=noisy.__getitem__)
+    clean = metrics[best]["mean clean"]["intent_accuracy"]
+    assert (
+        f"{best}, the best of 4 models, on intent-slots: intent accuracy {clean:.1f}% on clean "
+        f"text, {noisy[best]:.1f}% on noisy text (mean of es, fr)"
+    ) in page
     said = json.loads((out / "results.json").read_text())["settings"]
     assert [(one["rows"], one["epochs"]) for one in said["training"]] == [(40, 1.0), (220, 1.0)]
     assert said["seeds"] == [1234, 1000]
