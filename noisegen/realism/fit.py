@@ -374,9 +374,14 @@ class _Judge:
         return Noising(self.lang).noise(strengths.recipe(self.base), list(self.clean), self.seed)
 
     def rows(self, strengths: Strengths) -> Iterator[tuple[str, str]]:
-        """Yield posts, each beside a noisy text; these are no versions of one clean text."""
-        made = self.noise(strengths)[: 2 * ROWS_SHOWN]
-        return zip(self.posts[:ROWS_SHOWN], made[-ROWS_SHOWN:], strict=False)
+        """Yield posts, each beside a noisy text; these are no versions of one clean text.
+
+        Nothing is yielded if there is only one noisy text.
+        """
+        made = self.noise(strengths)
+        half = min(ROWS_SHOWN, len(made) // 2)
+        others = [*made[half:], *made[:half]] if half else []
+        return zip(self.posts[:ROWS_SHOWN], others, strict=False)
 
     def pairs(self, strengths: Strengths) -> tuple[Pairs, Pairs]:
         """Return posts and noise with these strengths, each with clean texts."""

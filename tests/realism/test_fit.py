@@ -143,6 +143,12 @@ def test_too_few_posts_are_fitted_but_not_judged(tmp_path, capfd):
     assert "<h1>ugc fitted, but not judged</h1>" in page.read_text("utf-8")
 
 
+def test_a_shown_post_is_not_beside_noise_on_itself():
+    for post, noise in fit_texts(posts_of({}, 1)[:55]).rows:
+        words = set(noise.split())
+        assert len(words & set(post.split())) < len(words) / 2
+
+
 @pytest.mark.nightly
 def test_posts_of_an_author_are_read_together(tmp_path):
     rows = posts_of(TRUE, 4)
