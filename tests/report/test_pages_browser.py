@@ -102,6 +102,13 @@ def test_a_shadow_says_that_a_table_goes_on(opened, folder):
     assert words["x"] + words["width"] <= 390
 
 
+def test_a_long_name_above_the_title_leaves_the_switch_on_the_page(opened, folder):
+    content = pages.page("Named", [], kicker=f"noisegen: {'x' * 90}")
+    (folder / "named.html").write_text(content, "utf-8")
+    switch = opened("named").locator(".switch").bounding_box()
+    assert switch["x"] + switch["width"] <= 390
+
+
 def test_a_long_word_is_broken_where_rows_are_stacked(opened, folder):
     table = Table("links", ["row", "link"], [["one", Cell(f"see/{'x' * 90}")]], "stacked")
     content = pages.page("Links", [Section("links", "Links", [table])])
