@@ -299,7 +299,7 @@ def _sentences(figures: Statistics) -> Iterator[str]:
         if drawn >= _TRIED_MIN
     ]
     if tried:
-        found, drawn, name = min(tried, key=lambda one: one[0] / one[1])
+        found, drawn, name = min(tried, key=lambda one: (one[0] / one[1], -one[1]))
         alone = "" if _has_edits(figures) else " alone"
         yield (
             f"The transform with the least effect is {name}: it changed {found:,} of the "

@@ -44,6 +44,14 @@ def test_the_page_needs_no_other_file(found: Statistics, tmp_path: Path) -> None
     assert 'href="http' not in page
 
 
+def test_of_equal_effects_that_on_most_rows_is_named(tmp_path: Path) -> None:
+    drawn = {"leet": 6, "spac": 8, "abr1": 7}  # rows that each changes nothing in
+    rows = [ROWS[4] | {"transforms": [name]} for name, count in drawn.items() for _ in range(count)]
+    statistics_report.plot(statistics.measure(shard(tmp_path, rows)), tmp_path / "plot.html")
+    page = (tmp_path / "plot.html").read_text("utf-8")
+    assert "least effect is spac: it changed 0 of the 8 rows that drew it alone" in page
+
+
 def test_the_page_says_what_was_asked_and_shows_changed_rows(tmp_path: Path) -> None:
     clean = tmp_path / "news.txt"
     clean.write_text("".join(f"line {number} of the news\n" for number in range(40)))
