@@ -174,7 +174,9 @@ def strings(texts: Any) -> list[str]:
     listed: list[str] = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
     for number, text in enumerate(listed):
         if not isinstance(text, str):
-            raise UsageError(f"text {number} is {text!r:.60}, not a string")
+            are_tokens = isinstance(text, list) and all(isinstance(one, str) for one in text)
+            hint = "; noise tokens and their labels with noisegen.augment(..., tokens=COLUMN)"
+            raise UsageError(f"text {number} is {text!r:.60}, not a string{hint * are_tokens}")
         if not text.isascii():
             try:
                 text.encode()

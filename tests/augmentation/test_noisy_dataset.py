@@ -351,6 +351,11 @@ def test_a_frame_is_refused_with_advice():
         NoisyDataset(pandas.DataFrame(ROWS))
 
 
+def test_tokens_are_refused_with_advice():
+    with pytest.raises(UsageError, match=r"not a string; noise tokens .*augment\(..., tokens="):
+        NoisyDataset([{"tokens": ["see", "you"], "tags": [0, 1]}], column="tokens")[0]
+
+
 def test_a_row_of_a_block_that_cannot_be_used_is_named():
     rows = [*ROWS[:20], {"text": 5}, {"label": 1}]
     with pytest.raises(UsageError, match="from row 16 on, text 4 is 5, not a string"):
