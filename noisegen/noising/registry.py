@@ -443,8 +443,11 @@ def transform(
     by the strength that a row draws. `langs` are the languages of the transform (default: any).
     `keeps_meaning` is False if the transform may add or drop content. `kind` matters in recipes
     with writers: a 'slip' changes words, each at most once; a 'style' may change the whole row.
-    Raises UsageError for a name that is taken, and for a wrong kind or default.
+    Raises UsageError for a name that is taken or missing, and for a wrong kind or default.
     """
+    if not isinstance(name, str):
+        function = getattr(name, "__name__", "NAME")
+        raise UsageError(f'a transform needs a name: write @noisegen.transform("{function}")')
     given = [langs] if isinstance(langs, str) else langs
     languages = [lang if lang == "*" else normalize_language(lang) for lang in given]
 

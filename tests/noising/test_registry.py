@@ -50,6 +50,11 @@ def test_a_function_is_a_transform():
     assert noisy == "ssoo"
 
 
+def test_a_transform_without_a_name_is_refused():
+    with pytest.raises(UsageError, match=r'needs a name: write @noisegen\.transform\("echo"\)'):
+        noisegen.transform(echo)
+
+
 def test_a_function_takes_part_in_recipes_with_edits_and_strength(demo_texts):
     noisegen.transform("echo")(echo)
     recipe = parse(
