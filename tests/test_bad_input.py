@@ -79,6 +79,11 @@ def test_a_missing_file(failed):
     assert failed("nowhere.txt", *FING) == (1, ["error: 'nowhere.txt': no such file or folder"])
 
 
+def test_factors_that_are_taken_for_sources(failed):
+    said = "error: '1': no such file or folder; --strength takes its factors joined by commas: x0.5"
+    assert failed(DEMO, "--strength", "x0.5", "1", "2", *FING) == (2, [f"{said},1,2"])
+
+
 def test_a_file_of_an_unknown_kind(failed, file):
     code, [line] = failed(file("a.docx", b"x"), *FING)
 

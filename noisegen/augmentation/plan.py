@@ -2,6 +2,7 @@
 
 import codecs
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import count
@@ -180,8 +181,16 @@ def _check(request: Request) -> None:
         raise UsageError(f"--nlaug-data {request.nlaug_data!r}: no such folder")
     registry.load_code(*listed(request.code))
     recipe_of(request)
-    for strength in listed(request.strength):
+    strengths = listed(request.strength)
+    for strength in strengths:
         factor_of(strength)
+    stray = [source for source in listed(request.sources) if re.fullmatch(r"x?[\d.]+", source)]
+    if strengths and stray and not Path(stray[0]).exists():
+        joined = ",".join([*strengths, *stray])
+        raise UsageError(
+            f"{stray[0]!r}: no such file or folder; --strength takes its factors joined by commas: "
+            f"{joined}"
+        )
 
 
 def _columns(request: Request) -> Columns:
