@@ -247,7 +247,10 @@ class OptionField:
             return msgspec.convert(given, self.checked_type, strict=False)
         except msgspec.ValidationError as error:
             _refuse_dataset(value)
-            raise UsageError(f"{label or self.flag} {value!r} is not {self._wanted()}") from error
+            wanted = self._wanted()
+            if self.kinds == (str,) and "|" in (self.meta.metavar or ""):
+                wanted += f": {self.meta.metavar}"
+            raise UsageError(f"{label or self.flag} {value!r} is not {wanted}") from error
 
     @cached_property
     def checked_type(self) -> Any:

@@ -33,7 +33,8 @@ class Submitting(Protocol):
 def check_executor(name: str) -> None:
     """Raise UsageError unless `name` is serial, processes or dask:ADDRESS."""
     if name not in ("serial", "processes") and not is_remote(name):
-        raise UsageError(f"no executor {name!r}; write serial, processes or dask:ADDRESS")
+        address = name if "://" in name else "ADDRESS"
+        raise UsageError(f"no executor {name!r}; write serial, processes or {DASK}{address}")
 
 
 def is_remote(name: str) -> bool:

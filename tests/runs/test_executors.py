@@ -3,6 +3,7 @@
 import gzip
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -30,6 +31,7 @@ from runs import (
     words_for,
 )
 
+import noisegen
 from noisegen.augmentation.shards import Shard
 from noisegen.errors import MissingExtra, NoisegenError, SourceError, UsageError
 from noisegen.runs import executors
@@ -330,6 +332,15 @@ def test_a_task_that_always_kills_its_worker_is_given_up():
 def test_an_unknown_executor_is_refused(name):
     with pytest.raises(UsageError, match="write serial, processes or dask:ADDRESS"):
         list(executors.run(square, [1], name))
+
+
+@pytest.mark.parametrize(
+    ("executor", "said"),
+    [(object(), "processes|serial|dask:ADDRESS"), ("tcp://a:1", "or dask:tcp://a:1")],
+)
+def test_a_cluster_is_named_by_its_address(tmp_path, executor, said):
+    with pytest.raises(UsageError, match=re.escape(said)):
+        noisegen.augment(tmp_path / "a.txt", tmp_path / "out", executor=executor)
 
 
 @pytest.mark.parametrize(
