@@ -178,6 +178,7 @@ def _report_character(error: UnicodeEncodeError) -> int:
 # Options that users guess, and what the option is called here
 _OTHER_NAMES = {
     **dict.fromkeys(["--severity", "--severities", "--level", "--levels"], "--strength x0.5,x1,x2"),
+    **dict.fromkeys(["-o", "--out"], "--plot FILE"),
     "--profile": "-t channel:profile=PROFILE",
     "--dictionary": "-t wiki:dictionary=DICTIONARY",
 }

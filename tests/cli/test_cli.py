@@ -245,6 +245,7 @@ def test_an_unknown_command_is_wrong_usage(capfd):
             "augment a.txt --severity 1",
             "no such option '--severity'; did you mean --strength x0.5,x1,x2?",
         ),
+        ("stats out -o x.html", "no such option '-o'; did you mean --plot FILE?"),
         (
             "calibrate --profile p",
             "no such option '--profile'; did you mean -t channel:profile=PROFILE?",
