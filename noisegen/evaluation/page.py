@@ -156,9 +156,9 @@ def _trained(training: Mapping[str, Any]) -> str:
         last.update(row)
     keys = ("preset", "teacher", "student", "objective", "recipe", "noise", "seed")
     facts = [f"{key} {config[key]}" for key in keys if config.get(key) not in (None, "")]
-    for key, unit in (("step", "steps"), ("pairs", "pairs")):
+    for key, unit in (("step", "step"), ("pairs", "pair")):
         if isinstance(last.get(key), int):
-            facts.append(f"{last[key]:,} {unit}")
+            facts.append(counted(last[key], unit, f"{unit}s"))
     return ", ".join(filter(None, [*facts, _minutes(last)]))
 
 

@@ -255,6 +255,11 @@ def test_the_end_says_how_long_a_student_learned(html):
     assert "recipe ugc, seed 0, 2,000 steps, 124,000 pairs, 10.0 minutes" in words
 
 
+def test_one_step_is_no_steps(results):
+    training = {"log": [{"step": 1, "pairs": 1, "seconds": 600}]}
+    assert "1 step, 1 pair, 10.0 minutes" in page(replace(results, training=training))
+
+
 def test_a_log_with_broken_rows_draws_the_others(results):
     log = [
         {},
