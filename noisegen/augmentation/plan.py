@@ -184,13 +184,10 @@ def _check(request: Request) -> None:
     strengths = listed(request.strength)
     for strength in strengths:
         factor_of(strength)
-    stray = [source for source in listed(request.sources) if re.fullmatch(r"x?[\d.]+", source)]
+    stray = list(filter(re.compile(r"x?[\d.]+").fullmatch, listed(request.sources)))
     if strengths and stray and not Path(stray[0]).exists():
-        joined = ",".join([*strengths, *stray])
-        raise UsageError(
-            f"{stray[0]!r}: no such file or folder; --strength takes its factors joined by commas: "
-            f"{joined}"
-        )
+        hint = "--strength takes its factors joined by commas: " + ",".join([*strengths, *stray])
+        raise UsageError(f"{stray[0]!r}: no such file or folder; {hint}")
 
 
 def _columns(request: Request) -> Columns:
