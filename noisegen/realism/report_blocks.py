@@ -182,13 +182,16 @@ def _compared_names(realism: Realism) -> str:
 def verdict_word(auc: Auc) -> str:
     """Return the word of verdicts.tsv for an AUC.
 
-    If the upper end of its interval has another word, both are returned: 'close or visible'.
+    If the upper end of its interval has another word, both are returned: 'close or visible', or
+    'close to obvious' with a word between them.
     """
-    words = [
-        next(word for word, most in rows_of(_VERDICTS) if value <= float(most))
+    limits = [(word, float(most)) for word, most in rows_of(_VERDICTS)]
+    first, last = (
+        next(place for place, (_, most) in enumerate(limits) if value <= most)
         for value in (auc.value, auc.high)
-    ]
-    return " or ".join(dict.fromkeys(words))
+    )
+    words = dict.fromkeys(limits[place][0] for place in (first, last))
+    return (" to " if last - first > 1 else " or ").join(words)
 
 
 def _verdict(realism: Realism) -> blocks.Section:

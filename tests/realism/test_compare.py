@@ -280,7 +280,8 @@ def kind_rows(found: Realism) -> list[list[str]]:
 )
 def test_an_auc_has_a_word(value, word) -> None:
     assert verdict_word(Auc(value, value, value, 99, 99)) == word
-    assert verdict_word(Auc(0.6, 0.5, 0.9, 99, 99)) == "close or obvious"  # a wide interval
+    assert verdict_word(Auc(0.6, 0.5, 0.9, 99, 99)) == "close to obvious"  # a wide interval
+    assert verdict_word(Auc(0.6, 0.5, 0.7, 99, 99)) == "close or visible"
 
 
 def test_examples_of_different_texts_are_of_each_set(real: Pairs) -> None:
