@@ -152,6 +152,33 @@ def test_the_reference_has_parameters_errors_and_an_example_of_every_name():
         api_page.parameters("noise_all", noise_all)
 
 
+ON_THE_CORE = """
+import sys
+from importlib.machinery import PathFinder
+from noisegen.errors import EXTRAS
+
+class CoreFinder(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name in EXTRAS else PathFinder.find_spec(name, path, target)
+
+sys.meta_path[:] = [CoreFinder if one is PathFinder else one for one in sys.meta_path]
+sys.path.insert(0, sys.argv[1])
+import api_page
+import stand_ins
+
+stand_ins.install()
+sys.stdout.write(api_page.reference())
+"""
+
+
+def test_the_reference_is_made_on_the_core_alone():
+    """`make docs` installs no extra, and shows `train` all the same."""
+    words = [sys.executable, "-c", ON_THE_CORE, str(ROOT / "tools")]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout == api_page.reference(), done.stderr
+
+
 @pytest.mark.parametrize("one", built_in(), ids=lambda one: one.name)
 def test_every_transform_is_in_the_table_and_on_its_page(one):
     assert f"\n## {one.name}\n" in read("docs/reference/transforms.md")

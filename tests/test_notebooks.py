@@ -6,6 +6,7 @@ from html import unescape
 import pytest
 
 import noisegen
+from noisegen.augmentation import catalog
 from noisegen.cli import run
 from noisegen.text.resources import DEMO
 
@@ -29,6 +30,15 @@ def values(pairs, tmp_path):
     yield realism, rf"<Realism {name}: told apart \d+% of the time \(50% is guessing\)>"
     learned = noisegen.learn(out, tmp_path / "profile")
     yield learned, r"<Learned en: [\d,]+ edits in [\d,]+ pairs>"
+    for kind in ("posts", "text"):
+        (tmp_path / f"{kind}.txt").write_text(catalog.example(kind), "utf-8")
+    posts = str(tmp_path / "posts.txt")
+    unpaired = noisegen.compare_posts(posts, str(tmp_path / "text.txt"))
+    name = rf"recipe ugc \(seed 0\) against {re.escape(posts)}"
+    yield unpaired, rf"<Unpaired {name}: told apart \d+% of the time \(50% is guessing\)>"
+    noisegen.review.make(out, tmp_path / "r.sqlite", rows=5)
+    report = noisegen.review.report(tmp_path / "r.sqlite")
+    yield report, "<ReviewReport: Nothing is judged yet; 0 of 5 rows judged>"
 
 
 def test_values_are_one_line_and_a_notebook_shows_more(pairs, tmp_path):

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from posixpath import normpath, relpath
 
 import api_page
+import stand_ins
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -30,6 +31,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for page, source in SOURCES.items():
         content = (ROOT / source).read_text("utf-8")
         files.append(File.generated(config, page, content=content))
+    stand_ins.install()
     files.append(File.generated(config, API, content=api_page.reference()))
     return files
 

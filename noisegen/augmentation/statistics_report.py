@@ -32,7 +32,8 @@ _CER_BARS = 20
 def render(figures: Statistics, console: "Console") -> None:
     """Print the statistics of a run as tables with bars."""
     run = blocks.Table("the run", ["", ""], [*_summary(figures)])
-    show([run, *_strengths(figures), _drawn_table(figures), *_figure_tables(figures)], console)
+    drawn = [_drawn_table(figures)] if len(_drawn(figures)) > 1 else []  # no chart of one row
+    show([run, *_strengths(figures), *drawn, *_figure_tables(figures)], console)
 
 
 def check_plot(path: Path) -> None:
@@ -298,7 +299,7 @@ def _sentences(figures: Statistics) -> Iterator[str]:
         for found, drawn in [_tried(line)]
         if drawn >= _TRIED_MIN
     ]
-    if tried:
+    if len(tried) > 1:
         found, drawn, name = min(tried, key=lambda one: (one[0] / one[1], -one[1]))
         alone = "" if _has_edits(figures) else " alone"
         yield (

@@ -108,10 +108,15 @@ def main() -> None:
     """Run the program and exit with the code that `run` returns."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl-C
     sys.unraisablehook = _repeat_lost_interrupt
-    warnings.showwarning = lambda message, *_: click.echo(
-        f"warning: {one_line(message)}", sys.stderr, err=True
-    )
+    warnings.showwarning = lambda message, *_: _show_warning(message)
     sys.exit(run(sys.argv[1:]))
+
+
+def _show_warning(message: Warning | str) -> None:
+    """Print a warning that Python or a package gives, as a line on standard error."""
+    from noisegen.cli.common import say
+
+    say([str(message)], "warning")
 
 
 def _repeat_lost_interrupt(ignored: "sys.UnraisableHookArgs") -> None:

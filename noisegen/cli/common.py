@@ -6,7 +6,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -173,9 +173,13 @@ def is_quiet() -> bool:
 
 
 def on_stderr(text: str) -> None:
-    """Print text on standard error, above the progress bar if there is one."""
+    """Print text on standard error, above the progress bar if there is one.
+
+    If the reader of standard error, like head, has ended, the text is dropped.
+    """
     # rich replaces sys.stderr while it shows a progress bar, so the stream is looked up each time.
-    click.echo(printable(text), sys.stderr, err=True)
+    with suppress(BrokenPipeError):  # the command goes on: its files may not be written yet
+        click.echo(printable(text), sys.stderr, err=True)
 
 
 def tell(text: str) -> None:

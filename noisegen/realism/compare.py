@@ -13,7 +13,7 @@ from noisegen.data.pairs import Pairs, read_pairs
 from noisegen.errors import NoisegenError, UsageError
 from noisegen.noising.recipe import Recipe
 from noisegen.options import Strings, decode, internal, listed, option, public
-from noisegen.realism.advice import Advice, differences, tried
+from noisegen.realism.advice import Advice, Together, advised, differences
 from noisegen.realism.doubts import doubts, languages_differ
 from noisegen.realism.figures import Divergence, NoiseFigures, measure, row_divergences
 from noisegen.realism.two_sample import TwoSample, two_sample
@@ -122,11 +122,16 @@ class CompareOptions(PairOptions, WorkerOptions):
         )
         sources = [*listed(self.pairs), *([str(self.clean_file)] if self.clean_file else [])]
         warnings = (note, *realism.warnings) if note else realism.warnings
-        advice = realism.advice
-        if recipe:
-            self.progress(Progress("trying changes of the recipe"))
-            advice = tuple(tried(one, recipe, synthetic, self.lang, self.seed) for one in advice)
-        return replace(realism, names=(", ".join(sources), name), warnings=warnings, advice=advice)
+        found = replace(realism, names=(", ".join(sources), name), warnings=warnings)
+        if not recipe:
+            return found
+        self.progress(Progress("trying changes of the recipe"))
+        advice, together = advised(
+            found.advice, recipe, real.sample(self.limit), synthetic, self.lang, self.seed
+        )
+        if together and self.recipe and not self.strength:
+            together = replace(together, extends=self.recipe)
+        return replace(found, advice=advice, together=together)
 
 
 @dataclass(frozen=True)
@@ -136,8 +141,8 @@ class Realism:
     `is_paired` tells whether the two sets share clean texts; then only the noise on these texts is
     compared. `names` and `pairs_read` are the names and sizes of the real and the synthetic set.
     `transforms` names the transforms of the synthetic noise, () if unknown. `advice` is on the
-    kinds of edit whose shares differ most. `warnings` are reasons to doubt the figures, `damaged`
-    messages about damaged input.
+    kinds of edit whose shares differ most, `together` has the AUCs without and with all its
+    changes. `warnings` are reasons to doubt the figures, `damaged` messages about damaged input.
     `examples` are rows: {"clean": text, "real": text, "synthetic": text}.
 
     With --strength, `levels` has a comparison for each factor of the noise. The other figures are
@@ -157,6 +162,7 @@ class Realism:
     names: tuple[str, str] = ("", "")
     transforms: tuple[str, ...] = ()
     advice: tuple[Advice, ...] = ()
+    together: Together | None = None
     examples: tuple[dict[str, str], ...] = ()
     levels: dict[str, "Realism"] = field(default_factory=dict)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from noisegen.noising.profile import END, SAME, START, HabitKey, Profile
-from noisegen.realism.advice import DIFFERENCE_MIN, ROWS_MAX, Advice
+from noisegen.realism.advice import DIFFERENCE_MIN, ROWS_MAX, Advice, Together
 from noisegen.realism.compare import Realism
 from noisegen.realism.figures import HISTOGRAMS, NoiseFigures
 from noisegen.realism.two_sample import Auc, NgramContrast
@@ -182,13 +182,16 @@ def _compared_names(realism: Realism) -> str:
 def verdict_word(auc: Auc) -> str:
     """Return the word of verdicts.tsv for an AUC.
 
-    If the upper end of its interval has another word, both are returned: 'close or visible'.
+    If the upper end of its interval has another word, both are returned: 'close or visible', or
+    'close to obvious' with a word between them.
     """
-    words = [
-        next(word for word, most in rows_of(_VERDICTS) if value <= float(most))
+    limits = [(word, float(most)) for word, most in rows_of(_VERDICTS)]
+    first, last = (
+        next(place for place, (_, most) in enumerate(limits) if value <= most)
         for value in (auc.value, auc.high)
-    ]
-    return " or ".join(dict.fromkeys(words))
+    )
+    words = dict.fromkeys(limits[place][0] for place in (first, last))
+    return (" to " if last - first > 1 else " or ").join(words)
 
 
 def _verdict(realism: Realism) -> blocks.Section:
@@ -229,14 +232,8 @@ def _verdict(realism: Realism) -> blocks.Section:
         f"{percent(one.real.changed_share)} with {percent(one.real.cer)}."
     )
     rows = [_change(advice, realism.transforms) for advice in one.advice]
-    tried = [advice for advice in one.advice if advice.then is not None]
-    factors = {advice.transforms[0]: advice.factor for advice in tried}
-    if factors:
-        scale = ", ".join(f"{name}: {factor:g}" for name, factor in factors.items())
-        sentences.append(
-            f"Each change was tried alone, on {ROWS_MAX} rows at most. A recipe file with all of "
-            f"them has this line: {{extends: RECIPE, scale: {{{scale}}}}}"
-        )
+    if one.together:
+        sentences.append(_tried_together(one.advice, one.together))
     if auc and "obvious" in verdict_word(auc) and "channel" not in realism.transforms:
         sentences.append(
             "Noise learned from other pairs like the real ones comes nearer: noisegen learn PAIRS "
@@ -250,6 +247,25 @@ def _verdict(realism: Realism) -> blocks.Section:
     return blocks.Section("verdict", title, [table, *map(blocks.Text, sentences)])
 
 
+def _tried_together(advice: Sequence[Advice], together: Together) -> str:
+    """Return the sentence on all changes of the advice, with their recipe file if they help."""
+    before, after = together.before.value, together.after.value
+    told = (
+        f"Each change was tried alone, on {ROWS_MAX} rows at most. With all of them a classifier "
+        f"picks the synthetic text in {after:.0%} of pairs of these rows, without them in "
+        f"{before:.0%}"
+    )
+    if round(after, 2) >= round(before, 2):
+        return f"{told}: together they bring no gain."
+    changed = [one for one in advice if one.then is not None and not one.is_added]
+    if not together.extends or not changed:
+        return f"{told}."
+    scale = ", ".join(f"{name}: {one.amount:g}" for one in changed for name in one.transforms)
+    return (
+        f"{told}. The factors in a recipe file: {{extends: {together.extends}, scale: {{{scale}}}}}"
+    )
+
+
 def _change(advice: Advice, known: Sequence[str]) -> blocks.Row:
     """Return a table row: a kind of edit, its shares, and what changes them.
 
@@ -259,9 +275,8 @@ def _change(advice: Advice, known: Sequence[str]) -> blocks.Row:
     if not names:
         told = "no transform of the recipe helps alone"
     elif advice.then is not None:
-        told = f"{names} x{advice.factor:g}, then {advice.then:.0%}"
-    elif advice.is_missing:
-        told = f"add {names}"
+        how = f"add {names}, p {advice.amount:g}" if advice.is_added else ""
+        told = f"{how or f'{names} x{advice.amount:g}'}, then {advice.then:.0%}"
     else:
         told = f"{'more' if advice.real > advice.synthetic else 'less'} {names}"
     shares = (blocks.figure(share, ".0%") for share in (advice.synthetic, advice.real))

@@ -28,6 +28,7 @@ from noisegen.realism.two_sample import Auc, TwoSample, auc, ngram_texts, topic_
 from noisegen.runs.options import Lang, TextColumn
 from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.languages import normalize_language
+from noisegen.text.notebook import framed
 from noisegen.text.resources import DEFAULT_RECIPE
 
 KNOWN_SHARE = 0.3  # least frequency in clean text, as a share of that in posts, of a clean word
@@ -73,6 +74,14 @@ class Unpaired:
     rows: tuple[tuple[str, str], ...]
     warnings: tuple[str, ...] = ()
     damaged: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        auc = self.classifier.all_rows
+        told = f"told apart {auc.value:.0%} of the time (50% is guessing)" if auc else "no AUC"
+        return f"<Unpaired {self.names[1]} against {self.names[0]}: {told}>"
+
+    def _repr_html_(self) -> str:
+        return framed(self, "noisegen.realism.unpaired_blocks:unpaired_page")
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as plain data for JSON."""

@@ -37,6 +37,7 @@ from noisegen.review import store
 from noisegen.review.store import REALISM, JudgedItem, JudgedStrength, Stratum, mean
 from noisegen.runs.atomic import refuse_existing, write_text
 from noisegen.runs.manifest import counted
+from noisegen.text.notebook import framed
 
 # A strength passes if at least this share of judged rows is realistic, as in RCP's human check
 CUT_OFF = 0.95
@@ -148,6 +149,13 @@ class ReviewReport:
     reviewers: list[ReviewerFigures]
     comments: list[tuple[str, str, str]]
 
+    def __repr__(self) -> str:
+        judged = f"{self.judged:,} of {counted(self.items, 'row')} judged"
+        return f"<ReviewReport: {_headline(self)}; {judged}>"
+
+    def _repr_html_(self) -> str:
+        return framed(self, "noisegen.review.reporting:report_page")
+
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data that JSON can hold."""
         return asdict(self)
@@ -167,11 +175,15 @@ def report(path: str | Path, out: str | Path | None = None) -> ReviewReport:
     with store.reading(Path(path)), closing(store.connect(Path(path))) as opened:
         figures = measure(opened)
     if out is not None:
-        headline, summary, *sections = compose(figures)
-        kicker = "noisegen: realism review"
-        page = pages.page(headline.text, sections, kicker=kicker, head=[summary])
-        write_text(Path(out), page)
+        write_text(Path(out), report_page(figures))
     return figures
+
+
+def report_page(figures: ReviewReport) -> str:
+    """Return the report of a review as a self-contained HTML page."""
+    headline, summary, *sections = compose(figures)
+    kicker = "noisegen: realism review"
+    return pages.page(headline.text, sections, kicker=kicker, head=[summary])
 
 
 def measure(opened: sqlite3.Connection) -> ReviewReport:

@@ -117,7 +117,9 @@ def test_a_changed_word_is_whole_and_alone(tmp_path, clean, noisy, spans, words)
     assert found.examples[0].changes == ((*words, ("x",)),)
 
 
-def test_a_figure_is_told_once_and_a_chart_has_several_bars(tmp_path: Path) -> None:
+def test_a_figure_is_told_once_and_a_chart_has_several_bars(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     clean = tmp_path / "news.txt"
     clean.write_text("".join(f"the news of day {number}\n" for number in range(30)))
     augment(clean, tmp_path / "out", transforms=["long:rate=1"], edits=True)
@@ -126,6 +128,9 @@ def test_a_figure_is_told_once_and_a_chart_has_several_bars(tmp_path: Path) -> N
     statistics_report.plot(measured, tmp_path / "plot.png")
     page = (tmp_path / "plot.html").read_text("utf-8")
     assert "Transforms per row" not in page  # all rows drew one transform
+    assert "least effect" not in page
+    assert run(["stats", str(tmp_path / "out")]) == 0
+    assert "transforms per row" not in capsys.readouterr().out
     shown = re.sub("<[^>]*>|<style>.*?</style>", " ", page, flags=re.DOTALL)
     for figure in (f"{100 * measured.cer:.2f}%", f"{100 * measured.wer:.2f}%"):
         assert shown.count(figure) == 1

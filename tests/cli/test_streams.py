@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import mining_inputs
 import pytest
 from runs import DEMO, PROGRAM
 
@@ -46,6 +47,8 @@ def pairs(tmp_path_factory):
     (folder / "posts.txt").write_text("\n".join(posts) + "\n")
     noisegen.augment(DEMO, folder / "run", transforms=["leet"])
     review.make(folder / "run", folder / "r.sqlite", rows=5)
+    (folder / "inputs").mkdir()
+    mining_inputs.write(folder / "inputs")
     return folder
 
 
@@ -61,20 +64,50 @@ def pairs(tmp_path_factory):
         "calibrate --recipe fing --target-cer 0.05 -o page.yaml",
         "learn pairs.tsv -o page",
         "mine-pairs pairs.tsv -o page",
+        "mine-wiki inputs/enwiki-1.xml.bz2 -o page",
+        "mine-lang8 inputs/lang-8.m2 -o page",
+        "normalize posts.txt -o page.txt",
         "prepare pairs.tsv --text-column clean -o page",
         "augment clean.txt -t leet -o page",
         "augment clean.txt -t leet -o page.tsv",
     ],
 )
 def test_a_file_is_written_whoever_reads_the_terminal(pairs, words, kind):
-    written = pairs / words.split()[-1]
+    given = [*words.split(), *([kind] if kind else [])]
+    assert unread(given, pairs, subprocess.PIPE) == 0
+    remove(pairs / words.split()[-1])
+
+
+def unread(words, folder, errors):
+    """Run a command whose standard output nobody reads, and return its exit code.
+
+    `errors`: where standard error goes; STDOUT for the same place.
+    """
     reading, writing = os.pipe()
     os.close(reading)
-    given = [*PROGRAM, *words.split(), *([kind] if kind else [])]
-    done = subprocess.run(given, stdout=writing, stderr=subprocess.PIPE, cwd=pairs, text=True)
+    done = subprocess.run([*PROGRAM, *words], stdout=writing, stderr=errors, cwd=folder)
     os.close(writing)
-    assert (done.returncode, written.exists()) == (0, True), done.stderr
+    return done.returncode
+
+
+def remove(written):
+    """Remove a file or folder, which must be there."""
     shutil.rmtree(written) if written.is_dir() else written.unlink()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "calibrate --recipe fing --target-cer 0.05 -o page.yaml",
+        pytest.param("fit posts.txt -o page.yaml --report page.html", marks=pytest.mark.nightly),
+    ],
+)
+def test_messages_that_nobody_reads_cost_no_file(pairs, words):
+    """As in `COMMAND 2>&1 | head -1`: these print a message before they write."""
+    assert unread(words.split(), pairs, subprocess.STDOUT) == 0
+    for name in words.split():
+        if name.startswith("page."):
+            remove(pairs / name)
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="no device that is always full")
