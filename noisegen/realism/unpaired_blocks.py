@@ -37,8 +37,8 @@ def unpaired_sections(found: Unpaired, rows: int = ROWS_SHOWN) -> list[blocks.Se
     title = "Too few texts for a classifier: give at least 20 posts and 20 clean texts"
     if auc:
         title = (
-            f"{verdict_word(auc).capitalize()}: a classifier picks the noisy text in "
-            f"{auc.value:.0%} of pairs of a post and a noisy text (50% is guessing)"
+            f"{verdict_word(auc).capitalize()}: a classifier picks the synthetic text in "
+            f"{auc.value:.0%} of pairs with a post (50% is guessing)"
         )
     return [
         blocks.Section("about", title, list(map(blocks.Text, _sentences(found)))),
@@ -68,14 +68,14 @@ def _sentences(found: Unpaired) -> Iterator[str]:
     noise, clean = found.classifier.all_rows, found.classifier.clean_sides
     if noise and clean and found.floor:
         yield (
-            f"The share is {percent(noise)}. With clean text without noise it is {percent(clean)}, "
-            f"with two halves of the posts {percent(found.floor)}."
+            f"The share is {percent(noise)}. In pairs of a post and a clean text without noise it "
+            f"is {percent(clean)}, in pairs of two posts {percent(found.floor)}."
         )
         yield LIMITS
     far = sorted(found.marks, key=lambda mark: -abs(mark.difference))
-    for name, sign in (("too rare", -1), ("too frequent", 1)):
+    for name, sign in (("too seldom", -1), ("too often", 1)):
         if named := [mark.name for mark in far if mark.difference * sign > _NOTABLE][:3]:
-            yield f"In the noise {name}: {', '.join(named)}."
+            yield f"Habits that the noise has {name}: {', '.join(named)}."
 
 
 def percent(auc: Auc) -> str:
