@@ -184,8 +184,8 @@ def _check(request: Request) -> None:
     strengths = listed(request.strength)
     for strength in strengths:
         factor_of(strength)
-    stray = list(filter(re.compile(r"x?[\d.]+").fullmatch, listed(request.sources)))
-    if strengths and stray and not Path(stray[0]).exists():
+    numbers = filter(re.compile(r"x?[\d.]+").fullmatch, listed(request.sources))
+    if strengths and (stray := [one for one in numbers if not Path(one).exists()]):
         hint = "--strength takes its factors joined by commas: " + ",".join([*strengths, *stray])
         raise UsageError(f"{stray[0]!r}: no such file or folder; {hint}")
 

@@ -13,7 +13,7 @@ from noisegen.data.pairs import Pairs, read_pairs
 from noisegen.errors import NoisegenError, UsageError
 from noisegen.noising.recipe import Recipe
 from noisegen.options import Strings, decode, internal, listed, option, public
-from noisegen.realism.advice import Advice, Together, advised, differences
+from noisegen.realism.advice import Advice, AllChanges, advised, differences
 from noisegen.realism.doubts import doubts, languages_differ
 from noisegen.realism.figures import Divergence, NoiseFigures, measure, row_divergences
 from noisegen.realism.two_sample import TwoSample, two_sample
@@ -126,12 +126,11 @@ class CompareOptions(PairOptions, WorkerOptions):
         if not recipe:
             return found
         self.progress(Progress("trying changes of the recipe"))
-        advice, together = advised(
-            found.advice, recipe, real.sample(self.limit), synthetic, self.lang, self.seed
-        )
-        if together and self.recipe and not self.strength:
-            together = replace(together, extends=self.recipe)
-        return replace(found, advice=advice, together=together)
+        rows = real.sample(self.limit)
+        advice, changes = advised(found.advice, recipe, rows, self.lang, self.seed)
+        if self.recipe and not self.transforms:
+            changes = replace(changes, extends=self.recipe)
+        return replace(found, advice=advice, changes=changes)
 
 
 @dataclass(frozen=True)
@@ -141,8 +140,9 @@ class Realism:
     `is_paired` tells whether the two sets share clean texts; then only the noise on these texts is
     compared. `names` and `pairs_read` are the names and sizes of the real and the synthetic set.
     `transforms` names the transforms of the synthetic noise, () if unknown. `advice` is on the
-    kinds of edit whose shares differ most, `together` has the AUCs without and with all its
-    changes. `warnings` are reasons to doubt the figures, `damaged` messages about damaged input.
+    kinds of edit whose shares differ most, `changes` are the changes of a given recipe that help,
+    None if none was tried. `warnings` are reasons to doubt the figures, `damaged` messages about
+    damaged input.
     `examples` are rows: {"clean": text, "real": text, "synthetic": text}.
 
     With --strength, `levels` has a comparison for each factor of the noise. The other figures are
@@ -162,7 +162,7 @@ class Realism:
     names: tuple[str, str] = ("", "")
     transforms: tuple[str, ...] = ()
     advice: tuple[Advice, ...] = ()
-    together: Together | None = None
+    changes: AllChanges | None = None
     examples: tuple[dict[str, str], ...] = ()
     levels: dict[str, "Realism"] = field(default_factory=dict)
 
@@ -215,13 +215,24 @@ def _compare(options: CompareOptions) -> Realism:
         manifests = [_manifest(source) for source in sources]
         name = ", ".join(map(_run_name, sources, manifests))
         found = options.compared(real, read_pairs(sources), name)
-        # Noise of unknown origin may have any transform
-        recipes = [Recipe.from_dict(made.recipe) for made in manifests if made]
-        is_known = len(recipes) == len(sources)
-        return replace(found, transforms=_transforms(recipes, options.lang) if is_known else ())
+        recipes = [_recipe(made) for made in manifests]
+        if not all(recipes):  # noise of unknown origin may have any transform
+            return found
+        return replace(found, transforms=_transforms(list(filter(None, recipes)), options.lang))
     recipe = Recipe.chosen(options.recipe or "", options.transforms, lang=options.lang)
     found = _of_recipe(options, real, recipe)
     return replace(found, transforms=_transforms([recipe], options.lang))
+
+
+def _recipe(manifest: Manifest | None) -> Recipe | None:
+    """Return the recipe of a run, None if it is unknown or has transforms of code that is not here.
+
+    A run of a plug-in is compared like any other: only the advice is less exact.
+    """
+    try:
+        return Recipe.from_dict(manifest.recipe) if manifest else None
+    except NoisegenError:
+        return None
 
 
 def _transforms(recipes: Sequence[Recipe], lang: str) -> tuple[str, ...]:
@@ -244,10 +255,8 @@ def _of_recipe(options: CompareOptions, real: Pairs, recipe: Recipe) -> Realism:
         for strength, factor in factors.items()
     }
     levels = {
-        strength: options.compared(
-            real, sets[strength], f"{name} at {strength}", recipe.scaled(factor), note
-        )
-        for strength, factor in factors.items()
+        strength: options.compared(real, synthetic, f"{name} at {strength}", note=note)
+        for strength, synthetic in sets.items()
     }
     return _joined(levels, sets, f"{name} at {', '.join(levels)}")
 
@@ -330,7 +339,7 @@ def compare_pairs(
         real=real_figures,
         synthetic=synthetic_figures,
         two_sample=two_sample(ours, theirs, progress),
-        advice=tuple(differences(real_figures, synthetic_figures)),
+        advice=tuple(differences(real_figures, synthetic_figures, lang)),
         examples=tuple(_examples(ours, theirs, is_paired)),
         divergences=row_divergences(real_counts, synthetic_counts, is_paired),
         warnings=tuple(warnings),

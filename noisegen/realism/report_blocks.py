@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import yaml
+
 from noisegen.noising.profile import END, SAME, START, HabitKey, Profile
-from noisegen.realism.advice import DIFFERENCE_MIN, ROWS_MAX, Advice, Together
+from noisegen.realism.advice import DIFFERENCE_MIN, TRIAL_ROWS, Advice, AllChanges, Change
 from noisegen.realism.compare import Realism
 from noisegen.realism.figures import HISTOGRAMS, NoiseFigures
 from noisegen.realism.two_sample import Auc, NgramContrast
@@ -231,9 +233,9 @@ def _verdict(realism: Realism) -> blocks.Section:
         f"CER (character error rate) of {percent(synthetic.cer)}, the real noise "
         f"{percent(one.real.changed_share)} with {percent(one.real.cer)}."
     )
-    rows = [_change(advice, realism.transforms) for advice in one.advice]
-    if one.together:
-        sentences.append(_tried_together(one.advice, one.together))
+    rows = [_what_to_do(advice, realism) for advice in one.advice]
+    if one.changes and one.changes.changes:
+        sentences.append(_all_changes(one.changes))
     if auc and "obvious" in verdict_word(auc) and "channel" not in realism.transforms:
         sentences.append(
             "Noise learned from other pairs like the real ones comes nearer: noisegen learn PAIRS "
@@ -247,38 +249,52 @@ def _verdict(realism: Realism) -> blocks.Section:
     return blocks.Section("verdict", title, [table, *map(blocks.Text, sentences)])
 
 
-def _tried_together(advice: Sequence[Advice], together: Together) -> str:
-    """Return the sentence on all changes of the advice, with their recipe file if they help."""
-    before, after = together.before.value, together.after.value
-    told = (
-        f"Each change was tried alone, on {ROWS_MAX} rows at most. With all of them a classifier "
-        f"picks the synthetic text in {after:.0%} of pairs of these rows, without them in "
-        f"{before:.0%}"
-    )
-    if round(after, 2) >= round(before, 2):
-        return f"{told}: together they bring no gain."
-    changed = [one for one in advice if one.then is not None and not one.is_added]
-    if not together.extends or not changed:
-        return f"{told}."
-    scale = ", ".join(f"{name}: {one.amount:g}" for one in changed for name in one.transforms)
+def _all_changes(found: AllChanges) -> str:
+    """Return the sentence on all changes that were tried, with their recipe file if they help."""
+    tried = ", ".join(map(_told, found.changes))
+    told = f"Tried on up to {TRIAL_ROWS} rows: {tried}."
+    if found.before and found.after:
+        told += (
+            f" With all of it a classifier picks the synthetic text in {found.after.value:.0%} of "
+            f"pairs of these rows, without it in {found.before.value:.0%}."
+        )
+    factors = {one.transform: one.amount for one in found.changes if not one.is_added}
+    if not found.has_gain or not found.extends or not factors:
+        return told
+    content = {"extends": found.extends, "scale": factors}
+    shown = yaml.safe_dump(content, default_flow_style=True, sort_keys=False, width=1 << 10)
+    added = " or ".join(one.transform for one in found.changes if one.is_added)
     return (
-        f"{told}. The factors in a recipe file: {{extends: {together.extends}, scale: {{{scale}}}}}"
+        f"{told} The factors{f', without {added},' * bool(added)} in a recipe file: {shown.strip()}"
     )
 
 
-def _change(advice: Advice, known: Sequence[str]) -> blocks.Row:
+def _told(change: Change) -> str:
+    """Return a change in words: 'apos x2', or 'add drop with p 0.3'."""
+    if change.is_added:
+        return f"add {change.transform} with p {change.amount:g}"
+    return f"{change.transform} x{change.amount:g}"
+
+
+def _what_to_do(advice: Advice, realism: Realism) -> blocks.Row:
     """Return a table row: a kind of edit, its shares, and what changes them.
 
-    `known` names the transforms of the synthetic noise, if they are known.
+    It is the change that was tried, if all changes together help. Where nothing was tried, it is
+    the transforms that make such edits.
     """
-    names = " or ".join([name for name in advice.transforms if name in known] or advice.transforms)
+    found, change = realism.changes, advice.change
+    known = [name for name in advice.transforms if name in realism.transforms]
+    names = " or ".join(known or advice.transforms)
     if not names:
-        told = "no transform of the recipe helps alone"
-    elif advice.then is not None:
-        how = f"add {names}, p {advice.amount:g}" if advice.is_added else ""
-        told = f"{how or f'{names} x{advice.amount:g}'}, then {advice.then:.0%}"
+        told = "no transform makes such edits"
+    elif found and change and found.has_gain and change in found.changes:
+        told = f"{_told(change)}: then {change.share:.0%}"
+    elif found:
+        told = "no change helps"
+    elif advice.real < advice.synthetic:
+        told = f"less {names}"
     else:
-        told = f"{'more' if advice.real > advice.synthetic else 'less'} {names}"
+        told = f"{'add' if realism.transforms and not known else 'more'} {names}"
     shares = (blocks.figure(share, ".0%") for share in (advice.synthetic, advice.real))
     return [advice.kind, *shares, told]
 

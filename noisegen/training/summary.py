@@ -13,7 +13,7 @@ from noisegen.training.pairs import lost
 from noisegen.training.settings import GIVEN
 
 FORECAST_SECONDS = 600
-_FEW = 10  # a run of fewer updates is told that they are few
+_UPDATES_MIN = 10  # runs with fewer updates get a warning
 _BEHIND = 0.8  # a run with a smaller share of its planned updates is behind its plan
 _DOUBLINGS_MAX = 3  # a forecast covers at most three doublings of the time of training
 # Titles and formats of the figures in the tables, by their names in metrics.json.
@@ -99,8 +99,8 @@ def reached(metrics: Mapping[str, Any]) -> str:
     line = f"{updates} in {duration(whole)}: {parts} and saving"
     if metrics["stopped_early"]:
         line += "; it ended early, without a new best in its last validations"
-    if metrics["updates"] < _FEW:
-        line += "; a student learns little from so few: raise the limit of the run"
+    elif metrics["updates"] < _UPDATES_MIN:
+        line += "; a student learns little from so few: give it more time or text"
     return line
 
 

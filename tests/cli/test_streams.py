@@ -74,12 +74,13 @@ def pairs(tmp_path_factory):
 )
 def test_a_file_is_written_whoever_reads_the_terminal(pairs, words, kind):
     given = [*words.split(), *([kind] if kind else [])]
-    assert unread(given, pairs, subprocess.PIPE) == 0
+    done = unread(given, pairs, subprocess.PIPE)
+    assert done.returncode == 0, done.stderr
     remove(pairs / words.split()[-1])
 
 
 def unread(words, folder, errors):
-    """Run a command whose standard output nobody reads, and return its exit code.
+    """Run a command whose standard output nobody reads, and return the process.
 
     `errors`: where standard error goes; STDOUT for the same place.
     """
@@ -87,7 +88,7 @@ def unread(words, folder, errors):
     os.close(reading)
     done = subprocess.run([*PROGRAM, *words], stdout=writing, stderr=errors, cwd=folder)
     os.close(writing)
-    return done.returncode
+    return done
 
 
 def remove(written):
@@ -104,7 +105,7 @@ def remove(written):
 )
 def test_messages_that_nobody_reads_cost_no_file(pairs, words):
     """As in `COMMAND 2>&1 | head -1`: these print a message before they write."""
-    assert unread(words.split(), pairs, subprocess.STDOUT) == 0
+    assert unread(words.split(), pairs, subprocess.STDOUT).returncode == 0
     for name in words.split():
         if name.startswith("page."):
             remove(pairs / name)

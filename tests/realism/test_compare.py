@@ -5,6 +5,7 @@ import html
 import io
 import json
 import re
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from noisegen.cli import run
 from noisegen.data.pairs import Pairs, read_pairs
 from noisegen.errors import MissingExtra, UsageError
 from noisegen.noising.recipe import Recipe
+from noisegen.realism.advice import TRIAL_ROWS
 from noisegen.realism.compare import (
     EXAMPLES,
     Realism,
@@ -229,6 +231,23 @@ def test_a_folder_of_augment_is_named_with_its_recipe_and_seed(source: Path, tmp
     assert found.names[1] == f"{tmp_path / 'out'} (recipe {name}, seed 5)"
 
 
+def test_a_run_of_a_plug_in_is_compared_without_its_code(source: Path, tmp_path: Path) -> None:
+    clean, code = tmp_path / "clean.txt", tmp_path / "mine.py"
+    clean.write_text("".join(f"{text}\n" for text in TEXTS), "utf-8")
+    code.write_text(
+        "import noisegen\n"
+        '@noisegen.transform("shorn")\n'
+        "def shorn(text, draws):\n"
+        '    """Drop the last character: "hello" -> "hell"."""\n'
+        "    return text[:-1]\n"
+    )
+    made = ["augment", str(clean), "-t", "shorn", "--code", str(code), "-o", str(tmp_path / "out")]
+    subprocess.run([sys.executable, "-m", "noisegen", *made], check=True)
+    found = compare(source, synthetic=tmp_path / "out")
+    assert found.transforms == ()
+    assert found.synthetic.changed_share == 1
+
+
 def test_the_first_line_is_the_verdict_in_words(found: Realism) -> None:
     auc = found.two_sample.all_rows
     text = printed(found)
@@ -244,28 +263,60 @@ def test_the_first_line_is_the_verdict_in_words(found: Realism) -> None:
 def test_changes_of_a_recipe_are_tried(source: Path, tmp_path: Path) -> None:
     found = compare(source, recipe="learner", limit=200)
     first, *others = found.advice
-    assert (first.kind, first.transforms) == ("substitution", ("fing",))  # the real noise
-    assert first.is_added
-    assert kind_rows(found)[0][3] == f"add fing, p {first.amount:g}, then {first.then:.0%}"
-    assert found.together.after.value < found.together.before.value
-    assert found.together.before == found.two_sample.all_rows
-    tried = next(one for one in others if one.then is not None)
-    (name,) = tried.transforms
-    assert f"{{extends: learner, scale: {{{name}: {tried.amount:g}" in " ".join(
-        printed(found).split()
+    assert (first.kind, first.change.transform) == ("substitution", "fing")  # the real noise
+    assert first.change.is_added
+    change = first.change
+    assert kind_rows(found)[0][3] == f"add fing with p {change.amount:g}: then {change.share:.0%}"
+    assert found.changes.after.value < found.changes.before.value
+    assert found.changes.before == found.two_sample.all_rows
+    (shown,) = re.findall(
+        r"The factors, without fing, in a recipe file: ({extends: learner, .*?}})",
+        " ".join(printed(found).split()),
     )
     recipe = tmp_path / "mine.yaml"
-    recipe.write_text(f"{{extends: learner, scale: {{{name}: {tried.amount}}}}}")
+    recipe.write_text(shown)
+    factors = Recipe.named("learner").with_factors(
+        {one.transform: one.amount for one in found.changes.changes if not one.is_added}
+    )
+    mix = Recipe.from_yaml(recipe).mix_of("en")
+    assert mix == replace(factors.mix_of("en"), name=mix.name)
+    tried = next(one for one in others if one.change)
+    alone = Recipe.named("learner").with_factors({tried.change.transform: tried.change.amount})
+    recipe.write_text(alone.to_yaml())
     changed = compare(source, recipe=str(recipe), limit=200).synthetic
-    assert changed.kinds[tried.kind] / changed.edits == tried.then
-    assert abs(tried.then - tried.real) < abs(tried.synthetic - tried.real)
+    assert changed.kinds[tried.kind] / changed.edits == tried.change.share
+    assert abs(tried.change.share - tried.real) < abs(tried.synthetic - tried.real)
 
 
-def test_a_kind_that_no_change_of_the_recipe_helps(source: Path) -> None:
-    found = compare(source, recipe="spac:add_rate=0.05", limit=200)
-    assert found.transforms == ("spac",)
+def test_a_transform_is_changed_once(tmp_path: Path) -> None:
+    """`spac` makes both splits and mergers, and both are too rare."""
+    recipe, pairs = tmp_path / "mine.yaml", tmp_path / "pairs.tsv"
+    steps = "[fing: {rate: 0.03}, spac: {p: 0.3, add_rate: 0.01, drop_rate: 0.05}]"
+    recipe.write_text(f"steps: {steps}")
+    noisy = Noising("en").noise(Recipe.named("spac:add_rate=0.02,drop_rate=0.1"), TEXTS, 9)
+    rows = zip(["noisy", *noisy], ["clean", *TEXTS], strict=True)
+    pairs.write_text("".join(f"{one}\t{other}\n" for one, other in rows), "utf-8")
+    found = compare(pairs, recipe=str(recipe))
+    advised = [one.change.transform for one in found.advice if one.change]
+    assert advised.count("spac") == 2
+    changed = [one.transform for one in found.changes.changes]
+    assert len(changed) == len(set(changed)) == len(set(advised))
+    assert " ".join(printed(found).split()).count("{fing: 0.25, spac: 4.0}") == 1
+
+
+def test_a_trial_without_effect_is_no_advice(tmp_path: Path) -> None:
+    """More rows than a trial has; no factor changes a step that no row gets."""
+    texts = [f"{text} {number}" for number in range(3) for text in TEXTS]
+    assert len(texts) > TRIAL_ROWS
+    recipe, pairs = tmp_path / "mine.yaml", tmp_path / "pairs.tsv"
+    recipe.write_text("steps: [fing: {rate: 0.03}, spac: {p: 0}, join: {p: 0}]")
+    noisy = Noising("en").noise(Recipe.named("spac:add_rate=0.03"), texts, 9)
+    rows = zip(["noisy", *noisy], ["clean", *texts], strict=True)
+    pairs.write_text("".join(f"{one}\t{other}\n" for one, other in rows), "utf-8")
+    found = compare(pairs, recipe=str(recipe))
     rows = {kind: others for kind, *others in kind_rows(found)}
-    assert rows["split"][2] == "no transform of the recipe helps alone"
+    assert rows["split"][2] == "no change helps"
+    assert "spac" not in [one.transform for one in found.changes.changes]
 
 
 def kind_rows(found: Realism) -> list[list[str]]:
@@ -353,7 +404,8 @@ def test_a_recipe_is_compared_at_each_strength(source: Path) -> None:
     assert list(found.levels) == levels
     alone = compare(source, recipe="ugc", seed=3, limit=120)
     same = replace(found.levels["x1"], names=alone.names, transforms=alone.transforms)
-    assert same == replace(alone, together=replace(alone.together, extends=""))
+    untried = tuple(replace(one, change=None) for one in alone.advice)
+    assert same == replace(alone, advice=untried, changes=None)
     rates = [found.levels[strength].synthetic.cer for strength in levels]
     assert 0 == rates[0] < rates[1] < rates[2]
     assert found.synthetic == found.levels["x0"].synthetic

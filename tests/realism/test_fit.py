@@ -144,7 +144,9 @@ def test_too_few_posts_are_fitted_but_not_judged(tmp_path, capfd):
 
 
 def test_a_shown_post_is_not_beside_noise_on_itself():
-    for post, noise in fit_texts(posts_of({}, 1)[:55]).rows:
+    rows = fit_texts(posts_of({}, 1)[:55]).rows
+    assert rows
+    for post, noise in rows:
         words = set(noise.split())
         assert len(words & set(post.split())) < len(words) / 2
 

@@ -64,7 +64,7 @@ def test_what_was_reached_and_when():
     )
     one = whole | {"updates": 1, "planned_updates": 1, "seconds": 3, "prepared": 1}
     assert reached(one).startswith("1 update in 3 s: ")
-    assert reached(one).endswith("learns little from so few: raise the limit of the run")
+    assert reached(one).endswith("learns little from so few: give it more time or text")
     spent = {"cpu_seconds": 60, "threads": 2}
     assert cpu_time(whole | spent) == "CPU time: 1 min, 10% of 2 threads"
 
