@@ -98,8 +98,8 @@ def token_columns(head: bytes, tokens: str | None, labels: str | None) -> tuple[
     if has_index and width == len(CONLLU):
         return CONLLU
     names = [f"column_{number}" for number in range(1, width + 1)]
-    header = header_of(blocks[0])
-    if len(header) == width and {tokens, labels} & {*header}:
+    headers = (cells for cells in fields_of(blocks[0]) if _is_header(cells))
+    if (header := next(headers, [])) and len(header) == width and {tokens, labels} & {*header}:
         names = header
     if has_index:
         names[0] = INDEX
@@ -167,11 +167,6 @@ def after_comments(lines: Sentence) -> tuple[int, Fields]:
         if not (is_comment or cells[0] == _START or _is_header(cells)):
             return number, fields[number:]
     return len(lines), []
-
-
-def header_of(lines: Sentence) -> list[str]:
-    """Return the fields of the header line among the lines of a first sentence; [] for none."""
-    return next(filter(_is_header, fields_of(lines)), [])
 
 
 def _is_header(cells: Sequence[str]) -> bool:

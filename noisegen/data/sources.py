@@ -221,26 +221,13 @@ def _notes_on_defaults(meant: Columns, columns: Columns, file: FileRange) -> lis
         taken = f"column {name!r} is taken as the id of each row"
         notes.append(taken if _may_be_ids(file, name) else other)
     if meant.labels and not (columns.tokens and columns.labels):
-        tokens, labels = _names_in_file(file, meant.tokens, meant.labels)
         notes.append(
-            f"column {tokens!r} has the tokens and {labels!r} their labels "
+            f"column {meant.tokens!r} has the tokens and {meant.labels!r} their labels "
             "(others: --tokens, --labels)"
         )
     if file.separator != ",":
         notes.append(f"fields are separated by {file.separator!r}")
     return notes
-
-
-def _names_in_file(file: FileRange, *names: str | None) -> list[str | None]:
-    """Return the names of columns in the header line of a file with a token per line.
-
-    A name stays as it is if the file has no such line.
-    """
-    if file.format != "conll":
-        return [*names]
-    first, *_ = conll.head_sentences(head_of_text(file.path, SMALL))
-    in_file = dict(zip(file.names, conll.header_of(first), strict=False))
-    return [in_file.get(name or "", name) for name in names]
 
 
 def _with_token_columns(meant: Columns, file: FileRange, columns: Columns) -> Columns:

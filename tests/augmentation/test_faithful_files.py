@@ -248,13 +248,6 @@ def test_split_and_merged_words_of_a_run_keep_their_lines(tmp_path):
     assert [line[0].decode() for line in lines if line[0] != b"-DOCSTART-"] == tokens
 
 
-def test_columns_are_called_as_the_header_line_calls_them(tmp_path, written):
-    (tmp_path / "a.conll").write_text("token\ttag\nsee\tO\nAnn\tB-PER\n\nyou\tO\n")
-    code, _, told = written(tmp_path / "a.conll", tmp_path / "b.conll")
-    assert code == 0
-    assert "column 'token' has the tokens and 'tag' their labels" in told
-
-
 def test_normalised_text_stays_normalised(tmp_path, written):
     (tmp_path / "a.norm").write_bytes(NORM * 20)
     options = {"transforms": ["spac:add_rate=0.2,drop_rate=0.2", "fing:rate=0.2"], "seed": 1}
