@@ -217,7 +217,7 @@ def _can_resume(arguments: list[str]) -> bool:
 
 
 def _drop_stdout() -> None:
-    """Drop buffered output, which Python would try to write, and fail, again at exit."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.close(nowhere)
+    """Drop buffered standard output."""
+    from noisegen.cli.common import drop
+
+    drop(1)

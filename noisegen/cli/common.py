@@ -6,7 +6,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -178,8 +178,17 @@ def on_stderr(text: str) -> None:
     If the reader of standard error, like head, has ended, the text is dropped.
     """
     # rich replaces sys.stderr while it shows a progress bar, so the stream is looked up each time.
-    with suppress(BrokenPipeError):  # the command goes on: its files may not be written yet
+    try:
         click.echo(printable(text), sys.stderr, err=True)
+    except BrokenPipeError:  # the command goes on: its files may not be written yet
+        drop(2)
+
+
+def drop(stream: int) -> None:
+    """Drop the output of a stream (1 or 2), which Python would write, and fail, again at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream)
+    os.close(nowhere)
 
 
 def tell(text: str) -> None:

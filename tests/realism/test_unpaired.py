@@ -65,7 +65,7 @@ def test_the_command_says_it_first_and_writes_a_page(tmp_path, capsys):
     command = ["realism", "--posts", str(posts), "--clean", str(clean), "-o", str(page)]
     assert run(command) == 0
     printed = capsys.readouterr().out
-    assert "a classifier picks the noisy text in" in " ".join(printed.split()[:12])
+    assert "a classifier picks the synthetic text in" in " ".join(printed.split()[:12])
     assert "Posts beside noise" in page.read_text("utf-8")
     assert run([*command[:-2], "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
