@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 CORE = ("text", "noising", "data", "runs", "report", "transforms", "augmentation")
 # Today's sizes in lines of code, without docstrings, comments and blank lines, so that no change
 # grows the house unseen.
-LINES, FILES, CORE_LINES, LONG_SIGNATURES = 45_820, 268, 22_215, 0
+LINES, FILES, CORE_LINES, LONG_SIGNATURES = 45_825, 268, 22_215, 0
 UNNAMED = 0.005  # share of docstrings and comments that do not name their noun
 # Functions of the package that a call enters, their files and the depth of the calls.
 WALKS = {"augment": (595, 54, 21), "noise": (81, 15, 10)}

@@ -236,7 +236,9 @@ def _verdict(realism: Realism) -> blocks.Section:
     rows = [_what_to_do(advice, realism) for advice in one.advice]
     if one.changes and one.changes.changes:
         sentences.append(_all_changes(one.changes))
-    if auc and "obvious" in verdict_word(auc) and "channel" not in realism.transforms:
+    word = verdict_word(auc) if auc else ""
+    is_stuck = one.changes and not one.changes.has_gain and word in ("close", "visible")
+    if ("obvious" in word or is_stuck) and "channel" not in realism.transforms:
         sentences.append(
             "Noise learned from other pairs like the real ones comes nearer: noisegen learn PAIRS "
             "-o PROFILE, then -t channel:profile=PROFILE."
