@@ -248,11 +248,13 @@ class TaskResults:
     def title(self) -> str:
         """Return the main result in words: 'base on ner: NER F1 7.7% on clean text (en)'.
 
-        This is the first metric of the task for the model with the highest value on noisy text, or
-        on clean text if no other is tested: the mean over languages, or the first language.
+        The result is the first metric of the task, for the model with its highest value on noisy
+        text, or on clean text if no other is tested. It is the mean over the languages with all
+        sides, or the value of the first language.
         """
         models = dict.fromkeys(figure.model for figure in self.figures)
-        metric, langs = self.task.shown[0], averaged(self.figures)
+        metric = self.task.shown[0]
+        langs = averaged(self.figures) or [self.figures[0].lang]
         lang = AVERAGE if len(langs) > 1 else langs[0]
         tested = [one for one in self.figures if (one.lang, one.metric) == (lang, metric)]
         by_side = {side: [one for one in tested if one.side == side] for side in (CLEAN, NOISY)}

@@ -106,6 +106,13 @@ def test_the_mean_is_over_the_same_languages_on_every_side(tmp_path):
     assert line.endswith("; no mean: only es has all sides")
 
 
+def test_the_title_has_a_language_where_none_has_all_sides():
+    sides = {("es", "clean"): {"accuracy": 40.0}, ("fr", "noisy"): {"accuracy": 30.0}}
+    title = TaskResults(TASKS["nli"], figures("m", [sides]), {}).title()
+    assert title.startswith("m on nli: ")
+    assert title.endswith(" 40.0% on clean text (es)")
+
+
 def test_change_compares_the_rows_that_both_sides_have(tiny_models, tmp_path):
     train = made_tasks.snips_file(tmp_path)
     found = evaluate_task(
